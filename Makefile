@@ -16,7 +16,8 @@ OBJCOPY  ?= objcopy
 WERROR   ?=
 OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-# clang alone knows these: arrays of flexible size inside of structs are meant, and a loop that is not unrolled is no fault.
+# clang alone knows these: arrays of flexible size inside of structs are meant, and a loop that is not unrolled is no
+# fault.
 WARN     += -Wno-gnu-variable-sized-type-not-at-end -Wno-pass-failed
 CFLAGS   ?=
 # No path of the machine that builds gets into what is built: the same source gives the same bytes in every folder.

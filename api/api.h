@@ -9,7 +9,8 @@ Vm *weft_vm_of(WeftVM *vm);
 struct Module *weft_main_of(WeftVM *vm);
 Value weft_value_of(const WeftValue *value); /* borrowed */
 
-/* What weft_load_file does with the text of a file, for who has read it already: imports are looked for beside `path`. */
+/* What weft_load_file does with the text of a file, for who has read it already: imports are looked for beside
+ * `path`. */
 WeftStatus weft_run_text(WeftVM *vm, const char *text, size_t len, const char *path, WeftValue **out);
 
 #endif

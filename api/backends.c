@@ -1,4 +1,5 @@
-/* backends.c — backends of the host (see weft.h): graphs to read, graphs handed on to a backend of the library, runs. */
+/* backends.c — backends of the host (see weft.h): graphs to read, graphs handed on to a backend of the library,
+ * runs. */
 #include "api/backends.h"
 
 #include <string.h>
@@ -79,7 +80,8 @@ bool weft_graph_node(const WeftGraph *h, size_t index, WeftGraphNode *out) {
   if (!id) return false;
   const Graph *g = graph_of(h);
   const GraphNode *n = graph_node_at(g, id);
-  *out = (WeftGraphNode){.kind = node_kind_name(n->kind), .name = node_name(n), .depth = (int)(g->blocks.data[n->block].depth - g->blocks.data[1].depth),
+  *out = (WeftGraphNode){.kind = node_kind_name(n->kind), .name = node_name(n),
+                         .depth = (int)(g->blocks.data[n->block].depth - g->blocks.data[1].depth),
                          .effect = node_is_effect(g, id), .plain = n->attr_count == 0 && node_subs(g, id) == 0,
                          .operand_count = n->operand_count, .result_count = n->result_count,
                          .operands = g->operands.data + n->operand_first, .result = n->result_first};
@@ -95,7 +97,9 @@ const char *weft_graph_node_text(WeftVM *w, const WeftGraph *h, size_t index) {
   return w->text.failed ? "" : buf_text(&w->text);
 }
 
-static bool is_input(const Graph *g, u32 v) { return g->values.data[v].origin == GV_param && g->values.data[v].def == 1; }
+static bool is_input(const Graph *g, u32 v) {
+  return g->values.data[v].origin == GV_param && g->values.data[v].def == 1;
+}
 
 bool weft_graph_value(const WeftGraph *h, uint32_t v, WeftGraphValue *out) {
   if (!h || !out || !v || v >= graph_of(h)->values.count || value_is_token(graph_of(h), v)) return false;
@@ -103,7 +107,8 @@ bool weft_graph_value(const WeftGraph *h, uint32_t v, WeftGraphValue *out) {
   const ArrayType *t = value_type(g, v);
   Value number;
   if (!t) return false;
-  *out = (WeftGraphValue){.dtype = (WeftDType)t->dtype, .rank = t->rank, .weak = t->weak, .known = g->values.data[v].origin != GV_result};
+  *out = (WeftGraphValue){.dtype = (WeftDType)t->dtype, .rank = t->rank, .weak = t->weak,
+                          .known = g->values.data[v].origin != GV_result};
   out->known = out->known && (g->values.data[v].origin != GV_param || is_input(g, v));
   for (u32 d = 0; d < t->rank; d++)
     if (!size_is_const(&g->sizes, t->dims[d], &out->shape[d])) out->shape[d] = -1;
@@ -122,7 +127,9 @@ uint32_t weft_graph_input(const WeftGraph *h, size_t index) {
   return 0;
 }
 
-uint32_t weft_graph_output(const WeftGraph *h, size_t index) { return h && index < h->outputs.count ? h->outputs.data[index] : 0; }
+uint32_t weft_graph_output(const WeftGraph *h, size_t index) {
+  return h && index < h->outputs.count ? h->outputs.data[index] : 0;
+}
 
 const char *weft_graph_input_name(WeftVM *w, const WeftGraph *h, size_t index) {
   u32 v = w && h ? weft_graph_input(h, index) : 0;
@@ -223,7 +230,8 @@ static BackendResult finish_own(WeftGraph *h, Buf *why) {
   Region *r = h->region;
   Graph *g = r->graph;
   if (!weft_graph_simple(h) || !h->backend->hooks.run) {
-    buf_printf(why, "backend %s: a graph with effects or several ways out can only be handed on", h->backend->base.name);
+    buf_printf(why, "backend %s: a graph with effects or several ways out can only be handed on",
+               h->backend->base.name);
     return BACKEND_unsupported;
   }
   if (!bind_exit(h, last_exit(g)) || !bind_exit(h, g->entry_exit)) {
@@ -250,7 +258,8 @@ static void take_reason(Vm *vm, const HostBackend *b, Buf *why) {
 }
 
 static BackendResult host_compile(Vm *vm, const Backend *self, Region *r, const CompileLimits *limits, Buf *why) {
-  static const BackendResult results[] = {BACKEND_ok, BACKEND_restart, BACKEND_skip, BACKEND_unsupported, BACKEND_fatal};
+  static const BackendResult results[] = {BACKEND_ok, BACKEND_restart, BACKEND_skip, BACKEND_unsupported,
+                                          BACKEND_fatal};
   const HostBackend *b = (const HostBackend *)self;
   WeftGraph *h = mem_alloc_zero(&vm->alloc, sizeof *h);
   if (!h) {
@@ -298,8 +307,9 @@ WeftCompiled weft_graph_hand_on(WeftVM *w, WeftGraph *h, const char *name) {
     h->reads = false;
     BackendResult made = b->compile(w->vm, b, h->region, h->limits, h->why);
     if (made == BACKEND_ok) h->inner = h->region->run;
-    static const WeftCompiled results[] = {[BACKEND_ok] = WEFT_COMPILED, [BACKEND_restart] = WEFT_RESTART, [BACKEND_skip] = WEFT_SKIP,
-                                           [BACKEND_unsupported] = WEFT_UNSUPPORTED, [BACKEND_fatal] = WEFT_FATAL};
+    static const WeftCompiled results[] = {[BACKEND_ok] = WEFT_COMPILED, [BACKEND_restart] = WEFT_RESTART,
+                                           [BACKEND_skip] = WEFT_SKIP, [BACKEND_unsupported] = WEFT_UNSUPPORTED,
+                                           [BACKEND_fatal] = WEFT_FATAL};
     return results[made];
   }
   buf_printf(h->why, "the library has no backend %s to hand a graph on to", name);
@@ -359,7 +369,8 @@ static WeftStatus raise_run(HostRun *run) {
   const HostBackend *b = ((WeftGraph *)run->region->host)->backend;
   *run->exit = run->region->graph->entry_exit;
   undo(run->vm, run->region, run->slots);
-  return run->vm->error.raised ? WEFT_ERROR : vm_error(run->vm, EK_host, "backend %s: running %s failed", b->base.name, run->region->name);
+  return run->vm->error.raised ? WEFT_ERROR : vm_error(run->vm, EK_host, "backend %s: running %s failed", b->base.name,
+                                                       run->region->name);
 }
 
 static WeftStatus run_handed(Vm *vm, Region *r, u64 *slots, u32 *exit) {
@@ -400,7 +411,8 @@ static WeftStatus bad_output(HostRun *run, u32 i, const char *what) {
   Buf want;
   buf_init(&want, &run->vm->alloc);
   type_print(run->region->graph, run->region->graph->values.data[weft_graph_output(run->look.graph, i)].type, &want);
-  WeftStatus status = vm_error(run->vm, EK_host, "backend %s: output %u of %s should be %s: %s", b->base.name, i, run->region->name, buf_text(&want), what);
+  WeftStatus status = vm_error(run->vm, EK_host, "backend %s: output %u of %s should be %s: %s", b->base.name, i,
+                               run->region->name, buf_text(&want), what);
   buf_free(&want);
   return status;
 }
@@ -415,7 +427,8 @@ static WeftStatus check_output(HostRun *run, u32 i) {
   if (v.kind != V_NUM && v.kind != V_ARRAY) return bad_output(run, i, "it is no array");
   if (v.dtype != t->dtype) return bad_output(run, i, dtype_name(v.dtype));
   bool number = t->rank == 0 && t->device == DEV_CPU && t->dtype != DT_c128;
-  if ((v.kind == V_NUM) != number || (v.kind == V_ARRAY && array_rank(v.array) != t->rank)) return bad_output(run, i, "it has another rank");
+  if ((v.kind == V_NUM) != number || (v.kind == V_ARRAY && array_rank(v.array) != t->rank))
+    return bad_output(run, i, "it has another rank");
   if (v.kind == V_ARRAY && array_device(v.array) != t->device) return bad_output(run, i, "it lies on another device");
   for (u32 d = 0; d < t->rank; d++) {
     i64 n = array_dims(v.array)[d];
@@ -445,7 +458,8 @@ static WeftStatus run_own(Vm *vm, Region *r, u64 *slots, u32 *exit) {
   const WeftGraph *h = r->host;
   const Graph *g = r->graph;
   GraphRun values;
-  HostRun run = {.look = {.graph = r->host, .code = h->code}, .vm = vm, .region = r, .slots = slots, .exit = exit, .values = &values};
+  HostRun run = {.look = {.graph = r->host, .code = h->code}, .vm = vm, .region = r, .slots = slots, .exit = exit,
+                 .values = &values};
   *exit = g->entry_exit;
   if (run_init(&values, vm, g) != WEFT_OK) return raise_run(&run);
   run_inputs(&values, slots);
@@ -494,5 +508,6 @@ bool backends_add(WeftVM *w, const WeftBackend *given, size_t count) {
 }
 
 void backends_free(WeftVM *w) {
-  for (u32 i = 0; i < w->backend_count; i++) w->memory.resize(w->memory.context, w->backends[i], sizeof(HostBackend), 0);
+  for (u32 i = 0; i < w->backend_count; i++)
+    w->memory.resize(w->memory.context, w->backends[i], sizeof(HostBackend), 0);
 }

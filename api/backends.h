@@ -4,7 +4,8 @@
 
 #include "api/inner.h"
 
-bool backends_add(WeftVM *w, const WeftBackend *given, size_t count) MUST_USE; /* false: memory, or not as weft.h says */
+/* false: memory, or not as weft.h says */
+bool backends_add(WeftVM *w, const WeftBackend *given, size_t count) MUST_USE;
 void backends_free(WeftVM *w); /* behind the VM */
 bool device_add(WeftVM *w, const WeftDevice *d) MUST_USE; /* devices.c; NULL is fine. False: not as weft.h says */
 

@@ -1,5 +1,5 @@
-/* blocks.c — the memory of a VM whose host gives none: the system's, and small blocks that were freed, for the next of their size. What
- * compiling grows and drops asks for the same sizes again and again. */
+/* blocks.c — the memory of a VM whose host gives none: the system's, and small blocks that were freed, for the next
+ * of their size. What compiling grows and drops asks for the same sizes again and again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,7 +36,8 @@ static WeftStatus host_op(Vm *vm, u32 op, Value *args, Value *out) {
 }
 
 bool device_add(WeftVM *w, const WeftDevice *d) {
-  static const DeviceHooks hooks = {.alloc = host_alloc, .free = host_free, .to_host = host_read, .from_host = host_write, .op = host_op};
+  static const DeviceHooks hooks = {.alloc = host_alloc, .free = host_free, .to_host = host_read,
+                                    .from_host = host_write, .op = host_op};
   if (!d) return true;
   if (d->size != sizeof *d || !api_is_name(d->name) || device_by_name(w->vm, d->name) != DEVICE_MAX) return false;
   if (!d->alloc || !d->free || !d->to_host || !d->from_host) return false;

@@ -17,8 +17,10 @@ typedef struct Blocks {
   size_t bytes;
 } Blocks;
 void *blocks_resize(void *context, void *p, size_t old_size, size_t new_size); /* of a Blocks */
-void blocks_free(Blocks *b);                                                   /* what is kept goes back; blocks in use stay */
-void *system_resize(void *context, void *p, size_t old_size, size_t new_size); /* malloc and free; frees what blocks_resize gave as well */
+/* what is kept goes back; blocks in use stay */
+void blocks_free(Blocks *b);
+/* malloc and free; frees what blocks_resize gave as well */
+void *system_resize(void *context, void *p, size_t old_size, size_t new_size);
 
 bool api_is_name(const char *name); /* can a program write it as the name of a variable? NULL: no */
 
@@ -52,7 +54,8 @@ static inline void leave_stack(CStack *before) { cstack_leave(*before); }
 
 /* May the host call: not from a callback by which it takes something back? */
 static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }
-/* A value that the host gives: one of this VM that it still holds. If not, an error that says so stands, and WEFT_MISUSE is due. NULL is none. */
+/* A value that the host gives: one of this VM that it still holds. If not, an error that says so stands, and
+ * WEFT_MISUSE is due. NULL is none. */
 bool value_ok(WeftVM *w, const WeftValue *value) MUST_USE;
 bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) MUST_USE;
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */

@@ -18,7 +18,8 @@ const char *text_hold(WeftVM *w, const char *s, size_t len) {
 
 bool value_ok(WeftVM *w, const WeftValue *value) {
   if (LIKELY(value && value->vm == w)) return true;
-  if (value && !w->vm->error.raised) (void)vm_error_at(w->vm, EK_host, (Span){0}, "the host gives a value of another VM, or one that it released");
+  if (value && !w->vm->error.raised)
+    (void)vm_error_at(w->vm, EK_host, (Span){0}, "the host gives a value of another VM, or one that it released");
   return false;
 }
 
@@ -105,10 +106,18 @@ const char *weft_describe(WeftVM *w, WeftValue *value) {
 
 /* ---- making ------------------------------------------------------------------------------------------------ */
 
-WeftStatus weft_nil(WeftVM *w, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_nil(), out) : WEFT_MISUSE; }
-WeftStatus weft_bool(WeftVM *w, bool b, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_bool(b), out) : WEFT_MISUSE; }
-WeftStatus weft_int(WeftVM *w, int64_t i, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_i64(i), out) : WEFT_MISUSE; }
-WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) { return usable(w) && out ? value_hand_over(w, value_f64(f), out) : WEFT_MISUSE; }
+WeftStatus weft_nil(WeftVM *w, WeftValue **out) {
+  return usable(w) && out ? value_hand_over(w, value_nil(), out) : WEFT_MISUSE;
+}
+WeftStatus weft_bool(WeftVM *w, bool b, WeftValue **out) {
+  return usable(w) && out ? value_hand_over(w, value_bool(b), out) : WEFT_MISUSE;
+}
+WeftStatus weft_int(WeftVM *w, int64_t i, WeftValue **out) {
+  return usable(w) && out ? value_hand_over(w, value_i64(i), out) : WEFT_MISUSE;
+}
+WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) {
+  return usable(w) && out ? value_hand_over(w, value_f64(f), out) : WEFT_MISUSE;
+}
 
 WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out) {
   if (!usable(w) || !out || (!utf8 && length)) return WEFT_MISUSE;
@@ -153,8 +162,9 @@ WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *ite
 
 static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
   if (v.kind == V_TRACKED)
-    return vm_error(w->vm, EK_unsupported, "not supported: a host function reads a value while a derivative is taken of it; stop_gradient(x) "
-                       "says that it has none, custom_vjp gives a rule");
+    return vm_error(w->vm, EK_unsupported,
+                    "not supported: a host function reads a value while a derivative is taken of it; stop_gradient(x) "
+                    "says that it has none, custom_vjp gives a rule");
   return vm_error(w->vm, EK_type, "the host needs %s, got %s", needs, value_type_name(v));
 }
 
@@ -165,7 +175,8 @@ WeftStatus weft_as_int(WeftVM *w, WeftValue *value, int64_t *out) {
 
 WeftStatus weft_as_float(WeftVM *w, WeftValue *value, double *out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
-  if (value->value.kind != V_NUM || dtype_kind(value->value.dtype) == DK_COMPLEX) return wrong(w, "a number", value->value);
+  if (value->value.kind != V_NUM || dtype_kind(value->value.dtype) == DK_COMPLEX)
+    return wrong(w, "a number", value->value);
   *out = num_as_f64(value->value);
   return WEFT_OK;
 }
@@ -217,7 +228,8 @@ WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **
 /* ---- arrays ----------------------------------------------------------------------------------------------------- */
 
 static bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const void *data) {
-  if ((int)dtype < 1 || dtype >= (WeftDType)DT_COUNT || rank < 0 || rank > WEFT_MAX_RANK || (rank && !shape)) return false;
+  if ((int)dtype < 1 || dtype >= (WeftDType)DT_COUNT || rank < 0 || rank > WEFT_MAX_RANK || (rank && !shape))
+    return false;
   for (int d = 0; d < rank; d++)
     if (shape[d] < 0) return false;
   return data || dims_size((u32)rank, shape) == 0;
@@ -262,7 +274,8 @@ WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *
   i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
   size_t whole;
   if (!has_dtype(w, dtype)) return WEFT_ERROR;
-  if (size < 0 || __builtin_mul_overflow((size_t)size, (size_t)bytes, &whole) || whole > PTRDIFF_MAX) return vm_error(w->vm, EK_shape, "the lent array is too large");
+  if (size < 0 || __builtin_mul_overflow((size_t)size, (size_t)bytes, &whole) || whole > PTRDIFF_MAX)
+    return vm_error(w->vm, EK_shape, "the lent array is too large");
   /* Nothing may fail behind array_external: the memory would have been given back although the call failed. */
   WeftValue *value = NULL;
   if (value_hand_over(w, value_nil(), &value) != WEFT_OK) return WEFT_ERROR;
@@ -299,7 +312,7 @@ WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
   return WEFT_OK;
 }
 
-/* ---- host functions ------------------------------------------------------------------------------------------------ */
+/* ---- host functions -------------------------------------------------------------------------- */
 
 typedef struct Defined {
   WeftVM *w;
@@ -312,7 +325,8 @@ typedef struct Defined {
 
 static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Defined *d = ctx;
-  WeftValue *few[8] = {NULL}, *result = NULL, **wrapped = nargs <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *wrapped * nargs);
+  WeftValue *few[8] = {NULL}, *result = NULL,
+      **wrapped = nargs <= COUNT_OF(few) ? few : mem_alloc(&vm->alloc, sizeof *wrapped * nargs);
   if (!wrapped) return vm_error_memory(vm);
   u32 n = 0;
   WeftStatus status = WEFT_OK;
@@ -350,7 +364,8 @@ static void drop_host(void *ctx) {
   mem_free(&d->w->vm->alloc, d, sizeof *d + strlen(d->name) + 1);
 }
 
-static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), Value rule) {
+static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                         void (*release)(void *context), Value rule) {
   if (!usable(w) || !api_is_name(name) || !function) return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   size_t n = strlen(name);
@@ -362,7 +377,8 @@ static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function,
   }
   *d = (Defined){.w = w, .call = function, .context = context, .release = release, .rule = value_keep(rule)};
   memcpy(d->name, name, n + 1);
-  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host, .rule = rule, .catches_up = true};
+  const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host, .rule = rule,
+                     .catches_up = true};
   Value v;
   if (!fn_host(w->vm, &fn, &v)) {
     value_drop(w->vm, rule);
@@ -375,19 +391,25 @@ static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function,
   return WEFT_OK;
 }
 
-WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context)) {
+WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                       void (*release)(void *context)) {
   return define(w, name, function, context, release, value_nil());
 }
 
-WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), WeftValue *rule) {
-  if (!usable(w) || !value_ok(w, rule) || rule->value.kind != V_FN || rule->value.fn->kind != FN_CLOSURE || (rule->value.fn->env && rule->value.fn->env->count)) return WEFT_MISUSE;
+WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                              void (*release)(void *context), WeftValue *rule) {
+  if (!usable(w) || !value_ok(w, rule) || rule->value.kind != V_FN || rule->value.fn->kind != FN_CLOSURE ||
+      (rule->value.fn->env && rule->value.fn->env->count))
+    return WEFT_MISUSE;
   return define(w, name, function, context, release, rule->value);
 }
 
 /* ---- host objects ---------------------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) && offsetof(WeftHandleType, flatten) == offsetof(HandleType, flatten), "one struct under two names");
-_Static_assert(sizeof(WeftPromise) == sizeof(HandlePromise) && offsetof(WeftPromise, shape) == offsetof(HandlePromise, shape), "one struct under two names");
+_Static_assert(sizeof(WeftHandleType) == sizeof(HandleType) &&
+               offsetof(WeftHandleType, flatten) == offsetof(HandleType, flatten), "one struct under two names");
+_Static_assert(sizeof(WeftPromise) == sizeof(HandlePromise) &&
+               offsetof(WeftPromise, shape) == offsetof(HandlePromise, shape), "one struct under two names");
 
 /* Vm.flatten: asks the object; its record, owned. */
 static WeftStatus flatten(void *ctx, const Handle *h, Value *out) {
@@ -401,7 +423,8 @@ static WeftStatus flatten(void *ctx, const Handle *h, Value *out) {
     if (w->vm->error.raised) vm_error_clear(w->vm);
     return WEFT_OK;
   }
-  return status != WEFT_OK && w->vm->error.raised ? WEFT_ERROR : vm_error(w->vm, EK_host, "<%s> does not say its fields", h->type->name);
+  return status != WEFT_OK &&
+         w->vm->error.raised ? WEFT_ERROR : vm_error(w->vm, EK_host, "<%s> does not say its fields", h->type->name);
 }
 
 WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out) {
@@ -421,13 +444,16 @@ WeftStatus weft_handle(WeftVM *w, const WeftHandleType *type, void *object, Weft
 WeftStatus weft_handle_object(WeftVM *w, WeftValue *value, const WeftHandleType *type, void **object) {
   if (!usable(w) || !value_ok(w, value) || !type || !object) return WEFT_MISUSE;
   if (value->value.kind != V_HANDLE || value->value.handle->type != (const HandleType *)type)
-    return vm_error(w->vm, EK_type, "a handle of type <%s> is wanted, got %s", type->name, value_type_name(value->value));
+    return vm_error(w->vm, EK_type, "a handle of type <%s> is wanted, got %s", type->name,
+                    value_type_name(value->value));
   *object = value->value.handle->object;
   return WEFT_OK;
 }
 
 WeftStatus weft_handle_set(WeftVM *w, WeftValue *handle, const char *field, WeftValue *value) {
-  if (!usable(w) || !value_ok(w, handle) || !value_ok(w, value) || !api_is_name(field) || handle->value.kind != V_HANDLE || handle->value.handle->type->flatten) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, handle) || !value_ok(w, value) || !api_is_name(field) ||
+      handle->value.kind != V_HANDLE || handle->value.handle->type->flatten)
+    return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   Value *fields = &handle->value.handle->fields;
   if (fields->kind != V_RECORD && !record_new(w->vm, fields)) {

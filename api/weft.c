@@ -27,8 +27,9 @@ static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_s
   return m->resize(m->context, p, old_size, new_size);
 }
 
-/* A large block begins and ends with a page of 2 MiB: a hundredth of the page faults, and of the look-ups of addresses, and nothing that is fetched ahead
- * ends at a small page. Where the last page would have more than a sixteenth of the block too much, what it holds lies in small ones. */
+/* A large block begins and ends with a page of 2 MiB: a hundredth of the page faults, and of the look-ups of
+ * addresses, and nothing that is fetched ahead ends at a small page. Where the last page would have more than a
+ * sixteenth of the block too much, what it holds lies in small ones. */
 #ifdef MADV_HUGEPAGE
 static void *new_block(size_t n) {
   enum { HUGE = 2 << 20, LEAST = 2 * HUGE, SPARE = 16 };
@@ -60,13 +61,16 @@ static WeftStatus host_output(void *ctx, const char *text, size_t len) {
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
 static bool wire(Vm *vm, const char *cuda_driver, const char *cpu) {
-  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) && tracer_add_backend(vm, &backend_verify) &&
-         gpu_install(vm, cuda_driver) == WEFT_OK && jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device, cpu) == WEFT_OK && hop_install(vm) == WEFT_OK;
+  return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) &&
+         tracer_add_backend(vm, &backend_verify) && gpu_install(vm, cuda_driver) == WEFT_OK &&
+         jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device, cpu) == WEFT_OK &&
+         hop_install(vm) == WEFT_OK;
 }
 
 WeftVM *weft_new(const WeftOptions *given) {
   WeftOptions o = WEFT_OPTIONS_INIT;
-  if (given) memcpy(&o, given, given->size && given->size < sizeof o ? given->size : sizeof o); /* 0: none is shorter so far */
+  /* 0: none is shorter so far */
+  if (given) memcpy(&o, given, given->size && given->size < sizeof o ? given->size : sizeof o);
   HostMemory memory = {{host_resize}, o.resize ? o.resize : system_resize, o.resize_context};
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
   if (!w) return NULL;
@@ -77,9 +81,12 @@ WeftVM *weft_new(const WeftOptions *given) {
     w->memory.context = &w->blocks;
   }
   VmOptions options = {.alloc = &w->memory.base, .keep = o.keep};
-  options.limits = (VmLimits){.bytes = o.memory, .fuel = o.fuel ? o.fuel : UINT64_MAX, .deadline = o.deadline > 0 ? vm_clock() + o.deadline : 0,
-                              .depth = o.depth ? o.depth : 20000, .output = o.output_limit ? o.output_limit : UINT64_MAX,
-                              .allow_files = o.allow_files, .allow_env = o.allow_env, .allow_imports = o.allow_imports, .allow_gpu = o.allow_gpu};
+  options.limits = (VmLimits){.bytes = o.memory, .fuel = o.fuel ? o.fuel : UINT64_MAX,
+                              .deadline = o.deadline > 0 ? vm_clock() + o.deadline : 0,
+                              .depth = o.depth ? o.depth : 20000,
+                              .output = o.output_limit ? o.output_limit : UINT64_MAX,
+                              .allow_files = o.allow_files, .allow_env = o.allow_env, .allow_imports = o.allow_imports,
+                              .allow_gpu = o.allow_gpu};
   w->vm = vm_new(&options);
   if (!w->vm) goto fail;
   buf_init(&w->text, &w->vm->alloc);
@@ -92,8 +99,10 @@ WeftVM *weft_new(const WeftOptions *given) {
   w->vm->tunables.threads = o.threads;
   Tunables *tun = &w->vm->tunables;
   if (o.hot > 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o.hot > 1 ? o.hot : 0;
-  if (!wire(w->vm, o.cuda_driver, o.cpu) || !backends_add(w, o.backends, o.backend_count) || !device_add(w, o.own_device) ||
-      weft_set_device(w, o.device ? o.device : "cpu") != WEFT_OK || !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force)) goto fail;
+  if (!wire(w->vm, o.cuda_driver, o.cpu) || !backends_add(w, o.backends, o.backend_count) ||
+      !device_add(w, o.own_device) || weft_set_device(w, o.device ? o.device : "cpu") != WEFT_OK ||
+      !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force))
+    goto fail;
   w->main = module_new(w->vm, "main", "");
   if (!w->main) goto fail;
   return w;
@@ -156,8 +165,9 @@ static WeftStatus begin(WeftVM *w) {
   return WEFT_OK;
 }
 
-/* Of what runs a program, before it does and behind it: an interrupt that came between two calls stops the second, and one that came during
- * the last operation is told, too: nobody asks for it behind that. A program inside of another leaves it to that one. */
+/* Of what runs a program, before it does and behind it: an interrupt that came between two calls stops the second,
+ * and one that came during the last operation is told, too: nobody asks for it behind that. A program inside of
+ * another leaves it to that one. */
 static WeftStatus heed(WeftVM *w) { return w->vm->frame_count ? WEFT_OK : vm_heed(w->vm); }
 
 /* What failed by itself is stopped. */
@@ -239,7 +249,9 @@ WeftStatus weft_run_text(WeftVM *w, const char *text, size_t len, const char *pa
 }
 
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
-  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling || !values_ok(w, args, count)) return WEFT_MISUSE;
+  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling ||
+      !values_ok(w, args, count))
+    return WEFT_MISUSE;
   if (out) *out = NULL;
   ON_STACK_OF(w);
   if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
@@ -266,7 +278,8 @@ WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
 bool api_is_name(const char *name) {
   if (!name || !*name || (*name >= '0' && *name <= '9') || !utf8_valid(name, strlen(name))) return false;
   for (const char *c = name; *c; c++) {
-    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' || (u8)*c >= 0x80;
+    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' ||
+                  (u8)*c >= 0x80;
     if (!letter) return false;
   }
   for (const char *const *word = parser_reserved_words(); *word; word++)
@@ -282,7 +295,7 @@ WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
   return module_set(w->vm, w->main, n, value_keep(value->value));
 }
 
-/* ---- errors -------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 const char *weft_error_text(WeftVM *w) {
   if (!w) return "";
@@ -310,7 +323,7 @@ void weft_error_position(WeftVM *w, int *line, int *column) {
   if (column) *column = (int)c;
 }
 
-/* ---- looking inside --------------------------------------------------------------------------------------------------- */
+/* ---- looking inside -------------------------------------------------------------------------- */
 
 const char *weft_stat_at(WeftVM *w, unsigned index, double *value) {
   if (!w || index >= STAT_COUNT) return NULL;
@@ -330,7 +343,8 @@ static void dump_region(void *ctx, const Place *p, const GuardEntry *e) {
   static const char *const starts[] = {"entry", "loop", "continuation"};
   u32 line, col;
   sources_locate(&d->w->vm->sources, p->code->proto->spans[p->pc], &line, &col);
-  buf_printf(d->out, "# %s: %s at line %u, entered %llu times\n", r->name, starts[p->start], line, (unsigned long long)r->entered);
+  buf_printf(d->out, "# %s: %s at line %u, entered %llu times\n", r->name, starts[p->start], line,
+             (unsigned long long)r->entered);
   if (strcmp(d->what, "graph") == 0) graph_print(r->graph, &d->w->vm->sources, d->out);
   else if (strcmp(d->what, "guards") == 0) guard_prog_print(e->prog, &d->w->vm->sources, d->out);
   else if (strcmp(d->what, "mir") == 0) jit_print_mir(r, d->out);

@@ -13,10 +13,10 @@
  * opaque and counted: what a function gives through an out parameter is the caller's until weft_release; what is
  * passed in is borrowed. Every fallible call returns a WeftStatus; nothing is thrown and nothing jumps through
  * the host's frames. On WEFT_ERROR the error can be read until the next call. Texts returned by the library live
- * until the next call that returns a text from the same VM. NULL where a value is expected is WEFT_MISUSE, and so is a value of
- * another VM, or one that was released as far as that can be seen: weft_error_message says it. Names and texts are UTF-8.
- * Callbacks by which the host takes back what it gave (`release` of lent arrays, functions, handles) may call
- * weft_retain and weft_release and nothing else: all else gives WEFT_MISUSE there. */
+ * until the next call that returns a text from the same VM. NULL where a value is expected is WEFT_MISUSE, and so is
+ * a value of another VM, or one that was released as far as that can be seen: weft_error_message says it. Names and
+ * texts are UTF-8. Callbacks by which the host takes back what it gave (`release` of lent arrays, functions,
+ * handles) may call weft_retain and weft_release and nothing else: all else gives WEFT_MISUSE there. */
 #ifndef WEFT_H
 #define WEFT_H
 
@@ -53,20 +53,24 @@ typedef struct WeftValue WeftValue;
 
 /* ---- backends of the host ----------------------------------------------------------------------- */
 
-/* What compiles the graphs that Weft captures. One of the host's own reads each graph and compiles it, or hands it on to one of
- * the library's and looks on while it runs. Given to weft_new in WeftOptions.backends, chosen by WeftOptions.backend; "verify:NAME" runs
- * what NAME compiles beside the reference interpreter of graphs and compares results and inputs. */
+/* What compiles the graphs that Weft captures. One of the host's own reads each graph and compiles it, or hands it
+ * on to one of the library's and looks on while it runs. Given to weft_new in WeftOptions.backends, chosen by
+ * WeftOptions.backend; "verify:NAME" runs what NAME compiles beside the reference interpreter of graphs and
+ * compares results and inputs. */
 
-/* A captured graph: what a region, a piece of a program between two breaks, computes. Readable in the compile hook, and while
- * its region runs; handing on rewrites it. */
+/* A captured graph: what a region, a piece of a program between two breaks, computes. Readable in the compile hook,
+ * and while its region runs; handing on rewrites it. */
 typedef struct WeftGraph WeftGraph;
 
 typedef enum WeftCompiled { /* why a graph is not compiled: weft_fail tells it to the user */
   WEFT_COMPILED = 0,
   WEFT_RESTART = 1,     /* trace again, with less in the graph (calls end it); saying so again counts as unsupported */
   WEFT_SKIP = 2,        /* not worth it: this place stays with the interpreter, silently */
-  WEFT_UNSUPPORTED = 3, /* something in it cannot be compiled: the same; the log (WEFT_LOG=breaks, weft_dump "why") and trace.explain say so */
-  WEFT_FATAL = 4        /* a defect, or memory was refused: the log says so; where jit(f) or trace.explain asked, an error */
+  /* something in it cannot be compiled: the same; the log (WEFT_LOG=breaks, weft_dump "why") and trace.explain say
+   * so */
+  WEFT_UNSUPPORTED = 3,
+  /* a defect, or memory was refused: the log says so; where jit(f) or trace.explain asked, an error */
+  WEFT_FATAL = 4
 } WeftCompiled;
 
 typedef struct WeftRun { /* one run of a region */
@@ -74,7 +78,8 @@ typedef struct WeftRun { /* one run of a region */
   void *code;               /* what the compile hook gave */
   size_t input_count, output_count;
   WeftValue *const *inputs; /* borrowed, in the order of weft_graph_input. They must not be written */
-  WeftValue **outputs;      /* to be filled with values owned, in the order of weft_graph_output. None for a graph handed on */
+  /* to be filled with values owned, in the order of weft_graph_output. None for a graph handed on */
+  WeftValue **outputs;
 } WeftRun;
 
 typedef struct WeftBackend { /* must live as long as the VM; run and release may be NULL */
@@ -83,10 +88,11 @@ typedef struct WeftBackend { /* must live as long as the VM; run and release may
   void *context;
   /* Once for each graph, before it runs first. It must not run programs of this VM. May set *code for its runs. */
   WeftCompiled (*compile)(WeftVM *vm, void *context, WeftGraph *graph, void **code);
-  /* Once for each run. Of a graph that was handed on: looks at the inputs; weft_run_hand_on runs it now, else it runs when the hook
-   * has returned. Of any other: fills all outputs with values of the dtype and shape the graph says. WEFT_INCOMPLETE gives this run
-   * back to the interpreter, as a check of the graph that does not hold must. WEFT_ERROR after weft_fail raises that in the
-   * program, as outputs that are missing or of another type do; then what the program holds is as before the region. */
+  /* Once for each run. Of a graph that was handed on: looks at the inputs; weft_run_hand_on runs it now, else it
+   * runs when the hook has returned. Of any other: fills all outputs with values of the dtype and shape the graph
+   * says. WEFT_INCOMPLETE gives this run back to the interpreter, as a check of the graph that does not hold must.
+   * WEFT_ERROR after weft_fail raises that in the program, as outputs that are missing or of another type do; then
+   * what the program holds is as before the region. */
   WeftStatus (*run)(WeftVM *vm, void *context, WeftRun *run);
   /* The region has gone. Must not call the VM. */
   void (*release)(void *context, void *code);
@@ -94,9 +100,9 @@ typedef struct WeftBackend { /* must live as long as the VM; run and release may
 
 /* ---- a device of the host ------------------------------------------------------------------------- */
 
-/* A place where arrays lie, beside "cpu" and "gpu": programs write to(x, "NAME") and device="NAME". Its memory is the host's;
- * operations are done by the processor: arrays come there and results go back. What the copies get as `data` may lie inside
- * of what alloc gave. Hooks must not call the VM. */
+/* A place where arrays lie, beside "cpu" and "gpu": programs write to(x, "NAME") and device="NAME". Its memory is
+ * the host's; operations are done by the processor: arrays come there and results go back. What the copies get as
+ * `data` may lie inside of what alloc gave. Hooks must not call the VM. */
 typedef struct WeftDevice { /* must live as long as the VM */
   size_t size;      /* sizeof(WeftDevice) */
   const char *name; /* letters, digits, _ */
@@ -111,7 +117,8 @@ typedef struct WeftDevice { /* must live as long as the VM */
 
 /* Every field that is 0 means its default: options may be cleared by memset as well as set to WEFT_OPTIONS_INIT. */
 typedef struct WeftOptions {
-  size_t size; /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it; 0: of the struct as version 0.1 has it, which goes to `stack` */
+  /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it; 0: of the struct as version 0.1 has it, which goes to `stack` */
+  size_t size;
   /* Memory: behaves as realloc and is told old sizes; new_size 0 frees; NULL refuses. NULL: the C library. */
   void *(*resize)(void *context, void *p, size_t old_size, size_t new_size);
   void *resize_context;
@@ -127,42 +134,61 @@ typedef struct WeftOptions {
   uint32_t depth;    /* nested calls; 0: 20,000 */
   uint64_t output_limit; /* bytes that may be printed; 0: no limit */
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
-  const char *backend; /* "eager", "interp", "loops", "mir", "ptx", "verify", or one of `backends`; NULL: the best there is */
-  int hot;             /* the call of a function, or the trip of a loop, at which it is compiled: 1, the first; 2, the second …; 0 and
-                          below: when it pays (docs/tiers.md) */
-  const char *force;   /* testing, results do not change: "exits N", "misses N", "checks N", "endless N", "rollback", "threads" (short loops are shared too), "large" (all arrays count as large); NULL: nothing */
-  const char *cpu;     /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
-  const char *cuda_driver; /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL: libcuda.so.1 */
-  uint64_t keep; /* bytes of freed arrays that are kept for the next ones (fresh pages are slow), below `memory` and given back before it
-                    is refused; 0: an eighth of the machine's memory, at most 2 GiB; 1: none */
-  uint32_t threads; /* that share long loops over arrays, the VM's own among them; results do not depend on it, but the last bits of large matrix products do. 0: one per processor */
+  /* "eager", "interp", "loops", "mir", "ptx", "verify", or one of `backends`; NULL: the best there is */
+  const char *backend;
+  /* the call of a function, or the trip of a loop, at which it is compiled: 1, the first; 2, the second …; 0 and below:
+   * when it pays (docs/tiers.md) */
+  int hot;
+  /* testing, results do not change: "exits N", "misses N", "checks N", "endless N", "rollback", "threads" (short loops
+   * are shared too), "large" (all arrays count as large); NULL: nothing */
+  const char *force;
+  /* what compiled array loops use: "scalar", "strip", "avx2", "avx512"; NULL: the default. All give the same results */
+  const char *cpu;
+  /* path of the CUDA driver, which is loaded when it is first needed; must live as long as the VM. NULL:
+   * libcuda.so.1 */
+  const char *cuda_driver;
+  /* bytes of freed arrays that are kept for the next ones (fresh pages are slow), below `memory` and given back before
+   * it is refused; 0: an eighth of the machine's memory, at most 2 GiB; 1: none */
+  uint64_t keep;
+  /* that share long loops over arrays, the VM's own among them; results do not depend on it, but the last bits of large
+   * matrix products do. 0: one per processor */
+  uint32_t threads;
   const WeftBackend *backends; /* the host's */
   size_t backend_count;        /* at most 8 */
   const WeftDevice *own_device; /* the host's, or NULL */
-  const char *device;          /* where zeros, arange and all else that takes device= makes arrays: "cpu", "gpu", or the name of own_device; NULL: "cpu" */
-  size_t stack; /* bytes of C stack that a program may use, from where the host calls; 0: what is left of the thread's, as the system says, and 128 KiB of
-                   one that it knows nothing of (a coroutine's). A program that needs more gets an error of kind "limit". 96 KiB are needed to run at all,
-                   and 192 KiB to compile; a main thread's 8 MiB hold some thousands of calls through built-in functions */
+  /* where zeros, arange and all else that takes device= makes arrays: "cpu", "gpu", or the name of own_device; NULL:
+   * "cpu" */
+  const char *device;
+  /* bytes of C stack that a program may use, from where the host calls; 0: what is left of the thread's, as the system
+   * says, and 128 KiB of one that it knows nothing of (a coroutine's). A program that needs more gets an error of kind
+   * "limit". 96 KiB are needed to run at all, and 192 KiB to compile; a main thread's 8 MiB hold some thousands of
+   * calls through built-in functions */
+  size_t stack;
 } WeftOptions;
 
-#define WEFT_OPTIONS_INIT {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0}
+#define WEFT_OPTIONS_INIT                                                                                         \
+  {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
+   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0}
 
-/* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or beyond this
- * processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many. */
+/* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or
+ * beyond this processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one
+ * too many. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
-/* Values still held by the host become invalid. vm may be NULL. Does nothing while a program of this VM runs: from a host function, say. */
+/* Values still held by the host become invalid. vm may be NULL. Does nothing while a program of this VM runs: from a
+ * host function, say. */
 WEFT_API void weft_free(WeftVM *vm);
 WEFT_API const char *weft_version(void); /* "0.1.0" */
 
-/* Stops the program that runs, soon: the call in progress gives an error of kind "interrupt". When none runs, the next call that
- * would run one (weft_eval and its kind, weft_load_file, weft_call) gives that error and runs nothing. Several are one. May be called
- * from a signal handler or another thread; the only function that may. */
+/* Stops the program that runs, soon: the call in progress gives an error of kind "interrupt". When none runs, the
+ * next call that would run one (weft_eval and its kind, weft_load_file, weft_call) gives that error and runs
+ * nothing. Several are one. May be called from a signal handler or another thread; the only function that may. */
 WEFT_API void weft_interrupt(WeftVM *vm);
 /* Takes back an interrupt that nothing has noticed yet, as a prompt does before it reads an input. */
 WEFT_API void weft_interrupt_forget(WeftVM *vm);
 /* Limits from here on; the meanings of WeftOptions. */
 WEFT_API void weft_set_limits(WeftVM *vm, uint64_t memory, uint64_t fuel, double deadline);
-/* Another default device from here on, as WeftOptions.device. WEFT_MISUSE: there is none of that name, or a program runs. */
+/* Another default device from here on, as WeftOptions.device. WEFT_MISUSE: there is none of that name, or a program
+ * runs. */
 WEFT_API WeftStatus weft_set_device(WeftVM *vm, const char *name);
 /* What args() gives. The strings must live as long as the VM. */
 WEFT_API void weft_set_args(WeftVM *vm, int argc, char **argv);
@@ -171,7 +197,8 @@ WEFT_API int weft_exit_code(const WeftVM *vm);
 
 /* ---- running programs -------------------------------------------------------------------------- */
 
-/* Runs source text in the VM's main module; `name` stands in messages. *out (may be NULL): value of the last statement. */
+/* Runs source text in the VM's main module; `name` stands in messages. *out (may be NULL): value of the last
+ * statement. */
 WEFT_API WeftStatus weft_eval(WeftVM *vm, const char *text, const char *name, WeftValue **out);
 /* The same for a text of `length` bytes, which need not end in NUL. A NUL inside is a syntax error. */
 WEFT_API WeftStatus weft_eval_length(WeftVM *vm, const char *text, size_t length, const char *name, WeftValue **out);
@@ -196,11 +223,14 @@ WEFT_API void weft_error_position(WeftVM *vm, int *line, int *column); /* 1-base
 
 WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more; the same value */
 WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
-WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);     /* as a literal, as the REPL shows it; "" when memory was refused */
-WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value); /* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
+/* as a literal, as the REPL shows it; "" when memory was refused */
+WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);
+/* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
+WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value);
 WEFT_API const char *weft_type(WeftVM *vm, WeftValue *value);     /* "array", "text", "list" … */
 
-typedef enum WeftDType { WEFT_BOOL = 1, WEFT_U8, WEFT_I32, WEFT_I64, WEFT_U32, WEFT_U64, WEFT_F16, WEFT_BF16, WEFT_F32, WEFT_F64, WEFT_C64, WEFT_C128 } WeftDType;
+typedef enum WeftDType { WEFT_BOOL = 1, WEFT_U8, WEFT_I32, WEFT_I64, WEFT_U32, WEFT_U64, WEFT_F16, WEFT_BF16, WEFT_F32,
+                         WEFT_F64, WEFT_C64, WEFT_C128 } WeftDType;
 
 WEFT_API WeftStatus weft_nil(WeftVM *vm, WeftValue **out);
 WEFT_API WeftStatus weft_bool(WeftVM *vm, bool b, WeftValue **out);
@@ -208,15 +238,18 @@ WEFT_API WeftStatus weft_int(WeftVM *vm, int64_t i, WeftValue **out);    /* i64,
 WEFT_API WeftStatus weft_float(WeftVM *vm, double f, WeftValue **out);   /* f64, strong */
 WEFT_API WeftStatus weft_text(WeftVM *vm, const char *utf8, size_t length, WeftValue **out);
 WEFT_API WeftStatus weft_list(WeftVM *vm, WeftValue *const *items, size_t count, WeftValue **out);
-WEFT_API WeftStatus weft_record(WeftVM *vm, const char *const *keys, WeftValue *const *items, size_t count, WeftValue **out);
+WEFT_API WeftStatus weft_record(WeftVM *vm, const char *const *keys, WeftValue *const *items, size_t count,
+                                WeftValue **out);
 
 /* Reading: WEFT_ERROR of kind "type" when the value is something else. */
 WEFT_API WeftStatus weft_as_int(WeftVM *vm, WeftValue *value, int64_t *out);   /* an integer or bool of rank 0 */
 WEFT_API WeftStatus weft_as_float(WeftVM *vm, WeftValue *value, double *out);  /* a number of rank 0 */
-WEFT_API WeftStatus weft_as_text(WeftVM *vm, WeftValue *value, const char **utf8, size_t *length); /* lives as long as the value */
+/* lives as long as the value */
+WEFT_API WeftStatus weft_as_text(WeftVM *vm, WeftValue *value, const char **utf8, size_t *length);
 WEFT_API WeftStatus weft_length(WeftVM *vm, WeftValue *value, size_t *out);    /* of a list or record */
 WEFT_API WeftStatus weft_item(WeftVM *vm, WeftValue *value, size_t index, WeftValue **out); /* of a list or record */
-WEFT_API WeftStatus weft_key(WeftVM *vm, WeftValue *record, size_t index, const char **out); /* lives as long as the value */
+/* lives as long as the value */
+WEFT_API WeftStatus weft_key(WeftVM *vm, WeftValue *record, size_t index, const char **out);
 WEFT_API WeftStatus weft_field(WeftVM *vm, WeftValue *record, const char *key, WeftValue **out);
 
 /* ---- arrays ------------------------------------------------------------------------------------------ */
@@ -232,11 +265,13 @@ typedef struct WeftArray { /* a look at an array: valid while the value is held 
   const void *data;               /* element (0, …, 0) */
 } WeftArray;
 
-/* A copy of dense row-major data; dtypes that this build has no arrays of are an error of kind "unsupported". An element of WEFT_BOOL is a byte, 0 or 1 (C's bool). */
-WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out);
+/* A copy of dense row-major data; dtypes that this build has no arrays of are an error of kind "unsupported". An
+ * element of WEFT_BOOL is a byte, 0 or 1 (C's bool). */
+WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data,
+                               WeftValue **out);
 /* Lends the host's memory without copying: it is aligned for its elements, must not be written while lent, is never
- * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. When the call fails, `release` is
- * not called and the memory is the host's as before. */
+ * updated in place, and `release` (may be NULL) is called once when the last view of it has gone. When the call
+ * fails, `release` is not called and the memory is the host's as before. */
 WEFT_API WeftStatus weft_array_lend(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, void *data,
                                     void (*release)(void *context, void *data), void *context, WeftValue **out);
 /* Looks at a number or array on the CPU without copying. */
@@ -244,23 +279,28 @@ WEFT_API WeftStatus weft_array_view(WeftVM *vm, WeftValue *value, WeftArray *out
 
 /* ---- host functions ------------------------------------------------------------------------------------ */
 
-/* Gets borrowed arguments; gives *result (owned, released by the VM: an argument that is given back is retained first) and WEFT_OK, or WEFT_ERROR after weft_fail. */
-typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result);
-/* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone; not when the call fails: the
- * context is the host's as before. */
-WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context));
-/* The same for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes the same
- * arguments and gives the same results, made at the top level (it captures nothing), as
+/* Gets borrowed arguments; gives *result (owned, released by the VM: an argument that is given back is retained first)
+ * and WEFT_OK, or WEFT_ERROR after weft_fail. */
+typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *const *args, size_t count,
+                                       WeftValue **result);
+/* Declares `name` in the main module. `release` (may be NULL) is called when the function has gone; not when the
+ * call fails: the context is the host's as before. */
+WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction function, void *context,
+                                void (*release)(void *context));
+/* The same for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes
+ * the same arguments and gives the same results, made at the top level (it captures nothing), as
  *
  *     (f, n, x) => fori_loop(0, n, (i, s) => f(s), x)
  *
- * The program calls `function`; where a call is traced, `rule` is traced in its place, with everything that it is built of
- * (differentiated, batched and compiled like any code), and `function` is not called. Both must agree: WEFT_BACKEND=eager and
- * the others then give the same answers. A host function without a rule is called in the program's order, from compiled code
- * too: never folded, moved or left out. Compiled code relies on what kind of result it gives (WeftHandleType.abstract, or what it
- * gave so far); when it gives another one, calls back into the program (weft_call, weft_eval, globals, weft_handle_set), or keeps
- * an array that it was given, the interpreter goes on behind the call. WEFT_MISUSE when `rule` captures values or is no function of the language. */
-WEFT_API WeftStatus weft_define_traced(WeftVM *vm, const char *name, WeftHostFunction function, void *context, void (*release)(void *context), WeftValue *rule);
+ * The program calls `function`; where a call is traced, `rule` is traced in its place, with everything that it is
+ * built of (differentiated, batched and compiled like any code), and `function` is not called. Both must agree:
+ * WEFT_BACKEND=eager and the others then give the same answers. A host function without a rule is called in the
+ * program's order, from compiled code too: never folded, moved or left out. Compiled code relies on what kind of
+ * result it gives (WeftHandleType.abstract, or what it gave so far); when it gives another one, calls back into the
+ * program (weft_call, weft_eval, globals, weft_handle_set), or keeps an array that it was given, the interpreter
+ * goes on behind the call. WEFT_MISUSE when `rule` captures values or is no function of the language. */
+WEFT_API WeftStatus weft_define_traced(WeftVM *vm, const char *name, WeftHostFunction function, void *context,
+                                       void (*release)(void *context), WeftValue *rule);
 /* Raises an error of a kind of language.md ("host" when NULL) from a host function. Returns WEFT_ERROR. */
 WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message);
 
@@ -278,34 +318,37 @@ typedef struct WeftHandleType {
   size_t size;      /* sizeof(WeftHandleType) */
   const char *name; /* shown as <name> */
   void (*release)(void *object); /* called once, when the last handle of the object has gone */
-  /* Trace hooks. Compiled code reads an object's fields through the handle, as inputs: changing one recompiles nothing as long
-   * as its type stays. Fields named here (NULL at the end) are tags: numbers, texts, dtypes or nil that say how the others are
-   * meant, such as the scale of a quantised array. Compiled code takes a tag for a constant, and a change is one recompile
-   * whose reason names the field. */
+  /* Trace hooks. Compiled code reads an object's fields through the handle, as inputs: changing one recompiles
+   * nothing as long as its type stays. Fields named here (NULL at the end) are tags: numbers, texts, dtypes or nil
+   * that say how the others are meant, such as the scale of a quantised array. Compiled code takes a tag for a
+   * constant, and a change is one recompile whose reason names the field. */
   const char *const *tags;
   /* A word for what else compiled code may rely on, compared before it runs when it has read a field: another word is
    * another graph. Must not allocate, raise, call the VM or change anything. */
   uint64_t (*guard)(void *object);
-  /* What the host function of this name gives when `object` is its first argument; false: not known. Compiled code then
-   * goes on with the result without having seen one; a result of another kind costs a way back to the interpreter, never
-   * a wrong answer. Without the hook what the function gave before is relied on, as long as that is always the same kind. */
+  /* What the host function of this name gives when `object` is its first argument; false: not known. Compiled code
+   * then goes on with the result without having seen one; a result of another kind costs a way back to the
+   * interpreter, never a wrong answer. Without the hook what the function gave before is relied on, as long as that
+   * is always the same kind. */
   bool (*abstract)(void *object, const char *function, WeftPromise *out);
-  /* The arrays and numbers inside the object: gives a record of them (weft_record), in place of fields that are kept with the
-   * handle. It is called when the program reads a field and the host ran since it was called last, also between two calls from
-   * the host; compiled code calls it each time that it is entered and behind each host function that it calls. Arrays that are
-   * still the same WeftValue count as unchanged; behind a host function others cost a way back to the interpreter. It may make
-   * values and weft_fail (the error is raised where the field is read), but not run the program or look at its variables. */
+  /* The arrays and numbers inside the object: gives a record of them (weft_record), in place of fields that are
+   * kept with the handle. It is called when the program reads a field and the host ran since it was called last,
+   * also between two calls from the host; compiled code calls it each time that it is entered and behind each host
+   * function that it calls. Arrays that are still the same WeftValue count as unchanged; behind a host function
+   * others cost a way back to the interpreter. It may make values and weft_fail (the error is raised where the
+   * field is read), but not run the program or look at its variables. */
   WeftStatus (*flatten)(WeftVM *vm, void *object, WeftValue **fields);
 } WeftHandleType;
 
-/* A value of type "handle", with identity: it stands for `object`. `fields` is a record of what programs may read from it
- * (`h.scale`), or NULL; passing the handle to host functions is all else that a program can do with it. On
+/* A value of type "handle", with identity: it stands for `object`. `fields` is a record of what programs may read
+ * from it (`h.scale`), or NULL; passing the handle to host functions is all else that a program can do with it. On
  * WEFT_ERROR the object was released. WEFT_MISUSE: fields of a type with `flatten`. */
-WEFT_API WeftStatus weft_handle(WeftVM *vm, const WeftHandleType *type, void *object, WeftValue *fields, WeftValue **out);
+WEFT_API WeftStatus weft_handle(WeftVM *vm, const WeftHandleType *type, void *object, WeftValue *fields,
+                                WeftValue **out);
 /* The object behind a handle of this type. WEFT_ERROR of kind "type" when the value is something else. */
 WEFT_API WeftStatus weft_handle_object(WeftVM *vm, WeftValue *value, const WeftHandleType *type, void **object);
-/* Changes a field (or adds one) for all who hold the handle. Not while compiled code runs but from a host function: its calls stand
- * in the program's order. WEFT_MISUSE for a type with `flatten`. */
+/* Changes a field (or adds one) for all who hold the handle. Not while compiled code runs but from a host function:
+ * its calls stand in the program's order. WEFT_MISUSE for a type with `flatten`. */
 WEFT_API WeftStatus weft_handle_set(WeftVM *vm, WeftValue *handle, const char *field, WeftValue *value);
 
 /* ---- graphs, for backends of the host --------------------------------------------------------------------- */
@@ -331,11 +374,14 @@ typedef struct WeftGraphValue {
   double number;
 } WeftGraphValue;
 
-WEFT_API const char *weft_graph_name(const WeftGraph *graph); /* "f#3": the function, and a number of its own in this VM */
-/* The whole graph in the format of docs/ir.md; one node as a line, with the numbers of WeftGraphNode. "" when memory was refused. */
+/* "f#3": the function, and a number of its own in this VM */
+WEFT_API const char *weft_graph_name(const WeftGraph *graph);
+/* The whole graph in the format of docs/ir.md; one node as a line, with the numbers of WeftGraphNode. "" when memory
+ * was refused. */
 WEFT_API const char *weft_graph_text(WeftVM *vm, const WeftGraph *graph);
 WEFT_API const char *weft_graph_node_text(WeftVM *vm, const WeftGraph *graph, size_t node);
-/* Nodes in the order in which they run, one that holds blocks before what stands in them. False: there is none of that number. */
+/* Nodes in the order in which they run, one that holds blocks before what stands in them. False: there is none of that
+ * number. */
 WEFT_API bool weft_graph_node(const WeftGraph *graph, size_t node, WeftGraphNode *out);
 WEFT_API bool weft_graph_value(const WeftGraph *graph, uint32_t value, WeftGraphValue *out);
 /* The number of the value that is input or output number `index`; 0: there is none. */
@@ -355,12 +401,13 @@ WEFT_API WeftStatus weft_run_value(WeftVM *vm, const WeftRun *run, uint32_t valu
 
 /* Counter number `index`, from 0: its name and value; NULL behind the last. */
 WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
-/* Keeps the log of capture at length from here on (16,384 events instead of 256) and counts what kernels move and compute;
- * with `runs` each run of a compiled region as well. Before a program runs; costs time in every kernel. */
+/* Keeps the log of capture at length from here on (16,384 events instead of 256) and counts what kernels move and
+ * compute; with `runs` each run of a compiled region as well. Before a program runs; costs time in every kernel. */
 WEFT_API void weft_keep_log(WeftVM *vm, bool runs);
 /* The log as text: `what` is "json", "chrome" (spans for about:tracing and Perfetto),
- * "profile" (a table of the kernels beside what the machine can do, which it measures: 0.2 s), or "why" (the last break or recompile;
- * with a function all of its own). Else what was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
+ * "profile" (a table of the kernels beside what the machine can do, which it measures: 0.2 s), or "why" (the last
+ * break or recompile; with a function all of its own). Else what was compiled for a function: `what` is "graph",
+ * "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
 /* The name and version of this library, a line. */
 WEFT_API const char *weft_build(WeftVM *vm);

@@ -1,5 +1,5 @@
-/* arrays.c — the programs of bench/arrays.weft as one fused C loop each: arrays NAME ROUNDS prints the check sum and the least
- * seconds of a call. Built with `gcc -O3 -march=native`, with and without -ffast-math. */
+/* arrays.c — the programs of bench/arrays.weft as one fused C loop each: arrays NAME ROUNDS prints the check sum
+ * and the least seconds of a call. Built with `gcc -O3 -march=native`, with and without -ffast-math. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static double seconds(void) {
 
 static double cdf(double x) { return 0.5 * (1.0 + erf(x * 0.7071067811865476)); }
 
-static __attribute__((noinline)) void black_scholes(double *restrict z, const double *s, const double *k, const double *t, const double *v, long n) {
+static __attribute__((noinline)) void black_scholes(double *restrict z, const double *s, const double *k,
+                                                    const double *t, const double *v, long n) {
   for (long i = 0; i < n; i++) {
     double r = 0.02, w = v[i] * sqrt(t[i]), d1 = (log(s[i] / k[i]) + (r + 0.5 * v[i] * v[i]) * t[i]) / w, d2 = d1 - w;
     z[i] = s[i] * cdf(d1) - k[i] * exp(-r * t[i]) * cdf(d2);
@@ -47,7 +48,8 @@ static __attribute__((noinline)) void softmax(float *restrict z, const float *x,
 static __attribute__((noinline)) void jacobi(double *restrict z, const double *a, long n) {
   for (long i = 1; i < n - 1; i++)
     for (long j = 1; j < n - 1; j++)
-      z[(i - 1) * (n - 2) + j - 1] = 0.2 * (a[i * n + j] + a[i * n + j - 1] + a[i * n + j + 1] + a[(i + 1) * n + j] + a[(i - 1) * n + j]);
+      z[(i - 1) * (n - 2) + j - 1] =
+          0.2 * (a[i * n + j] + a[i * n + j - 1] + a[i * n + j + 1] + a[(i + 1) * n + j] + a[(i - 1) * n + j]);
 }
 static __attribute__((noinline)) void gelu(float *restrict z, const float *x, long n) {
   for (long i = 0; i < n; i++) z[i] = 0.5f * x[i] * (1.0f + erff(x[i] * 0.70710678f));
@@ -74,7 +76,8 @@ static __attribute__((noinline)) double correlation(const double *x, const doubl
   }
   return xy / sqrt(xx * yy);
 }
-static __attribute__((noinline)) void layer_norm(float *restrict z, const float *x, const float *gain, const float *bias, long rows, long n) {
+static __attribute__((noinline)) void layer_norm(float *restrict z, const float *x, const float *gain,
+                                                 const float *bias, long rows, long n) {
   for (long r = 0; r < rows; r++, x += n, z += n) {
     float s = 0, q = 0;
     for (long j = 0; j < n; j++) s += x[j];
@@ -162,7 +165,8 @@ int main(int argc, char **argv) {
   double *u = malloc(sizeof *u * N), *w = malloc(sizeof *w * N), *z = malloc(sizeof *z * N), best = 1e9, total = 0;
   float *x = malloc(sizeof *x * 4096 * 1024), *y = malloc(sizeof *y * 4096 * 1024);
   if (!u || !w || !z || !x || !y) return 1;
-  for (long i = 0; i < N; i++) u[i] = (double)(i % 1000) * 0.001 + 0.5, w[i] = (double)(i % 777) * 0.002 + 0.25, z[i] = 0;
+  for (long i = 0; i < N; i++)
+    u[i] = (double)(i % 1000) * 0.001 + 0.5, w[i] = (double)(i % 777) * 0.002 + 0.25, z[i] = 0;
   long m = N;
   if (strcmp(name, "black-scholes") == 0) {
     LEAST(black_scholes(z, u, w, u, w, N))

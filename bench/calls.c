@@ -77,7 +77,8 @@ static double eager_ns(const char *body) {
   WeftVM *vm = machine("eager", -1);
   double spent[2];
   snprintf(text, sizeof text, "fn full(a, b) { for i in 0..%d { %s } }\nfull", TRIPS, body);
-  WeftValue *args[2] = {value(vm, "arange(8.0)"), value(vm, "arange(8.0) + 1")}, *loops[2] = {value(vm, "fn empty(a, b) { for i in 0..100000 { a } }\nempty"), value(vm, text)}, *out;
+  WeftValue *args[2] = {value(vm, "arange(8.0)"), value(vm, "arange(8.0) + 1")},
+      *loops[2] = {value(vm, "fn empty(a, b) { for i in 0..100000 { a } }\nempty"), value(vm, text)}, *out;
   for (int k = 0; k < 2; k++) {
     spent[k] = 1e9;
     for (int r = 0; r < ROUNDS; r++) {
@@ -92,10 +93,12 @@ static double eager_ns(const char *body) {
   return (spent[1] - spent[0]) / TRIPS * 1e9;
 }
 
-/* Milliseconds of the call that records, compiles and first runs a function of 100 operations, and without its compilation. */
+/* Milliseconds of the call that records, compiles and first runs a function of 100 operations, and without its
+ * compilation. */
 static double compile_ms(void) {
   static char text[8192];
-  static const char *const steps[] = {"y * x", "y + 1.5", "y - x", "abs(y)", "y / 1.0625", "maximum(y, x)", "y * 0.5", "sqrt(y + %d)", "minimum(y, %d.5)"};
+  static const char *const steps[] = {"y * x", "y + 1.5", "y - x", "abs(y)", "y / 1.0625", "maximum(y, x)", "y * 0.5",
+                                      "sqrt(y + %d)", "minimum(y, %d.5)"};
   int at = sprintf(text, "fn f(x) {\n  let y = x * 0.5\n");
   for (int i = 1; i < 100;) {
     const char *step = steps[(unsigned)i % (sizeof steps / sizeof steps[0])];

@@ -1,5 +1,5 @@
-/* loops.c — runs the programs of bench/loops as native functions compiled through MIR: loops NAME N prints the result and
- * seconds, as peers does; `loops compile` prints microseconds per function. */
+/* loops.c — runs the programs of bench/loops as native functions compiled through MIR: loops NAME N prints the
+ * result and seconds, as peers does; `loops compile` prints microseconds per function. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static MirCode *compile(MirPool *pool, LoopModule *module, const char *name) {
   snprintf(path, sizeof path, "bench/loops/%s.loops", name);
   char *text = read_file(path);
   buf_init(&why, allocator_system());
-  if (loop_module_init(module, allocator_system()) != WEFT_OK || loops_parse(module, text, strlen(text), &why) != WEFT_OK ||
+  if (loop_module_init(module, allocator_system()) != WEFT_OK ||
+      loops_parse(module, text, strlen(text), &why) != WEFT_OK ||
       mir_compile(pool, (const LoopFn *const *)module->fns.data, module->fns.count, &code, &why) != WEFT_OK) {
     fprintf(stderr, "%s: %s\n", path, buf_text(&why));
     exit(1);
@@ -48,7 +49,8 @@ static MirCode *compile(MirPool *pool, LoopModule *module, const char *name) {
     mir_print(pool, (const LoopFn *const *)module->fns.data, module->fns.count, 0, &why);
     fputs(buf_text(&why), stderr);
   }
-  if (getenv("MIR_CODE")) fwrite(mir_code_native(code, 0), 1, mir_code_bytes(code, 0) ? mir_code_bytes(code, 0) : 4096, stderr);
+  if (getenv("MIR_CODE"))
+    fwrite(mir_code_native(code, 0), 1, mir_code_bytes(code, 0) ? mir_code_bytes(code, 0) : 4096, stderr);
   buf_free(&why);
   free(text);
   return code;

@@ -1,7 +1,9 @@
 /* machine.c — what the machine can do, as a peer for bench/run:
- *   machine beside ELEMENTS THREADS COMMAND…   runs the command; for each of its lines that is "copy" it is told the bytes a second, read and written, of
- *                                              copies of f64 made then, the other lines are printed; ends as the command does
- *   machine matmul f64|f32 N ROUNDS            an element of the product and the least seconds: OpenBLAS, with the kernels that fit the processor */
+ *   machine beside ELEMENTS THREADS COMMAND…   runs the command; for each of its lines that is "copy" it is told the
+ *                                              bytes a second, read and written, of copies of f64 made then, the
+ *                                              other lines are printed; ends as the command does
+ *   machine matmul f64|f32 N ROUNDS            an element of the product and the least seconds: OpenBLAS, with the
+ *                                              kernels that fit the processor */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -78,8 +80,8 @@ static int beside(size_t bytes, unsigned threads, char **command) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-typedef void Gemm(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *, const void *, const int *, const void *,
-                  void *, const int *);
+typedef void Gemm(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
+                  const int *, const void *, const int *, const void *, void *, const int *);
 
 /* Row-major a and b: their product is that of b and a in OpenBLAS' order. */
 static int matmul(int wide, int n, int rounds) {
@@ -97,7 +99,8 @@ static int matmul(int wide, int n, int rounds) {
   float onef = 1, zerof = 0;
   for (int i = 0; i < rounds; i++) {
     double begin = seconds();
-    gemm("N", "N", &n, &n, &n, wide ? (void *)&one : (void *)&onef, b, &n, a, &n, wide ? (void *)&zero : (void *)&zerof, c, &n);
+    gemm("N", "N", &n, &n, &n, wide ? (void *)&one : (void *)&onef, b, &n, a, &n,
+         wide ? (void *)&zero : (void *)&zerof, c, &n);
     double spent = seconds() - begin;
     if (spent < best) best = spent;
   }
@@ -106,11 +109,13 @@ static int matmul(int wide, int n, int rounds) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 4 && strcmp(argv[1], "beside") == 0) return beside(8 * (size_t)atoll(argv[2]), (unsigned)atoi(argv[3]), argv + 4);
+  if (argc > 4 && strcmp(argv[1], "beside") == 0)
+    return beside(8 * (size_t)atoll(argv[2]), (unsigned)atoi(argv[3]), argv + 4);
   if (argc == 5 && strcmp(argv[1], "matmul") == 0) {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    int zen4 = __builtin_cpu_is("amdfam19h"); /* Zen 3 has no AVX-512; each width gets the kernels that are faster here */
+    /* Zen 3 has no AVX-512; each width gets the kernels that are faster here */
+    int zen4 = __builtin_cpu_is("amdfam19h");
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
       setenv("OPENBLAS_CORETYPE", zen4 && strcmp(argv[2], "f32") == 0 ? "Haswell" : "SkylakeX", 0);
 #endif

@@ -1,5 +1,5 @@
-/* math.c — strip kernels of the transcendental functions beside gcc's vectorised loops over the C library (libmvec, whose
- * stated error is 4 ulp): nanoseconds an element, in L1, and the ratio. */
+/* math.c — strip kernels of the transcendental functions beside gcc's vectorised loops over the C library (libmvec,
+ * whose stated error is 4 ulp): nanoseconds an element, in L1, and the ratio. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -31,7 +31,9 @@ static void peer_pow_f64(void) { for (int i = 0; i < N; i++) out64[i] = pow(x64[
 static void peer_pow_f32(void) { for (int i = 0; i < N; i++) out32[i] = powf(x32[i], y32[i]); }
 
 #ifdef __x86_64__
-#define ROW(name, type) {#name, sizeof(type), {wm_strip_##name##_##type##_base, wm_strip_##name##_##type##_avx2, wm_strip_##name##_##type##_avx512}, peer_##name##_##type},
+#define ROW(name, type)                                                                    \
+  {#name, sizeof(type), {wm_strip_##name##_##type##_base, wm_strip_##name##_##type##_avx2, \
+                         wm_strip_##name##_##type##_avx512}, peer_##name##_##type},
 #else
 #define ROW(name, type) {#name, sizeof(type), {wm_strip_##name##_##type##_base, NULL, NULL}, peer_##name##_##type},
 #endif
@@ -49,7 +51,8 @@ int main(void) {
   int level = 0;
 #ifdef __x86_64__
   if (wm_best() != &wm_base)
-    level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
+    level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
   for (int i = 0; i < N; i++) {
     x64[i] = 0.01 + 4.0 * i / N;
@@ -70,7 +73,8 @@ int main(void) {
       t = (now() - t) / N;
       if (t < peer) peer = t;
     }
-    printf("%-4s %s %6.2f ns   libmvec %6.2f ns   ratio %.2f\n", rows[r].name, wide ? "f64" : "f32", own, peer, own / peer);
+    printf("%-4s %s %6.2f ns   libmvec %6.2f ns   ratio %.2f\n", rows[r].name, wide ? "f64" : "f32", own, peer,
+           own / peer);
   }
   return 0;
 }

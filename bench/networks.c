@@ -1,6 +1,6 @@
-/* networks.c — the programs of bench/networks.weft in C, fused by hand: networks NAME ROUNDS prints the check sum and the least
- * seconds of a call. Built with `gcc -O3 -march=native`, with and without -ffast-math. Products work on tiles of TILE columns
- * and four rows, which gcc keeps in registers. */
+/* networks.c — the programs of bench/networks.weft in C, fused by hand: networks NAME ROUNDS prints the check sum
+ * and the least seconds of a call. Built with `gcc -O3 -march=native`, with and without -ffast-math. Products work
+ * on tiles of TILE columns and four rows, which gcc keeps in registers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,37 +14,38 @@ static double seconds(void) {
 }
 
 /* c[m, n] = a[m, k] @ b[k, n], a by its strides (as, ap), b and c by rows; `then` is what is done with a tile's row. */
-#define PRODUCT(name, T, TILE, then)                                                                                          \
-  static __attribute__((noinline)) void name(long m, long n, long k, const T *a, long as, long ap, const T *b, T *restrict c, \
-                                             const T *restrict bias) {                                                        \
-    for (long j0 = 0; j0 < n; j0 += TILE) {                                                                                   \
-      long w = n - j0 < TILE ? n - j0 : TILE;                                                                                 \
-      for (long i0 = 0; i0 < m; i0 += 4) {                                                                                    \
-        long h = m - i0 < 4 ? m - i0 : 4;                                                                                     \
-        T acc[4][TILE] = {{0}};                                                                                               \
-        if (h == 4 && w == TILE) {                                                                                            \
-          for (long p = 0; p < k; p++)                                                                                        \
-            _Pragma("GCC unroll 4") for (long i = 0; i < 4; i++)                                                              \
-              for (long j = 0; j < TILE; j++) acc[i][j] += a[(i0 + i) * as + p * ap] * b[p * n + j0 + j];                     \
-        } else {                                                                                                              \
-          for (long p = 0; p < k; p++)                                                                                        \
-            for (long i = 0; i < h; i++)                                                                                      \
-              for (long j = 0; j < w; j++) acc[i][j] += a[(i0 + i) * as + p * ap] * b[p * n + j0 + j];                        \
-        }                                                                                                                     \
-        for (long i = 0; i < h; i++)                                                                                          \
-          for (long j = 0; j < w; j++) {                                                                                      \
-            T v = acc[i][j] + (bias ? bias[j0 + j] : 0);                                                                      \
-            c[(i0 + i) * n + j0 + j] = then;                                                                                  \
-          }                                                                                                                   \
-      }                                                                                                                       \
-    }                                                                                                                         \
+#define PRODUCT(name, T, TILE, then)                                                                           \
+  static __attribute__((noinline)) void name(long m, long n, long k, const T *a, long as, long ap, const T *b, \
+                                             T *restrict c, const T *restrict bias) {                          \
+    for (long j0 = 0; j0 < n; j0 += TILE) {                                                                    \
+      long w = n - j0 < TILE ? n - j0 : TILE;                                                                  \
+      for (long i0 = 0; i0 < m; i0 += 4) {                                                                     \
+        long h = m - i0 < 4 ? m - i0 : 4;                                                                      \
+        T acc[4][TILE] = {{0}};                                                                                \
+        if (h == 4 && w == TILE) {                                                                             \
+          for (long p = 0; p < k; p++)                                                                         \
+            _Pragma("GCC unroll 4") for (long i = 0; i < 4; i++)                                               \
+              for (long j = 0; j < TILE; j++) acc[i][j] += a[(i0 + i) * as + p * ap] * b[p * n + j0 + j];      \
+        } else {                                                                                               \
+          for (long p = 0; p < k; p++)                                                                         \
+            for (long i = 0; i < h; i++)                                                                       \
+              for (long j = 0; j < w; j++) acc[i][j] += a[(i0 + i) * as + p * ap] * b[p * n + j0 + j];         \
+        }                                                                                                      \
+        for (long i = 0; i < h; i++)                                                                           \
+          for (long j = 0; j < w; j++) {                                                                       \
+            T v = acc[i][j] + (bias ? bias[j0 + j] : 0);                                                       \
+            c[(i0 + i) * n + j0 + j] = then;                                                                   \
+          }                                                                                                    \
+      }                                                                                                        \
+    }                                                                                                          \
   }
 PRODUCT(product_gelu, float, 64, 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v))))
 PRODUCT(product_f32, float, 64, v)
 PRODUCT(product_tanh, double, 32, tanh(v))
 PRODUCT(product_f64, double, 32, v)
 
-static __attribute__((noinline)) void mlp(float *z, float *h, const float *x, const float *w1, const float *b1, const float *w2, const float *b2) {
+static __attribute__((noinline)) void mlp(float *z, float *h, const float *x, const float *w1, const float *b1,
+                                          const float *w2, const float *b2) {
   product_gelu(512, 1024, 256, x, 256, 1, w1, h, b1);
   product_f32(512, 256, 1024, h, 1024, 1, w2, z, b2);
 }
@@ -130,7 +131,8 @@ int main(int argc, char **argv) {
   int rounds = atoi(argv[2]);
   double best = 1e9, total = 0;
   if (strcmp(name, "mlp") == 0) {
-    float *x = fill32(512 * 256, 5, 1), *w1 = fill32(256 * 1024, 1, 0.3), *b1 = fill32(1024, 2, 0.3), *w2 = fill32(1024 * 256, 3, 0.3),
+    float *x = fill32(512 * 256, 5, 1), *w1 = fill32(256 * 1024, 1, 0.3), *b1 = fill32(1024, 2, 0.3),
+    *w2 = fill32(1024 * 256, 3, 0.3),
           *b2 = fill32(256, 4, 0.3), *h = fill32(512 * 1024, 0, 0), *z = fill32(512 * 256, 0, 0);
     LEAST(mlp(z, h, x, w1, b1, w2, b2))
     for (int i = 0; i < 512; i++) total += (double)z[i * 256] * i;

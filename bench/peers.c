@@ -1,5 +1,5 @@
-/* peers.c — the same programs in C, as a peer for bench/run: peers NAME N (mandelbrot, sieve, sieves, nbody, and the table below)
- * prints the result and seconds.
+/* peers.c — the same programs in C, as a peer for bench/run: peers NAME N (mandelbrot, sieve, sieves, nbody, and
+ * the table below) prints the result and seconds.
  * Built with `gcc -O2 -fno-tree-vectorize`, so that one scalar loop is compared with another. */
 #include <math.h>
 #include <stdbool.h>
@@ -72,8 +72,10 @@ typedef struct Peer {
   long (*whole)(long n);
   double (*real)(long n);
 } Peer;
-static const Peer PEERS[] = {{"fib", fib, NULL}, {"fib-calls", fib_calls, NULL}, {"tak", takeuchi, NULL}, {"spectral", NULL, spectral}, {"fannkuch", fannkuch, NULL},
-  {"queens", queens, NULL}, {"levenshtein", edits, NULL}, {"heapsort", heapsort_, NULL}, {"matmul", NULL, product}, {"clusters", NULL, kmeans}};
+static const Peer PEERS[] = {{"fib", fib, NULL}, {"fib-calls", fib_calls, NULL}, {"tak", takeuchi, NULL},
+                             {"spectral", NULL, spectral}, {"fannkuch", fannkuch, NULL},
+  {"queens", queens, NULL}, {"levenshtein", edits, NULL}, {"heapsort", heapsort_, NULL}, {"matmul", NULL, product},
+  {"clusters", NULL, kmeans}};
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;

@@ -1,15 +1,19 @@
-/* peers_more.h — more of the same programs in C, for peers.c: what their tables need is allocated by the programs, as in Weft. */
+/* peers_more.h — more of the same programs in C, for peers.c: what their tables need is allocated by the programs, as
+ * in Weft. */
 #ifndef WEFT_BENCH_PEERS_MORE_H
 #define WEFT_BENCH_PEERS_MORE_H
 
 /* As gcc makes it: with the recursion put in line some levels deep … */
 static long fib(long n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 /* … and as it is written: each call is one. */
-__attribute__((noinline, optimize("no-inline", "no-optimize-sibling-calls", "no-ipa-cp"))) static long fib_calls(long n) {
+__attribute__((noinline,
+               optimize("no-inline", "no-optimize-sibling-calls", "no-ipa-cp"))) static long fib_calls(long n) {
   return n < 2 ? n : fib_calls(n - 1) + fib_calls(n - 2);
 }
 
-static long tak(long x, long y, long z) { return y >= x ? z : tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y)); }
+static long tak(long x, long y, long z) {
+  return y >= x ? z : tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y));
+}
 static long takeuchi(long n) { return tak(n, n * 2 / 3, n / 3); }
 
 static double element(long i, long j) { return 1.0 / (double)((i + j) * (i + j + 1) / 2 + i + 1); }
@@ -75,7 +79,8 @@ static long place(long row, long columns, long left, long right, long n) {
   long ways = 0;
   for (long c = 0; c < n; c++) {
     long bit = 1L << c, l = 1L << (row + c), r = 1L << (row - c + n);
-    if ((columns & bit) == 0 && (left & l) == 0 && (right & r) == 0) ways += place(row + 1, columns | bit, left | l, right | r, n);
+    if ((columns & bit) == 0 && (left & l) == 0 && (right & r) == 0)
+      ways += place(row + 1, columns | bit, left | l, right | r, n);
   }
   return ways;
 }

@@ -1,5 +1,6 @@
-/* planets.h — the sun and four planets of the n-body programs (data of the Computer Language Benchmarks Game): positions in
- * astronomical units, velocities per day, masses in suns; planets_begin makes years and 4 pi^2 of these. */
+/* planets.h — the sun and four planets of the n-body programs (data of the Computer Language Benchmarks Game):
+ * positions in astronomical units, velocities per day, masses in suns; planets_begin makes years and 4 pi^2 of
+ * these. */
 #ifndef WEFT_BENCH_PLANETS_H
 #define WEFT_BENCH_PLANETS_H
 
@@ -15,7 +16,8 @@ static double v[5][3] = {{0, 0, 0},
                          {-2.76742510726411e-3, 4.99852801234917238e-3, 2.30417297573763929e-5},
                          {2.96460137564761618e-3, 2.37847173959480950e-3, -2.96589568540237556e-5},
                          {2.68067772490389322e-3, 1.62824170038242295e-3, -9.51592254519715870e-5}};
-static double m[5] = {1.0, 9.54791938424326609e-4, 2.85885980666130812e-4, 4.36624404335156298e-5, 5.15138902046611451e-5};
+static double m[5] = {1.0, 9.54791938424326609e-4, 2.85885980666130812e-4, 4.36624404335156298e-5,
+                      5.15138902046611451e-5};
 
 static double energy(void) {
   double e = 0;

@@ -1,6 +1,7 @@
-/* reads.c — in which way this processor reads a long array fastest, for the flags of parser/cpu.c: reads [ELEMENTS [ROUNDS]]
- * Sums of squares of f64 by vectors of 32 bytes, all ways by turns; prints medians, beside the first's, and the least times. 10⁸ elements, 9 rounds, one
- * thread. CPU_FETCH pays where a way that fetches ahead is faster than `one`, CPU_PAGES where `pages` is; where neither does, `pairs` may. */
+/* reads.c — in which way this processor reads a long array fastest, for the flags of parser/cpu.c: reads [ELEMENTS
+ * [ROUNDS]] Sums of squares of f64 by vectors of 32 bytes, all ways by turns; prints medians, beside the first's,
+ * and the least times. 10⁸ elements, 9 rounds, one thread. CPU_FETCH pays where a way that fetches ahead is faster
+ * than `one`, CPU_PAGES where `pages` is; where neither does, `pairs` may. */
 #include <stdio.h>
 
 #include "bench/clock.h"
@@ -48,11 +49,14 @@ static double pairs(const double *x, size_t n) {
 static const struct {
   const char *name;
   double (*sum)(const double *x, size_t n);
-} ways[] = {{"one", one}, {"touched", touched}, {"pairs", pairs}, {"512 bytes ahead", ahead_512}, {"2 KB ahead", ahead_2k}, {"4 KB ahead", ahead_4k},
+} ways[] = {{"one", one}, {"touched", touched}, {"pairs", pairs}, {"512 bytes ahead", ahead_512},
+            {"2 KB ahead", ahead_2k}, {"4 KB ahead", ahead_4k},
   {"8 KB ahead", ahead_8k}, {"pages", pages}, {"pages, second cache", pages_second}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static int by_value(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int by_value(const void *a, const void *b) {
+  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 int main(int argc, char **argv) {
   size_t n = (argc > 1 ? strtoul(argv[1], NULL, 10) : 100000000) / (2 * TURN) * (2 * TURN);
@@ -67,12 +71,13 @@ int main(int argc, char **argv) {
       double begin = seconds(), sum = ways[k].sum(x, n);
       spent[k][r] = seconds() - begin;
       if (!k) first = sum;
-      if (sum < first * (1 - 1e-9) || sum > first * (1 + 1e-9)) return fprintf(stderr, "%s: the sum is %.17g, not %.17g\n", ways[k].name, sum, first), 1;
+      if (sum < first * (1 - 1e-9) || sum > first * (1 + 1e-9))
+        return fprintf(stderr, "%s: the sum is %.17g, not %.17g\n", ways[k].name, sum, first), 1;
     }
   for (int k = 0; k < WAYS; k++) qsort(spent[k], (size_t)rounds, sizeof(double), by_value);
   for (int k = 0; k < WAYS; k++)
-    printf("%-20s %8.3f ms  %6.1f GB/s  %.2f  least %8.3f ms\n", ways[k].name, spent[k][rounds / 2] * 1e3, (double)n * 8e-9 / spent[k][rounds / 2],
-      spent[k][rounds / 2] / spent[0][rounds / 2], spent[k][0] * 1e3);
+    printf("%-20s %8.3f ms  %6.1f GB/s  %.2f  least %8.3f ms\n", ways[k].name, spent[k][rounds / 2] * 1e3,
+           (double)n * 8e-9 / spent[k][rounds / 2], spent[k][rounds / 2] / spent[0][rounds / 2], spent[k][0] * 1e3);
   free(x);
   return 0;
 }

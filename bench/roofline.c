@@ -1,6 +1,7 @@
-/* roofline.c — the operations of roofline.weft written by hand in C, each the ways that may be best: with plain stores, and through a buffer whose lines
- * are stored past the caches. roofline ELEMENTS THREADS ROUNDS prints for each way the operation's name, the least seconds and the median of the rounds'
- * number of calls within the time that a copy of as many f64 takes, for which it asks as roofline.weft does: `machine beside` answers. */
+/* roofline.c — the operations of roofline.weft written by hand in C, each the ways that may be best: with plain
+ * stores, and through a buffer whose lines are stored past the caches. roofline ELEMENTS THREADS ROUNDS prints for
+ * each way the operation's name, the least seconds and the median of the rounds' number of calls within the time
+ * that a copy of as many f64 takes, for which it asks as roofline.weft does: `machine beside` answers. */
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -42,7 +43,8 @@ static void stream(void *to, const void *from, size_t bytes) {
 #endif
 #ifdef __AVX__
   if (!((uintptr_t)t & 31))
-    for (; bytes >= 32; t += 32, f += 32, bytes -= 32) _mm256_stream_si256((__m256i *)t, _mm256_loadu_si256((const __m256i *)f));
+    for (; bytes >= 32; t += 32, f += 32, bytes -= 32)
+      _mm256_stream_si256((__m256i *)t, _mm256_loadu_si256((const __m256i *)f));
 #endif
   memcpy(t, f, bytes);
 }
@@ -160,7 +162,8 @@ static void concat_streamed(Part *p) {
 static void two_results_plain(Part *p) {
   const Data *d = p->d;
   double *restrict sums = d->to, *restrict differences = d->and_to;
-  for (size_t i = begin_of(p, d->n), end = end_of(p, d->n); i < end; i++) sums[i] = d->a[i] + d->b[i], differences[i] = d->a[i] - d->b[i];
+  for (size_t i = begin_of(p, d->n), end = end_of(p, d->n); i < end; i++)
+    sums[i] = d->a[i] + d->b[i], differences[i] = d->a[i] - d->b[i];
 }
 static void two_results_streamed(Part *p) {
   const Data *d = p->d;
@@ -257,7 +260,8 @@ static void any_plain(Part *p) {
   }
 }
 
-/* Tiles of the source: a line of its rows wide, some of them tall, into a buffer and from there as parts of the result's rows. */
+/* Tiles of the source: a line of its rows wide, some of them tall, into a buffer and from there as parts of the
+ * result's rows. */
 #define TRANSPOSE(NAME, WIDE, TALL, STORE)                                                  \
   static void NAME(Part *p) {                                                               \
     const Data *d = p->d;                                                                   \
@@ -285,7 +289,8 @@ static void transpose_bands(Part *p) {
   enum { WIDE = 16, TALL = 64 };
   const Data *d = p->d;
   const size_t rows = d->n / SIDE, share = (rows / p->threads + TALL - 1) / TALL * TALL;
-  const size_t first = share * p->index < rows ? share * p->index : rows, last = p->index + 1 == p->threads || first + share > rows ? rows : first + share;
+  const size_t first = share * p->index < rows ? share * p->index : rows,
+      last = p->index + 1 == p->threads || first + share > rows ? rows : first + share;
   double buffer[WIDE][TALL + 8] __attribute__((aligned(64)));
   for (size_t r = first; r < last; r += TALL)
     for (size_t c = 0; c < SIDE; c += WIDE) {
@@ -308,11 +313,16 @@ typedef struct Way {
 static const Way ways[] = {
 #define BOTH(NAME, COUNT, T, TO, ELEMENT) {#NAME, NAME##_plain}, {#NAME, NAME##_streamed},
     POINTWISE(BOTH)
-    {"add_row", add_row_rows}, {"add_column", add_column_rows}, {"inner", inner_rows}, {"copy", copy_memcpy}, {"roll", roll_memcpy},
-    {"concat", concat_memcpy}, {"concat", concat_streamed}, {"two_results", two_results_plain}, {"two_results", two_results_streamed},
-    {"sum", sum_plain}, {"sum_f32", sum_f32_plain}, {"max", max_plain}, {"argmax", argmax_blocks}, {"sum_rows", sum_rows_plain},
-    {"sum_columns", sum_columns_plain}, {"cumsum", cumsum_plain}, {"cumsum", cumsum_streamed}, {"count", count_plain}, {"any", any_plain},
-    {"transpose", transpose_8}, {"transpose", transpose_8_streamed}, {"transpose", transpose_16}, {"transpose", transpose_16_streamed},
+    {"add_row", add_row_rows}, {"add_column", add_column_rows}, {"inner", inner_rows}, {"copy", copy_memcpy},
+        {"roll", roll_memcpy},
+    {"concat", concat_memcpy}, {"concat", concat_streamed}, {"two_results", two_results_plain},
+    {"two_results", two_results_streamed},
+    {"sum", sum_plain}, {"sum_f32", sum_f32_plain}, {"max", max_plain}, {"argmax", argmax_blocks},
+    {"sum_rows", sum_rows_plain},
+    {"sum_columns", sum_columns_plain}, {"cumsum", cumsum_plain}, {"cumsum", cumsum_streamed}, {"count", count_plain},
+    {"any", any_plain},
+    {"transpose", transpose_8}, {"transpose", transpose_8_streamed}, {"transpose", transpose_16},
+    {"transpose", transpose_16_streamed},
     {"transpose", transpose_bands},
 };
 enum { WAYS_COUNT = sizeof ways / sizeof *ways };
@@ -376,9 +386,11 @@ int main(int argc, char **argv) {
   if (n < 4 * SIDE || threads < 1 || threads > MOST_THREADS || rounds < 1 || rounds > MOST_ROUNDS) return 2;
   int tries = n < 2400000 ? 50 : n > 40000000 ? 3 : (int)(120000000 / n);
   Data d = {.n = n};
-  d.a = memory(8 * n, 0), d.b = memory(8 * n, 0), d.c = memory(8 * n, 0), d.to = memory(16 * n, 0), d.and_to = memory(8 * n, 0);
+  d.a = memory(8 * n, 0), d.b = memory(8 * n, 0), d.c = memory(8 * n, 0), d.to = memory(16 * n, 0),
+      d.and_to = memory(8 * n, 0);
   d.k = memory(n, 0), d.q = memory(n, 0), d.bytes = memory(n, 0);
-  d.x = memory(4 * n, 0), d.y = memory(4 * n, 0), d.narrow = memory(4 * n, 0), d.w = memory(8 * n, 0), d.whole = memory(8 * n, 0);
+  d.x = memory(4 * n, 0), d.y = memory(4 * n, 0), d.narrow = memory(4 * n, 0), d.w = memory(8 * n, 0),
+      d.whole = memory(8 * n, 0);
   for (size_t i = 0; i < n; i++) {
     d.a[i] = (double)(i % 1000) * 0.001 + 0.5, d.b[i] = (double)(i % 777) * 0.002 + 0.25, d.c[i] = d.a[i];
     d.x[i] = (float)d.a[i], d.y[i] = (float)d.b[i], d.w[i] = (int64_t)(d.b[i] * 100);

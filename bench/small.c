@@ -46,8 +46,10 @@ static void turned(int m, int n, const double *a, double *b) {
     for (int j = 0; j < n; j++) b[j * m + i] = a[i * n + j];
 }
 static double kalman(long n) {
-  double d = 0.01, F[16] = {1, 0, d, 0, 0, 1, 0, d, 0, 0, 1, 0, 0, 0, 0, 1}, H[8] = {1, 0, 0, 0, 0, 1, 0, 0}, FT[16], HT[8];
-  double x[4] = {0, 0, 1, 1}, P[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, t[16], u[16], y[2], S[4], K[8], v[8];
+  double d = 0.01, F[16] = {1, 0, d, 0, 0, 1, 0, d, 0, 0, 1, 0, 0, 0, 0, 1}, H[8] = {1, 0, 0, 0, 0, 1, 0, 0},
+      FT[16], HT[8];
+  double x[4] = {0, 0, 1, 1}, P[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, t[16], u[16], y[2],
+      S[4], K[8], v[8];
   turned(4, 4, F, FT);
   turned(2, 4, H, HT);
   for (long k = 0; k < n; k++) {
@@ -176,7 +178,8 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     double (*run)(long);
-  } all[] = {{"rk4", rk4}, {"kalman", kalman}, {"planets", nbody}, {"perceptron", perceptron}, {"metropolis", metropolis}, {"recurrent", recurrent}};
+  } all[] = {{"rk4", rk4}, {"kalman", kalman}, {"planets", nbody}, {"perceptron", perceptron},
+             {"metropolis", metropolis}, {"recurrent", recurrent}};
   if (argc < 3) return 2;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     if (strcmp(argv[1], all[i].name) != 0) continue;

@@ -1,5 +1,6 @@
-/* tier.c — costs inside the tier, a line "name value unit" each: the guards of a call, leaving a region, guards that miss.
- * Looks at the inside of the library, so that each is measured alone. Times are the processor's, the least of many. */
+/* tier.c — costs inside the tier, a line "name value unit" each: the guards of a call, leaving a region, guards
+ * that miss. Looks at the inside of the library, so that each is measured alone. Times are the processor's, the
+ * least of many. */
 #include "api/inner.h"
 #include "tracer/tier/tier.h"
 
@@ -48,7 +49,8 @@ static double region_ns(void) {
   enum { CALLS = 20000 };
   WeftVM *vm = machine("mir");
   vm->vm->tunables.payback_calls = 0; /* the interpreter is as fast on so little */
-  WeftValue *f = value(vm, "fn f(a, b) = a + b - 1\nf"), *args[2] = {value(vm, "arange(8.0)"), value(vm, "arange(8.0) + 1")};
+  WeftValue *f = value(vm, "fn f(a, b) = a + b - 1\nf"),
+      *args[2] = {value(vm, "arange(8.0)"), value(vm, "arange(8.0) + 1")};
   double best = 1e9;
   for (u32 i = 0; i < 1000; i++) call(vm, f, args, 2);
   for (u32 r = 0; r < ROUNDS; r++) {
@@ -73,7 +75,8 @@ static Place *place_of(WeftVM *vm, const WeftValue *f) {
 static double guards_ns(void) {
   enum { LOOKUPS = 20000, ARGS = 10 };
   WeftVM *vm = machine("mir");
-  WeftValue *f = value(vm, "fn f(a, b, c, d, e, f, g, h, i, j) = a + b * c - d + e * f - g + h * i - j\nf"), *args[ARGS];
+  WeftValue *f = value(vm, "fn f(a, b, c, d, e, f, g, h, i, j) = a + b * c - d + e * f - g + h * i - j\nf"),
+      *args[ARGS];
   Value base[64];
   u64 slots[256];
   Value scratch[256];
@@ -121,7 +124,8 @@ static double exit_ns(void) {
       frame->base[0] = value_keep(arg->value);
       memset(slots, 0, sizeof *slots * region->nslots);
       must(w, cache_lookup(vm, &p->cache, frame, slots, scratch) == entry);
-      must(w, region->run(vm, region, slots, &exit) == WEFT_OK && region->graph->exits.exits.data[exit].kind == EXIT_break);
+      must(w, region->run(vm, region, slots, &exit) == WEFT_OK &&
+              region->graph->exits.exits.data[exit].kind == EXIT_break);
       double t = seconds();
       must(w, region_leave(tracer_of(vm), region, exit, slots, &returns) == WEFT_OK && !returns);
       spent += seconds() - t;
@@ -147,7 +151,8 @@ static double misses(void) {
     f[k] = value(vm[k], "fn f(x) = sum(x * 2 + x * x - 1)\nf");
     for (u32 i = 0; i < SEEN + NEW; i++) {
       char text[64];
-      snprintf(text, sizeof text, "reshape(arange(8.0), (8%.*s))", (int)(3 * i), ", 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1");
+      snprintf(text, sizeof text, "reshape(arange(8.0), (8%.*s))", (int)(3 * i),
+               ", 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1");
       if (i == 0) snprintf(text, sizeof text, "arange(8.0)");
       args[k][i] = value(vm[k], text);
     }
@@ -164,12 +169,13 @@ static double misses(void) {
   return best[1] / best[0];
 }
 
-/* A loop of a hundred operations on numbers, and an element read; and one of a hundred, half of them on arrays of eight elements, which
- * become four hundred on numbers. */
-static const char *const on_numbers[] = {"s = s + t * 0.5\n", "t = t - s * x[i]\n", "s = s * 0.25 + i\n"}, *const on_both[] = {"s = s + i * 0.5\n", "y = y * x\n"};
+/* A loop of a hundred operations on numbers, and an element read; and one of a hundred, half of them on arrays of
+ * eight elements, which become four hundred on numbers. */
+static const char *const on_numbers[] = {"s = s + t * 0.5\n", "t = t - s * x[i]\n", "s = s * 0.25 + i\n"},
+    *const on_both[] = {"s = s + i * 0.5\n", "y = y * x\n"};
 
-/* Microseconds that compiling takes, all of it from the recording on: of the first region of a VM, of a later one, and of one of a
- * hundred operations in a loop. Least of several VMs, each of which compiles LATER regions besides. */
+/* Microseconds that compiling takes, all of it from the recording on: of the first region of a VM, of a later one,
+ * and of one of a hundred operations in a loop. Least of several VMs, each of which compiles LATER regions besides. */
 static void compile_us(bool numbers, double *first, double *later, double *large) {
   enum { VMS = 8, LATER = 10, OPS = 100 };
   const char *const *steps = numbers ? on_numbers : on_both;
@@ -188,7 +194,8 @@ static void compile_us(bool numbers, double *first, double *later, double *large
       u64 before = tracer_of(vm->vm)->compiling_ns, regions = vm->vm->counters.at[STAT_compiles];
       call(vm, f, &x, 1);
       must(vm, vm->vm->counters.at[STAT_compiles] == regions + 1);
-      double us = (double)(tracer_of(vm->vm)->compiling_ns - before) * 1e-3, *least = i == 0 ? first : i <= LATER ? later : large;
+      double us = (double)(tracer_of(vm->vm)->compiling_ns - before) * 1e-3,
+          *least = i == 0 ? first : i <= LATER ? later : large;
       if (us < *least) *least = us;
     }
     weft_free(vm);

@@ -20,7 +20,8 @@ static WeftStatus open_device(Device *d) {
   if (!vm->limits.allow_gpu) return vm_error(vm, EK_limit, "the host does not allow using the GPU");
   buf_init(&why, &vm->alloc);
   if (!driver_open(&d->driver, d->path, &why)) {
-    WeftStatus status = why.failed ? vm_error_memory(vm) : vm_error(vm, EK_unsupported, "the GPU cannot be used: %s", buf_text(&why));
+    WeftStatus status = why.failed ? vm_error_memory(vm)
+                                   : vm_error(vm, EK_unsupported, "the GPU cannot be used: %s", buf_text(&why));
     buf_free(&why);
     return status;
   }
@@ -32,7 +33,9 @@ static WeftStatus open_device(Device *d) {
   if (!error) error = c->DeviceGetAttribute(&d->major, CU_ATTRIBUTE_MAJOR, d->id);
   if (!error) error = c->DeviceGetAttribute(&d->minor, CU_ATTRIBUTE_MINOR, d->id);
   if (!error && d->major * 10 + d->minor < 70) {
-    WeftStatus status = vm_error(vm, EK_unsupported, "the GPU cannot be used: %s has compute capability %d.%d; 7.0 is needed", d->name, d->major, d->minor);
+    WeftStatus status = vm_error(vm, EK_unsupported,
+                                 "the GPU cannot be used: %s has compute capability %d.%d; 7.0 is needed", d->name,
+                                 d->major, d->minor);
     driver_close(c);
     return status;
   }
@@ -96,7 +99,8 @@ WeftStatus device_alloc(Vm *vm, size_t bytes, void **out) {
       give_back(d);
       error = d->driver.MemAlloc(&at, size);
     }
-    WeftStatus status = !error ? WEFT_OK : error == CU_OUT_OF_MEMORY ? refused(d, size) : device_failed(d, "memory", error);
+    WeftStatus status = !error ? WEFT_OK : error == CU_OUT_OF_MEMORY ? refused(d, size)
+                               : device_failed(d, "memory", error);
     device_leave(d);
     if (status != WEFT_OK) return status;
   }

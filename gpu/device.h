@@ -1,16 +1,17 @@
 /* device.h — inside gpu/: the device of one VM: its context, memory, modules and launches.
  *
- * Memory is taken from the driver in sizes of powers of two up to a megabyte and exactly above; what is freed is kept by size
- * and used again, since one stream runs everything in order. When the driver refuses, what is kept is given back and it is
- * asked once more. Every call that touches the driver makes the context current for its own time only: a host may use
- * CUDA itself. */
+ * Memory is taken from the driver in sizes of powers of two up to a megabyte and exactly above; what is freed is
+ * kept by size and used again, since one stream runs everything in order. When the driver refuses, what is kept is
+ * given back and it is asked once more. Every call that touches the driver makes the context current for its own
+ * time only: a host may use CUDA itself. */
 #ifndef WEFT_GPU_DEVICE_H
 #define WEFT_GPU_DEVICE_H
 
 #include "gpu/driver.h"
 #include "vm/vm.h"
 
-enum { DEVICE_CLASSES = 12, DEVICE_LEAST = 512 /* bytes; doubled from class to class */, DEVICE_BLOCK = 256, DEVICE_BLOCKS_PER_SM = 16 };
+enum { DEVICE_CLASSES = 12, DEVICE_LEAST = 512 /* bytes; doubled from class to class */, DEVICE_BLOCK = 256,
+       DEVICE_BLOCKS_PER_SM = 16 };
 
 typedef struct FreeBlock {
   CuPointer at;

@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-typedef CuResult (*GetProcAddress)(const char *name, void **function, int version, unsigned long long flags, int *found);
+typedef CuResult (*GetProcAddress)(const char *name, void **function, int version, unsigned long long flags,
+                                   int *found);
 
 bool driver_open(Driver *d, const char *path, Buf *why) {
   static const char *const names[] = {

@@ -48,7 +48,8 @@ enum {
   CU(ModuleLoadDataEx, (CuModule * module, const void *image, unsigned count, int *options, void **values)) \
   CU(ModuleUnload, (CuModule module)) \
   CU(ModuleGetFunction, (CuFunction * function, CuModule module, const char *name)) \
-  CU(LaunchKernel, (CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CuStream stream, void **params, void **extra))
+  CU(LaunchKernel, (CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+                    unsigned shared, CuStream stream, void **params, void **extra))
 
 typedef struct Driver {
   void *library;
@@ -57,7 +58,8 @@ typedef struct Driver {
 #undef CU
 } Driver;
 
-/* Loads the driver from `path` (NULL: libcuda.so.1) and starts it. On false `why` holds a line that says what is missing. */
+/* Loads the driver from `path` (NULL: libcuda.so.1) and starts it. On false `why` holds a line that says what is
+ * missing. */
 bool driver_open(Driver *d, const char *path, Buf *why) MUST_USE;
 void driver_close(Driver *d);
 const char *driver_error(const Driver *d, CuResult error); /* text of the driver's */

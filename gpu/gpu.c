@@ -26,7 +26,8 @@ void gpu_print_ptx(const Region *r, Buf *out) {
     buf_printf(out, "// %s: a loop that the program wrote stays on the processor\n", p->natives.data[i].name);
 }
 
-static const DeviceHooks hooks = {.alloc = device_alloc, .free = device_free, .to_host = device_to_host, .from_host = device_from_host, .op = device_op};
+static const DeviceHooks hooks = {.alloc = device_alloc, .free = device_free, .to_host = device_to_host,
+                                  .from_host = device_from_host, .op = device_op};
 
 WeftStatus gpu_install(Vm *vm, const char *driver) {
   Device *d = mem_alloc_zero(&vm->alloc, sizeof *d);

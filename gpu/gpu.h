@@ -4,8 +4,9 @@
 
 #include "jit/jit.h"
 
-/* Gives the VM the device "gpu": arrays there and the operations on them. The driver is loaded when it is first needed, from `driver`
- * (borrowed for the VM's life; NULL: the system's). Before jit_install, which takes gpu_device. */
+/* Gives the VM the device "gpu": arrays there and the operations on them. The driver is loaded when it is first
+ * needed, from `driver` (borrowed for the VM's life; NULL: the system's). Before jit_install, which takes
+ * gpu_device. */
 WeftStatus gpu_install(Vm *vm, const char *driver) MUST_USE;
 extern const JitDevice gpu_device;
 /* Opens the device now; an error says what is missing. */

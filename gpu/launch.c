@@ -1,8 +1,8 @@
 /* launch.c — kernels of plans on the device: rendered, loaded and launched (the JitDevice of jit/jit.h).
  *
- * An argument that is an array on the device is passed as it is. One that lies on the processor is copied there for the launch, and
- * back when the kernel writes it, so that a plan runs wherever its arrays are; a number that a kernel reads or writes lies
- * in a cell. Launches are not waited for, but for checks and for what is copied back. */
+ * An argument that is an array on the device is passed as it is. One that lies on the processor is copied there for
+ * the launch, and back when the kernel writes it, so that a plan runs wherever its arrays are; a number that a
+ * kernel reads or writes lies in a cell. Launches are not waited for, but for checks and for what is copied back. */
 #include "gpu/launch.h"
 
 #include "gpu/ptx.h"
@@ -77,7 +77,8 @@ static WeftStatus copy_there(Launch *l, Array *a, bool back, u64 *word) {
 
 static WeftStatus copy_cell(Launch *l, u64 *cell, bool back, u64 *word) {
   Device *d = l->d;
-  if (l->cells == DEVICE_CELLS) return vm_error(d->vm, EK_unsupported, "a kernel with too many numbers is not supported on a GPU");
+  if (l->cells == DEVICE_CELLS)
+    return vm_error(d->vm, EK_unsupported, "a kernel with too many numbers is not supported on a GPU");
   CuPointer at = d->cells + 8 * (u64)l->cells++;
   l->copies[l->count++] = (Copied){.host = (char *)cell, .at = at, .bytes = 8, .back = back};
   *word = at;
@@ -96,7 +97,8 @@ static WeftStatus finish(Launch *l, WeftStatus status) {
 
 /* ---- launching --------------------------------------------------------------------------------------------- */
 
-static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *const *arrays, u32 count, i64 lo, i64 hi, u64 *key) {
+static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *const *arrays, u32 count, i64 lo,
+                         i64 hi, u64 *key) {
   const struct LoadedKernel *loaded = k->launched;
   const LoopFn *fn = k->self;
   Device *d = device_of(vm);
@@ -126,12 +128,14 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
   words[count + 2] = d->cells;
   for (u32 i = 0; i < count + 3; i++) params[i] = &words[i];
   if (status == WEFT_OK && loaded->checks) status = device_from_host(vm, key, (void *)(uintptr_t)d->cells, 8);
-  if (status == WEFT_OK && !device_enter(d)) status = vm_error(vm, EK_host, "the GPU failed: its context cannot be entered");
+  if (status == WEFT_OK && !device_enter(d))
+    status = vm_error(vm, EK_host, "the GPU failed: its context cannot be entered");
   else if (status == WEFT_OK) {
     u64 threads = (u64)(hi - lo) * (loaded->warps ? 32 : 1), blocks = (threads + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
     u64 most = (u64)(d->sms > 0 ? d->sms : 1) * DEVICE_BLOCKS_PER_SM;
     if (blocks > most) blocks = most;
-    CuResult error = d->driver.LaunchKernel(loaded->function, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL, params, NULL);
+    CuResult error = d->driver.LaunchKernel(loaded->function, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL,
+                                            params, NULL);
     device_leave(d);
     vm->counters.at[STAT_launches]++;
     if (error) status = device_failed(d, k->name, error);
@@ -177,7 +181,8 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
   if (!ok) buf_puts(why, "out of memory");
   if (l) l->count = count;
   for (u32 i = 0; ok && i < count; i++) fns[i] = kernels[i].self;
-  ok = ok && ptx_module(fns, NULL, count, &text, why) == WEFT_OK && device_load(d, buf_text(&text), &l->module, why) == WEFT_OK;
+  ok = ok && ptx_module(fns, NULL, count, &text, why) == WEFT_OK &&
+       device_load(d, buf_text(&text), &l->module, why) == WEFT_OK;
   for (u32 i = 0; ok && i < count; i++) {
     const char *name = name_text(&fns[i]->module->names, fns[i]->name);
     ok = device_enter(d);
@@ -219,4 +224,5 @@ static void remove_device(Vm *vm) {
   mem_free(&vm->alloc, d, sizeof *d);
 }
 
-const JitDevice gpu_device = {.name = "ptx", .device = DEV_GPU, .link = link_kernels, .unlink = unlink_kernels, .remove = remove_device};
+const JitDevice gpu_device = {.name = "ptx", .device = DEV_GPU, .link = link_kernels, .unlink = unlink_kernels,
+                              .remove = remove_device};

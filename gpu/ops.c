@@ -1,12 +1,12 @@
 /* ops.c — an operation on arrays of the device that the interpreter runs: the same way as compiled code.
  *
- * For each operation, and the axes, shapes and flags it is given, there is a function `(a, b) => op(a, b)`, wrapped in jit, in a
- * module of its own; calling it captures and compiles the operation for the types at hand, and finds it again by its guards. So there is
- * one lowering of each operation, and eager and compiled code run the same kernels.
+ * For each operation, and the axes, shapes and flags it is given, there is a function `(a, b) => op(a, b)`, wrapped
+ * in jit, in a module of its own; calling it captures and compiles the operation for the types at hand, and finds it
+ * again by its guards. So there is one lowering of each operation, and eager and compiled code run the same kernels.
  *
- * What has no kernel comes back here from inside of the compiled function, and is done by the processor: arrays go there and results
- * come back, which the counter `transfers` tells. So does an operation that a check has refused: the processor's code
- * raises its error. */
+ * What has no kernel comes back here from inside of the compiled function, and is done by the processor: arrays go
+ * there and results come back, which the counter `transfers` tells. So does an operation that a check has refused:
+ * the processor's code raises its error. */
 #include "gpu/ops.h"
 
 #include "jit/jit.h"
@@ -16,7 +16,8 @@
 
 enum { SHAPE_MOST = 64 }; /* numbers of a shape or of axes that are written out */
 
-/* What is known when the operation is captured stands in the text: axes, shapes, flags, dtypes. False: it is an argument. */
+/* What is known when the operation is captured stands in the text: axes, shapes, flags, dtypes. False: it is an
+ * argument. */
 static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
   bool setting = op_info(op)->family != FAM_elementwise && param > 0;
   switch (v.kind) {
@@ -43,9 +44,12 @@ static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
       return true;
     case V_ARRAY: { /* [2, -1] is an array */
       Array *a = v.array;
-      if (!op_param_places(op_info(op), param) || array_device(a) != DEV_CPU || array_rank(a) != 1 || a->size > SHAPE_MOST || array_dtype(a) != DT_i64) return false;
+      if (!op_param_places(op_info(op), param) || array_device(a) != DEV_CPU || array_rank(a) != 1 ||
+          a->size > SHAPE_MOST || array_dtype(a) != DT_i64)
+        return false;
       buf_puts(out, "(");
-      for (i64 i = 0; i < a->size; i++) buf_printf(out, "%lld, ", (long long)((const i64 *)a->data)[i * array_strides(a)[0]]);
+      for (i64 i = 0; i < a->size; i++)
+        buf_printf(out, "%lld, ", (long long)((const i64 *)a->data)[i * array_strides(a)[0]]);
       buf_puts(out, ")");
       return true;
     }
@@ -94,7 +98,8 @@ static WeftStatus make_fn(Device *d, const char *text, Value *out) {
   buf_init(&code, &vm->alloc);
   buf_printf(&code, "let %s = jit(%s)\n", name, text);
   Value ran = value_nil();
-  WeftStatus status = code.failed ? vm_error_memory(vm) : vm_eval(vm, d->module, "<gpu>", buf_text(&code), code.len, false, &ran);
+  WeftStatus status = code.failed ? vm_error_memory(vm)
+                                  : vm_eval(vm, d->module, "<gpu>", buf_text(&code), code.len, false, &ran);
   if (status == WEFT_OK) value_drop(vm, ran);
   buf_free(&code);
   if (status != WEFT_OK) return WEFT_ERROR;
@@ -154,7 +159,8 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   Device *d = device_of(vm);
   if (!d) return WEFT_ERROR;
   if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
-  if (d->op_depth) return op_by_processor(vm, op, args, DEV_GPU, out); /* what has no kernel, and what a check has refused */
+  /* what has no kernel, and what a check has refused */
+  if (d->op_depth) return op_by_processor(vm, op, args, DEV_GPU, out);
   Value held[OP_MAX_PARAMS], fn;
   u32 taken = 0, count = 0;
   WeftStatus status = WEFT_OK;

@@ -1,8 +1,8 @@
 /* ptx.c — kernels of the loop IR as PTX: the module, its entries, control flow (see ptx.h).
  *
- * One pass over the body. Heads become labels and branches; carried values are registers that `next` writes. What a branch
- * jumps over holds no instruction that needs all threads of a warp, unless all of them jump: reductions of lanes stand only
- * where every thread of the warp has the same values. */
+ * One pass over the body. Heads become labels and branches; carried values are registers that `next` writes. What a
+ * branch jumps over holds no instruction that needs all threads of a warp, unless all of them jump: reductions of
+ * lanes stand only where every thread of the warp has the same values. */
 #include "gpu/ptx_writer.h"
 
 #include <stdio.h>
@@ -39,7 +39,9 @@ void ptx_axes_end(PtxWriter *w, const OpenHead *h) {
   ptx_label(w, "L%u_out", h->label);
 }
 
-static bool is_outermost(const PtxWriter *w) { return w->f->fn->kind == LOOP_KERNEL && w->open.count == w->f->first_open; }
+static bool is_outermost(const PtxWriter *w) {
+  return w->f->fn->kind == LOOP_KERNEL && w->open.count == w->f->first_open;
+}
 
 /* Trips lo + number, + number of all threads (or warps), … */
 static void begin_par(PtxWriter *w, OpenHead *h) {
@@ -209,7 +211,7 @@ static void put_check(PtxWriter *w, const LoopNode *n) {
   ptx_label(w, "L%u_holds", label);
 }
 
-/* ---- functions of lang/math.loops ----------------------------------------------------------------------------------- */
+/* ---- functions of lang/math.loops ------------------------------------------------------------ */
 
 static void put_body(PtxWriter *w);
 
@@ -223,8 +225,8 @@ static Opnd table_address(PtxWriter *w, u32 table) {
   return r;
 }
 
-/* The body of a definition, parameters given. What it uses is expanded in it: definitions use only those before them, so the
- * depth is theirs. */
+/* The body of a definition, parameters given. What it uses is expanded in it: definitions use only those before
+ * them, so the depth is theirs. */
 static void put_definition(PtxWriter *w, const LoopFn *fn, const Opnd *params, Opnd result) {
   PtxFn inner = {.fn = fn, .first_open = w->open.count, .result = result, .end = ++w->labels}, *outer = w->f;
   inner.values = mem_alloc_zero(w->alloc, sizeof *inner.values * (fn->nodes.count + 1));
@@ -281,7 +283,7 @@ static Opnd put_math(PtxWriter *w, const LoopNode *n) {
   return result;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void put_value(PtxWriter *w, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
@@ -336,11 +338,13 @@ static void put_body(PtxWriter *w) {
   for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) put_statement(w, fn->body.data[i]);
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* What entries are named in PTX: letters, digits, _ and $. */
 static void put_name(Buf *out, const char *s) {
-  for (; *s; s++) buf_putc(out, (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_' ? *s : '$');
+  for (; *s; s++)
+    buf_putc(out,
+             (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_' ? *s : '$');
 }
 
 static void put_params(PtxWriter *w) {
@@ -373,7 +377,8 @@ static void put_params(PtxWriter *w) {
 
 /* The number of this thread or warp, and how many there are. */
 static void put_place(PtxWriter *w) {
-  Opnd block = ptx_new(w, REG_R), size = ptx_new(w, REG_R), thread = ptx_new(w, REG_R), grid = ptx_new(w, REG_R), wide = ptx_new(w, REG_RD);
+  Opnd block = ptx_new(w, REG_R), size = ptx_new(w, REG_R), thread = ptx_new(w, REG_R), grid = ptx_new(w, REG_R),
+      wide = ptx_new(w, REG_RD);
   w->index = ptx_new(w, REG_RD);
   w->step = ptx_new(w, REG_RD);
   ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
@@ -418,11 +423,13 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
   put_place(w);
   put_body(w);
   ptx_line(w, "ret;");
-  buf_printf(out, "\n// each trip is run by %s\n.visible .entry ", w->spread == PTX_WARPS ? "the 32 threads of a warp" : "one thread");
+  buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
+             w->spread == PTX_WARPS ? "the 32 threads of a warp" : "one thread");
   put_name(out, name);
   buf_puts(out, " (\n");
   for (u32 i = 0; i < fn->params.count; i++)
-    buf_printf(out, "  .param .u64 a%u, // %s\n", i, name_text(&fn->module->names, (Name)loop_node(fn, fn->params.data[i])->list));
+    buf_printf(out, "  .param .u64 a%u, // %s\n", i,
+               name_text(&fn->module->names, (Name)loop_node(fn, fn->params.data[i])->list));
   buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key\n) {\n");
   ptx_put_registers(w, out);
   buf_put(out, w->body.data, w->body.len);
@@ -433,8 +440,10 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
 static void put_tables(PtxWriter *w, Buf *out) {
   for (u32 i = 0; i < w->tables.count; i++) {
     const LoopTable *t = &w->defs.tables.data[w->tables.data[i]];
-    buf_printf(out, ".const .align 8 .%s table_%s[%u] = {", ptx_type(t->type), name_text(&w->defs.names, t->name), t->count);
-    for (u32 k = 0; k < t->count; k++) buf_printf(out, "%s%s", k % 4 ? ", " : k ? ",\n  " : "\n  ", ptx_text(ptx_const(t->type, t->bits[k])).s);
+    buf_printf(out, ".const .align 8 .%s table_%s[%u] = {", ptx_type(t->type),
+               name_text(&w->defs.names, t->name), t->count);
+    for (u32 k = 0; k < t->count; k++)
+      buf_printf(out, "%s%s", k % 4 ? ", " : k ? ",\n  " : "\n  ", ptx_text(ptx_const(t->type, t->bits[k])).s);
     buf_puts(out, "};\n");
   }
 }

@@ -2,16 +2,17 @@
  *
  *   LoopFn ──ptx_module──▶ text ──ptxas, or the driver──▶ machine code
  *
- * One kernel is one entry. Its parameters are 64-bit words in the order of the function's parameters (as in LoopKernelFn:
- * numbers extended, a buffer the device address of its element 0), then lo, hi and the address of the key, a u64 that holds
- * LOOP_KEY_NONE before the launch and the least failing check behind it.
+ * One kernel is one entry. Its parameters are 64-bit words in the order of the function's parameters (as in
+ * LoopKernelFn: numbers extended, a buffer the device address of its element 0), then lo, hi and the address of the
+ * key, a u64 that holds LOOP_KEY_NONE before the launch and the least failing check behind it.
  *
- * The trips of the outermost `par` are dealt to threads, or to warps when the body holds a reduction in the order LANES:
- * then the 32 threads of a warp run the trip together, each has every value of it, and the lanes of the reduction are
- * spread over them. Any grid gives the same bits. Transcendental functions come from lang/math.loops: short ones are expanded
- * where they are used, long ones are functions of the module.
+ * The trips of the outermost `par` are dealt to threads, or to warps when the body holds a reduction in the order
+ * LANES: then the 32 threads of a warp run the trip together, each has every value of it, and the lanes of the
+ * reduction are spread over them. Any grid gives the same bits. Transcendental functions come from lang/math.loops:
+ * short ones are expanded where they are used, long ones are functions of the module.
  *
- * Every value has a register of its own; a bool is a predicate in registers and a byte in memory; u8 lies in 32 bits. */
+ * Every value has a register of its own; a bool is a predicate in registers and a byte in memory; u8 lies in 32
+ * bits. */
 #ifndef WEFT_GPU_PTX_H
 #define WEFT_GPU_PTX_H
 

@@ -128,7 +128,8 @@ Opnd ptx_define(PtxWriter *w, u32 id) {
 /* ---- functions of the module ------------------------------------------------------------------------------------ */
 
 void ptx_put_registers(const PtxWriter *w, Buf *out) {
-  static const char *const declared[REG_KINDS] = {"", ".pred  %p", ".b16   %h", ".b32   %r", ".b64   %rd", ".f32   %f", ".f64   %d"};
+  static const char *const declared[REG_KINDS] = {"", ".pred  %p", ".b16   %h", ".b32   %r", ".b64   %rd", ".f32   %f",
+                                                  ".f64   %d"};
   for (u32 k = REG_P; k < REG_KINDS; k++)
     if (w->regs[k]) buf_printf(out, "  .reg %s<%u>;\n", declared[k], w->regs[k] + 1);
 }

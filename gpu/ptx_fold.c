@@ -1,17 +1,19 @@
 /* ptx_fold.c — reductions and scans as PTX, in the orders of ir.md section 10.
  *
  * FOLD_SERIAL  exact operations, inside one thread: one accumulator.
- * FOLD_ROWS    one thread: an accumulator per level, each of 64 elements of the level below. The number of the element says
- *              which levels are complete: level k when the lowest 6 (k + 1) bits of number + 1 are zero.
+ * FOLD_ROWS    one thread: an accumulator per level, each of 64 elements of the level below. The number of the
+ *              element says which levels are complete: level k when the lowest 6 (k + 1) bits of number + 1 are
+ *              zero.
  * FOLD_SCAN    likewise in segments of 16, with the total before each segment.
- * FOLD_SPREAD  a warp: element e belongs to lane e mod W. Exact operations: lanes of their own, joined at the end. Float sums and
- *              products: blocks of 64 W elements; a thread holds W / 32 lanes. The lanes of a block are joined as l with l + W/2,
- *              W/4 … 1, so l and l + 32 first, within the thread, then a butterfly; all threads have the result.
+ * FOLD_SPREAD  a warp: element e belongs to lane e mod W. Exact operations: lanes of their own, joined at the end.
+ *              Float sums and products: blocks of 64 W elements; a thread holds W / 32 lanes. The lanes of a block
+ *              are joined as l with l + W/2, W/4 … 1, so l and l + 32 first, within the thread, then a butterfly;
+ *              all threads have the result.
  * FOLD_PUSH    the same lanes, but every thread has every element (a collective stands in the body): its owner adds it.
  *
- * The results of blocks are elements of the level above. An accumulator begins with the exact identity (-0.0, 1), so a level
- * of one element hands it on unchanged and levels that are not needed cost no bits. LANE_LEVELS levels hold (64 W)^4 elements, FOLD_LEVELS
- * levels of rows 64^8: more than any memory. */
+ * The results of blocks are elements of the level above. An accumulator begins with the exact identity (-0.0, 1), so
+ * a level of one element hands it on unchanged and levels that are not needed cost no bits. LANE_LEVELS levels hold
+ * (64 W)^4 elements, FOLD_LEVELS levels of rows 64^8: more than any memory. */
 #include "gpu/ptx_writer.h"
 
 #include <stdio.h>
@@ -21,9 +23,13 @@ enum { WARP = 32 };
 static Opnd number(i64 v) { return ptx_const(LT_I64, (u64)v); }
 static Opnd small(u32 v) { return ptx_const(LT_U32, v); }
 
-static bool is_exact(const LoopNode *n, LoopType t) { return !loop_is_float(t) || (n->aux != LOOP_REDUCE_ADD && n->aux != LOOP_REDUCE_MUL); }
+static bool is_exact(const LoopNode *n, LoopType t) {
+  return !loop_is_float(t) || (n->aux != LOOP_REDUCE_ADD && n->aux != LOOP_REDUCE_MUL);
+}
 
-static LoopType fold_type(const PtxWriter *w, u32 head) { return loop_type_of(w->f->fn, loop_result_of(w->f->fn, head, 0)); }
+static LoopType fold_type(const PtxWriter *w, u32 head) {
+  return loop_type_of(w->f->fn, loop_result_of(w->f->fn, head, 0));
+}
 
 static u32 log2_of(u32 v) { return 31 - (u32)__builtin_clz(v); }
 
@@ -54,7 +60,9 @@ FoldMode ptx_fold_mode(const PtxWriter *w, u32 head) {
 
 /* ---- lanes ------------------------------------------------------------------------------------------------- */
 
-static LoopOp op_of(const PtxWriter *w, const OpenHead *h) { return loop_reduce_op((LoopReduce)ptx_node(w, h->head)->aux); }
+static LoopOp op_of(const PtxWriter *w, const OpenHead *h) {
+  return loop_reduce_op((LoopReduce)ptx_node(w, h->head)->aux);
+}
 
 static Opnd identity(const PtxWriter *w, const OpenHead *h) {
   LoopType t = fold_type(w, h->head);
@@ -122,7 +130,8 @@ static void add_where(PtxWriter *w, OpenHead *h, Opnd acc, Opnd v, Opnd mine) {
   ptx_select(w, t, acc, mine, sum, acc);
 }
 
-/* v is element number `at` of a level: its lane takes it. `all`: every thread has v; else it lies in the thread that owns it. */
+/* v is element number `at` of a level: its lane takes it. `all`: every thread has v; else it lies in the thread that
+ * owns it. */
 static void give_lane(PtxWriter *w, OpenHead *h, u32 level, Opnd at, Opnd v, bool all) {
   u32 parts = lanes_per_thread(w, h);
   Opnd mine = {0}, low = ptx_new(w, REG_R);

@@ -1,4 +1,5 @@
-/* ptx_ops.c — operations of the loop IR as PTX: arithmetic, comparisons, conversions, checks, memory (ir.md section 10).
+/* ptx_ops.c — operations of the loop IR as PTX: arithmetic, comparisons, conversions, checks, memory (ir.md section
+ * 10).
  *
  * Rounding is written at every float operation, subnormals are kept (never .ftz), nothing is contracted. Where an
  * instruction leaves something open (division by zero, NaN in min and in conversions), a select decides. */
@@ -122,10 +123,12 @@ static void int_operation(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, 
 
 /* ---- floats ---------------------------------------------------------------------------------------------- */
 
-/* NaN when either is NaN; equal operands differ at most in the sign of zero, where the bits decide: -0 is the lesser. */
+/* NaN when either is NaN; equal operands differ at most in the sign of zero, where the bits decide: -0 is the
+ * lesser. */
 static void float_extreme(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opnd b) {
   RegKind bits = loop_type_bytes(t) == 8 ? REG_RD : REG_R;
-  Opnd r = ptx_new_for(w, t), wrong = ptx_new(w, REG_P), equal = ptx_new(w, REG_P), chosen = ptx_new_for(w, t), same = ptx_new_for(w, t);
+  Opnd r = ptx_new_for(w, t), wrong = ptx_new(w, REG_P), equal = ptx_new(w, REG_P), chosen = ptx_new_for(w, t),
+      same = ptx_new_for(w, t);
   Opnd x = ptx_new(w, bits), y = ptx_new(w, bits), z = ptx_new(w, bits);
   b = ptx_in_register(w, b);
   INS_T(w, op == LOOP_MIN ? "min" : "max", t, r, a, b);
@@ -141,7 +144,8 @@ static void float_extreme(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, 
 
 /* f32 rounded to bf16: to nearest, ties to even, on the upper 16 bits. */
 static void round_bf16(PtxWriter *w, Opnd to, Opnd a) {
-  Opnd bits = ptx_new(w, REG_R), odd = ptx_new(w, REG_R), sum = ptx_new(w, REG_R), r = ptx_new(w, REG_F), wrong = ptx_new(w, REG_P);
+  Opnd bits = ptx_new(w, REG_R), odd = ptx_new(w, REG_R), sum = ptx_new(w, REG_R), r = ptx_new(w, REG_F),
+      wrong = ptx_new(w, REG_P);
   INS(w, "mov.b32", bits, a);
   INS(w, "shr.u32", odd, bits, number(LT_U32, 16));
   INS(w, "and.b32", odd, odd, number(LT_U32, 1));
@@ -171,7 +175,9 @@ static void float_operation(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a
     case LOOP_FLOOR:
     case LOOP_CEIL:
     case LOOP_TRUNC:
-    case LOOP_RINT: ptx_line(w, "%s.%s.%s %s, %s;", round[op - LOOP_FLOOR], ty, ty, ptx_text(to).s, ptx_text(a).s); return;
+    case LOOP_RINT:
+      ptx_line(w, "%s.%s.%s %s, %s;", round[op - LOOP_FLOOR], ty, ty, ptx_text(to).s, ptx_text(a).s);
+      return;
     case LOOP_ROUND_F16: {
       Opnd half = ptx_new(w, REG_H);
       INS(w, "cvt.rn.f16.f32", half, a);
@@ -182,7 +188,8 @@ static void float_operation(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a
     default: ptx_refuse(w, "the operation %s", loop_op_text(op));
   }
 }
-_Static_assert(LOOP_CEIL == LOOP_FLOOR + 1 && LOOP_TRUNC == LOOP_FLOOR + 2 && LOOP_RINT == LOOP_FLOOR + 3, "roundings in a row");
+_Static_assert(LOOP_CEIL == LOOP_FLOOR + 1 && LOOP_TRUNC == LOOP_FLOOR + 2 && LOOP_RINT == LOOP_FLOOR + 3,
+               "roundings in a row");
 
 static void bool_operation(PtxWriter *w, LoopOp op, Opnd to, Opnd a, Opnd b) {
   switch (op) {
@@ -263,7 +270,8 @@ static void convert(PtxWriter *w, LoopType from, LoopType t, Opnd to, Opnd a) {
   } else if (loop_is_float(t)) {
     ptx_line(w, "cvt.rn.%s.%s %s, %s;", ptx_type(t), ptx_type(from), ptx_text(to).s, ptx_text(a).s);
   } else if (wide != (loop_type_bytes(from) == 8)) { /* wider: by the sign of what it was; narrower: the low bits */
-    ptx_line(w, "cvt.%s.%s %s, %s;", wide ? ptx_type(t) : "u32", wide ? ptx_type(from) : "u64", ptx_text(to).s, ptx_text(a).s);
+    ptx_line(w, "cvt.%s.%s %s, %s;", wide ? ptx_type(t) : "u32", wide ? ptx_type(from) : "u64", ptx_text(to).s,
+             ptx_text(a).s);
     cut(w, t, to);
   } else {
     ptx_line(w, "mov.%s %s, %s;", bits_of(t), ptx_text(to).s, ptx_text(a).s);
@@ -282,10 +290,12 @@ void ptx_convert(PtxWriter *w, const LoopNode *n, Opnd to, Opnd a) {
 
 Opnd ptx_check(PtxWriter *w, LoopCheck kind, LoopType t, Opnd a, Opnd b) {
   static const u64 above[LOOP_CHECK_COUNT] = {
-    [LOOP_CHECK_FIT_U8] = 0xBFF0000000000000, [LOOP_CHECK_FIT_I32] = 0xC1E0000000200000, [LOOP_CHECK_FIT_U32] = 0xBFF0000000000000,
+    [LOOP_CHECK_FIT_U8] = 0xBFF0000000000000, [LOOP_CHECK_FIT_I32] = 0xC1E0000000200000,
+    [LOOP_CHECK_FIT_U32] = 0xBFF0000000000000,
     [LOOP_CHECK_FIT_I64] = 0xC3E0000000000001, [LOOP_CHECK_FIT_U64] = 0xBFF0000000000000};
   static const u64 below[LOOP_CHECK_COUNT] = {
-    [LOOP_CHECK_FIT_U8] = 0x4070000000000000, [LOOP_CHECK_FIT_I32] = 0x41E0000000000000, [LOOP_CHECK_FIT_U32] = 0x41F0000000000000,
+    [LOOP_CHECK_FIT_U8] = 0x4070000000000000, [LOOP_CHECK_FIT_I32] = 0x41E0000000000000,
+    [LOOP_CHECK_FIT_U32] = 0x41F0000000000000,
     [LOOP_CHECK_FIT_I64] = 0x43E0000000000000, [LOOP_CHECK_FIT_U64] = 0x43F0000000000000};
   Opnd holds = ptx_new(w, REG_P);
   a = ptx_in_register(w, a);

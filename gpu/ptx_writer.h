@@ -85,14 +85,16 @@ Opnd ptx_const(LoopType t, u64 bits);
 Opnd ptx_value(PtxWriter *w, u32 id);            /* what node id gives; constants as they are, bools in a predicate */
 Opnd ptx_define(PtxWriter *w, u32 id);           /* the register of node id, made at its first mention */
 Opnd ptx_in_register(PtxWriter *w, Opnd v);
-void ptx_line(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3); /* one instruction or comment, with its indentation */
+/* one instruction or comment, with its indentation */
+void ptx_line(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ptx_label(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ptx_refuse(PtxWriter *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The instruction, then its operands. The name may hold one %s: the text of the type. */
 void ptx_ins(PtxWriter *w, const char *name, const Opnd *ops, u32 count);
 #define INS(w, name, ...) ptx_ins(w, name, (const Opnd[]){__VA_ARGS__}, COUNT_OF(((const Opnd[]){__VA_ARGS__})))
 void ptx_ins_of(PtxWriter *w, const char *name, LoopType t, const Opnd *ops, u32 count);
-#define INS_T(w, name, t, ...) ptx_ins_of(w, name, t, (const Opnd[]){__VA_ARGS__}, COUNT_OF(((const Opnd[]){__VA_ARGS__})))
+#define INS_T(w, name, t, ...) \
+  ptx_ins_of(w, name, t, (const Opnd[]){__VA_ARGS__}, COUNT_OF(((const Opnd[]){__VA_ARGS__})))
 typedef struct OpndText {
   char s[32];
 } OpndText;

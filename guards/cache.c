@@ -78,7 +78,8 @@ void cache_tell_miss(Vm *vm, GuardCache *c, const Frame *f) {
   if (c->has_miss) guard_miss_free(vm, &c->last_miss);
   c->has_miss = false;
   for (u32 i = 0; i < c->entries.count && !c->has_miss; i++)
-    if (c->entries.data[i]->id == c->told_entry) c->has_miss = guard_miss_make(vm, f, c->entries.data[i]->prog, c->told_guard - 1, &c->last_miss);
+    if (c->entries.data[i]->id == c->told_entry)
+      c->has_miss = guard_miss_make(vm, f, c->entries.data[i]->prog, c->told_guard - 1, &c->last_miss);
 }
 
 void cache_teach(const GuardCache *c, const Names *names, const SizePool *sizes, GuardSet *set) {

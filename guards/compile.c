@@ -1,4 +1,5 @@
-/* compile.c — guards as a flat program: ordering reads and checks, saying what missed (see guards.h; running them: run.c). */
+/* compile.c — guards as a flat program: ordering reads and checks, saying what missed (see guards.h; running them:
+ * run.c). */
 #include "lang/mechanisms.h"
 #include "guards/guards_inner.h"
 
@@ -37,7 +38,9 @@ static bool makes_safe(const Guard *x, const Source *part) {
     case SRC_column: return x->kind == GUARD_rows && (x->text || x->value_kind == V_RECORD);
     case SRC_item: return x->kind == GUARD_len && x->word > part->index;
     case SRC_total: return x->kind == GUARD_rows && x->text && x->word == ROW_RAGGED;
-    case SRC_len: return x->kind == GUARD_len || x->kind == GUARD_rows || (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
+    case SRC_len:
+      return x->kind == GUARD_len || x->kind == GUARD_rows ||
+             (x->kind == GUARD_tag && (x->value_kind == V_LIST || x->value_kind == V_TEXT));
     case SRC_size: return x->kind == GUARD_tag && x->value_kind == V_ARRAY && (u8)(x->word >> 16) > part->index;
     case SRC_value: return x->kind == GUARD_tag && x->value_kind == V_REF;
     case SRC_start:
@@ -141,7 +144,8 @@ static bool emit_size(Compiler *c, const Guard *x, Walk *w) {
     }
   }
   w->op = WALK_SIZE_CODE;
-  if (x->rel == REL_eq && size_is_const(c->sizes, x->b, &k)) size_symbols(c->sizes, x->a, first_source, &(FirstSource){c, &w->index});
+  if (x->rel == REL_eq && size_is_const(c->sizes, x->b, &k))
+    size_symbols(c->sizes, x->a, first_source, &(FirstSource){c, &w->index});
   return true;
 }
 
@@ -212,12 +216,14 @@ static bool emit_guard(Compiler *c, u32 index) {
     else c->failed = true;
     own->keys = keys;
   }
-  own->subject = w.op == WALK_SIZE_CONST || w.op == WALK_SIZE_CODE ? w.index : x->kind == GUARD_code || x->kind == GUARD_len || x->kind == GUARD_shape ? x->source : 0;
+  own->subject = w.op == WALK_SIZE_CONST || w.op == WALK_SIZE_CODE ? w.index : x->kind == GUARD_code ||
+                 x->kind == GUARD_len || x->kind == GUARD_shape ? x->source : 0;
   if (x->kind == GUARD_const && x->value_kind == V_TEXT) own->subject = x->source;
   if (own->shape) own->shape->head.refs++;
   if (w.op == WALK_SIZE_CODE) {
     for (u32 side = 0; side < 2; side++)
-      if (!size_compile(c->sizes, side ? x->b : x->a, c->slot_of_sym, &p->arena, &p->codes[2 * at + side])) c->failed = true;
+      if (!size_compile(c->sizes, side ? x->b : x->a, c->slot_of_sym, &p->arena, &p->codes[2 * at + side]))
+        c->failed = true;
     w.word = 2 * at;
   }
   if (w.op == WALK_TEXT) w.pointer = (void *)(uintptr_t)own->text;
@@ -300,7 +306,8 @@ GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, Sourc
   p->codes = arena_alloc(&p->arena, sizeof *p->codes * (2 * (size_t)nguards + 1));
   p->texts = arena_alloc(&p->arena, sizeof *p->texts * (nguards + 1));
   p->packed = arena_alloc(&p->arena, sizeof *p->packed);
-  bool ok = p->packed && copy_sources(p, g) && c.place && c.done && c.slot_of_sym && by_rank && p->walk && p->fills && p->codes && p->texts;
+  bool ok = p->packed && copy_sources(p, g) && c.place && c.done && c.slot_of_sym && by_rank && p->walk && p->fills &&
+            p->codes && p->texts;
   if (ok) {
     memset(c.slot_of_sym, 0xff, sizeof *c.slot_of_sym * (sizes->syms.count + 1));
     for (u32 i = 0; i < nguards; i++) { /* those that failed most often first, then the cheapest */
@@ -308,7 +315,9 @@ GuardProg *guard_compile(Vm *vm, const GuardSet *g, const SizePool *sizes, Sourc
       const Guard *x = &g->guards.data[i];
       for (; k > 0; k--) {
         const Guard *y = &g->guards.data[by_rank[k - 1]];
-        if (!MECHANISM(g, guards_in_order) || y->failures > x->failures || (y->failures == x->failures && guard_cost(y->kind) <= guard_cost(x->kind))) break;
+        if (!MECHANISM(g, guards_in_order) || y->failures > x->failures ||
+            (y->failures == x->failures && guard_cost(y->kind) <= guard_cost(x->kind)))
+          break;
         by_rank[k] = by_rank[k - 1];
       }
       by_rank[k] = i;
@@ -374,7 +383,8 @@ void guard_prog_print(const GuardProg *p, const Sources *sources, Buf *out) {
   for (u32 i = 0; i < p->set.inputs.count; i++) {
     buf_printf(out, "input s%u = ", i);
     source_say(&p->set, p->set.inputs.data[i].source, out);
-    buf_printf(out, " %s%s\n", forms[p->set.inputs.data[i].form], p->fills[i].donate || p->fills[i].rows ? " owned" : "");
+    buf_printf(out, " %s%s\n", forms[p->set.inputs.data[i].form],
+               p->fills[i].donate || p->fills[i].rows ? " owned" : "");
   }
 }
 
@@ -452,13 +462,15 @@ static bool numbers(Vm *vm, const GuardProg *p, const Frame *f, u32 index, i64 *
   for (u32 i = 0; scratch && i < p->nwalk; i++) {
     const Walk *w = &p->walk[i];
     const Value *from = &scratch[w->from]; /* a forced miss comes by without what the guards before it say */
-    if (w->op == WALK_READ && w->kind == SRC_size && (from->kind != V_ARRAY || w->index >= array_rank(from->array))) break;
+    if (w->op == WALK_READ && w->kind == SRC_size && (from->kind != V_ARRAY || w->index >= array_rank(from->array)))
+      break;
     if (w->op == WALK_READ && !walk_read(vm, p, f, w, scratch)) break;
     if (w->guard != index + 1) continue;
     const u64 *words = (const u64 *)(const void *)scratch;
     *a = (i64)words[w->op == WALK_SIZE_CODE ? 0 : w->from];
     *b = w->op == WALK_SIZE ? (i64)words[w->second] : (i64)w->word;
-    ok = w->op != WALK_SIZE_CODE || (size_run(&p->codes[w->word], words, a) && size_run(&p->codes[w->word + 1], words, b));
+    ok = w->op != WALK_SIZE_CODE ||
+         (size_run(&p->codes[w->word], words, a) && size_run(&p->codes[w->word + 1], words, b));
     break;
   }
   mem_free(&vm->alloc, scratch, sizeof *scratch * (p->scratch + 1));
@@ -528,8 +540,12 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       }
       buf_puts(&want, "a list of ");
       if ((u8)x->word == V_HOLE) buf_puts(&want, "short texts");
-      else if (rows_mixed((Value){.kind = (u8)x->word, .aux = (u32)(x->word >> 32)})) buf_puts(&want, "numbers of one dtype");
-      else if (x->text) buf_puts(&want, x->word == ROW_RAGGED ? "lists whose items are of one kind" : (u8)x->word == V_LIST ? "lists of one kind" : (u8)x->word == V_ARRAY ? "arrays of one shape" : "records of one kind");
+      else if (rows_mixed((Value){.kind = (u8)x->word, .aux = (u32)(x->word >> 32)}))
+        buf_puts(&want, "numbers of one dtype");
+      else if (x->text)
+        buf_puts(&want, x->word == ROW_RAGGED ? "lists whose items are of one kind"
+                                              : (u8)x->word == V_LIST ? "lists of one kind"
+                                              : (u8)x->word == V_ARRAY ? "arrays of one shape" : "records of one kind");
       else describe_tag(V_NUM, x->word, UINT64_MAX, &want);
       if (there && v.kind == V_LIST) {
         buf_puts(&got, "a list with other items");
@@ -538,7 +554,8 @@ bool guard_miss_make(Vm *vm, const Frame *f, const GuardProg *p, u32 index, Guar
       break;
     case GUARD_shape:
       if (!x->rel) buf_puts(&want, "the key");
-      for (u32 i = 0; x->rel && i < x->key_count; i++) buf_printf(&want, i ? ", %s" : "(%s", name_text(&vm->names, x->keys[i]));
+      for (u32 i = 0; x->rel && i < x->key_count; i++)
+        buf_printf(&want, i ? ", %s" : "(%s", name_text(&vm->names, x->keys[i]));
       if (x->rel) buf_puts(&want, x->key_count ? ")" : "()");
       if (there && v.kind == V_RECORD) {
         buf_putc(&got, '(');

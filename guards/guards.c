@@ -34,7 +34,9 @@ GuardMark guards_mark(const GuardSet *g) {
 
 void guards_rollback(GuardSet *g, GuardMark m) {
   Source *items = g->sources.items.data;
-  bool stays = !MECHANISM(g, guards_roll_back) && g->guards.count > m.guards && g->guards.data[m.guards].kind == GUARD_tag; /* with its source */
+  /* with its source */
+  bool stays = !MECHANISM(g, guards_roll_back) && g->guards.count > m.guards &&
+               g->guards.data[m.guards].kind == GUARD_tag;
   g->inputs.count = m.inputs;
   for (; g->guards.count > m.guards + stays; g->guards.count--) {
     const Guard *x = &g->guards.data[g->guards.count - 1];
@@ -55,7 +57,9 @@ static bool refused(GuardSet *g) {
 
 /* ---- sources -------------------------------------------------------------------------------------- */
 
-static bool has_none(GuardSet *g) { return g->sources.items.count || vec_push(g->alloc, &g->sources.items, (Source){0}) || refused(g); }
+static bool has_none(GuardSet *g) {
+  return g->sources.items.count || vec_push(g->alloc, &g->sources.items, (Source){0}) || refused(g);
+}
 
 enum { SAID_MOST = 72 }; /* letters of a name */
 
@@ -130,7 +134,9 @@ static const char *loop_part(const Proto *p, u32 reg, u32 pc) {
   static const char *const parts[] = {"loop items", "loop position", "loop count"};
   for (u32 i = 1; i < p->nextents; i++) {
     const Extent *e = &p->extents[i];
-    if (e->kind != EXT_FOR || pc < e->begin || pc >= e->end || e->head >= p->ncode || ins_op(p->code[e->head]) != BC_fornext) continue;
+    if (e->kind != EXT_FOR || pc < e->begin || pc >= e->end || e->head >= p->ncode ||
+        ins_op(p->code[e->head]) != BC_fornext)
+      continue;
     u32 first = ins_a(p->code[e->head]);
     if (reg >= first && reg < first + COUNT_OF(parts)) return parts[reg - first];
   }
@@ -293,7 +299,8 @@ bool source_read(Vm *vm, const GuardSet *g, const Frame *f, SourceId s, Value *o
 bool range_step_sign(GuardSet *g, SizePool *p, Dim step, i64 now, Span because) {
   if (now == 1) return guard_relation(g, p, REL_eq, step, 1, "range step", because);
   if (now > 0) return guard_relation(g, p, REL_lt, 0, step, "range step", because);
-  return guard_relation(g, p, REL_lt, step, 0, "range step", because) && guard_relation(g, p, REL_lt, size_const(p, -SIZE_LIMIT), step, "range step", because);
+  return guard_relation(g, p, REL_lt, step, 0, "range step", because) &&
+         guard_relation(g, p, REL_lt, size_const(p, -SIZE_LIMIT), step, "range step", because);
 }
 
 /* ---- inputs --------------------------------------------------------------------------------------- */
@@ -399,7 +406,8 @@ static void keys_stay(Names *names, Value item) {
 }
 
 bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
-  Guard x = {.kind = GUARD_rows, .source = s, .value_kind = item.kind == V_TEXT ? V_TEXT : rows_keyed(item) ? V_RECORD : V_LIST, .word = value_tag(item), .because = because};
+  Guard x = {.kind = GUARD_rows, .source = s, .value_kind =
+      item.kind == V_TEXT ? V_TEXT : rows_keyed(item) ? V_RECORD : V_LIST, .word = value_tag(item), .because = because};
   RowLayout l;
   if (item.kind == V_LIST || item.kind == V_RECORD || item.kind == V_ARRAY || rows_mixed(item)) {
     if (!rows_layout(item, &l)) return false;
@@ -426,11 +434,13 @@ bool guard_cell(GuardSet *g, SourceId global, Span because) {
   const Source *s = &g->sources.items.data[global];
   const Module *m = s->kind == SRC_global ? g->sources.modules.data[s->module] : NULL;
   if (!m) return false;
-  return add_guard(g, (Guard){.kind = GUARD_cell, .source = global, .word = m->slots[s->index].version, .because = because});
+  return add_guard(g, (Guard){.kind = GUARD_cell, .source = global, .word = m->slots[s->index].version,
+                              .because = because});
 }
 
 bool guard_ambient(GuardSet *g, u64 word, Span because) {
-  return !MECHANISM(g, ambient_guarded) || add_guard(g, (Guard){.kind = GUARD_ambient, .word = word, .because = because});
+  return !MECHANISM(g, ambient_guarded) ||
+         add_guard(g, (Guard){.kind = GUARD_ambient, .word = word, .because = because});
 }
 
 bool guard_ident(GuardSet *g, SourceId a, SourceId b, bool same, Span because) {
@@ -443,7 +453,8 @@ bool guard_ident(GuardSet *g, SourceId a, SourceId b, bool same, Span because) {
 }
 
 bool guard_host(GuardSet *g, SourceId s, GuardHostFn fn, void *ctx, u64 data, Span because) {
-  return add_guard(g, (Guard){.kind = GUARD_host, .source = s, .host = fn, .host_ctx = ctx, .word = data, .because = because});
+  return add_guard(g, (Guard){.kind = GUARD_host, .source = s, .host = fn, .host_ctx = ctx, .word = data,
+                              .because = because});
 }
 
 bool guard_relation(GuardSet *g, SizePool *p, SizeRel rel, Dim a, Dim b, const char *what, Span because) {
@@ -467,7 +478,8 @@ static bool decide(GuardDims *d, SizeRel rel, Dim a, Dim b) {
   b = size_resolve(d->sizes, b);
   bool late = size_is_unbacked(d->sizes, a) || size_is_unbacked(d->sizes, b);
   Dim rest = late ? size_sub(d->sizes, a, b) : DIM_NONE;
-  if (rest != DIM_NONE && !size_is_unbacked(d->sizes, rest)) a = rest, b = 0, late = false; /* on entry it is asked of the rest of both */
+  /* on entry it is asked of the rest of both */
+  if (rest != DIM_NONE && !size_is_unbacked(d->sizes, rest)) a = rest, b = 0, late = false;
   if (late) {
     if (a == 1 || b == 1) { /* a size that is not known is not taken for 1 */
       d->unknown |= d->exact;
@@ -523,7 +535,8 @@ static Dim dims_binary(DimCtx *c, char op, Dim a, Dim b) {
 }
 
 void guard_dims_init(GuardDims *d, GuardSet *set, SizePool *sizes, const char *what, Span because) {
-  *d = (GuardDims){.base = {dims_equal, dims_is_one, dims_binary}, .set = set, .sizes = sizes, .what = what, .because = because};
+  *d = (GuardDims){.base = {dims_equal, dims_is_one, dims_binary}, .set = set, .sizes = sizes, .what = what,
+                   .because = because};
 }
 
 /* ---- text ----------------------------------------------------------------------------------------- */
@@ -541,7 +554,8 @@ static void by_source(void *ctx, u32 sym, Buf *out) {
 }
 
 /* What messages to the program's writer call a kind; NULL: as it is called here. */
-static const char *const said[GUARD_COUNT] = {[GUARD_tag] = "type", [GUARD_const] = "value", [GUARD_code] = "function", [GUARD_cell] = "binding"};
+static const char *const said[GUARD_COUNT] = {[GUARD_tag] = "type", [GUARD_const] = "value", [GUARD_code] = "function",
+                                              [GUARD_cell] = "binding"};
 
 void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const Names *names, Buf *out) {
   Namer n = {g, p};
@@ -570,7 +584,8 @@ void guard_describe(const GuardSet *g, const SizePool *p, const Guard *x, const 
       source_say(g, x->source, out);
       if (x->rel) {
         buf_puts(out, ") == (");
-        for (u32 i = 0; i < x->key_count; i++) buf_printf(out, i ? ", %s" : "%s", names ? name_text(names, x->keys[i]) : "?");
+        for (u32 i = 0; i < x->key_count; i++)
+          buf_printf(out, i ? ", %s" : "%s", names ? name_text(names, x->keys[i]) : "?");
         buf_putc(out, ')');
       }
       return;

@@ -85,16 +85,20 @@ typedef enum InputForm {
   IN_scalar, /* payload bits of a V_NUM */
   IN_size,   /* i64: a dimension, an integer scalar, or a range's part */
   IN_object, /* Obj * of any other counted value, borrowed */
-  IN_rows,   /* Array *, owned: the numbers of a list, or of one column of it, the code points of a text (i64), in an array of 2 * their count + ROWS_ROOM elements */
+  /* Array *, owned: the numbers of a list, or of one column of it, the code points of a text (i64), in an array of 2 *
+   * their count + ROWS_ROOM elements */
+  IN_rows,
 } InputForm;
 
-enum { ROWS_ROOM = 64, ROWS_MOST = 1 << 28, ROWS_DEEP = 8 }; /* an item of a tree takes so many times longer to pack than a number */
+/* an item of a tree takes so many times longer to pack than a number */
+enum { ROWS_ROOM = 64, ROWS_MOST = 1 << 28, ROWS_DEEP = 8 };
 
 typedef struct GuardInput {
   SourceId source;
   u8 form;     /* InputForm */
   bool donate; /* roots arg and reg: the register dies here, so its count moves into the slot. rows: always */
-  bool given, keeps; /* rows: they lay in columns when this was recorded; of a list that keeps them once they are made */
+  /* rows: they lay in columns when this was recorded; of a list that keeps them once they are made */
+  bool given, keeps;
   u32 sym;     /* IN_size: the symbol it feeds (SizeSym index), else UINT32_MAX */
 } GuardInput;
 
@@ -135,20 +139,25 @@ bool source_read(Vm *vm, const GuardSet *g, const Frame *f, SourceId s, Value *o
 u32 guard_input(GuardSet *g, SourceId s, InputForm form);
 
 /* Guards. Equal ones are kept once. False when memory was refused (or the relation cannot hold). */
-bool guard_tag(GuardSet *g, SourceId s, Value v, bool layout, Span because); /* the type of v, and its layout class if asked */
+/* the type of v, and its layout class if asked */
+bool guard_tag(GuardSet *g, SourceId s, Value v, bool layout, Span because);
 bool guard_const(GuardSet *g, SourceId s, Value v, Span because); /* nil, number, text, dtype, module, builtin */
 bool guard_code(GuardSet *g, SourceId s, const Fn *fn, Span because);
 bool guard_len(GuardSet *g, SourceId s, SizeRel rel, u64 n, Span because); /* lists; REL_eq or REL_le: at least n */
-bool guard_rows(GuardSet *g, SourceId s, Value item, Span because); /* a list of numbers of the kind of item, or of trees like it; of a text: a text of ASCII alone */
-bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because); /* all keys in order, or this one */
+/* a list of numbers of the kind of item, or of trees like it; of a text: a text of ASCII alone */
+bool guard_rows(GuardSet *g, SourceId s, Value item, Span because);
+/* all keys in order, or this one */
+bool guard_shape(GuardSet *g, SourceId s, const Record *r, bool all, Name key, Span because);
 bool guard_cell(GuardSet *g, SourceId global, Span because); /* the slot's version as it is now */
 bool guard_ambient(GuardSet *g, u64 word, Span because);
-bool guard_ident(GuardSet *g, SourceId a, SourceId b, bool same, Span because); /* refs and handles: one object or two */
+/* refs and handles: one object or two */
+bool guard_ident(GuardSet *g, SourceId a, SourceId b, bool same, Span because);
 bool guard_host(GuardSet *g, SourceId s, GuardHostFn fn, void *ctx, u64 data, Span because);
 /* A relation over backed symbols. Proved ones add nothing; the SizePool learns it. */
 bool guard_relation(GuardSet *g, SizePool *p, SizeRel rel, Dim a, Dim b, const char *what, Span because);
 
-bool range_step_sign(GuardSet *g, SizePool *p, Dim step, i64 now, Span because); /* the step of a range goes up or down, or is 1, as it is now */
+/* the step of a range goes up or down, or is 1, as it is now */
+bool range_step_sign(GuardSet *g, SizePool *p, Dim step, i64 now, Span because);
 
 /* ---- sizes while tracing ------------------------------------------------------------------------- */
 
@@ -191,21 +200,26 @@ bool rows_kind(Vm *vm, const Value *items, u32 count, Value *kind); /* owned; fa
 /* A number of a kind of which some items are weak and some strong: two columns, the second says which are weak. */
 enum { ROW_RANK = 4, ROW_ARRAY = 64 }; /* arrays in items that are packed: their rank and their elements, at most */
 bool rows_small(Value v); /* such an array */
-/* What lists of any length look like: a list of a nil that no program can make, and an item of theirs. Owned; false: their items are not of
- * one kind, there are none, or memory was refused. */
+/* What lists of any length look like: a list of a nil that no program can make, and an item of theirs. Owned;
+ * false: their items are not of one kind, there are none, or memory was refused. */
 bool rows_ragged_kind(Vm *vm, const Value *items, u32 count, Value *kind);
 bool rows_ragged(Value kind);
-/* Records of numbers of one kind whose keys are single characters of ASCII: three columns (tracer/record/record_keyed.c). */
+/* Records of numbers of one kind whose keys are single characters of ASCII: three columns
+ * (tracer/record/record_keyed.c). */
 enum { KEYS_ROOM = 0x80 + 1 };
-static inline Value rows_keyed_of(u32 dtype, bool weak) { return (Value){.kind = V_DTYPE, .dtype = (u8)dtype, .flags = weak ? VF_WEAK : 0}; }
+static inline Value rows_keyed_of(u32 dtype, bool weak) {
+  return (Value){.kind = V_DTYPE, .dtype = (u8)dtype, .flags = weak ? VF_WEAK : 0};
+}
 static inline bool rows_keyed(Value kind) { return kind.kind == V_DTYPE; }
 bool rows_keyed_kind(const Vm *vm, const Record *r, Value *kind); /* false: no such record, or one without keys */
 bool rows_keyed_fit(const Vm *vm, const Record *r, Value kind);
-/* The columns of a list, packed or beside its items, if these look like that: lists of any length or not. NULL: it has none. */
+/* The columns of a list, packed or beside its items, if these look like that: lists of any length or not. NULL: it has
+ * none. */
 struct Packed *rows_given(const List *l, bool ragged);
 /* The same; a long list whose items are of one kind then keeps columns, of which none is made yet. */
 struct Packed *rows_known(Vm *vm, List *l, bool ragged);
-bool rows_total(const Value *items, u32 count, u64 *out); /* how many items lists have; false: not lists alone, or more than ROWS_MOST */
+/* how many items lists have; false: not lists alone, or more than ROWS_MOST */
+bool rows_total(const Value *items, u32 count, u64 *out);
 static inline bool rows_mixed(Value kind) { return kind.kind == V_NUM && kind.aux; }
 bool rows_widen(Value *kind, Value other); /* so that items of both kinds fit; false: they have too little in common */
 bool rows_alike(Value a, Value b); /* items of one kind */
@@ -259,7 +273,8 @@ typedef struct GuardCache {
   u64 lookups, hits, misses;
   VEC(u32) guard_failures; /* per GuardKind: which kind keeps failing */
   bool storm;     /* the limit was reached: the tracer generalises or stays eager, and warned once */
-  GuardMiss last_miss; /* of the most recently hit entry, at a lookup that found none: the first in a row for one guard */
+  /* of the most recently hit entry, at a lookup that found none: the first in a row for one guard */
+  GuardMiss last_miss;
   bool has_miss;
   void (*destroy)(Vm *vm, void *region);
   bool (*runs_code)(const void *region, u64 code_id); /* may be NULL: guards alone name codes */
@@ -267,7 +282,8 @@ typedef struct GuardCache {
 
 void cache_init(GuardCache *c, u32 limit, void (*destroy)(Vm *vm, void *region));
 void cache_free(Vm *vm, GuardCache *c); /* no entry may be running */
-/* cache_lookup behind its first entry, or all of it. `failed`: by which guard that was refused, GUARD_PASS: it was not asked. */
+/* cache_lookup behind its first entry, or all of it. `failed`: by which guard that was refused, GUARD_PASS: it was not
+ * asked. */
 GuardEntry *cache_look_further(Vm *vm, GuardCache *c, Frame *f, u64 *slots, Value *scratch, u32 failed);
 /* The first entry whose guards pass, moved to the front, inputs in `slots`; NULL on a miss (last_miss is then
  * set when there was an entry). `slots` and `scratch` hold at least need_slots and need_scratch. */

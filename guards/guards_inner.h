@@ -35,8 +35,9 @@ typedef struct Walk {
   void *pointer; /* module, host function, text, keys */
 } Walk;
 
-/* What the items of a list have in common, in the order of a walk: a number's first word; of a list or record its kind, with the
- * number of its parts in the upper half, and of a record its keys; of an array its kind and dtype, with its rank there, and its sizes. */
+/* What the items of a list have in common, in the order of a walk: a number's first word; of a list or record its
+ * kind, with the number of its parts in the upper half, and of a record its keys; of an array its kind and dtype,
+ * with its rank there, and its sizes. */
 enum { ROW_WORDS = 40, ROW_DEPTH = 4 };
 #define ROW_MIXED (UINT64_C(1) << 32) /* in the word of a number that is weak in some items: Value.aux */
 #define ROW_RAGGED (V_LIST | UINT64_C(0xffffffff) << 32) /* lists of any length; how their items look follows */
@@ -46,7 +47,10 @@ typedef struct RowLayout {
   u32 count;
 } RowLayout;
 
-typedef enum RowPart { ROW_ALL, ROW_STARTS, ROW_COUNTS, ROW_FLAT, ROW_KEY_ORDER, ROW_KEY_THERE, ROW_KEY_NUMBER } RowPart; /* the last three: of a record; of lists of any length: where each begins, how many items it has, or their items one behind the other */
+/* the last three: of a record; of lists of any length: where each begins, how many items it has, or their items one
+ * behind the other */
+typedef enum RowPart { ROW_ALL, ROW_STARTS, ROW_COUNTS, ROW_FLAT, ROW_KEY_ORDER, ROW_KEY_THERE,
+                       ROW_KEY_NUMBER } RowPart;
 
 typedef struct Fill { /* an input's slot */
   u32 from;
@@ -114,7 +118,8 @@ struct GuardProg {
 bool looked_into(Vm *vm, List *l); /* a list that is packed is boxed; false: memory was refused */
 bool part_read(Vm *vm, SourceKind kind, u32 index, Value of, Value *out);
 bool root_read(Vm *vm, const GuardSet *g, const Source *s, const Frame *f, Value *out);
-bool walk_read(Vm *vm, const GuardProg *p, const Frame *f, const Walk *w, Value *scratch); /* a step WALK_READ; false: it is not there */
+/* a step WALK_READ; false: it is not there */
+bool walk_read(Vm *vm, const GuardProg *p, const Frame *f, const Walk *w, Value *scratch);
 bool guard_fuse(GuardProg *p, Arena *temp); /* makes the steps of walk and fills; false: memory was refused */
 bool size_code_value(const SizeCode *c, const Value *scratch, i64 *out);
 bool keys_in_order(const Shape *s, const Name *keys, u32 count);

@@ -1,6 +1,7 @@
-/* rows.c — lists of numbers, small arrays of one shape and short texts of one kind, of trees of such, and the code points of texts,
- * packed into arrays with room behind them when a region is entered: one array for each number, array or text of a tree. A text in a
- * tree is a number of its own (text_number). A list that lies in columns already (vm/packed.h) gives them as they are. */
+/* rows.c — lists of numbers, small arrays of one shape and short texts of one kind, of trees of such, and the code
+ * points of texts, packed into arrays with room behind them when a region is entered: one array for each number,
+ * array or text of a tree. A text in a tree is a number of its own (text_number). A list that lies in columns
+ * already (vm/packed.h) gives them as they are. */
 #include "guards/guards_inner.h"
 
 #include <string.h>
@@ -15,21 +16,27 @@ static bool put_word(RowLayout *l, u64 w) {
   return true;
 }
 
-/* An array that is packed has a shape of its own in the layout: its dtype and rank in the first word, its sizes behind. */
+/* An array that is packed has a shape of its own in the layout: its dtype and rank in the first word, its sizes
+ * behind. */
 static u64 array_word(const Array *a) { return V_ARRAY | (u64)array_dtype(a) << 8 | (u64)array_rank(a) << 32; }
 
 bool rows_small(Value v) {
-  return v.kind == V_ARRAY && array_device(v.array) == DEV_CPU && array_rank(v.array) && array_rank(v.array) <= ROW_RANK && v.array->size &&
-         v.array->size <= ROW_ARRAY && array_dtype(v.array) != DT_c128;
+  return v.kind == V_ARRAY && array_device(v.array) == DEV_CPU && array_rank(v.array) && array_rank(v.array) <=
+         ROW_RANK && v.array->size && v.array->size <= ROW_ARRAY && array_dtype(v.array) != DT_c128;
 }
 
 /* ---- lists of any length ------------------------------------------------------------------------------------ */
 
 enum { RAGGED = 1 }; /* Value.aux of the nil */
 
-bool rows_ragged(Value kind) { return kind.kind == V_LIST && kind.list->count == 2 && kind.list->items[0].kind == V_NIL && kind.list->items[0].aux == RAGGED; }
+bool rows_ragged(Value kind) {
+  return kind.kind == V_LIST && kind.list->count == 2 && kind.list->items[0].kind == V_NIL &&
+         kind.list->items[0].aux == RAGGED;
+}
 
-Packed *rows_given(const List *l, bool ragged) { return l->packed && rows_ragged(l->packed->kind) == ragged ? l->packed : NULL; }
+Packed *rows_given(const List *l, bool ragged) {
+  return l->packed && rows_ragged(l->packed->kind) == ragged ? l->packed : NULL;
+}
 
 bool rows_total(const Value *items, u32 count, u64 *out) {
   bool lists = true;
@@ -119,7 +126,8 @@ bool rows_fit(const Value *items, u32 count, const void *layout) {
 
 /* What an item looks like, with nothing in it. Depth is bounded: it has a layout. */
 static bool kind_of(Vm *vm, Value v, Value *out) {
-  *out = v.kind == V_NUM ? (Value){.kind = V_NUM, .dtype = v.dtype, .flags = v.flags & VF_WEAK, .aux = v.aux} : value_hole();
+  *out = v.kind == V_NUM ? (Value){.kind = V_NUM, .dtype = v.dtype, .flags = v.flags & VF_WEAK, .aux = v.aux}
+                         : value_hole();
   if (v.kind == V_ARRAY) *out = value_keep(v);
   if (v.kind != V_LIST && v.kind != V_RECORD) return true;
   bool list = v.kind == V_LIST, ok = true;
@@ -153,7 +161,9 @@ bool rows_widen(Value *kind, Value other) {
   for (u32 i = 0; !list && i < n; i++)
     if (kind->record->shape->keys[i] != other.record->shape->keys[i]) return false;
   for (u32 i = 0; i < n; i++)
-    if (!rows_widen(&(list ? kind->list->items : kind->record->items)[i], (list ? other.list->items : other.record->items)[i])) return false;
+    if (!rows_widen(&(list ? kind->list->items : kind->record->items)[i],
+                    (list ? other.list->items : other.record->items)[i]))
+      return false;
   return true;
 }
 
@@ -294,7 +304,8 @@ static bool rows_pack(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   u8 *data = out.array->data;
   size_t size = dtype_bytes(kind.dtype);
   if (texts) {
-    for (u32 i = 0; i < list->count && numbered; i++) numbered = text_number(vm, leaf_of(list->items[i], f).text, (i64 *)(void *)data + i);
+    for (u32 i = 0; i < list->count && numbered; i++)
+      numbered = text_number(vm, leaf_of(list->items[i], f).text, (i64 *)(void *)data + i);
     if (!numbered) {
       value_drop(vm, out);
       return false;
@@ -334,7 +345,8 @@ static bool pack_places(Vm *vm, const List *list, bool counts, u64 *slot) {
   i64 room = room_of(list->count), at = 0, *data;
   Value out;
   if (!(data = numbers_new(vm, room, &out))) return false;
-  for (u32 i = 0; i < list->count; at += list->items[i++].list->count) data[i] = counts ? list->items[i].list->count : at;
+  for (u32 i = 0; i < list->count; at += list->items[i++].list->count)
+    data[i] = counts ? list->items[i].list->count : at;
   memset(data + list->count, 0, ((size_t)room - list->count) * sizeof *data);
   *slot = (u64)(uintptr_t)out.array;
   return true;
@@ -348,7 +360,8 @@ static bool pack_flat(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   List all = {.count = (u32)total, .items = mem_alloc(&vm->alloc, size)};
   if (!all.items) return false;
   for (u32 i = 0; i < list->count; at += list->items[i++].list->count)
-    if (list->items[i].list->count) memcpy(all.items + at, list->items[i].list->items, list->items[i].list->count * sizeof(Value));
+    if (list->items[i].list->count)
+      memcpy(all.items + at, list->items[i].list->items, list->items[i].list->count * sizeof(Value));
   bool ok = rows_pack(vm, &all, f, slot);
   mem_free(&vm->alloc, all.items, size);
   return ok;
@@ -363,7 +376,8 @@ static u32 leaves_before(Value kind, const Fill *f, u32 depth, bool on_path, Val
   }
   const Value *parts = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   u32 count = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
-  for (u32 i = 0; i < count && !(on_path && i > f->path[depth]); i++) n += leaves_before(parts[i], f, depth + 1, on_path && i == f->path[depth], leaf);
+  for (u32 i = 0; i < count && !(on_path && i > f->path[depth]); i++)
+    n += leaves_before(parts[i], f, depth + 1, on_path && i == f->path[depth], leaf);
   return n;
 }
 
@@ -372,14 +386,15 @@ static bool pack_new(Vm *vm, const List *list, const Fill *f, u64 *slot) {
   return f->part == ROW_FLAT ? pack_flat(vm, list, f, slot) : pack_places(vm, list, f->part == ROW_COUNTS, slot);
 }
 
-/* The column of a list that has some. The one that says which numbers are weak is made where they are all weak, or none; one that
- * was not asked for before is made, as *made says, and kept. */
+/* The column of a list that has some. The one that says which numbers are weak is made where they are all weak, or
+ * none; one that was not asked for before is made, as *made says, and kept. */
 static bool column_given(Vm *vm, List *list, const Fill *f, u64 *slot, bool *made) {
   Packed *p = list->packed;
   Value leaf = value_hole(), out;
   i64 room = room_of(f->part == ROW_FLAT ? p->reads : list->count);
   bool raised = vm->error.raised, flags = f->tag & ROW_FLAGS, ragged = rows_ragged(p->kind);
-  u32 at = f->part == ROW_STARTS ? 0 : f->part == ROW_COUNTS ? 1 : 2 * ragged + leaves_before(ragged ? p->kind.list->items[1] : p->kind, f, 0, true, &leaf);
+  u32 at = f->part == ROW_STARTS ? 0 : f->part == ROW_COUNTS ? 1 : 2 * ragged +
+           leaves_before(ragged ? p->kind.list->items[1] : p->kind, f, 0, true, &leaf);
   bool given = flags && rows_mixed(leaf), constant = flags && !given;
   if (!constant && p->column[at + given].kind == V_NIL) {
     *made = true;
@@ -411,20 +426,23 @@ Packed *rows_known(Vm *vm, List *l, bool ragged) {
   bool arrays = false;
   if (l->packed || l->count < (u64)vm->tunables.packed_items) return rows_given(l, ragged);
   if (ragged && !rows_total(l->items, l->count, &total)) return NULL;
-  if (!(ragged ? rows_ragged_kind(vm, l->items, l->count, &kind) : rows_kind(vm, l->items, l->count, &kind))) return NULL;
+  if (!(ragged ? rows_ragged_kind(vm, l->items, l->count, &kind) : rows_kind(vm, l->items, l->count, &kind)))
+    return NULL;
   u32 columns = ragged ? 2 + columns_of(kind.list->items[1], &arrays) : columns_of(kind, &arrays);
   if (arrays) value_drop(vm, kind);
   else if (list_keep(vm, l, kind, columns)) l->packed->reads = (u32)total;
   return rows_given(l, ragged);
 }
 
-/* ---- records by character ------------------------------------------------------------------------------------------ */
+/* ---- records by character -------------------------------------------------------------------- */
 
 bool rows_keyed_fit(const Vm *vm, const Record *r, Value kind) {
   const Value number = {.kind = V_NUM, .dtype = kind.dtype, .flags = kind.flags};
   for (u32 i = 0; i < r->shape->count; i++) {
     Name key = r->shape->keys[i];
-    if (value_tag(r->items[i]) != value_tag(number) || name_len(&vm->names, key) != 1 || (u8)name_text(&vm->names, key)[0] >= 0x80) return false;
+    if (value_tag(r->items[i]) != value_tag(number) || name_len(&vm->names, key) != 1 ||
+        (u8)name_text(&vm->names, key)[0] >= 0x80)
+      return false;
   }
   return true;
 }
@@ -472,7 +490,9 @@ bool rows_fill(Vm *vm, const GuardProg *p, const Value *scratch, u64 *slots) {
     Value from = scratch[p->fills[i].from];
     bool made;
     if (pack(vm, from, &p->fills[i], &slots[i], &made)) {
-      if (made) packed += (u64)((const Array *)(uintptr_t)slots[i])->size * (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
+      if (made)
+        packed += (u64)((const Array *)(uintptr_t)slots[i])->size *
+                  (p->fills[i].depth || p->fills[i].part == ROW_FLAT ? ROWS_DEEP : 1);
       continue;
     }
     while (i-- > 0)

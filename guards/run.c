@@ -1,8 +1,8 @@
 /* run.c — running compiled guards (see guards.h).
  *
- * Most walks read an argument and check its type, read a size and compare it, time and again. Such pairs are one step of the program that
- * runs, which also fills the slot of the input that the read feeds; what is rarer is a step that does one of the walk. Steps check the
- * guards in the walk's order. */
+ * Most walks read an argument and check its type, read a size and compare it, time and again. Such pairs are one
+ * step of the program that runs, which also fills the slot of the input that the read feeds; what is rarer is a step
+ * that does one of the walk. Steps check the guards in the walk's order. */
 #include "lang/mechanisms.h"
 #include "guards/guards_inner.h"
 
@@ -37,7 +37,8 @@ static u32 fuse(const GuardProg *p, u32 at, GuardStep *s) {
     s->axis = (u8)w->index;
     s->from = value_at(w->from);
     s->to = value_at(w->to);
-    if (!next || next->op != WALK_SIZE || next->kind != REL_eq || (next->from == word) == (next->second == word)) return 1;
+    if (!next || next->op != WALK_SIZE || next->kind != REL_eq || (next->from == word) == (next->second == word))
+      return 1;
     s->op = RUN_size_same;
     s->second = word_at(next->from == word ? next->second : next->from);
     s->guard = next->guard;
@@ -111,10 +112,12 @@ static bool code_is(const Fn *fn, u8 kind, u64 word, const void *pointer) {
   }
 }
 
-/* An object of the host whose fields are about to be read. When it cannot say them nothing is found: the interpreter that
- * reads them then raises. */
+/* An object of the host whose fields are about to be read. When it cannot say them nothing is found: the
+ * interpreter that reads them then raises. */
 static bool fresh(Vm *vm, Value v) {
-  if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_anew) || handle_refresh(vm, v.handle) == WEFT_OK) return true;
+  if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_anew) ||
+      handle_refresh(vm, v.handle) == WEFT_OK)
+    return true;
   vm_error_clear(vm);
   return false;
 }
@@ -141,9 +144,12 @@ static __attribute__((noinline)) bool passes(Vm *vm, const GuardProg *p, const W
         memcpy(&kind, &w->word, sizeof w->word);
         return v.kind == V_RECORD && rows_keyed_fit(vm, v.record, kind);
       }
-      if (v.kind != V_LIST || v.list->count > ROWS_MOST || (x->text && x->word == ROW_RAGGED && !looked_into(vm, v.list))) return false;
+      if (v.kind != V_LIST || v.list->count > ROWS_MOST ||
+          (x->text && x->word == ROW_RAGGED && !looked_into(vm, v.list)))
+        return false;
       const Packed *packed = rows_known(vm, v.list, x->text && x->word == ROW_RAGGED);
-      return rows_fit(packed ? &packed->kind : v.list->items, packed ? 1 : v.list->count, x->text ? (const void *)x->text : &w->word);
+      return rows_fit(packed ? &packed->kind : v.list->items, packed ? 1 : v.list->count,
+                      x->text ? (const void *)x->text : &w->word);
     }
     case WALK_SHAPE: {
       if (v.kind != V_RECORD) return false;
@@ -165,7 +171,8 @@ static __attribute__((noinline)) bool passes(Vm *vm, const GuardProg *p, const W
     case WALK_SIZE_CONST: return rel_holds(w->kind, (i64)words[w->from], (i64)w->word);
     case WALK_SIZE_CODE: {
       i64 a, b;
-      return size_run(&p->codes[w->word], words, &a) && size_run(&p->codes[w->word + 1], words, &b) && rel_holds(w->kind, a, b);
+      return size_run(&p->codes[w->word], words, &a) && size_run(&p->codes[w->word + 1], words, &b) &&
+             rel_holds(w->kind, a, b);
     }
     default: {
       const Guard *x = &p->set.guards.data[w->guard - 1];
@@ -207,7 +214,8 @@ static __attribute__((noinline)) u32 guard_behind(const GuardProg *p, u32 at) {
 }
 
 _Static_assert(SRC_arg == 1 && SRC_reg == 2, "guard_run reads roots up to SRC_reg from the frame's registers");
-_Static_assert(sizeof(Value) == 2 * sizeof(u64) && offsetof(Value, kind) == 0 && offsetof(Value, bits) == sizeof(u64), "guard_run takes Values as two words");
+_Static_assert(sizeof(Value) == 2 * sizeof(u64) && offsetof(Value, kind) == 0 && offsetof(Value, bits) == sizeof(u64),
+               "guard_run takes Values as two words");
 
 static inline u64 *words_in(void *values, u32 at) { return (u64 *)(void *)((char *)values + at); }
 
@@ -215,7 +223,8 @@ static inline u64 *words_in(void *values, u32 at) { return (u64 *)(void *)((char
 static inline bool fill(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, const Value *scratch) {
   for (const u32 *i = p->late, *end = i + p->nlate; i < end; i++) slots[*i] = scratch[p->fills[*i].from].bits;
   if (UNLIKELY(p->nrows) && !rows_fill(vm, p, scratch, slots)) return false;
-  for (const Donated *d = p->donated, *end = d + p->ndonated; d < end; d++) *(Value *)words_in(f->base, d->reg) = value_hole();
+  for (const Donated *d = p->donated, *end = d + p->ndonated; d < end; d++)
+    *(Value *)words_in(f->base, d->reg) = value_hole();
   return true;
 }
 
@@ -229,7 +238,8 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
         at = words_in(base, s->from);
         head = at[0];
         bits = at[1];
-        if (UNLIKELY((u8)head != V_ARRAY) || UNLIKELY((((const Array *)(uintptr_t)bits)->tag & s->mask) != s->word)) return s->guard;
+        if (UNLIKELY((u8)head != V_ARRAY) || UNLIKELY((((const Array *)(uintptr_t)bits)->tag & s->mask) != s->word))
+          return s->guard;
         break;
       case RUN_root_value:
         at = words_in(base, s->from);
@@ -252,7 +262,8 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
         if (UNLIKELY(bits != *words_in(scratch, s->second))) return s->guard;
         break;
       case RUN_relation:
-        if (UNLIKELY(!rel_holds(s->kind, (i64)*words_in(scratch, s->from), (i64)*words_in(scratch, s->second)))) return s->guard;
+        if (UNLIKELY(!rel_holds(s->kind, (i64)*words_in(scratch, s->from), (i64)*words_in(scratch, s->second))))
+          return s->guard;
         continue;
       case RUN_relation_const:
         if (UNLIKELY(!rel_holds(s->kind, (i64)*words_in(scratch, s->from), (i64)s->word))) return s->guard;
@@ -269,7 +280,9 @@ u32 guard_run(Vm *vm, Frame *f, const GuardProg *p, u64 *slots, Value *scratch) 
         head = at[0];
         bits = at[1];
         if (s->op == RUN_item) break;
-        if (UNLIKELY(head != (s->op == RUN_item_value ? s->word : s->mask)) || UNLIKELY(s->op == RUN_item_const && bits != s->word)) return s->guard;
+        if (UNLIKELY(head != (s->op == RUN_item_value ? s->word : s->mask)) ||
+            UNLIKELY(s->op == RUN_item_const && bits != s->word))
+          return s->guard;
         break;
       }
       case RUN_length: {

@@ -89,7 +89,8 @@ static Dim intern(SizePool *p, SizeKind kind, i64 value, const SizeTerm *t, u32 
       return refused(p);
     }
   u32 id = p->nodes.count;
-  SizeNode node = {.kind = (u8)kind, .depth = (u8)(depth + 1), .unbacked = unbacked, .first = first, .count = n, .hash = hash, .value = value};
+  SizeNode node = {.kind = (u8)kind, .depth = (u8)(depth + 1), .unbacked = unbacked, .first = first, .count = n,
+                   .hash = hash, .value = value};
   if (!vec_push(p->alloc, &p->nodes, node)) {
     p->terms.count = first;
     return refused(p);
@@ -532,7 +533,8 @@ typedef struct Subst { /* instead of what symbols are equal to; NULL: that */
 
 static Dim rebuild(SizePool *p, Dim d, bool all, const Subst *by);
 
-/* Minima and maxima ask for proofs, and each proof resolves all that is known: remembered, or it takes exponential time. */
+/* Minima and maxima ask for proofs, and each proof resolves all that is known: remembered, or it takes exponential
+ * time. */
 static Dim rebuild_once(SizePool *p, Dim d) {
   if (d >= 0 || d == DIM_NONE) return d;
   const SizeNode *x = node_of(p, d);

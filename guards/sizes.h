@@ -98,7 +98,8 @@ typedef struct SizePool {
   u32 equated;         /* symbols with same_as */
   u32 epoch;           /* rises when symbols are equated or rolled back */
   u32 proving;         /* proofs under way, one inside the other */
-  u32 known, knowings; /* what is known now, by number: the same again once what was assumed is rolled back; numbers given */
+  /* what is known now, by number: the same again once what was assumed is rolled back; numbers given */
+  u32 known, knowings;
   u32 proofs;          /* of sizes being equal, that were not remembered */
   struct SizeMemo *memo; /* NULL: none was made */
   bool named;          /* symbols were given names */
@@ -169,8 +170,8 @@ const char *rel_text(SizeRel rel); /* "==" … */
 /* Makes the relation known (a guard or a check stands for it): symbols are equated, ranges narrowed, the
  * rest is kept as a fact. False when it contradicts what is known, or memory was refused. */
 bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) MUST_USE;
-/* What was learnt later may make an expression simpler. Says all that is known again in the simpler forms, once a graph is whole:
- * its sizes are then worked out in these. False: memory was refused. */
+/* What was learnt later may make an expression simpler. Says all that is known again in the simpler forms, once a
+ * graph is whole: its sizes are then worked out in these. False: memory was refused. */
 bool size_renew_facts(SizePool *p) MUST_USE;
 
 /* Calls back for each symbol of the expression (each once per occurrence). */

@@ -28,7 +28,8 @@ static inline i64 floor_mod(i64 a, i64 b) { /* b is not 0; the sign of b */
   return r && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* Questions whether two sizes are equal, and their answers: most are asked again and again while nothing more is known. */
+/* Questions whether two sizes are equal, and their answers: most are asked again and again while nothing more is
+ * known. */
 enum { SIZE_MEMO = 64 };
 typedef struct SizeMemo {
   struct SizeAnswer {

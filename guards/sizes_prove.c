@@ -220,7 +220,9 @@ static bool may_be(SizePool *p) {
     SizeFact f = p->facts.data[i];
     Bounds b = bounds(p, size_resolve(p, f.diff));
     if (!b.fits) continue;
-    if ((f.rel != REL_ne && b.lo > (f.rel == REL_lt ? -1 : 0)) || (f.rel == REL_eq && b.hi < 0) || (f.rel == REL_ne && b.lo == 0 && b.hi == 0)) return false;
+    if ((f.rel != REL_ne && b.lo > (f.rel == REL_lt ? -1 : 0)) || (f.rel == REL_eq && b.hi < 0) ||
+        (f.rel == REL_ne && b.lo == 0 && b.hi == 0))
+      return false;
   }
   return true;
 }
@@ -292,13 +294,14 @@ static void know_more(SizePool *p) { p->known = ++p->knowings; }
 
 static SizeTruth prove_by_cases(SizePool *p, Dim a, Dim b);
 
-/* Facts may hold min and max, whose own making asks for proofs: what nests deeper stays unknown. Only equality is looked
- * at twice and by cases: the makers ask for order alone, so that does not come here again. */
+/* Facts may hold min and max, whose own making asks for proofs: what nests deeper stays unknown. Only equality is
+ * looked at twice and by cases: the makers ask for order alone, so that does not come here again. */
 SizeTruth size_prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
   enum { PROOFS_NESTED = 3 };
   SizeTruth t;
   if (p->proving >= PROOFS_NESTED) return TRUTH_unknown;
-  bool whole = !p->proving && (rel == REL_eq || rel == REL_ne) && a != b && a != DIM_NONE && b != DIM_NONE && (a < 0 || b < 0);
+  bool whole = !p->proving && (rel == REL_eq || rel == REL_ne) && a != b && a != DIM_NONE && b != DIM_NONE &&
+               (a < 0 || b < 0);
   if (!whole) {
     p->proving++;
     t = prove(p, rel, a, b);
@@ -413,11 +416,12 @@ static bool equate(SizePool *p, Dim diff) {
     }
   }
   if (best == UINT32_MAX) return add_fact(p, REL_eq, diff);
-  /* A size that is there on entry is said everywhere, a number known at run time only where it was made: not where an earlier one is,
-   * which may stand around the loop or the arm of this. */
+  /* A size that is there on entry is said everywhere, a number known at run time only where it was made: not where
+   * an earlier one is, which may stand around the loop or the arm of this. */
   for (u32 i = 0; i < q.n; i++) {
     u32 last;
-    if (i != best && size_last_unbacked(p, q.t[i].of, &last) && (!p->syms.data[best_sym].unbacked || last > best_sym)) return add_fact(p, REL_eq, diff);
+    if (i != best && size_last_unbacked(p, q.t[i].of, &last) && (!p->syms.data[best_sym].unbacked || last > best_sym))
+      return add_fact(p, REL_eq, diff);
   }
   i64 sign = q.t[best].coef;
   SizePoly rest = {.c = 0};
@@ -453,8 +457,9 @@ static bool renew_facts(SizePool *p, u32 sym) {
 
 bool size_renew_facts(SizePool *p) { return renew_facts(p, UINT32_MAX); }
 
-/* coef * sym + c rel 0, by narrowing the range. A narrower range makes some expressions simpler (with n >= 2, min(1, n) is 1):
- * what is known of the longer form is then said of the simpler one, in which later expressions come. False: it does not narrow. */
+/* coef * sym + c rel 0, by narrowing the range. A narrower range makes some expressions simpler (with n >= 2,
+ * min(1, n) is 1): what is known of the longer form is then said of the simpler one, in which later expressions
+ * come. False: it does not narrow. */
 static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok) {
   SizeSym s = p->syms.data[sym];
   wide lo = s.lo, hi = s.hi;
@@ -480,9 +485,10 @@ static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok)
   return true;
 }
 
-/* coef * E + c rel 0, E a minimum or maximum: what it says of the alternatives. A maximum is at least `bound` where some alternative is:
- * the only one that is no constant, as a constant had proved it. It is at most `bound` where all are; a minimum the other way round.
- * Of sizes that are there on entry a run-time check tells nothing. False: this cannot be. */
+/* coef * E + c rel 0, E a minimum or maximum: what it says of the alternatives. A maximum is at least `bound` where
+ * some alternative is: the only one that is no constant, as a constant had proved it. It is at most `bound` where
+ * all are; a minimum the other way round. Of sizes that are there on entry a run-time check tells nothing. False:
+ * this cannot be. */
 static bool assume_alternatives(SizePool *p, SizeRel rel, i64 coef, Dim extreme, i64 c) {
   SizeNode x = *node_of(p, extreme);
   wide room = (wide)(rel == REL_lt ? -1 : 0) - c; /* coef * E <= room */
@@ -514,7 +520,8 @@ static bool narrow_by(SizePool *p, SizeRel rel, Dim d, bool *all) {
   return q.n != 1 || assume_alternatives(p, rel, q.t[0].coef, q.t[0].of, q.c);
 }
 
-/* a <= b, which a fact may say already, of an expression that is another one by now: the range of a symbol is still to say it. */
+/* a <= b, which a fact may say already, of an expression that is another one by now: the range of a symbol is still to
+ * say it. */
 static bool assume_range(SizePool *p, Dim a, Dim b) {
   bool all;
   if (size_prove(p, REL_le, a, b) != TRUTH_always) return size_assume(p, REL_le, a, b);

@@ -78,7 +78,9 @@ static bool by_table(const SizePool *p, u32 sym, const i64 *syms, i64 *out) {
 
 bool size_hint(const SizePool *p, Dim d, i64 *out) { return eval(p, d, by_hint, NULL, false, out); }
 bool size_eval(const SizePool *p, Dim d, const i64 *syms, i64 *out) { return eval(p, d, by_table, syms, false, out); }
-bool size_eval_wrapped(const SizePool *p, Dim d, const i64 *syms, i64 *out) { return eval(p, d, by_table, syms, true, out); }
+bool size_eval_wrapped(const SizePool *p, Dim d, const i64 *syms, i64 *out) {
+  return eval(p, d, by_table, syms, true, out);
+}
 
 /* ---- printing ------------------------------------------------------------------------------------- */
 
@@ -125,7 +127,9 @@ static void print(const Writer *w, Dim d, u32 around) {
         if (size != 1) buf_printf(out, "%llu*", (unsigned long long)size);
         print(w, t[i].of, size != 1 || (k < 0 && i == 0) ? FACTOR : TERM);
       }
-      if (x->value) buf_printf(out, x->value < 0 ? " - %llu" : " + %llu", (unsigned long long)(x->value < 0 ? 0 - (u64)x->value : (u64)x->value));
+      if (x->value)
+        buf_printf(out, x->value < 0 ? " - %llu" : " + %llu",
+                   (unsigned long long)(x->value < 0 ? 0 - (u64)x->value : (u64)x->value));
       if (around > LOOSE) buf_putc(out, ')');
       return;
     case SK_floordiv:
@@ -314,7 +318,8 @@ static void emit(Emit *e, Dim d) {
     e->stack -= x->count - 1;
     return;
   }
-  static const u8 code[SK_COUNT] = {[SK_mul] = CODE_MUL, [SK_floordiv] = CODE_DIV, [SK_mod] = CODE_MOD, [SK_min] = CODE_MIN, [SK_max] = CODE_MAX};
+  static const u8 code[SK_COUNT] = {[SK_mul] = CODE_MUL, [SK_floordiv] = CODE_DIV, [SK_mod] = CODE_MOD,
+                                    [SK_min] = CODE_MIN, [SK_max] = CODE_MAX};
   emit(e, t[0].of);
   for (u32 i = 1; i < x->count; i++) {
     emit(e, t[i].of);

@@ -1,5 +1,5 @@
-/* batch.c — batching of blocks: which values differ between lanes, control flow, and the way out for what has no rule: a scan
- * over the lanes (see batch.h). */
+/* batch.c — batching of blocks: which values differ between lanes, control flow, and the way out for what has no
+ * rule: a scan over the lanes (see batch.h). */
 #include "hop/batch.h"
 
 #include "hop/flow.h"
@@ -55,7 +55,7 @@ ValueId batch_aligned(Batch *b, ValueId x, u32 rank, u32 to) {
   return graph_reshape(g, x, to + 1, dims);
 }
 
-/* ---- what differs between lanes ------------------------------------------------------------------------------------ */
+/* ---- what differs between lanes -------------------------------------------------------------- */
 
 static bool any_mapped(const Batch *b, NodeId n) {
   for (u32 i = 0; i < graph_node_at(b->g, n)->operand_count; i++)
@@ -63,8 +63,8 @@ static bool any_mapped(const Batch *b, NodeId n) {
   return false;
 }
 
-/* Something in the block that must not run for lanes that do not take it: a check, an effect or an exit, or what may go on for
- * ever when it begins with anything. */
+/* Something in the block that must not run for lanes that do not take it: a check, an effect or an exit, or what
+ * may go on for ever when it begins with anything. */
 static bool is_bound(const Graph *g, BlockId block) {
   if (g->blocks.data[block].term == TERM_exit) return true;
   for (GraphWalk w = walk_begin(g, block); walk_next(&w);) {
@@ -85,7 +85,8 @@ static bool is_repeated(const Graph *g, NodeId n) {
 
 static void mark_captures(Batch *b, NodeId n, BlockId block) {
   u32 first, ncaps = node_captures(b->g, n, &first);
-  for (u32 i = 0; i < ncaps; i++) b->mapped[b->g->blocks.data[block].captures.data[i].inner] = batch_is_mapped(b, node_operand(b->g, n, first + i));
+  for (u32 i = 0; i < ncaps; i++)
+    b->mapped[b->g->blocks.data[block].captures.data[i].inner] = batch_is_mapped(b, node_operand(b->g, n, first + i));
 }
 
 /* Depth is that of blocks: bounded by GRAPH_MAX_DEPTH. */
@@ -101,7 +102,8 @@ static void mark_loop(Batch *b, NodeId n) {
   bool scan = x->kind == NODE_scan;
   BlockId body = x->sub[scan ? 0 : 1], cond = scan ? 0 : x->sub[0];
   const GraphBlock *bb = &g->blocks.data[body];
-  for (u32 i = 0; i < x->carried + (scan ? x->xs : 0); i++) b->mapped[bb->params.data[i]] = batch_is_mapped(b, node_operand(g, n, i));
+  for (u32 i = 0; i < x->carried + (scan ? x->xs : 0); i++)
+    b->mapped[bb->params.data[i]] = batch_is_mapped(b, node_operand(g, n, i));
   for (bool again = true; again;) {
     again = false;
     mark_captures(b, n, body);
@@ -109,7 +111,8 @@ static void mark_loop(Batch *b, NodeId n) {
     bool all = false;
     if (cond) {
       mark_captures(b, n, cond);
-      for (u32 i = 0; i < x->carried; i++) b->mapped[g->blocks.data[cond].params.data[i]] = b->mapped[bb->params.data[i]];
+      for (u32 i = 0; i < x->carried; i++)
+        b->mapped[g->blocks.data[cond].params.data[i]] = b->mapped[bb->params.data[i]];
       mark_block(b, cond);
       all = batch_is_mapped(b, block_result(g, cond, 0));
     }
@@ -120,7 +123,8 @@ static void mark_loop(Batch *b, NodeId n) {
       }
   }
   for (u32 i = 0; i < x->result_count; i++)
-    b->mapped[node_result(g, n, i)] = i < x->carried ? b->mapped[bb->params.data[i]] : batch_is_mapped(b, block_result(g, body, i));
+    b->mapped[node_result(g, n, i)] = i < x->carried ? b->mapped[bb->params.data[i]]
+                                                     : batch_is_mapped(b, block_result(g, body, i));
 }
 
 static void mark_block(Batch *b, BlockId block) {
@@ -128,7 +132,8 @@ static void mark_block(Batch *b, BlockId block) {
   for (NodeId n = block_first(g, block); n; n = node_next(g, n)) {
     const GraphNode *x = graph_node_at(g, n);
     if (is_repeated(g, n)) {
-      mark_results(b, n, any_mapped(b, n)); /* one node for each lane: what it gives has lanes, though it be the same in all */
+      /* one node for each lane: what it gives has lanes, though it be the same in all */
+      mark_results(b, n, any_mapped(b, n));
     } else if (x->kind == NODE_scan || x->kind == NODE_while) {
       mark_loop(b, n);
     } else if (x->kind == NODE_cond) {
@@ -161,12 +166,13 @@ bool batch_parts(const Batch *b, BlockId block) {
   return false;
 }
 
-/* ---- control ---------------------------------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static Outcome enter_block(Batch *b, NodeId n, BlockId block) {
   Graph *g = b->g;
   u32 first, ncaps = node_captures(g, n, &first);
-  for (u32 i = 0; i < ncaps; i++) b->to[g->blocks.data[block].captures.data[i].inner] = batch_get(b, node_operand(g, n, first + i));
+  for (u32 i = 0; i < ncaps; i++)
+    b->to[g->blocks.data[block].captures.data[i].inner] = batch_get(b, node_operand(g, n, first + i));
   return batch_block(b, block);
 }
 
@@ -255,7 +261,8 @@ static Outcome batch_scan(Batch *b, NodeId n) {
     ok = v && vec_push(alloc, &next, v);
   }
   if (ok && o == OUT_GO) ok = graph_close(g, TERM_next, next.data, next.count, 0);
-  NodeId node = ok && o == OUT_GO ? graph_scan(g, init.data, init.count, xs.data, xs.count, x.length, x.reverse, x.index, made) : 0;
+  NodeId node = ok && o == OUT_GO ? graph_scan(g, init.data, init.count, xs.data, xs.count, x.length, x.reverse,
+                                               x.index, made) : 0;
   if (o == OUT_GO && !node) o = OUT_FAIL;
   for (u32 i = 0; i < x.result_count && node && o == OUT_GO; i++) {
     ValueId v = node_result(g, node, i);
@@ -311,7 +318,7 @@ static Outcome batch_while(Batch *b, NodeId n) {
   return o;
 }
 
-/* ---- lane by lane -------------------------------------------------------------------------------------------------------- */
+/* ---- lane by lane ---------------------------------------------------------------------------- */
 
 /* The node itself as the body of a scan over the lanes. */
 static Outcome lane_by_lane(Batch *b, NodeId n) {
@@ -360,7 +367,8 @@ static Outcome once(Batch *b, NodeId n) {
     ok = to == v || map_set(&map, v, to);
   }
   NodeId copy = ok ? graph_clone_node(g, n, &map) : 0;
-  for (u32 i = 0; i < graph_node_at(g, n)->result_count && copy; i++) b->to[node_result(g, n, i)] = node_result(g, copy, i);
+  for (u32 i = 0; i < graph_node_at(g, n)->result_count && copy; i++)
+    b->to[node_result(g, n, i)] = node_result(g, copy, i);
   map_free(&map);
   return copy ? OUT_GO : OUT_FAIL;
 }

@@ -1,4 +1,5 @@
-/* batch.h — the batching of a recorded block: what it computes for one lane becomes what it computes for all of them. */
+/* batch.h — the batching of a recorded block: what it computes for one lane becomes what it computes for all of
+ * them. */
 #ifndef WEFT_HOP_BATCH_H
 #define WEFT_HOP_BATCH_H
 
@@ -22,7 +23,8 @@ ValueId batch_get(const Batch *b, ValueId v);  /* with the lanes first if it is 
 ValueId batch_full(Batch *b, ValueId v);       /* with the lanes first, stretched if need be; strong */
 /* Marks in `mapped` what differs between lanes in a block and in those inside of it. */
 void batch_mark(Batch *b, BlockId block);
-/* Does a marked block hold what lanes may leave out, each for itself: arms by a predicate of the lane, trips of a loop? */
+/* Does a marked block hold what lanes may leave out, each for itself: arms by a predicate of the lane, trips of a
+ * loop? */
 bool batch_parts(const Batch *b, BlockId block);
 /* Emits what block `from`, which is marked, computes at the cursor. OUT_STUCK: some of it cannot be batched. */
 Outcome batch_block(Batch *b, BlockId from);

@@ -1,5 +1,5 @@
-/* batch_rules.c — batching rules of operations and indices (see batch.h): the operation itself over one more axis. What is
- * not here runs lane by lane. */
+/* batch_rules.c — batching rules of operations and indices (see batch.h): the operation itself over one more axis.
+ * What is not here runs lane by lane. */
 #include "hop/batch.h"
 
 #include <string.h>
@@ -64,8 +64,8 @@ static ValueId lanes_reshape(Op *o, ValueId v, const ArrayType *lane) {
   return v ? graph_reshape(o->b->g, v, lane->rank + 1u, dims) : 0;
 }
 
-/* Lanes of all operands are lined up at their last axes; weak numbers, which batched are weak no more, take the dtype that
- * the operation computes in. */
+/* Lanes of all operands are lined up at their last axes; weak numbers, which batched are weak no more, take the
+ * dtype that the operation computes in. */
 static ValueId elementwise(Op *o) {
   Batch *b = o->b;
   Graph *g = b->g;
@@ -106,7 +106,8 @@ static ValueId transposed(Op *o) {
   const GraphArg *a = &o->args[1];
   for (u32 i = 0; i < n; i++) perm[i + 1] = n - i;
   if (a->kind == ARG_attr && a->attr->kind == ATTR_ints) {
-    for (u32 i = 0; i < n && i < a->attr->count; i++) perm[i + 1] = (u32)(a->attr->ints[i] + (a->attr->ints[i] < 0 ? n : 0)) + 1;
+    for (u32 i = 0; i < n && i < a->attr->count; i++)
+      perm[i + 1] = (u32)(a->attr->ints[i] + (a->attr->ints[i] < 0 ? n : 0)) + 1;
   } else if (a->kind == ARG_attr && a->attr->kind != ATTR_nil && a->attr->kind != ATTR_hole) {
     return 0;
   }
@@ -118,7 +119,8 @@ static ValueId joined(Op *o) {
   u32 param = op_param(o->op, "axis");
   if (!attr_of(o, param) || attr_of(o, param)->kind == ATTR_hole) set_attr(o, attr_int(param, 0));
   if (!shift_axes(o, param, false)) return 0;
-  for (u32 i = 0; i < o->count; i++) operands[i] = graph_convert(o->b->g, batch_full(o->b, o->lane[i]), o->result.dtype);
+  for (u32 i = 0; i < o->count; i++)
+    operands[i] = graph_convert(o->b->g, batch_full(o->b, o->lane[i]), o->result.dtype);
   return emit(o, operands, o->count);
 }
 
@@ -131,7 +133,8 @@ static ValueId product(Op *o) {
   ValueId v[2] = {batch_get(b, o->lane[0]), batch_get(b, o->lane[1])};
   u32 turn[2] = {1, 0}, rank = 2;
   if (t[0].rank == 1 && t[1].rank == 2 && !mapped(o, 1)) return graph_op2(g, OP_matmul, v[0], v[1]);
-  if (t[0].rank == 2 && t[1].rank == 1 && !mapped(o, 0)) return graph_op2(g, OP_matmul, v[1], graph_transpose(g, v[0], turn));
+  if (t[0].rank == 2 && t[1].rank == 1 && !mapped(o, 0))
+    return graph_op2(g, OP_matmul, v[1], graph_transpose(g, v[0], turn));
   for (u32 i = 0; i < 2; i++)
     if (t[i].rank > rank) rank = t[i].rank;
   if (rank + 1 > TYPE_MAX_RANK) return 0;
@@ -183,7 +186,8 @@ static ValueId taken(Op *o) {
 ValueId batch_op(Batch *b, NodeId node) {
   Graph *g = b->g;
   const GraphNode x = *graph_node_at(g, node);
-  Op o = {.b = b, .node = node, .op = x.op, .count = x.operand_count, .nattrs = x.attr_count, .result = *value_type(g, node_result(g, node, 0))};
+  Op o = {.b = b, .node = node, .op = x.op, .count = x.operand_count, .nattrs = x.attr_count,
+          .result = *value_type(g, node_result(g, node, 0))};
   if (x.attr_count > OP_MAX_PARAMS || o.result.rank == TYPE_MAX_RANK || x.operand_count == 0) return 0;
   o.lane = arena_alloc(&g->arena, sizeof *o.lane * 2 * o.count);
   if (!o.lane) {
@@ -222,7 +226,9 @@ ValueId batch_op(Batch *b, NodeId node) {
     case OP_norm:
     case OP_logsumexp: return along_axes(&o, op_param(o.op, "axis"), true);
     case OP_argmin:
-    case OP_argmax: return o.x.rank == 1 || (o.args[1].kind == ARG_attr && o.args[1].attr->kind == ATTR_int) ? along_axes(&o, 1, true) : 0;
+    case OP_argmax:
+      return o.x.rank == 1 ||
+             (o.args[1].kind == ARG_attr && o.args[1].attr->kind == ATTR_int) ? along_axes(&o, 1, true) : 0;
     case OP_cumsum:
     case OP_cumprod:
     case OP_cummax:
@@ -283,7 +289,7 @@ ValueId batch_op(Batch *b, NodeId node) {
   }
 }
 
-/* ---- indices ---------------------------------------------------------------------------------------------------------- */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 /* x[items], x[items] = v: with a whole axis in front; or, where the one index that differs between lanes comes first,
  * with the lanes' numbers beside it. */

@@ -29,7 +29,8 @@ static u64 key_of(u64 h, Value v, u32 depth) {
       for (u32 i = 0; i < v.list->count; i++) h = key_of(h, v.list->items[i], depth + 1);
       return h;
     case V_RECORD:
-      for (u32 i = 0; i < v.record->shape->count; i++) h = key_of(mix(h, v.record->shape->keys[i]), v.record->items[i], depth + 1);
+      for (u32 i = 0; i < v.record->shape->count; i++)
+        h = key_of(mix(h, v.record->shape->keys[i]), v.record->items[i], depth + 1);
       return h;
     case V_FN: {
       const Fn *f = v.fn;

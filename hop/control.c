@@ -24,7 +24,8 @@ static WeftStatus truth_of(Vm *vm, const char *who, const char *what, Value v, b
     return WEFT_OK;
   }
   if (v.kind == V_NUM || v.kind == V_ARRAY)
-    return vm_error(vm, EK_type, "%s: %s must be a bool of rank 0, got %s of rank %u", who, what, dtype_name(v.kind == V_NUM ? v.dtype : array_dtype(v.array)),
+    return vm_error(vm, EK_type, "%s: %s must be a bool of rank 0, got %s of rank %u", who,
+                    what, dtype_name(v.kind == V_NUM ? v.dtype : array_dtype(v.array)),
                     v.kind == V_NUM ? 0 : array_rank(v.array));
   return vm_error(vm, EK_type, "%s: %s must be a bool of rank 0, got %s", who, what, value_type_name(v));
 }
@@ -40,7 +41,9 @@ enum { DIFFERENCES = 3 };
 /* The trees that the two functions of cond give, against each other: *types (owned) is a tree of what both shall give.
  * Error: all that differs, in one message. */
 static WeftStatus agree(Vm *vm, Value f, Value g, Value *types) {
-  if (!tree_same(vm, f, g)) return vm_error(vm, EK_type, "cond: f gives a %s and g a %s of another structure", value_type_name(f), value_type_name(g));
+  if (!tree_same(vm, f, g))
+    return vm_error(vm, EK_type, "cond: f gives a %s and g a %s of another structure", value_type_name(f),
+                    value_type_name(g));
   Leaves a = {0}, b = {0};
   char text[400] = "";
   u32 found = 0, kind = EK_dtype, next = 0;
@@ -63,9 +66,11 @@ static WeftStatus agree(Vm *vm, Value f, Value g, Value *types) {
     rule_shape_text(&x, sx, sizeof sx);
     rule_shape_text(&y, sy, sizeof sy);
     size_t at = strlen(text);
-    snprintf(text + at, sizeof text - at, "%sf gives %s%s, g gives %s%s", at ? "; " : "", dtype_name(x.dtype), sx, dtype_name(y.dtype), sy);
+    snprintf(text + at, sizeof text - at, "%sf gives %s%s, g gives %s%s", at ? "; " : "", dtype_name(x.dtype), sx,
+             dtype_name(y.dtype), sy);
   }
-  if (status == WEFT_OK && found > DIFFERENCES) status = vm_error(vm, (ErrorKind)kind, "cond: %s; and %u more", text, found - DIFFERENCES);
+  if (status == WEFT_OK && found > DIFFERENCES)
+    status = vm_error(vm, (ErrorKind)kind, "cond: %s; and %u more", text, found - DIFFERENCES);
   else if (status == WEFT_OK && found) status = vm_error(vm, (ErrorKind)kind, "cond: %s", text);
   if (status == WEFT_OK) status = tree_with(vm, f, a.data, &next, types);
   leaves_free(vm, &a);
@@ -84,12 +89,14 @@ WeftStatus eager_cond(Vm *vm, Value *args, Value *out) {
   Value types = value_hole(), got = value_hole();
   u32 taken = p ? 0 : 1;
   WeftStatus status = WEFT_OK;
-  for (u32 k = 0; k < 2 && status == WEFT_OK; k++) status = record_abstract(vm, args[1 + k], xs->items, xs->count, &arm[k]);
+  for (u32 k = 0; k < 2 && status == WEFT_OK; k++)
+    status = record_abstract(vm, args[1 + k], xs->items, xs->count, &arm[k]);
   bool both = arm[0].known && arm[1].known;
   if (status == WEFT_OK && both) status = agree(vm, arm[0].result, arm[1].result, &types);
   if (status == WEFT_OK) status = call_list(vm, args[1 + taken], xs, &got);
   if (status != WEFT_OK) got = value_hole();
-  if (status == WEFT_OK && !both && arm[!taken].known) status = taken ? agree(vm, arm[0].result, got, &types) : agree(vm, got, arm[1].result, &types);
+  if (status == WEFT_OK && !both && arm[!taken].known)
+    status = taken ? agree(vm, arm[0].result, got, &types) : agree(vm, got, arm[1].result, &types);
   bool changed = false;
   if (status == WEFT_OK && types.kind != V_HOLE) status = tree_take_types(vm, "cond", types, &got, &changed);
   if (status == WEFT_OK) {
@@ -115,16 +122,20 @@ static WeftStatus state_differs(Vm *vm, const char *who, u32 leaf, const ArrayTy
   bool shape = x->rank == y->rank && memcmp(x->dims, y->dims, x->rank * sizeof(Dim)) == 0;
   rule_shape_text(x, sx, sizeof sx);
   rule_shape_text(y, sy, sizeof sy);
-  return vm_error(vm, shape ? EK_dtype : EK_shape, "%s: the state's value %u is %s%s, the body gives %s%s", who, leaf, dtype_name(x->dtype), sx, dtype_name(y->dtype), sy);
+  return vm_error(vm, shape ? EK_dtype : EK_shape, "%s: the state's value %u is %s%s, the body gives %s%s", who, leaf,
+                  dtype_name(x->dtype), sx, dtype_name(y->dtype), sy);
 }
 
 /* The state after a trip (owned) must be of the types before it; weak numbers take the dtype of the state. With
- * `settling`, weak numbers of the state may take the dtype that the body gives: *settled says that one would. In a later trip
- * (the first may have given the weak number back) they may still become strong in the dtype they have. */
+ * `settling`, weak numbers of the state may take the dtype that the body gives: *settled says that one would. In a
+ * later trip (the first may have given the weak number back) they may still become strong in the dtype they have. */
 static WeftStatus same_state(Vm *vm, const char *who, Value before, Value *after, bool settling, bool *settled) {
-  if (before.kind == V_NUM && after->kind == V_NUM && before.dtype == after->dtype && value_is_weak(before) == value_is_weak(*after)) return WEFT_OK;
+  if (before.kind == V_NUM && after->kind == V_NUM && before.dtype == after->dtype &&
+      value_is_weak(before) == value_is_weak(*after))
+    return WEFT_OK;
   if (!tree_same(vm, before, *after))
-    return vm_error(vm, EK_type, "%s: the body gives a %s of another structure than the state", who, value_type_name(*after));
+    return vm_error(vm, EK_type, "%s: the body gives a %s of another structure than the state", who,
+                    value_type_name(*after));
   Leaves a = {0}, b = {0};
   bool changed = false, takes = false;
   u32 next = 0;
@@ -159,7 +170,8 @@ static WeftStatus same_state(Vm *vm, const char *who, Value before, Value *after
 typedef struct Settle {
   const char *who;
   u32 op;
-  Value f, *args; /* args[state] is the state, owned by the caller: weak numbers in it are given the dtype that f gives */
+  /* args[state] is the state, owned by the caller: weak numbers in it are given the dtype that f gives */
+  Value f, *args;
   u32 nargs, state;
   bool pair;      /* f gives (state, y) */
   bool need;      /* what f gives is wanted, whatever was checked before */
@@ -175,7 +187,8 @@ static WeftStatus settle(Vm *vm, const Settle *s, AbstractCall *call) {
     if (record_abstract(vm, s->f, s->args, s->nargs, call) != WEFT_OK) return WEFT_ERROR;
     if (!call->known) break;
     Value got = call->result;
-    if (s->pair && (got.kind != V_LIST || got.list->count != 2)) return vm_error(vm, EK_type, "%s: f must give a list (carry, y), got %s", s->who, value_type_name(got));
+    if (s->pair && (got.kind != V_LIST || got.list->count != 2))
+      return vm_error(vm, EK_type, "%s: f must give a list (carry, y), got %s", s->who, value_type_name(got));
     Value next = value_keep(s->pair ? got.list->items[0] : got);
     bool again = false, changed;
     WeftStatus status = same_state(vm, s->who, s->args[s->state], &next, true, &again);
@@ -206,18 +219,22 @@ static WeftStatus zero_trips(Vm *vm, const char *who, Value state, const Abstrac
   }
   leaves_free(vm, &leaves);
   if (status == WEFT_OK && weak)
-    return vm_error(vm, EK_unsupported, "%s: zero trips, and the dtype that the body gives cannot be known: %s", who, call->why);
+    return vm_error(vm, EK_unsupported, "%s: zero trips, and the dtype that the body gives cannot be known: %s",
+                    who, call->why);
   return status;
 }
 
 WeftStatus eager_while_loop(Vm *vm, Value *args, Value *out) {
-  if (need_fn(vm, "while_loop", "c", args[0]) != WEFT_OK || need_fn(vm, "while_loop", "b", args[1]) != WEFT_OK) return WEFT_ERROR;
+  if (need_fn(vm, "while_loop", "c", args[0]) != WEFT_OK || need_fn(vm, "while_loop", "b", args[1]) != WEFT_OK)
+    return WEFT_ERROR;
   i64 limit = INT64_MAX, step = 0;
-  if (args[3].kind != V_HOLE && args[3].kind != V_NIL && (args[3].kind != V_NUM || !num_as_index(args[3], &limit) || limit < 0))
+  if (args[3].kind != V_HOLE && args[3].kind != V_NIL &&
+      (args[3].kind != V_NUM || !num_as_index(args[3], &limit) || limit < 0))
     return vm_error(vm, EK_type, "while_loop: max_steps must be a non-negative integer");
   Value state = value_keep(args[2]);
   AbstractCall call;
-  WeftStatus status = settle(vm, &(Settle){.who = "while_loop", .op = OP_while_loop, .f = args[1], .args = &state, .nargs = 1}, &call);
+  WeftStatus status = settle(vm, &(Settle){.who = "while_loop", .op = OP_while_loop, .f = args[1], .args = &state,
+                                           .nargs = 1}, &call);
   for (; step < limit && status == WEFT_OK; step++) {
     Value p, next, arg = value_keep(state);
     bool more = false;
@@ -246,12 +263,14 @@ WeftStatus eager_while_loop(Vm *vm, Value *args, Value *out) {
 static WeftStatus trip_bound(Vm *vm, const char *what, Value v, i64 *out) {
   v = value_untracked(v);
   if (v.kind == V_NUM && num_as_index(v, out)) return WEFT_OK;
-  if (v.kind != V_NUM && v.kind != V_ARRAY) return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s", what, value_type_name(v));
+  if (v.kind != V_NUM && v.kind != V_ARRAY)
+    return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s", what, value_type_name(v));
   ArrayType t;
   char shape[80];
   tree_leaf_type(v, &t);
   rule_shape_text(&t, shape, sizeof shape);
-  return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s%s", what, dtype_name(t.dtype), shape);
+  return vm_error(vm, EK_type, "fori_loop: %s must be an integer of rank 0, got %s%s", what,
+                  dtype_name(t.dtype), shape);
 }
 
 WeftStatus eager_fori_loop(Vm *vm, Value *args, Value *out) {
@@ -260,7 +279,8 @@ WeftStatus eager_fori_loop(Vm *vm, Value *args, Value *out) {
   if (need_fn(vm, "fori_loop", "b", args[2]) != WEFT_OK) return WEFT_ERROR;
   Value first[2] = {value_weak_i64(lo), value_keep(args[3])};
   AbstractCall call;
-  WeftStatus status = settle(vm, &(Settle){.who = "fori_loop", .op = OP_fori_loop, .f = args[2], .args = first, .nargs = 2, .state = 1}, &call);
+  WeftStatus status = settle(vm, &(Settle){.who = "fori_loop", .op = OP_fori_loop, .f = args[2], .args = first,
+                                           .nargs = 2, .state = 1}, &call);
   Value state = first[1];
   for (i64 i = lo; i < hi && status == WEFT_OK; i++) {
     Value pair[2] = {value_weak_i64(i), value_keep(state)}, next;
@@ -285,16 +305,20 @@ static WeftStatus scan_length(Vm *vm, const Leaves *xs, i64 axis, i64 *length) {
     Value v = xs->data[i];
     v = value_untracked(v);
     i64 rank = v.kind == V_ARRAY ? array_rank(v.array) : 0, at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) return vm_error(vm, EK_index, "scan: axis %lld is out of range for xs of rank %lld", (long long)axis, (long long)rank);
+    if (at < 0 || at >= rank)
+      return vm_error(vm, EK_index, "scan: axis %lld is out of range for xs of rank %lld", (long long)axis,
+                      (long long)rank);
     i64 n = array_dims(v.array)[at];
-    if (*length >= 0 && n != *length) return vm_error(vm, EK_shape, "scan: lengths differ: %lld and %lld", (long long)*length, (long long)n);
+    if (*length >= 0 && n != *length)
+      return vm_error(vm, EK_shape, "scan: lengths differ: %lld and %lld", (long long)*length, (long long)n);
     *length = n;
   }
   return WEFT_OK;
 }
 
 /* What f gives, found out on types: weak numbers of the carry are given the dtype that it gives. */
-static WeftStatus settle_scan(Vm *vm, Value f, Value xs, const Leaves *leaves, i64 axis, bool need, Value *carry, AbstractCall *call) {
+static WeftStatus settle_scan(Vm *vm, Value f, Value xs, const Leaves *leaves, i64 axis, bool need, Value *carry,
+                              AbstractCall *call) {
   Lanes items = {0};
   Value args[2] = {*carry, value_nil()};
   WeftStatus status = WEFT_OK;
@@ -313,7 +337,9 @@ static WeftStatus settle_scan(Vm *vm, Value f, Value xs, const Leaves *leaves, i
   }
   u32 next = 0;
   if (status == WEFT_OK) status = tree_with(vm, xs, items.data, &next, &args[1]);
-  if (status == WEFT_OK) status = settle(vm, &(Settle){.who = "scan", .op = OP_scan, .f = f, .args = args, .nargs = 2, .pair = true, .need = need}, call);
+  if (status == WEFT_OK)
+    status = settle(vm, &(Settle){.who = "scan", .op = OP_scan, .f = f, .args = args, .nargs = 2, .pair = true,
+                                  .need = need}, call);
   *carry = args[0];
   value_drop(vm, args[1]);
   lanes_free(vm, &items);
@@ -358,7 +384,8 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   if (need_fn(vm, "scan", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
   bool lasts = args[3].kind == V_HOLE || args[3].kind == V_NIL || (whole_number(args[3], &length) && length >= 0);
   if (!lasts) return vm_error(vm, EK_type, "scan: length must be a non-negative integer");
-  if (!flag && args[4].kind != V_HOLE && args[4].kind != V_NIL) return vm_error(vm, EK_type, "scan: reverse must be true or false");
+  if (!flag && args[4].kind != V_HOLE && args[4].kind != V_NIL)
+    return vm_error(vm, EK_type, "scan: reverse must be true or false");
   if (!whole_number(args[5], &axis)) return vm_error(vm, EK_type, "scan: axis must be an integer");
   Value xs = args[2].kind == V_HOLE ? value_nil() : args[2];
   Leaves leaves = {0}, parts = {0};
@@ -372,9 +399,11 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   if (status == WEFT_OK) status = settle_scan(vm, args[0], xs, &leaves, axis, length == 0, &carry, &call);
   if (status == WEFT_OK && length == 0)
     status = call.known ? empty_leaves(vm, call.result.list->items[1], &slices, &tree)
-                        : vm_error(vm, EK_unsupported, "scan: zero trips, and what f gives cannot be known: %s", call.why);
+                        : vm_error(vm, EK_unsupported,
+                                   "scan: zero trips, and what f gives cannot be known: %s", call.why);
   value_drop(vm, call.result);
-  if (status == WEFT_OK) status = tape_fresh(vm, &carry); /* so that a carry that is stacked as well has two uses, as it has in a graph */
+  /* so that a carry that is stacked as well has two uses, as it has in a graph */
+  if (status == WEFT_OK) status = tape_fresh(vm, &carry);
   for (i64 t = 0; t < length && status == WEFT_OK; t++) {
     i64 at = reverse ? length - 1 - t : t;
     Value pair[2] = {value_keep(carry), value_nil()}, got = value_nil();
@@ -406,7 +435,8 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
       status = same_state(vm, "scan", carry, &next_carry, t == 0, NULL);
       if (status == WEFT_OK) status = tape_fresh(vm, &next_carry);
     }
-    if (status == WEFT_OK && t > 0 && !tree_same(vm, tree, got.list->items[1])) status = vm_error(vm, EK_type, "scan: y changes its structure");
+    if (status == WEFT_OK && t > 0 && !tree_same(vm, tree, got.list->items[1]))
+      status = vm_error(vm, EK_type, "scan: y changes its structure");
     if (status == WEFT_OK) {
       value_drop(vm, carry);
       carry = next_carry;

@@ -1,6 +1,6 @@
-/* custom.c — functions with derivatives of their own, on the tape: one entry each, with the leaves of the arguments and of
- * the results as they were below the tape as parents. What a function captured may be tracked as well: its operations
- * are on the tape by themselves, and the entry hands their results' cotangents through. */
+/* custom.c — functions with derivatives of their own, on the tape: one entry each, with the leaves of the arguments
+ * and of the results as they were below the tape as parents. What a function captured may be tracked as well: its
+ * operations are on the tape by themselves, and the entry hands their results' cotangents through. */
 #include "hop/custom.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ WeftStatus eager_checkpoint(Vm *vm, Value *args, Value *out) {
   return fn_transform(vm, TF_checkpoint, value_keep(args[0]), value_nil(), out) ? WEFT_OK : WEFT_ERROR;
 }
 
-/* ---- on the way forward ------------------------------------------------------------------------------------------- */
+/* ---- on the way forward ---------------------------------------------------------------------- */
 
 typedef VEC(u32) Nodes;
 
@@ -62,7 +62,8 @@ static WeftStatus without(Vm *vm, Tape *t, Value v, u32 depth, Value *out) {
     tape_split(t, v, out, &node);
     return WEFT_OK;
   }
-  bool closure = v.kind == V_FN && v.fn->kind == FN_CLOSURE && v.fn->env, list = v.kind == V_LIST, record = v.kind == V_RECORD;
+  bool closure = v.kind == V_FN && v.fn->kind == FN_CLOSURE && v.fn->env, list = v.kind == V_LIST,
+      record = v.kind == V_RECORD;
   bool transform = v.kind == V_FN && v.fn->kind == FN_TRANSFORM;
   if (depth > TREE_DEPTH || !(closure || list || record || transform)) {
     *out = value_keep(v);
@@ -74,7 +75,8 @@ static WeftStatus without(Vm *vm, Tape *t, Value v, u32 depth, Value *out) {
   WeftStatus status = WEFT_OK;
   for (u32 i = 0; i < n && status == WEFT_OK; i++) {
     Value item;
-    status = without(vm, t, closure ? v.fn->env->slots[i] : list ? v.list->items[i] : record ? v.record->items[i] : i ? v.fn->settings : v.fn->inner, depth + 1, &item);
+    status = without(vm, t, closure ? v.fn->env->slots[i] : list ? v.list->items[i] : record ? v.record->items[i]
+                                    : i ? v.fn->settings : v.fn->inner, depth + 1, &item);
     if (status == WEFT_OK && !lanes_push(vm, &items, item)) status = WEFT_ERROR;
   }
   bool ok = status == WEFT_OK;
@@ -98,7 +100,8 @@ static WeftStatus without(Vm *vm, Tape *t, Value v, u32 depth, Value *out) {
 
 /* The result y (consumed) of a function, its leaves as results of an entry: *out owned. `nodes` holds those of the
  * arguments. */
-static WeftStatus enter(Vm *vm, Tape *t, EntryKind kind, Value rule, Value given, Value args, Nodes *nodes, Value y, Value *out) {
+static WeftStatus enter(Vm *vm, Tape *t, EntryKind kind, Value rule, Value given, Value args, Nodes *nodes, Value y,
+                        Value *out) {
   Leaves leaves = {0};
   Value plain = value_hole(), list = value_hole();
   u32 next = 0;
@@ -156,7 +159,8 @@ WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs
   } else if (status == WEFT_OK) {
     y = got;
   }
-  if (status == WEFT_OK) status = enter(vm, t, custom ? ENTRY_custom : ENTRY_checkpoint, rule, given, plain, &nodes, y, out);
+  if (status == WEFT_OK)
+    status = enter(vm, t, custom ? ENTRY_custom : ENTRY_checkpoint, rule, given, plain, &nodes, y, out);
   value_drop(vm, given);
   value_drop(vm, plain);
   value_drop(vm, all);
@@ -187,7 +191,7 @@ WeftStatus eager_with_hook(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-/* ---- on the way back ------------------------------------------------------------------------------------------------ */
+/* ---- on the way back ------------------------------------------------------------------------- */
 
 /* The cotangents of the entry's results as the tree that they are in: zeros where there are none. */
 static WeftStatus cotangents(Vm *vm, const TapeEntry *e, Value tree, Value *grads, Value *out) {
@@ -219,7 +223,8 @@ static WeftStatus give(Vm *vm, const char *what, u32 arg, Value like, Value got,
   if (status == WEFT_OK && got.kind == V_NIL) goto done; /* nothing */
   if (status == WEFT_OK) status = tree_leaves_of(vm, got, &have);
   if (status == WEFT_OK && (want.count != have.count || !tree_same(vm, like, got)))
-    status = vm_error(vm, EK_type, "%s: the cotangent of argument %u must have its structure, got %s", what, arg, value_type_name(got));
+    status = vm_error(vm, EK_type, "%s: the cotangent of argument %u must have its structure, got %s", what, arg,
+                      value_type_name(got));
   for (u32 i = 0; i < want.count && status == WEFT_OK; i++) {
     ArrayType a, b;
     Value g, sum, args[2];
@@ -230,7 +235,8 @@ static WeftStatus give(Vm *vm, const char *what, u32 arg, Value like, Value got,
       char x[80], y[80];
       rule_shape_text(&a, x, sizeof x);
       rule_shape_text(&b, y, sizeof y);
-      status = vm_error(vm, EK_shape, "%s: the cotangent of argument %u has shape %s, the argument %s", what, arg, y, x);
+      status = vm_error(vm, EK_shape, "%s: the cotangent of argument %u has shape %s, the argument %s",
+                        what, arg, y, x);
       break;
     }
     args[0] = value_keep(have.data[i]);
@@ -272,7 +278,8 @@ static WeftStatus apply(Vm *vm, u32 kind, const Value *saved, Value ct, Value *o
     *out = got;
     return WEFT_OK;
   }
-  WeftStatus status = vm_error(vm, EK_type, "custom_vjp: bwd must give a list of %u cotangents, got %s", n, value_type_name(got));
+  WeftStatus status = vm_error(vm, EK_type, "custom_vjp: bwd must give a list of %u cotangents, got %s", n,
+                               value_type_name(got));
   value_drop(vm, got);
   return status;
 }
@@ -299,14 +306,15 @@ WeftStatus custom_pull(Vm *vm, const Tape *t, const TapeEntry *e, const char *wh
     if (status == WEFT_OK) status = tree_leaves_of(vm, arg, &leaves);
     at += leaves.count;
   }
-  if (status == WEFT_OK && e->kind != ENTRY_hook) status = give(vm, what, 0, saved[SAVED_result], ct, nodes + own, grads);
+  if (status == WEFT_OK && e->kind != ENTRY_hook)
+    status = give(vm, what, 0, saved[SAVED_result], ct, nodes + own, grads);
   leaves_free(vm, &leaves);
   value_drop(vm, ct);
   value_drop(vm, got);
   return status;
 }
 
-/* ---- in a trace: where nothing is differentiated they are the functions they stand for ---------------------------------- */
+/* ---- in a trace: where nothing is differentiated they are the functions they stand for ------- */
 
 Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), 0};
@@ -315,7 +323,8 @@ Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out) {
     Value v;
     if (!fn) return OUT_FAIL;
     u8 kind = av_at(r, fn)->kind;
-    bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, fn, &v) && (v.kind == V_FN || v.kind == V_DTYPE));
+    bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM ||
+                    (av_const_value(r, fn, &v) && (v.kind == V_FN || v.kind == V_DTYPE));
     if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, fn));
   }
   parts[1] = op == OP_custom_vjp ? av_items(r, AV_LIST, params + 1, 2) : av_const(r, value_nil());
@@ -327,7 +336,8 @@ Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out) {
 
 /* Recomputing is a matter of memory, not of values: a graph keeps what it likes. */
 Outcome record_custom(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
-  if (r->differentiating && av_at(r, transform)->op == TF_custom_vjp) return rec_stuck(r, REASON_no_rule, "a derivative rule of the program's own");
+  if (r->differentiating && av_at(r, transform)->op == TF_custom_vjp)
+    return rec_stuck(r, REASON_no_rule, "a derivative rule of the program's own");
   return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);
 }
 

@@ -64,7 +64,8 @@ Dv dv_reduce(Deriv *d, u32 op, Dv x, u32 mask, bool keepdims) {
   u32 n = 0;
   for (u32 i = 0; i < TYPE_MAX_RANK; i++)
     if (mask >> i & 1) axes[n++] = i;
-  GraphAttr attrs[2] = {{.kind = ATTR_ints, .param = (u8)op_param(op, "axis"), .count = n, .ints = axes}, attr_bool(op_param(op, "keepdims"), true)};
+  GraphAttr attrs[2] = {{.kind = ATTR_ints, .param = (u8)op_param(op, "axis"), .count = n, .ints = axes},
+                        attr_bool(op_param(op, "keepdims"), true)};
   return dv_op(d, op, &x, 1, attrs, keepdims ? 2 : 1);
 }
 
@@ -83,7 +84,8 @@ Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
   ArrayType c = d->to->type(d, ct);
   u32 mask = 0, extra = c.rank > t->rank ? c.rank - t->rank : 0;
   for (u32 i = 0; i < c.rank; i++)
-    if (i < extra || (c.rank >= t->rank && d->to->same(d, t->dims[i - extra], 1) && !d->to->same(d, c.dims[i], 1))) mask |= 1u << i;
+    if (i < extra || (c.rank >= t->rank && d->to->same(d, t->dims[i - extra], 1) && !d->to->same(d, c.dims[i], 1)))
+      mask |= 1u << i;
   if (mask) ct = dv_reduce(d, OP_sum, ct, mask, false);
   ct = dv_reshape(d, ct, t->rank, t->dims);
   return dv_convert(d, ct, t->dtype);
@@ -107,9 +109,10 @@ bool deriv_is_zero(u32 op) { return op_info(op)->deriv == DERIVATIVE_zero; }
 
 /* ---- what is read --------------------------------------------------------------------------------------------- */
 
-/* NOTHING: types at most. RESULT: that alone. OPERANDS: all of them, not the result. OTHERS: an operand where another one is
- * wanted. ALL: what is not listed. The tape saves what is read, and of all else the type. */
-typedef enum Reads { READS_all, READS_nothing, READS_result, READS_operands, READS_others, READS_divide, READS_power, READS_condition, READS_indices } Reads;
+/* NOTHING: types at most. RESULT: that alone. OPERANDS: all of them, not the result. OTHERS: an operand where
+ * another one is wanted. ALL: what is not listed. The tape saves what is read, and of all else the type. */
+typedef enum Reads { READS_all, READS_nothing, READS_result, READS_operands, READS_others, READS_divide, READS_power,
+                     READS_condition, READS_indices } Reads;
 
 static Reads reads_of(u32 op) {
   switch (op) {
@@ -238,10 +241,12 @@ static Dv gelu(Deriv *d, const DerivNode *n, Dv x, Dv g) {
   return MUL(g, ADD(cdf, MUL(x, phi)));
 }
 
-/* The derivative of digamma: sums of 1 / (x + k)**2 up to k = 9, then its asymptotic series; below 1/2 by reflection. */
+/* The derivative of digamma: sums of 1 / (x + k)**2 up to k = 9, then its asymptotic series; below 1/2 by
+ * reflection. */
 static Dv trigamma(Deriv *d, Dv x) {
   enum { STEPS = 10 };
-  static const f64 series[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6}; /* Bernoulli numbers 2, 4 … 14 */
+  /* Bernoulli numbers 2, 4 … 14 */
+  static const f64 series[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6};
   Dv low = dv2(d, OP_less, x, NUM(0.5)), y = dv3(d, OP_where, low, SUB(NUM(1), x), x), sum = 0;
   for (u32 k = 0; k < STEPS; k++) {
     Dv at = dv1(d, OP_reciprocal, k ? ADD(y, NUM(k)) : y);
@@ -355,7 +360,8 @@ static bool two_operands(Deriv *d, const DerivNode *n, Dv a, Dv b, Dv y, Dv g, c
       if (wants[1]) out[1] = NEG(MUL(g, dv1(d, OP_trunc, DIV(a, b))));
       return true;
     case OP_copysign:
-      if (wants[0]) out[0] = dv3(d, OP_where, dv2(d, OP_equal, dv1(d, OP_signbit, a), dv1(d, OP_signbit, y)), g, NEG(g));
+      if (wants[0])
+        out[0] = dv3(d, OP_where, dv2(d, OP_equal, dv1(d, OP_signbit, a), dv1(d, OP_signbit, y)), g, NEG(g));
       return true;
     case OP_nextafter:
       if (wants[0]) out[0] = g;
@@ -433,7 +439,8 @@ static Dv pull_written(Deriv *d, const DerivNode *n, Dv x, Dv g) {
   GraphAttr stop = attr_dim(0, 1);
   for (u32 i = 0; i < t.rank; i++) stop.dim = d->to->dim(d, '*', stop.dim, t.dims[i]);
   whole.dtype = DT_i64;
-  Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), t.rank, t.dims), zeros = d->failed ? 0 : d->to->zeros(d, &whole);
+  Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), t.rank, t.dims),
+      zeros = d->failed ? 0 : d->to->zeros(d, &whole);
   Dv stands = zeros && number ? d->to->update(d, n, OP_none, zeros, number) : 0;
   Dv mine = stands ? dv2(d, OP_equal, d->to->index(d, n, stands), number) : 0;
   return dv3(d, OP_where, mine, read, NUM(0));

@@ -24,8 +24,8 @@ typedef struct DerivNode {
   const void *index;            /* index, update: what the items are, for DerivOps */
 } DerivNode;
 
-/* What a rule may do. Every function gives 0 and sets `failed` when it could not. What adds to x, or writes to it, uses x up: rules
- * do not read it afterwards, so that it happens in place. */
+/* What a rule may do. Every function gives 0 and sets `failed` when it could not. What adds to x, or writes to it,
+ * uses x up: rules do not read it afterwards, so that it happens in place. */
 typedef struct DerivOps {
   Dv (*op)(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs);
   ArrayType (*type)(Deriv *d, Dv x);
@@ -37,7 +37,8 @@ typedef struct DerivOps {
   Dim (*dim)(Deriv *d, char op, Dim a, Dim b); /* '+' '-' '*' '/' */
   Dv (*part)(Deriv *d, Dv x, u32 axis, Dim start, Dim stop);
   Dv (*add_at)(Deriv *d, Dv x, u32 axis, Dv indices, Dv v); /* x with v added at indices along an axis */
-  Dv (*add_items)(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v); /* x with v added at index arrays, one for each axis */
+  /* x with v added at index arrays, one for each axis */
+  Dv (*add_items)(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v);
   bool (*repeats)(Deriv *d, const DerivNode *n); /* may the index name an element twice */
   Dv (*index)(Deriv *d, const DerivNode *n, Dv x);
   Dv (*update)(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v);
@@ -70,8 +71,8 @@ typedef struct DerivLists {
 } DerivLists;
 bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) MUST_USE;
 
-/* Cotangents of the operands with wants[i], of their types; 0: zero. ct[i] of each result, 0: zero, not all. False: d->failed,
- * or there is no rule, and *why says of what. */
+/* Cotangents of the operands with wants[i], of their types; 0: zero. ct[i] of each result, 0: zero, not all. False:
+ * d->failed, or there is no rule, and *why says of what. */
 bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out, const char **why) MUST_USE;
 
 Dv deriv_add(Deriv *d, Dv a, Dv b);

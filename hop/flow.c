@@ -36,7 +36,8 @@ bool flow_body_leaves(const Graph *g, NodeId loop) {
   const GraphNode *x = graph_node_at(g, loop);
   u32 sub = x->kind == NODE_scan ? 0 : 1;
   bool leaves = !is_regular(g, loop, sub);
-  for (NodeId n = block_first(g, x->sub[sub]); n && !leaves; n = node_next(g, n)) leaves = graph_node_at(g, n)->kind == NODE_cond && flow_arms_leave(g, n);
+  for (NodeId n = block_first(g, x->sub[sub]); n && !leaves; n = node_next(g, n))
+    leaves = graph_node_at(g, n)->kind == NODE_cond && flow_arms_leave(g, n);
   return leaves;
 }
 
@@ -61,7 +62,8 @@ bool flow_counts(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   const GraphBlock *c = &g->blocks.data[x->sub[0]], *b = &g->blocks.data[x->sub[1]];
   NodeId test = value_node(g, block_result(g, x->sub[0], 0));
-  if (!test || c->first != test || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less) return false;
+  if (!test || c->first != test || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less)
+    return false;
   u32 i = 0;
   while (i < x->carried && c->params.data[i] != node_operand(g, test, 0)) i++;
   for (u32 k = 0; k < x->carried; k++)
@@ -70,14 +72,15 @@ bool flow_counts(const Graph *g, NodeId n) {
   for (NodeId k = b->first; k; k = node_next(g, k)) { /* the number of the next trip */
     const GraphNode *step = graph_node_at(g, k);
     Value by;
-    if (step->kind == NODE_op && step->op == OP_add && node_operand(g, k, 0) == b->params.data[i] && value_const(g, node_operand(g, k, 1), &by) &&
-        dtype_kind(by.dtype) == DK_INT && by.i > 0 && always_gives(g, x->sub[1], i, node_result(g, k, 0)))
+    if (step->kind == NODE_op && step->op == OP_add && node_operand(g, k, 0) == b->params.data[i] &&
+        value_const(g, node_operand(g, k, 1), &by) && dtype_kind(by.dtype) == DK_INT && by.i > 0 &&
+        always_gives(g, x->sub[1], i, node_result(g, k, 0)))
       return true;
   }
   return false;
 }
 
-/* ---- loops without next and break in arms --------------------------------------------------------------------------------- */
+/* ---- loops without next and break in arms ---------------------------------------------------- */
 
 /* The loop while it is made anew. */
 typedef struct Regular {
@@ -96,16 +99,17 @@ typedef struct Behind {
   const struct Behind *behind;
 } Behind;
 
-/* Block b from node `from` on (0: its end), and what follows it, at the cursor. `goal` 0: *out is what the trip gives. Else it is the
- * branch, both arms of which lead on, that one of these ways is an arm of: *out is whether it goes on, the branch's results, and what
- * the trip gives. */
+/* Block b from node `from` on (0: its end), and what follows it, at the cursor. `goal` 0: *out is what the trip
+ * gives. Else it is the branch, both arms of which lead on, that one of these ways is an arm of: *out is whether it
+ * goes on, the branch's results, and what the trip gives. */
 static Outcome flow_way(Regular *w, NodeId goal, BlockId b, NodeId from, const Behind *behind, ValueVec *out);
 
 static bool leads_on(const Graph *g, NodeId cond, u32 k) {
   BlockId arm = graph_node_at(g, cond)->sub[k];
   if (g->blocks.data[arm].term != TERM_yield) return false;
   for (NodeId n = block_first(g, arm); n; n = node_next(g, n))
-    if (graph_node_at(g, n)->kind == NODE_cond && flow_arms_leave(g, n) && !leads_on(g, n, 0) && !leads_on(g, n, 1)) return false;
+    if (graph_node_at(g, n)->kind == NODE_cond && flow_arms_leave(g, n) && !leads_on(g, n, 0) && !leads_on(g, n, 1))
+      return false;
   return true;
 }
 
@@ -132,7 +136,8 @@ static bool push_over(Regular *w, NodeId goal, ValueVec *out) {
   Graph *g = w->r->g;
   if (!goal) return true;
   bool ok = push(w, out, graph_const(g, value_bool(false)));
-  for (u32 i = 0; i < graph_node_at(g, goal)->result_count && ok; i++) ok = push(w, out, nothing_of(g, value_type(g, node_result(g, goal, i))));
+  for (u32 i = 0; i < graph_node_at(g, goal)->result_count && ok; i++)
+    ok = push(w, out, nothing_of(g, value_type(g, node_result(g, goal, i))));
   return ok;
 }
 
@@ -170,14 +175,16 @@ static bool go_on(Regular *w, NodeId goal, BlockId b, ValueVec *out) {
   return ok && push_nothing(w, out);
 }
 
-/* Two arms that are open, with what they give: a cond, and what it gives. What is the same on both ways stands for itself. */
+/* Two arms that are open, with what they give: a cond, and what it gives. What is the same on both ways stands for
+ * itself. */
 static Outcome meet(Regular *w, ValueId p, const BlockId arms[2], const ValueVec values[2], ValueVec *out) {
   Graph *g = w->r->g;
   BlockId parent = g->at;
   ValueVec yields[2] = {{0}, {0}};
   bool ok = values[0].count == values[1].count;
   for (u32 i = 0; i < values[0].count && ok; i++)
-    for (u32 k = 0; k < 2 && ok && values[0].data[i] != values[1].data[i]; k++) ok = push(w, &yields[k], values[k].data[i]);
+    for (u32 k = 0; k < 2 && ok && values[0].data[i] != values[1].data[i]; k++)
+      ok = push(w, &yields[k], values[k].data[i]);
   for (u32 k = 0; k < 2 && ok; k++) {
     graph_at_end(g, arms[k]);
     ok = graph_close(g, TERM_yield, yields[k].data, yields[k].count, 0);
@@ -202,7 +209,8 @@ static bool enter_block(Regular *w, NodeId n, BlockId b) {
   Graph *g = w->r->g;
   u32 first, ncaps = node_captures(g, n, &first);
   for (u32 i = 0; i < ncaps; i++)
-    if (!map_set(&w->map, g->blocks.data[b].captures.data[i].inner, map_get(&w->map, node_operand(g, n, first + i)))) return false;
+    if (!map_set(&w->map, g->blocks.data[b].captures.data[i].inner, map_get(&w->map, node_operand(g, n, first + i))))
+      return false;
   return true;
 }
 
@@ -256,7 +264,8 @@ static Outcome flow_way(Regular *w, NodeId goal, BlockId b, NodeId from, const B
   for (NodeId n = from; n; n = node_next(g, n)) {
     if (graph_node_at(g, n)->kind == NODE_cond && flow_arms_leave(g, n)) {
       const Behind rest = {n, b, behind};
-      return leads_on(g, n, 0) && leads_on(g, n, 1) ? flow_both(w, goal, n, b, behind, out) : flow_arms(w, goal, n, &rest, out);
+      return leads_on(g, n, 0) && leads_on(g, n, 1) ? flow_both(w, goal, n, b, behind, out)
+                                                    : flow_arms(w, goal, n, &rest, out);
     }
     if (!graph_clone_node(g, n, &w->map)) return OUT_FAIL;
   }

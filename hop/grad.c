@@ -7,7 +7,9 @@
 #include "hop/tree.h"
 
 
-static const char *who_of(u32 transform) { return transform == TF_grad ? "grad" : transform == TF_value_and_grad ? "value_and_grad" : "vjp"; }
+static const char *who_of(u32 transform) {
+  return transform == TF_grad ? "grad" : transform == TF_value_and_grad ? "value_and_grad" : "vjp";
+}
 
 static WeftStatus need_fn(Vm *vm, const char *who, Value f) {
   if (f.kind == V_FN) return WEFT_OK;
@@ -27,7 +29,8 @@ static WeftStatus variable(Vm *vm, Tape *t, const char *who, u32 arg, bool mixed
   if (v.kind == V_NUM && value_is_weak(v) && dtype_kind(v.dtype) == DK_INT) x = value_weak_f64(num_as_f64(v));
   else if (dtype_kind(v.dtype) != DK_FLOAT) {
     value_drop(vm, x);
-    return vm_error(vm, EK_dtype, "%s: argument %u is %s; a derivative is taken of floats, f64(x) makes one", who, arg, dtype_name(v.dtype));
+    return vm_error(vm, EK_dtype, "%s: argument %u is %s; a derivative is taken of floats, f64(x) makes one", who, arg,
+                    dtype_name(v.dtype));
   }
   return tape_variable(vm, t, x, out);
 }
@@ -37,7 +40,8 @@ static WeftStatus variables(Vm *vm, Tape *t, const char *who, u32 arg, bool mixe
   Leaves leaves = {0}, made = {0};
   WeftStatus status = tree_leaves_of(vm, tree, &leaves);
   if (status == WEFT_OK && leaves.count == 0 && !mixed)
-    status = vm_error(vm, EK_type, "%s: argument %u must be a number, an array, or a list or record of them, got %s", who, arg, value_type_name(tree));
+    status = vm_error(vm, EK_type, "%s: argument %u must be a number, an array, or a list or record of them, got %s",
+                      who, arg, value_type_name(tree));
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     Value v;
     status = variable(vm, t, who, arg, mixed, leaves.data[i], &v);
@@ -107,7 +111,8 @@ static void grads_free(Vm *vm, const Tape *t, Value *grads) {
 
 /* ---- grad ----------------------------------------------------------------------------------------------------- */
 
-/* Positions of arguments, counted from the last where they are negative. *out owned: an integer, or a list of its own. */
+/* Positions of arguments, counted from the last where they are negative. *out owned: an integer, or a list of its
+ * own. */
 static WeftStatus read_argnum(Vm *vm, const char *who, Value v, Value *out) {
   i64 n;
   bool list = v.kind == V_LIST;
@@ -129,7 +134,9 @@ static WeftStatus read_argnum(Vm *vm, const char *who, Value v, Value *out) {
 
 static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
   Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
-  if (need_fn(vm, who_of(transform), args[0]) != WEFT_OK || read_argnum(vm, who_of(transform), argnum, &argnum) != WEFT_OK) return WEFT_ERROR;
+  if (need_fn(vm, who_of(transform), args[0]) != WEFT_OK ||
+      read_argnum(vm, who_of(transform), argnum, &argnum) != WEFT_OK)
+    return WEFT_ERROR;
   return fn_transform(vm, transform, value_keep(args[0]), argnum, out) ? WEFT_OK : WEFT_ERROR;
 }
 
@@ -140,7 +147,8 @@ WeftStatus eager_value_and_grad(Vm *vm, Value *args, Value *out) { return make(v
 static WeftStatus check_result(Vm *vm, const char *who, Value y, Value *seed) {
   ArrayType t;
   Value plain = value_untracked(y);
-  if (!value_is_numeric(plain)) return vm_error(vm, EK_type, "%s: f must give a number of rank 0, got %s", who, value_type_name(y));
+  if (!value_is_numeric(plain))
+    return vm_error(vm, EK_type, "%s: f must give a number of rank 0, got %s", who, value_type_name(y));
   tape_type(plain, &t);
   if (t.rank) {
     char shape[80];
@@ -148,14 +156,15 @@ static WeftStatus check_result(Vm *vm, const char *who, Value y, Value *seed) {
     return vm_error(vm, EK_shape, "%s: f must give a number of rank 0, got an array of shape %s", who, shape);
   }
   if (t.weak && dtype_kind(t.dtype) == DK_INT) t.dtype = DT_f64;
-  if (dtype_kind(t.dtype) != DK_FLOAT) return vm_error(vm, EK_dtype, "%s: f must give a float, got %s", who, dtype_name(t.dtype));
+  if (dtype_kind(t.dtype) != DK_FLOAT)
+    return vm_error(vm, EK_dtype, "%s: f must give a float, got %s", who, dtype_name(t.dtype));
   *seed = num_convert_unchecked(value_f64(1), t.dtype);
   seed->flags = 0;
   return WEFT_OK;
 }
 
-/* The arguments that argnum names, by position among those without a name: at[i], one for each of *count. `place` has room for
- * as many numbers as there are arguments. */
+/* The arguments that argnum names, by position among those without a name: at[i], one for each of *count. `place`
+ * has room for as many numbers as there are arguments. */
 static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *names, u32 nargs, u32 *place, u32 *at) {
   u32 count = argnum.kind == V_LIST ? argnum.list->count : 1, positional = 0;
   for (u32 a = 0; a < nargs; a++)
@@ -173,7 +182,8 @@ static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *n
 }
 
 /* grad of f at args, of which `passed` is a copy (consumed) and at[count] the chosen ones. */
-static WeftStatus grad_at(Vm *vm, Fn *fn, const Value *args, Value *passed, const Name *names, u32 nargs, const u32 *at, u32 count, Value *out) {
+static WeftStatus grad_at(Vm *vm, Fn *fn, const Value *args, Value *passed, const Name *names, u32 nargs, const u32 *at,
+                          u32 count, Value *out) {
   const char *who = who_of(fn->transform);
   u32 y_node = 0, node = 1;
   Value y = value_hole(), plain = value_hole(), seed = value_hole(), result = value_hole(), *grads = NULL;
@@ -238,7 +248,7 @@ WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   return status;
 }
 
-/* ---- vjp ----------------------------------------------------------------------------------------------------------- */
+/* ---- vjp ------------------------------------------------------------------------------------- */
 
 void pullback_free(void *object) {
   Pullback *p = object;
@@ -281,7 +291,8 @@ static Pullback *run_on_tape(Vm *vm, const char *who, Value f, Value xs, bool mi
   }
   if (tree_leaves_of(vm, y, &leaves) != WEFT_OK) goto fail;
   if (leaves.count == 0) {
-    (void)vm_error(vm, EK_type, "%s: f must give a number, an array, or a list or record of them, got %s", who, value_type_name(y));
+    (void)vm_error(vm, EK_type, "%s: f must give a number, an array, or a list or record of them, got %s", who,
+                   value_type_name(y));
     goto fail;
   }
   p->count = leaves.count;
@@ -375,11 +386,12 @@ WeftStatus eager_vjp(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus call_pullback(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
-  if (nargs != 1 || (names && names[0])) return vm_error(vm, EK_type, "vjp: the pullback takes 1 argument, got %u", nargs);
+  if (nargs != 1 || (names && names[0]))
+    return vm_error(vm, EK_type, "vjp: the pullback takes 1 argument, got %u", nargs);
   return pullback_pull(vm, fn->settings.handle->object, "vjp", args[0], PULL_ALL, out);
 }
 
-/* ---- jvp --------------------------------------------------------------------------------------------------------------- */
+/* ---- jvp ------------------------------------------------------------------------------------- */
 
 /* A pullback is linear in its cotangent: its own derivative is the forward one, at any cotangent. */
 void pushforward_free(Vm *vm, Pushforward *f) {
@@ -431,7 +443,8 @@ WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value
   WeftStatus status = grads ? WEFT_OK : WEFT_ERROR;
   if (status == WEFT_OK) status = tree_leaves_of(vm, f->back, &b);
   if (status == WEFT_OK) status = tree_leaves_of(vm, ts, &t);
-  if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, f->p->xs, ts))) status = vm_error(vm, EK_type, "%s: ts must have the structure of xs", who);
+  if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, f->p->xs, ts)))
+    status = vm_error(vm, EK_type, "%s: ts must have the structure of xs", who);
   for (u32 i = b.count; i-- > 0 && status == WEFT_OK;) { /* in reverse: each is a use of what it stands for */
     ArrayType tx, tt;
     Value plain, sum;

@@ -1,5 +1,5 @@
-/* install.c — puts the constructs into a VM: the tape, calls of transformed functions, trace rules into the tracer. Their
- * eager rules are rows of ops.def like any other. */
+/* install.c — puts the constructs into a VM: the tape, calls of transformed functions, trace rules into the tracer.
+ * Their eager rules are rows of ops.def like any other. */
 #include "hop/control.h"
 #include "hop/custom.h"
 #include "hop/grad.h"

@@ -8,13 +8,17 @@
 #include "hop/pullback.h"
 #include "hop/tree.h"
 
-static const char *who_of(u32 transform) { return transform == TF_jacrev ? "jacrev" : transform == TF_jacfwd ? "jacfwd" : "hessian"; }
+static const char *who_of(u32 transform) {
+  return transform == TF_jacrev ? "jacrev" : transform == TF_jacfwd ? "jacfwd" : "hessian";
+}
 
 static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
   Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
   i64 n;
-  if (args[0].kind != V_FN) return vm_error(vm, EK_type, "%s: f must be a function, got %s", who_of(transform), value_type_name(args[0]));
-  if (!num_as_index(argnum, &n)) return vm_error(vm, EK_type, "%s: argnum must be the position of an argument", who_of(transform));
+  if (args[0].kind != V_FN)
+    return vm_error(vm, EK_type, "%s: f must be a function, got %s", who_of(transform), value_type_name(args[0]));
+  if (!num_as_index(argnum, &n))
+    return vm_error(vm, EK_type, "%s: argnum must be the position of an argument", who_of(transform));
   return fn_transform(vm, transform, value_keep(args[0]), value_keep(argnum), out) ? WEFT_OK : WEFT_ERROR;
 }
 
@@ -59,7 +63,8 @@ static WeftStatus unit(Vm *vm, const ArrayType *t, i64 at, Value *out) {
   i64 n = elements(t);
   u8 item = IX_VALUE;
   PathStep step = {.kind = STEP_INDEX, .item_count = 1};
-  Desc path = {.kind = DESC_PATH, .items = &item, .item_count = 1, .step_count = 1, .steps = &step, .op = BC_move, .root = ROOT_REGISTER};
+  Desc path = {.kind = DESC_PATH, .items = &item, .item_count = 1, .step_count = 1, .steps = &step, .op = BC_move,
+               .root = ROOT_REGISTER};
   if (array_new_zero(vm, t->dtype, 1, &n, &flat) != WEFT_OK) return WEFT_ERROR;
   if (at >= 0 && vm_update(vm, &flat, &path, &index, one) != WEFT_OK) {
     value_drop(vm, flat);
@@ -96,9 +101,11 @@ static WeftStatus unit_tree(Vm *vm, Value tree, const Leaves *leaves, u32 leaf, 
 }
 
 /* `count` rows (borrowed, every step-th) of row type t, as shape whole + t (or t + whole). */
-static WeftStatus assemble(Vm *vm, const Value *rows, i64 count, u32 step, const ArrayType *t, const ArrayType *whole, bool behind, Value *out) {
+static WeftStatus assemble(Vm *vm, const Value *rows, i64 count, u32 step, const ArrayType *t, const ArrayType *whole,
+                           bool behind, Value *out) {
   Value args[OP_MAX_PARAMS], all = value_hole();
-  if (t->rank + whole->rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "a Jacobian of more than %d axes", ARRAY_MAX_RANK);
+  if (t->rank + whole->rank > ARRAY_MAX_RANK)
+    return vm_error(vm, EK_shape, "a Jacobian of more than %d axes", ARRAY_MAX_RANK);
   WeftStatus status;
   if (whole->rank == 0) { /* one row */
     *out = value_keep(rows[0]);
@@ -183,7 +190,8 @@ static WeftStatus jacobian(Vm *vm, u32 transform, const char *who, Value f, Valu
     }
     lanes_free(vm, &rows);
   }
-  for (u32 i = 0, next = 0; i < yl.count && status == WEFT_OK; i++) { /* leaves of the result become trees like the argument */
+  /* leaves of the result become trees like the argument */
+  for (u32 i = 0, next = 0; i < yl.count && status == WEFT_OK; i++) {
     Value part;
     next = 0;
     status = tree_with(vm, x, cells + i * xl.count, &next, &part);

@@ -1,5 +1,5 @@
-/* lanes.h — parts of arrays along an axis, and arrays of parts: what scan, vmap and associative_scan share. Tracked values
- * stay tracked. */
+/* lanes.h — parts of arrays along an axis, and arrays of parts: what scan, vmap and associative_scan share. Tracked
+ * values stay tracked. */
 #ifndef WEFT_HOP_LANES_H
 #define WEFT_HOP_LANES_H
 

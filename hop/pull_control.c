@@ -1,5 +1,5 @@
-/* pull_control.c — derivatives of control nodes in a graph. cond: a cond of the pullbacks of its arms. scan and while: a scan
- * back over the trips (pull_loop.c), on the carried values that a scan forward stacked. */
+/* pull_control.c — derivatives of control nodes in a graph. cond: a cond of the pullbacks of its arms. scan and
+ * while: a scan back over the trips (pull_loop.c), on the carried values that a scan forward stacked. */
 #include "hop/flow.h"
 #include "hop/pull_loop.h"
 #include "hop/rules.h"
@@ -12,7 +12,8 @@ static bool sizes_change(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   for (u32 i = 0; i < g->sizes.syms.count; i++) {
     const SizeSym *s = &g->sizes.syms.data[i];
-    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(g, s->source)->rank) return true;
+    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(g, s->source)->rank)
+      return true;
   }
   return false;
 }
@@ -22,7 +23,8 @@ typedef struct Arms {
   Walk *w;
   NodeId node;
   ValueVec outer;  /* captures */
-  ValueVec wanted; /* those of them that depend on a variable, and what they stand for: an arm goes on with their sums */
+  /* those of them that depend on a variable, and what they stand for: an arm goes on with their sums */
+  ValueVec wanted;
   ValueVec gives;  /* NEVER, ALWAYS or SOMETIMES, in the arms together */
   ValueVec inner, yields; /* of the arm at hand */
 } Arms;
@@ -47,7 +49,8 @@ bool pull_lift_aliases(Walk *inner, const Walk *w, BlockId b, const ValueVec *ou
       u32 at = 0;
       while (at < outside->count && outside->data[at] != a.source) at++;
       ValueId when = a.when ? graph_lift(g, b, a.when) : 0;
-      if (at == outside->count || (a.when && !when) || !pull_alias(inner, inside[i], inside[at], when, ARM_none)) return false;
+      if (at == outside->count || (a.when && !when) || !pull_alias(inner, inside[i], inside[at], when, ARM_none))
+        return false;
     }
   return true;
 }
@@ -58,7 +61,8 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   BlockId block = graph_node_at(g, a->node)->sub[k];
-  if (g->blocks.data[block].term != TERM_yield && g->blocks.data[block].term != TERM_exit) return rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
+  if (g->blocks.data[block].term != TERM_yield && g->blocks.data[block].term != TERM_exit)
+    return rec_stuck(r, REASON_no_rule, "the derivative of a branch that leaves");
   bool exits = g->blocks.data[block].term == TERM_exit; /* it was not taken, or nobody would be here */
   u32 nresults = graph_node_at(g, a->node)->result_count, caps = g->blocks.data[block].captures.count;
   Outcome o = OUT_GO;
@@ -66,14 +70,16 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   map_init(&map, alloc);
   a->inner.count = a->yields.count = 0;
   bool ok = (*made = graph_open(g)) != 0;
-  for (u32 i = 0; i < caps && ok; i++) ok = i < a->outer.count && map_set(&map, g->blocks.data[block].captures.data[i].inner, a->outer.data[i]);
+  for (u32 i = 0; i < caps && ok; i++)
+    ok = i < a->outer.count && map_set(&map, g->blocks.data[block].captures.data[i].inner, a->outer.data[i]);
   ok = ok && (exits || graph_inline(g, block, &map));
   for (u32 i = 0; i < a->wanted.count && ok; i++) {
     ValueId v = graph_lift(g, *made, a->wanted.data[i]);
     ok = v && vec_push(alloc, &a->inner, v);
   }
   Walk in = {.r = r};
-  ok = ok && pull_walk_init(&in, r, *made, 0, a->inner.data, a->inner.count) && pull_lift_aliases(&in, w, *made, &a->wanted, a->inner.data);
+  ok = ok && pull_walk_init(&in, r, *made, 0, a->inner.data, a->inner.count) &&
+       pull_lift_aliases(&in, w, *made, &a->wanted, a->inner.data);
   for (u32 i = 0; i < a->wanted.count && ok; i++) {
     ValueId v = a->wanted.data[i];
     in.ct[a->inner.data[i]] = w->ct[v];
@@ -83,7 +89,8 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   for (u32 i = 0; i < nresults && ok && !exits; i++) {
     ValueId result = node_result(g, a->node, i), y = map_get(&map, block_result(g, block, i));
     ValueId lifted = graph_lift(g, *made, y);
-    if (w->ct[result] && !pull_arm_is_source(w, result, k)) pull_give_if(&in, lifted ? lifted : y, w->ct[result], w->there[result]);
+    if (w->ct[result] && !pull_arm_is_source(w, result, k))
+      pull_give_if(&in, lifted ? lifted : y, w->ct[result], w->there[result]);
   }
   if (ok) o = pull_walk_back(&in);
   for (u32 i = 0; i < a->inner.count && ok && o == OUT_GO; i++) {
@@ -94,7 +101,8 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
     v = v ? deriv_fit(&in.d.head, v, &t) : pull_zeros(g, &t);
     ok = v && vec_push(alloc, &a->yields, v);
   }
-  for (u32 i = 0; i < a->inner.count && ok && o == OUT_GO; i++) ok = vec_push(alloc, &a->yields, pull_is_there(&in, a->inner.data[i]));
+  for (u32 i = 0; i < a->inner.count && ok && o == OUT_GO; i++)
+    ok = vec_push(alloc, &a->yields, pull_is_there(&in, a->inner.data[i]));
   if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, a->yields.data, a->yields.count, 0);
   pull_walk_free(&in);
   map_free(&map);
@@ -102,8 +110,9 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   return o;
 }
 
-/* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. What an arm uses goes in with the cotangent that it has
- * so far, and comes out with what the arm added; and whether it is there: some arms do not speak of what others use. */
+/* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. What an arm uses goes in with
+ * the cotangent that it has so far, and comes out with what the arm added; and whether it is there: some arms do
+ * not speak of what others use. */
 Outcome pull_cond(Walk *w, NodeId node) {
   Recorder *r = w->r;
   Graph *g = r->g;
@@ -112,7 +121,9 @@ Outcome pull_cond(Walk *w, NodeId node) {
   Allocator *alloc = &r->vm->alloc;
   Arms a = {.w = w, .node = node};
   Outcome o = OUT_GO;
-  if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a branch whose arms give arrays of different sizes");
+  if (sizes_change(g, node))
+    return rec_stuck(r, REASON_data_dependent_shape,
+                     "the derivative of a branch whose arms give arrays of different sizes");
   for (u32 i = 0; i < ncaps; i++) {
     ValueId v = node_operand(g, node, first + i);
     if (!vec_push(alloc, &a.outer, v)) o = OUT_FAIL;
@@ -159,7 +170,8 @@ bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count
  * change: hi - lo. `test`: the comparison. DIM_NONE: not such a loop. */
 static Dim counted_trips(Graph *g, const Loop *l, NodeId test) {
   const GraphBlock *c = &g->blocks.data[graph_node_at(g, l->node)->sub[0]], *b = &g->blocks.data[l->body];
-  if (!test || b->term != TERM_next || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less) return DIM_NONE;
+  if (!test || b->term != TERM_next || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less)
+    return DIM_NONE;
   u32 i = 0;
   while (i < l->carried && c->params.data[i] != node_operand(g, test, 0)) i++;
   if (i == l->carried) return DIM_NONE;
@@ -169,9 +181,12 @@ static Dim counted_trips(Graph *g, const Loop *l, NodeId test) {
   NodeId step = value_node(g, block_result(g, l->body, i));
   Value one;
   if (!step || graph_node_at(g, step)->kind != NODE_op || graph_node_at(g, step)->op != OP_add) return DIM_NONE;
-  if (node_operand(g, step, 0) != b->params.data[i] || !value_const(g, node_operand(g, step, 1), &one) || one.dtype != DT_i64 || one.i != 1) return DIM_NONE;
+  if (node_operand(g, step, 0) != b->params.data[i] || !value_const(g, node_operand(g, step, 1), &one) ||
+      one.dtype != DT_i64 || one.i != 1)
+    return DIM_NONE;
   Dim lo, hi;
-  if (!value_dim(g, node_operand(g, l->node, i), &lo) || !value_dim(g, bound, &hi) || lo == DIM_NONE || hi == DIM_NONE) return DIM_NONE;
+  if (!value_dim(g, node_operand(g, l->node, i), &lo) || !value_dim(g, bound, &hi) || lo == DIM_NONE || hi == DIM_NONE)
+    return DIM_NONE;
   return size_max(&g->sizes, size_sub(&g->sizes, hi, lo), 0);
 }
 
@@ -186,7 +201,8 @@ static NodeId as_scan(Recorder *r, const Loop *l, Dim trips) {
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, i));
   BlockId parent = g->at, made = ok ? graph_open(g) : 0;
-  ok = made && loop_params_like(r, made, l, 0, l->carried, &params) && loop_run_again(r, l->node, test, params.data, l->carried, &map);
+  ok = made && loop_params_like(r, made, l, 0, l->carried, &params) &&
+       loop_run_again(r, l->node, test, params.data, l->carried, &map);
   ValueId more = ok ? map_get(&map, block_result(g, test, 0)) : 0;
   map_free(&map);
   map_init(&map, alloc);
@@ -197,7 +213,8 @@ static NodeId as_scan(Recorder *r, const Loop *l, Dim trips) {
   NodeId choice = ok ? graph_cond(g, more, arms[0], arms[1]) : 0;
   next.count = 0;
   for (u32 i = 0; i < l->carried && choice; i++) ok = ok && vec_push(alloc, &next, node_result(g, choice, i));
-  for (u32 i = 0; i < l->carried && choice && ok; i++) ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
+  for (u32 i = 0; i < l->carried && choice && ok; i++)
+    ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
   ok = ok && choice && graph_close(g, TERM_next, next.data, next.count, 0);
   if (ok) graph_at_end(g, parent);
   NodeId node = ok ? graph_scan(g, init.data, init.count, NULL, 0, trips, false, false, made) : 0;
@@ -219,7 +236,8 @@ static bool save_carries(Recorder *r, Loop *l) {
   for (u32 i = 0; i < l->carried; i++) {
     ValueId found = 0;
     for (u32 k = 0; k < l->stacked && !found; k++)
-      if (block_result(g, l->body, l->carried + k) == b->params.data[i]) found = node_result(g, l->node, l->carried + k);
+      if (block_result(g, l->body, l->carried + k) == b->params.data[i])
+        found = node_result(g, l->node, l->carried + k);
     if (!vec_push(alloc, &l->saved, found)) return false;
     missing += l->needed[i] && !found;
   }
@@ -235,7 +253,8 @@ static bool save_carries(Recorder *r, Loop *l) {
   ok = ok && loop_run_again(r, l->node, l->body, params.data, params.count, &map);
   for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &next, map_get(&map, block_result(g, l->body, i)));
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (l->needed[i] && !l->saved.data[i]) ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
+    if (l->needed[i] && !l->saved.data[i])
+      ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
   ok = ok && graph_close(g, TERM_next, next.data, next.count, 0);
   NodeId node = ok ? graph_scan(g, init.data, init.count, xs.data, xs.count, l->trips, l->reverse, l->index, made) : 0;
   for (u32 i = 0, k = l->carried; i < l->carried && node; i++)
@@ -282,7 +301,8 @@ static bool add_sources(const Graph *g, Allocator *alloc, BlockId body, ValueId 
     for (u32 arm = 0; arm < 2; arm++) {
       BlockId b = graph_node_at(g, n)->sub[arm];
       if (g->blocks.data[b].term != TERM_yield) continue;
-      if (!vec_push(alloc, &s->path, 2 * n + arm) || !add_sources(g, alloc, body, block_result(g, b, i), depth + 1, s)) return false;
+      if (!vec_push(alloc, &s->path, 2 * n + arm) || !add_sources(g, alloc, body, block_result(g, b, i), depth + 1, s))
+        return false;
       s->path.count--;
     }
     return true;
@@ -303,8 +323,9 @@ static bool together(const Ways *s, u32 i, u32 k) {
   return true;
 }
 
-/* The order in which the tape adds cannot be followed where two carried values are one and the same in a trip, or where one becomes a
- * value from outside that depends on a variable: what is added to the one is added to the other. */
+/* The order in which the tape adds cannot be followed where two carried values are one and the same in a trip, or
+ * where one becomes a value from outside that depends on a variable: what is added to the one is added to the
+ * other. */
 static Outcome no_twins(const Walk *w, const Loop *l) {
   Recorder *r = w->r;
   Graph *g = r->g;
@@ -322,18 +343,22 @@ static Outcome no_twins(const Walk *w, const Loop *l) {
   for (u32 i = 0; i < s.all.count && ok && !twins; i++) {
     ValueId v = s.all.data[i].v;
     if (!pull_is_float(g, v)) continue;
-    for (u32 c = 0; c < b->captures.count && c < l->ncaps; c++) twins |= b->captures.data[c].inner == v && pull_is_active(w, loop_operand(w, l, l->first + c));
-    for (u32 k = 0; k < i && !twins; k++) twins = s.all.data[k].v == v && of.data[k] != of.data[i] && value_block(g, v) && together(&s, i, k);
+    for (u32 c = 0; c < b->captures.count && c < l->ncaps; c++)
+      twins |= b->captures.data[c].inner == v && pull_is_active(w, loop_operand(w, l, l->first + c));
+    for (u32 k = 0; k < i && !twins; k++)
+      twins = s.all.data[k].v == v && of.data[k] != of.data[i] && value_block(g, v) && together(&s, i, k);
   }
   vec_free(alloc, &s.all);
   vec_free(alloc, &s.arms);
   vec_free(alloc, &s.path);
   vec_free(alloc, &of);
   if (!ok) return OUT_FAIL;
-  return twins ? rec_stuck(r, REASON_no_rule, "the derivative of a loop in which two variables become one value") : OUT_GO;
+  return twins ? rec_stuck(r, REASON_no_rule, "the derivative of a loop in which two variables become one value")
+               : OUT_GO;
 }
 
-/* Which carried values are, in the first trip, values whose cotangents others add to as well: later uses, the body, another carried value. */
+/* Which carried values are, in the first trip, values whose cotangents others add to as well: later uses, the body,
+ * another carried value. */
 static void find_first(const Walk *w, Loop *l) {
   const Graph *g = w->r->g;
   for (u32 i = 0; i < l->carried; i++) {
@@ -354,7 +379,8 @@ static Outcome need_a_trip(const Walk *w, const Loop *l) {
   i64 n;
   for (u32 i = 0; i < l->carried; i++) any |= l->alias[i] && l->reached[i];
   if (!any || size_prove(&g->sizes, REL_le, 1, l->trips) == TRUTH_always) return OUT_GO;
-  bool some = size_hint(&g->sizes, l->trips, &n) && n > 0 && guard_relation(&g->guards, &g->sizes, REL_le, 1, l->trips, "the derivative of a loop", rec_here(r));
+  bool some = size_hint(&g->sizes, l->trips, &n) && n > 0 &&
+              guard_relation(&g->guards, &g->sizes, REL_le, 1, l->trips, "the derivative of a loop", rec_here(r));
   return some ? OUT_GO : rec_stuck(r, REASON_no_rule, "the derivative of a loop that may have no trips");
 }
 
@@ -376,10 +402,12 @@ Outcome pull_loop(Walk *w, NodeId node) {
   Allocator *alloc = &r->vm->alloc;
   const GraphNode x = *graph_node_at(g, node);
   Loop l = {0};
-  if (sizes_change(g, node)) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a loop that carries an array of changing size");
+  if (sizes_change(g, node))
+    return rec_stuck(r, REASON_data_dependent_shape, "the derivative of a loop that carries an array of changing size");
   loop_read(g, &l, node);
-  /* What runs the loop once more stands where the loop does, once for all rows of a Jacobian whose way back is a block inside. There
-   * its operands are the loop's own; inside they would be captures, which the walk knows nothing of. */
+  /* What runs the loop once more stands where the loop does, once for all rows of a Jacobian whose way back is a
+   * block inside. There its operands are the loop's own; inside they would be captures, which the walk knows
+   * nothing of. */
   BlockId here = g->at, home = value_block(g, x.result_first);
   if (flow_body_leaves(g, node)) {
     NodeId again = 0;
@@ -405,7 +433,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
     NodeId test = value_node(g, block_result(g, asks, 0));
     bool alone = g->blocks.data[asks].first == test && g->blocks.data[asks].last == test;
     l.trips = alone ? counted_trips(g, &l, test) : DIM_NONE;
-    if (l.trips == DIM_NONE && test && graph_node_at(g, test)->kind == NODE_op && graph_node_at(g, test)->op == OP_logical_and) {
+    if (l.trips == DIM_NONE && test && graph_node_at(g, test)->kind == NODE_op &&
+        graph_node_at(g, test)->op == OP_logical_and) {
       l.trips = counted_trips(g, &l, value_node(g, node_operand(g, test, 1)));
       graph_at_end(g, home);
       NodeId scan = l.trips != DIM_NONE ? as_scan(r, &l, l.trips) : 0;
@@ -431,7 +460,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
     l.reached[i] = ct[i] != 0;
     l.maybe[i] = l.there[i] != 0;
   }
-  for (bool grown = true, dropped = false; grown && o == OUT_GO;) { /* at most once for each carried value, and once more */
+  /* at most once for each carried value, and once more */
+  for (bool grown = true, dropped = false; grown && o == OUT_GO;) {
     grown = false;
     o = loop_back(w, &l, &grown);
     if (o == OUT_GO) graph_rollback(g, mark);

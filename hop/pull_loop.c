@@ -41,10 +41,12 @@ typedef struct Back {
   BlockId block;
   bool trial;
   ValueVec init, xs;  /* operands of the scan */
-  ValueVec caps;      /* what gets sums, outside: captures, what carried values are in the first trip, and what these stand for */
+  /* what gets sums, outside: captures, what carried values are in the first trip, and what these stand for */
+  ValueVec caps;
   ValueVec fill;      /* of each: Filled, and MIXED */
   ValueVec params;    /* of the trip forward: carried values, items, its number */
-  ValueVec cts, sums, flags, rows; /* parameters: of carried values, of captures; what is there of those; of stacked results */
+  /* parameters: of carried values, of captures; what is there of those; of stacked results */
+  ValueVec cts, sums, flags, rows;
   ValueVec variables; /* carried values, items, captures, as the trip has them */
   u32 ncarried, nitems; /* of the variables */
   ValueId index;      /* the number of the trip; 0: nobody asks */
@@ -52,10 +54,13 @@ typedef struct Back {
 } Back;
 
 static bool push(Back *b, ValueVec *to, ValueId v) { return v && vec_push(&b->w->r->vm->alloc, to, v); }
-static bool takes(const Graph *g, const Loop *l, u32 i) { return l->reached[i] && pull_is_float(g, g->blocks.data[l->body].params.data[i]); }
+static bool takes(const Graph *g, const Loop *l, u32 i) {
+  return l->reached[i] && pull_is_float(g, g->blocks.data[l->body].params.data[i]);
+}
 static bool item_counts(const Back *b, u32 i) {
   const Graph *g = b->w->r->g;
-  return pull_is_active(b->w, loop_operand(b->w, b->l, b->l->carried + i)) && pull_is_float(g, g->blocks.data[b->l->body].params.data[b->l->carried + i]);
+  return pull_is_active(b->w, loop_operand(b->w, b->l, b->l->carried + i)) &&
+         pull_is_float(g, g->blocks.data[b->l->body].params.data[b->l->carried + i]);
 }
 static ArrayType strong(const Graph *g, ValueId v) {
   ArrayType t = *value_type(g, v);
@@ -70,7 +75,8 @@ enum { MIXED = 4 };
 /* Is it carried along whether a capture, by its number among the variables, is there. */
 static bool cap_has_flag(const Back *b, u32 k) {
   u8 given = b->l->given[b->nitems + k];
-  return !b->trial && !is_settled(b->w, b->caps.data[k]) && (given == GIVEN_maybe || (given == GIVEN_always && b->fill.data[k] & MIXED));
+  return !b->trial && !is_settled(b->w, b->caps.data[k]) &&
+         (given == GIVEN_maybe || (given == GIVEN_always && b->fill.data[k] & MIXED));
 }
 
 /* How the nodes of a block, however deep, use a value: 1: by index, 2: otherwise. */
@@ -78,7 +84,8 @@ static u32 uses_of(const Graph *g, BlockId block, ValueId v) {
   u32 uses = 0;
   for (NodeId n = block_first(g, block); n; n = node_next(g, n)) {
     const GraphNode *x = graph_node_at(g, n);
-    u32 first, ncaps = node_captures(g, n, &first), lead = node_subs(g, n) ? x->operand_count - ncaps : x->operand_count;
+    u32 first, ncaps = node_captures(g, n, &first),
+        lead = node_subs(g, n) ? x->operand_count - ncaps : x->operand_count;
     for (u32 k = 0; k < lead; k++)
       if (node_operand(g, n, k) == v) uses |= x->kind == NODE_index && k == 0 ? 1 : 2;
     for (u32 i = 0; i < node_subs(g, n); i++) {
@@ -122,7 +129,8 @@ static bool begin(Back *b) {
   for (u32 i = 0; i < l->nxs; i++) b->nitems += item_counts(b, i);
   for (u32 i = 0; i < l->ncaps && ok; i++) {
     ValueId v = loop_operand(w, l, l->first + i);
-    if (pull_is_active(w, v) && pull_is_float(g, v)) ok = add_cap(b, v, uses_of(g, l->body, g->blocks.data[l->body].captures.data[i].inner));
+    if (pull_is_active(w, v) && pull_is_float(g, v))
+      ok = add_cap(b, v, uses_of(g, l->body, g->blocks.data[l->body].captures.data[i].inner));
   }
   for (u32 i = 0; i < l->carried && ok; i++)
     if (l->alias[i]) ok = add_cap(b, loop_operand(w, l, i), 2);
@@ -142,11 +150,15 @@ static bool begin_flags(Back *b) {
   Loop *l = b->l;
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (takes(g, l, i) && l->maybe[i]) ok = push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i] ? graph_convert(g, l->there[i], DT_bool) : pull_bool(g, true));
+    if (takes(g, l, i) && l->maybe[i])
+      ok = push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i] ? graph_convert(g, l->there[i], DT_bool)
+                                       : pull_bool(g, true));
   for (u32 i = 0; i < b->nitems && ok && !b->trial; i++)
     if (l->given[i] == GIVEN_maybe) ok = push(b, &b->init, pull_bool(g, false));
   for (u32 k = 0; k < b->caps.count && ok; k++)
-    if (cap_has_flag(b, k)) ok = push(b, &b->init, w->ct[b->caps.data[k]] ? graph_convert(g, w->there[b->caps.data[k]], DT_bool) : pull_bool(g, false));
+    if (cap_has_flag(b, k))
+      ok = push(b, &b->init,
+                w->ct[b->caps.data[k]] ? graph_convert(g, w->there[b->caps.data[k]], DT_bool) : pull_bool(g, false));
   return ok;
 }
 
@@ -177,8 +189,10 @@ static bool carried_params(Back *b) {
       continue;
     }
     ArrayType t = *value_type(g, like); /* computed by nothing that counts */
-    ValueId zero = t.rank ? graph_full(g, t.dtype, t.rank, t.dims, 0) : graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0});
-    ok = push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero); /* a variable is no constant */
+    ValueId zero = t.rank ? graph_full(g, t.dtype, t.rank, t.dims, 0)
+                          : graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0});
+    /* a variable is no constant */
+    ok = push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero);
   }
   return ok;
 }
@@ -232,7 +246,9 @@ static bool alias_first(Back *b) {
   ValueId first = 0;
   for (u32 i = 0; i < l->carried; i++) {
     if (!l->alias[i] || !pull_is_active(&b->inner, b->params.data[i])) continue;
-    if (!first) first = graph_op2(g, OP_equal, b->index, l->reverse ? graph_size(g, size_sub(&g->sizes, l->trips, 1)) : graph_const(g, value_weak_i64(0)));
+    if (!first)
+      first = graph_op2(g, OP_equal, b->index, l->reverse ? graph_size(g, size_sub(&g->sizes, l->trips, 1))
+                                                          : graph_const(g, value_weak_i64(0)));
     u32 at = 0;
     while (b->caps.data[at] != loop_operand(b->w, l, i)) at++;
     if (!first || !pull_alias(&b->inner, b->params.data[i], inside[at], first, ARM_none)) return false;
@@ -240,8 +256,8 @@ static bool alias_first(Back *b) {
   return true;
 }
 
-/* The trip's cotangents as they stand behind it. A sum that is not there before the loop counts as none in the trip, but where wholes
- * and items are added to it. */
+/* The trip's cotangents as they stand behind it. A sum that is not there before the loop counts as none in the
+ * trip, but where wholes and items are added to it. */
 static void seed(Back *b, const ValueMap *map) {
   Graph *g = b->w->r->g;
   Loop *l = b->l;
@@ -304,7 +320,8 @@ static bool finish(Back *b) {
   for (u32 i = 0; i < b->variables.count && ok; i++) {
     ValueId v = b->variables.data[i];
     ArrayType t = strong(g, v);
-    if (i < b->ncarried || i >= ncaps) ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, w->ct[v], &t) : pull_zeros(g, &t));
+    if (i < b->ncarried || i >= ncaps)
+      ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, w->ct[v], &t) : pull_zeros(g, &t));
   }
   for (u32 i = 0; i < l->carried && ok; i++)
     if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) {
@@ -315,12 +332,14 @@ static bool finish(Back *b) {
   for (u32 i = b->ncarried; i < b->variables.count && ok; i++) {
     ValueId there = pull_is_there(w, b->variables.data[i]);
     if (b->trial) ok = push(b, &b->next, there);
-    else if (i < ncaps ? l->given[i - b->ncarried] == GIVEN_maybe : cap_has_flag(b, i - ncaps)) ok = push(b, &b->next, pull_or(g, b->flags.data[nflags++], there));
+    else if (i < ncaps ? l->given[i - b->ncarried] == GIVEN_maybe : cap_has_flag(b, i - ncaps))
+      ok = push(b, &b->next, pull_or(g, b->flags.data[nflags++], there));
   }
   for (u32 i = b->ncarried; i < ncaps && ok; i++) {
     ValueId v = b->variables.data[i];
     ArrayType t = strong(g, v);
-    ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], -0.0), &t) : pull_fill(g, &t, -0.0));
+    ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], -0.0), &t)
+                                    : pull_fill(g, &t, -0.0));
   }
   return ok && graph_close(g, TERM_next, b->next.data, b->next.count, 0);
 }
@@ -331,7 +350,8 @@ static ValueId any_trip(Graph *g, Dim trips) {
   return graph_convert(g, graph_op2(g, OP_greater, graph_size(g, trips), graph_const(g, value_weak_i64(0))), DT_bool);
 }
 
-/* The cotangents of all items. To what stands for the array already they are added; else to zeros, as those of single items. */
+/* The cotangents of all items. To what stands for the array already they are added; else to zeros, as those of single
+ * items. */
 static void give_rows(Walk *w, ValueId to, Dv rows, ValueId there) {
   Deriv *d = &w->d.head;
   if (!pull_is_active(w, to)) return;
@@ -385,13 +405,17 @@ static Outcome go_back(Back *b, bool *grown) {
   ValueMap map;
   Outcome o = OUT_GO;
   map_init(&map, &r->vm->alloc);
-  bool ok = begin(b) && begin_flags(b) && walked(b) && (b->block = graph_open(g)) != 0 && parameters(b) && row_params(b);
+  bool ok = begin(b) && begin_flags(b) && walked(b) && (b->block = graph_open(g)) != 0 && parameters(b) &&
+            row_params(b);
   bool asks = l->index;
   for (u32 i = 0; i < l->carried; i++) asks |= l->alias[i] != 0;
   if (ok && l->index) ok = loop_params_like(r, b->block, l, l->carried + l->nxs, 1, &b->params);
-  if (ok && asks) b->index = l->index ? b->params.data[b->params.count - 1] : graph_param(g, b->block, graph_scalar_type(g, DT_i64, false));
-  ok = ok && (!asks || b->index) && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map) && name_variables(b) &&
-       pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) && alias_first(b);
+  if (ok && asks)
+    b->index = l->index ? b->params.data[b->params.count - 1]
+                        : graph_param(g, b->block, graph_scalar_type(g, DT_i64, false));
+  ok = ok && (!asks || b->index) && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map) &&
+       name_variables(b) && pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) &&
+       alias_first(b);
   if (ok) {
     seed(b, &map);
     o = pull_walk_back(&b->inner);
@@ -403,12 +427,14 @@ static Outcome go_back(Back *b, bool *grown) {
     ok = mark_needed(r, b->block, &(ValueVec){.data = b->params.data, .count = l->carried}, l->needed);
   } else if (ok && o == OUT_GO) {
     graph_at_end(g, parent);
-    NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse, asks, b->block);
+    NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse,
+                             asks, b->block);
     ok = back != 0;
     if (ok) g->nodes.data[back].lanes = graph_node_at(g, l->node)->lanes;
     if (ok) deliver(b, back);
   }
-  if (!ok && o == OUT_GO) o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a loop");
+  if (!ok && o == OUT_GO)
+    o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a loop");
   return o;
 }
 
@@ -417,7 +443,8 @@ Outcome loop_back(Walk *w, Loop *l, bool *grown) {
   Back b = {.w = w, .l = l, .inner = {.r = w->r}, .trial = grown != NULL};
   Outcome o = go_back(&b, grown);
   pull_walk_free(&b.inner);
-  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.fill, &b.params, &b.cts, &b.sums, &b.flags, &b.rows, &b.variables, &b.next};
+  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.fill, &b.params, &b.cts, &b.sums, &b.flags, &b.rows,
+                     &b.variables, &b.next};
   for (u32 i = 0; i < COUNT_OF(all); i++) vec_free(alloc, all[i]);
   return o;
 }

@@ -1,4 +1,5 @@
-/* pull_loop.h — a loop as its pullback sees it: what pull_control.c (reading loops) and pull_loop.c (the way back) share. */
+/* pull_loop.h — a loop as its pullback sees it: what pull_control.c (reading loops) and pull_loop.c (the way back)
+ * share. */
 #ifndef WEFT_HOP_PULL_LOOP_H
 #define WEFT_HOP_PULL_LOOP_H
 
@@ -16,14 +17,17 @@ typedef struct Loop {
   u8 *maybe;   /* per carried value: it is reached, but not in every trip */
   u8 *given;   /* per variable behind the carried ones: GIVEN_* to it by a trip */
   u8 *touched; /* per carried value: a trip adds to the cotangent of what it begins with */
-  u8 *alias;   /* per carried value: in the first trip it is a value from outside whose cotangent others add to as well */
+  /* per carried value: in the first trip it is a value from outside whose cotangent others add to as well */
+  u8 *alias;
   ValueVec saved; /* carried values that are needed, stacked; 0 where not */
   const ValueId *ct, *there; /* of the results, as in Walk */
 } Loop;
 enum { GIVEN_never, GIVEN_maybe, GIVEN_always };
 
 /* Operand k of the loop as the walk knows it: the loop may have been made anew in a block inside of the walk's. */
-static inline ValueId loop_operand(const Walk *w, const Loop *l, u32 k) { return pull_home(w, node_operand(w->r->g, l->node, k)); }
+static inline ValueId loop_operand(const Walk *w, const Loop *l, u32 k) {
+  return pull_home(w, node_operand(w->r->g, l->node, k));
+}
 
 /* What block b computes, once more at the cursor: parameters as given, captures as they are outside. */
 bool loop_run_again(Recorder *r, NodeId node, BlockId b, const ValueId *params, u32 nparams, ValueMap *map);

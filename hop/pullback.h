@@ -18,8 +18,8 @@ Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs);
 /* The same, but what is no float among xs is constant. */
 Pullback *pullback_mixed(Vm *vm, const char *who, Value f, Value xs);
 void pullback_free(void *pullback);
-/* The cotangent of f's result (borrowed) to the list of those of its arguments: *out owned. `only`: that of one leaf alone, others have
- * none. */
+/* The cotangent of f's result (borrowed) to the list of those of its arguments: *out owned. `only`: that of one
+ * leaf alone, others have none. */
 enum { PULL_ALL = UINT32_MAX };
 WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u32 only, Value *out) MUST_USE;
 

@@ -1,6 +1,6 @@
-/* record_ascan.c — associative_scan in a trace, combined in the order of vmap.c: segments of 16 in order, their totals by the same
- * rule, then total before with local. Each step is a scan of the graph; how many there are is the logarithm of the length, which a guard
- * keeps. */
+/* record_ascan.c — associative_scan in a trace, combined in the order of vmap.c: segments of 16 in order, their
+ * totals by the same rule, then total before with local. Each step is a scan of the graph; how many there are is
+ * the logarithm of the length, which a guard keeps. */
 #include <string.h>
 
 #include "hop/control.h"
@@ -48,10 +48,12 @@ static Outcome combine(AScan *s, ValueId first, const ValueId *a, const ValueId 
   if (o == OUT_GO) o = rec_tree(r, result, &result);
   if (o == OUT_GO) o = rec_tree_leaves(r, result, &leaves);
   if (o == OUT_GO && (!rec_tree_same(r, s->tree, result) || leaves.count != s->count))
-    o = rec_stuck(r, REASON_raises, "associative_scan: f gives %s of another structure than the items", av_kind_text(r, result));
+    o = rec_stuck(r, REASON_raises, "associative_scan: f gives %s of another structure than the items",
+                  av_kind_text(r, result));
   for (u32 i = 0; i < s->count && o == OUT_GO; i++) {
     out[i] = av_value(r, leaves.data[i]);
-    if (!type_same(g, g->values.data[out[i]].type, s->items[i])) o = rec_stuck(r, REASON_no_rule, "associative_scan: f gives another type than that of the items");
+    if (!type_same(g, g->values.data[out[i]].type, s->items[i]))
+      o = rec_stuck(r, REASON_no_rule, "associative_scan: f gives another type than that of the items");
   }
   if (o == OUT_GO && !graph_close(g, TERM_yield, out, s->count, 0)) o = OUT_FAIL;
   if (o == OUT_GO) graph_at_end(g, parent);
@@ -74,7 +76,8 @@ static Outcome pass(AScan *s, const ValueId *xs, const ValueId *totals, Dim n, V
   for (u32 i = 0; i < carried; i++) { /* never read */
     const ArrayType t = *type_of(g, s->items[i]);
     if (!(init[i] = graph_full(g, t.dtype, t.rank, t.dims, 0))) return OUT_FAIL;
-    if (!type_same(g, g->values.data[init[i]].type, s->items[i])) return rec_stuck(r, REASON_no_rule, "associative_scan of such items");
+    if (!type_same(g, g->values.data[init[i]].type, s->items[i]))
+      return rec_stuck(r, REASON_no_rule, "associative_scan of such items");
   }
   BlockId body = graph_open(g);
   if (!body) return OUT_FAIL;
@@ -83,7 +86,8 @@ static Outcome pass(AScan *s, const ValueId *xs, const ValueId *totals, Dim n, V
   for (u32 i = 0; i < s->count; i++)
     if (!(item[i] = graph_param(g, body, s->items[i]))) return OUT_FAIL;
   ValueId at = graph_param(g, body, graph_scalar_type(g, DT_i64, false));
-  ValueId first = totals ? graph_op2(g, OP_less, at, number(g, SEGMENT)) : graph_op2(g, OP_equal, graph_op2(g, OP_remainder, at, number(g, SEGMENT)), number(g, 0));
+  ValueId first = totals ? graph_op2(g, OP_less, at, number(g, SEGMENT))
+                         : graph_op2(g, OP_equal, graph_op2(g, OP_remainder, at, number(g, SEGMENT)), number(g, 0));
   if (!at || !first) return OUT_FAIL;
   if (totals) { /* at 0 … 15 the first total stands in for one that is not there */
     ValueId segment = graph_op2(g, OP_subtract, graph_op2(g, OP_floor_divide, at, number(g, SEGMENT)), number(g, 1));
@@ -149,7 +153,8 @@ static u32 levels_of(Recorder *r, Dim n) {
   u32 levels = 1;
   if (size_is_unbacked(&g->sizes, n) || !size_hint(&g->sizes, n, &now) || now < 1) return 0;
   i64 least = 0;
-  for (; now > most && levels < ASCAN_LEVELS; levels++) { /* (n - 1) / 16 totals are at most as many as the steps before take */
+  /* (n - 1) / 16 totals are at most as many as the steps before take */
+  for (; now > most && levels < ASCAN_LEVELS; levels++) {
     least = most;
     most = SEGMENT * most + SEGMENT;
   }
@@ -169,15 +174,18 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
   bool reverse = false;
   Dim n = DIM_NONE;
   (void)op;
-  Av tree = av_force(r, params[1]), at = params[2] ? av_force(r, params[2]) : 0, back = params[3] ? av_force(r, params[3]) : 0;
+  Av tree = av_force(r, params[1]), at = params[2] ? av_force(r, params[2]) : 0,
+      back = params[3] ? av_force(r, params[3]) : 0;
   if (!tree) return OUT_FAIL;
   if (r->abstract) { /* the types stay; that they do is checked when it runs */
     *out = tree;
     return OUT_GO;
   }
-  if (at && av_at(r, at)->kind != AV_HOLE && !rec_literal(r, at, "associative_scan", &axis)) return rec_stuck(r, REASON_literal_needed, "associative_scan: `axis` must be known");
+  if (at && av_at(r, at)->kind != AV_HOLE && !rec_literal(r, at, "associative_scan", &axis))
+    return rec_stuck(r, REASON_literal_needed, "associative_scan: `axis` must be known");
   if (back && av_at(r, back)->kind != AV_HOLE) {
-    if (!av_const_value(r, back, &flag) || flag.kind != V_NUM) return rec_stuck(r, REASON_literal_needed, "associative_scan: `reverse` must be known");
+    if (!av_const_value(r, back, &flag) || flag.kind != V_NUM)
+      return rec_stuck(r, REASON_literal_needed, "associative_scan: `reverse` must be known");
     reverse = flag.i != 0;
   }
   RecMark mark = rec_mark(r);
@@ -187,7 +195,8 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
   if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
   s.tree = tree;
   s.count = leaves.count;
-  if (o == OUT_GO && (s.count == 0 || s.count > ASCAN_LEAVES)) o = rec_stuck(r, REASON_raises, "associative_scan of %s", av_kind_text(r, tree));
+  if (o == OUT_GO && (s.count == 0 || s.count > ASCAN_LEAVES))
+    o = rec_stuck(r, REASON_raises, "associative_scan of %s", av_kind_text(r, tree));
   GuardDims dims;
   RuleError err = {.text = "lengths differ"};
   rec_dims_init(r, &dims, "associative_scan");
@@ -200,7 +209,8 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
     }
     xs[i] = turned(g, moved(g, v, own[i], 0), reverse);
     if (!xs[i]) o = OUT_FAIL;
-    if (i && o == OUT_GO && !dim_equal(&dims.base, n, t.dims[own[i]])) o = rec_dims_no(r, &dims, "associative_scan", &err);
+    if (i && o == OUT_GO && !dim_equal(&dims.base, n, t.dims[own[i]]))
+      o = rec_dims_no(r, &dims, "associative_scan", &err);
     n = i ? n : t.dims[own[i]];
     memmove(t.dims + own[i], t.dims + own[i] + 1, sizeof t.dims[0] * (t.rank - own[i] - 1u));
     t.rank--;
@@ -208,7 +218,8 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
     s.items[i] = graph_type(g, &t);
   }
   u32 levels = o == OUT_GO ? levels_of(r, n) : 0;
-  if (o == OUT_GO && !levels) o = rec_stuck(r, REASON_data_dependent_shape, "associative_scan of a length that is not known");
+  if (o == OUT_GO && !levels)
+    o = rec_stuck(r, REASON_data_dependent_shape, "associative_scan of a length that is not known");
   if (o == OUT_GO) o = running(&s, xs, n, levels);
   for (u32 i = 0; i < s.count && o == OUT_GO; i++) {
     ValueId v = moved(g, turned(g, xs[i], reverse), 0, own[i]);

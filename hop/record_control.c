@@ -66,7 +66,8 @@ static bool same_shape(Recorder *r, const ArrayType *a, const ArrayType *b) {
     i64 x, y;
     if (size_same(&g->sizes, a->dims[d], b->dims[d])) continue;
     same = size_hint(&g->sizes, a->dims[d], &x) && size_hint(&g->sizes, b->dims[d], &y) && x == y;
-    if (same && !r->abstract) same = guard_relation(&g->guards, &g->sizes, REL_eq, a->dims[d], b->dims[d], "a construct", rec_here(r));
+    if (same && !r->abstract)
+      same = guard_relation(&g->guards, &g->sizes, REL_eq, a->dims[d], b->dims[d], "a construct", rec_here(r));
   }
   return same;
 }
@@ -84,8 +85,10 @@ enum { STAYS_WEAK = 0x80 }; /* beside the dtype: the body gives a weak number */
 static Outcome take_dtype(Recorder *r, ValueId *v, u32 dtype) {
   Value known;
   const ArrayType t = *value_type(r->g, *v);
-  const bool may_not = t.weak && t.dtype == DT_i64 && dtype_kind(dtype) == DK_INT && dtype != DT_i64 && !value_const(r->g, *v, &known);
-  if (may_not && r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
+  const bool may_not = t.weak && t.dtype == DT_i64 && dtype_kind(dtype) == DK_INT && dtype != DT_i64 &&
+                       !value_const(r->g, *v, &known);
+  if (may_not && r->safe_exit == UINT32_MAX)
+    return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
   Outcome o = rec_fit_weak(r, v, dtype);
   if (o == OUT_GO && !(*v = graph_convert(r->g, *v, dtype))) o = OUT_FAIL;
   return o;
@@ -93,7 +96,8 @@ static Outcome take_dtype(Recorder *r, ValueId *v, u32 dtype) {
 
 static ValueId weak_still(Recorder *r, ValueId v, u8 dtype) {
   const bool integer = dtype_kind(dtype & ~(u32)STAYS_WEAK) <= DK_INT; /* of a weak bool */
-  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, integer ? value_weak_i64(1) : value_weak_f64(1.0))); /* exact for what a weak integer holds below 2^53 */
+  /* exact for what a weak integer holds below 2^53 */
+  return graph_op2(r->g, OP_multiply, v, graph_const(r->g, integer ? value_weak_i64(1) : value_weak_f64(1.0)));
 }
 
 static Outcome weak_as(Recorder *r, ValueId *v, u8 dtype) {
@@ -114,7 +118,8 @@ Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out) {
 }
 
 /* Both functions into blocks of their own. `*again`: they write variables that were not in the set. */
-static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, ValueId cond, RecCellSet *cells, bool *again, Av *out) {
+static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, ValueId cond, RecCellSet *cells,
+                         bool *again, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   Av results[2] = {0, 0};
@@ -135,12 +140,14 @@ static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, V
   }
   if (o == OUT_GO && *again) goto done;
   if (o == OUT_GO && !rec_tree_same(r, results[0], results[1]))
-    o = rec_stuck(r, REASON_raises, "cond: the functions give %s and %s", av_kind_text(r, results[0]), av_kind_text(r, results[1]));
+    o = rec_stuck(r, REASON_raises, "cond: the functions give %s and %s", av_kind_text(r, results[0]),
+                  av_kind_text(r, results[1]));
   for (u32 i = 0; i < values[0].count && o == OUT_GO; i++) { /* a weak result takes the other's dtype */
     const ArrayType a = *value_type(g, values[0].data[i]), b = *value_type(g, values[1].data[i]);
     ValueId of_a = rec_weak_flag(r, values[0].data[i]), of_b = rec_weak_flag(r, values[1].data[i]);
     if (!same_shape(r, &a, &b)) o = differ(r, "cond", &a, &b);
-    else if ((of_a && (b.weak || of_b)) || (of_b && a.weak)) o = rec_stuck(r, REASON_branch_merge, "a number is weak on one way only");
+    else if ((of_a && (b.weak || of_b)) || (of_b && a.weak))
+      o = rec_stuck(r, REASON_branch_merge, "a number is weak on one way only");
     else if (a.dtype == b.dtype && a.weak == b.weak) continue;
     else if (a.weak && dtype_kind(a.dtype) <= dtype_kind(b.dtype)) {
       graph_at_end(g, blocks[0]);
@@ -182,8 +189,10 @@ Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!p || !args) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[3], i);
   ValueId cond = av_value(r, p);
-  if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool) return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
-  /* A known predicate is no other case: what the functions give must agree, and graph_simplify takes the arm that is not taken out. */
+  if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool)
+    return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
+  /* A known predicate is no other case: what the functions give must agree, and graph_simplify takes the arm that is
+   * not taken out. */
   RecCellSet cells = {0};
   Outcome o = OUT_GO;
   for (u32 try = 0; o == OUT_GO; try++) {
@@ -237,7 +246,9 @@ static Av carry_params(Recorder *r, BlockId b, Av tree, const Carry *c) {
 /* The state that the body gave, against the one it got. `*again`: weak initial numbers were given the body's dtype,
  * record the body once more. */
 static Outcome carry_next(Recorder *r, const char *who, Av before, Av after, Carry *c, ValueVec *next, bool *again) {
-  if (!rec_tree_same(r, before, after)) return rec_stuck(r, REASON_raises, "%s: the body gives %s of another structure than the state", who, av_kind_text(r, after));
+  if (!rec_tree_same(r, before, after))
+    return rec_stuck(r, REASON_raises, "%s: the body gives %s of another structure than the state", who,
+                     av_kind_text(r, after));
   Outcome o = leaf_values(r, after, next);
   for (u32 i = 0; i < next->count && o == OUT_GO; i++) {
     const ArrayType a = *type_of(r->g, c->types.data[i]), b = *value_type(r->g, next->data[i]);
@@ -269,7 +280,8 @@ static Outcome strengthen(Recorder *r, Carry *c, const DTypeVec *dtypes) {
 
 typedef struct MapSpec {
   Av f, seq;  /* a range, or rows */
-  u32 trees;  /* not 0: f is for the leaves of an item, tree_map of so many trees; of several, an item is a list of one of each */
+  /* not 0: f is for the leaves of an item, tree_map of so many trees; of several, an item is a list of one of each */
+  u32 trees;
   Value kind; /* of what f gives */
 } MapSpec;
 
@@ -299,7 +311,8 @@ static Outcome call_again(Recorder *r, Av f, const Av *args, u32 n, Av *out) {
 
 static Outcome map_item(Recorder *r, const MapSpec *m, Av at, Av *out) {
   Av item;
-  Outcome o = av_at(r, m->seq)->kind == AV_RANGE ? rec_range_item(r, m->seq, at, &item) : rec_rows_item(r, m->seq, at, &item);
+  Outcome o = av_at(r, m->seq)->kind == AV_RANGE ? rec_range_item(r, m->seq, at, &item)
+                                                 : rec_rows_item(r, m->seq, at, &item);
   if (o != OUT_GO || !m->trees) return o == OUT_GO ? call_again(r, m->f, &item, 1, out) : o;
   AvVec trees = {0};
   if (m->trees > 1 && (av_at(r, item)->kind != AV_LIST || av_at(r, item)->count != m->trees)) return OUT_FAIL;
@@ -414,7 +427,8 @@ static Outcome carry_cells(Recorder *r, RecCellSet *cells, u32 *known, Av tree, 
 }
 
 static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
-  if (r->g->at != 1 && !MECHANISM(r->vm, nested_bodies)) return rec_stuck(r, REASON_construct_body, "a construct inside another");
+  if (r->g->at != 1 && !MECHANISM(r->vm, nested_bodies))
+    return rec_stuck(r, REASON_construct_body, "a construct inside another");
   Carry c = {0};
   DTypeVec dtypes = {0};
   RecCellSet cells = {0};
@@ -444,9 +458,11 @@ static Outcome record_loop(Recorder *r, const LoopSpec *given, Av *out) {
       r->vm->counters.at[STAT_constructs]++;
       break;
     }
-    if (o == OUT_GO && dtypes.count && s.fold) o = rec_stuck(r, REASON_loop_types, "tree_reduce whose result does not keep its type");
+    if (o == OUT_GO && dtypes.count && s.fold)
+      o = rec_stuck(r, REASON_loop_types, "tree_reduce whose result does not keep its type");
     if (o == OUT_GO) o = strengthen(r, &c, &dtypes);
-    if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s.who);
+    if (o == OUT_GO && try + 1 == BODY_TRIES)
+      o = rec_stuck(r, REASON_raises, "%s: the state does not keep its types", s.who);
   }
   rec_cells_free(r, &cells);
   vec_free(&r->vm->alloc, &dtypes);
@@ -461,7 +477,8 @@ Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   if (opened != OUT_GO) return opened;
   if (!is_given(r, params[3])) return record_loop(r, &s, out);
   const ArrayType *t = (s.bound = av_value(r, params[3])) ? value_type(r->g, s.bound) : NULL;
-  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "while_loop: max_steps must be an integer");
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT)
+    return rec_stuck(r, REASON_raises, "while_loop: max_steps must be an integer");
   i64 known;
   if (av_known_int(r, params[3], &known)) {
     if (known < 0) return rec_stuck(r, REASON_raises, "while_loop: max_steps is negative");
@@ -480,7 +497,8 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   for (u32 i = 0; i < 2; i++) {
     ValueId v = av_value(r, params[i]);
-    if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "fori_loop: the bounds must be integers");
+    if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT)
+      return rec_stuck(r, REASON_raises, "fori_loop: the bounds must be integers");
   }
   /* the index is a weak i64, whatever lo was */
   ValueId lo = av_value(r, params[0]);
@@ -494,7 +512,8 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   Av pair[2] = {first, 0};
   Outcome o = rec_tree(r, params[3], &pair[1]);
   if (o != OUT_GO) return o;
-  LoopSpec s = {.who = "fori_loop", .body = params[2], .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, params[1]), .counted = true};
+  LoopSpec s = {.who = "fori_loop", .body = params[2], .tree = av_items(r, AV_LIST, pair, 2),
+                .bound = av_value(r, params[1]), .counted = true};
   Av both;
   if (!s.tree) return OUT_FAIL;
   o = record_loop(r, &s, &both);
@@ -514,7 +533,8 @@ static Outcome map_kind(Recorder *r, MapSpec *m) {
   ValueId at = b ? graph_param(g, b, graph_type(g, &index)) : 0;
   Outcome o = at ? map_item(r, m, av_num(r, at), &y) : OUT_FAIL;
   bool found = o == OUT_GO && rec_kind_of(r, y, &kind);
-  if (o == OUT_GO && !found) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
+  if (o == OUT_GO && !found)
+    o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
   if (found) (void)value_keep(kind);
   u16 reason = r->reason;
   if (o != OUT_FAIL) {
@@ -536,7 +556,8 @@ static Outcome map_into_columns(Recorder *r, MapSpec *m, Av count, Av *out) {
   Outcome o = rec_size(r, count, &n);
   if (o == OUT_GO) o = map_kind(r, m);
   if (o != OUT_GO) return o;
-  if ((room = size_add(&r->g->sizes, size_mul(&r->g->sizes, n, 2), ROWS_ROOM)) == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
+  if ((room = size_add(&r->g->sizes, size_mul(&r->g->sizes, n, 2), ROWS_ROOM)) == DIM_NONE)
+    return rec_stuck(r, REASON_size_expression, "the length of a list");
   pair[1] = rec_columns_new(r, m->kind, room);
   LoopSpec s = {.who = m->trees ? "tree_map" : "map", .map = m, .bound = av_value(r, count), .counted = true};
   if (!pair[0] || !pair[1] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
@@ -558,16 +579,20 @@ Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out) {
 }
 
 Outcome record_map_rows(Recorder *r, Av f, Av rows, u32 trees, Av *out) {
-  if (r->abstract || r->differentiating) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of tree_map over a list of no known length");
+  if (r->abstract || r->differentiating)
+    return rec_stuck(r, REASON_data_dependent_shape, "the derivative of tree_map over a list of no known length");
   MapSpec m = {.f = f, .seq = rows, .trees = trees};
   return map_into_columns(r, &m, av_item(r, rows, 1), out);
 }
 
-/* The first item is folded in before the loop, so that the state has the type that it keeps. An empty list is left to the interpreter. */
+/* The first item is folded in before the loop, so that the state has the type that it keeps. An empty list is left to
+ * the interpreter. */
 Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out) {
-  if (r->abstract || r->differentiating) return rec_stuck(r, REASON_data_dependent_shape, "the derivative of tree_reduce over a list of no known length");
+  if (r->abstract || r->differentiating)
+    return rec_stuck(r, REASON_data_dependent_shape, "the derivative of tree_reduce over a list of no known length");
   FoldSpec fold = {f, rows};
-  Av count = av_item(r, rows, 1), zero = av_const(r, value_weak_i64(0)), one = av_const(r, value_weak_i64(1)), some, both, first[2] = {zero, init}, pair[2] = {one, 0};
+  Av count = av_item(r, rows, 1), zero = av_const(r, value_weak_i64(0)), one = av_const(r, value_weak_i64(1)), some,
+      both, first[2] = {zero, init}, pair[2] = {one, 0};
   Dim n;
   if (!zero || !one) return OUT_FAIL;
   Outcome o = rec_size(r, count, &n);
@@ -576,7 +601,8 @@ Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out) {
   ValueId is = rec_strengthen(r, av_value(r, some), DT_bool);
   if (!is || (o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return is ? o : OUT_FAIL;
   if ((o = fold_step(r, &fold, first, &pair[1])) != OUT_GO) return o;
-  LoopSpec s = {.who = "tree_reduce", .fold = &fold, .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, count), .counted = true};
+  LoopSpec s = {.who = "tree_reduce", .fold = &fold, .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, count),
+                .counted = true};
   if (!s.tree) return OUT_FAIL;
   o = record_loop(r, &s, &both);
   return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
@@ -598,7 +624,8 @@ static bool fresh(Recorder *r, ValueId *values, u32 n) {
   for (u32 i = 0; i < n && r->differentiating; i++) {
     if (!deriv_dtype(value_type(r->g, values[i])->dtype)) continue;
     ValueId flag = rec_weak_flag(r, values[i]);
-    if (!(values[i] = graph_op1(r->g, OP_positive, values[i])) || (flag && !rec_weak_note(r, values[i], flag))) return false;
+    if (!(values[i] = graph_op1(r->g, OP_positive, values[i])) || (flag && !rec_weak_note(r, values[i], flag)))
+      return false;
   }
   return true;
 }
@@ -610,7 +637,8 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   bool reverse;
   i64 axis = 0;
   if (!flag_of(r, params[4], &reverse)) return rec_stuck(r, REASON_literal_needed, "scan: `reverse` must be known");
-  if (is_given(r, params[5]) && !rec_literal(r, params[5], "scan", &axis)) return rec_stuck(r, REASON_literal_needed, "scan: `axis` must be known");
+  if (is_given(r, params[5]) && !rec_literal(r, params[5], "scan", &axis))
+    return rec_stuck(r, REASON_literal_needed, "scan: `axis` must be known");
   Av tree = 0, xs = 0;
   Carry c = {0};
   ValueVec items = {0};
@@ -642,7 +670,8 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     else if (!size_same(&g->sizes, length, n)) {
       i64 x, y;
       Span at_span = rec_here(r);
-      if (!size_hint(&g->sizes, length, &x) || !size_hint(&g->sizes, n, &y) || x != y) o = rec_stuck(r, REASON_raises, "scan: lengths differ");
+      if (!size_hint(&g->sizes, length, &x) || !size_hint(&g->sizes, n, &y) || x != y)
+        o = rec_stuck(r, REASON_raises, "scan: lengths differ");
       else if (!guard_relation(&g->guards, &g->sizes, REL_eq, length, n, "scan", at_span)) o = OUT_FAIL;
     }
   }
@@ -681,7 +710,8 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     if (o == OUT_GO) o = item ? rec_call(r, params[0], args, NULL, 2, &result) : OUT_FAIL;
     if (o == OUT_GO) o = rec_tree(r, result, &result);
     if (o == OUT_GO) {
-      if (av_at(r, result)->kind != AV_LIST || av_at(r, result)->count != 2) o = rec_stuck(r, REASON_raises, "scan: f must give a list (carry, y)");
+      if (av_at(r, result)->kind != AV_LIST || av_at(r, result)->count != 2)
+        o = rec_stuck(r, REASON_raises, "scan: f must give a list (carry, y)");
     }
     if (o == OUT_GO) o = rec_cells_grow(r, &cells, &grown);
     Av after = o == OUT_GO && !grown ? rec_cells_with(r, &cells, av_item(r, result, 0)) : 0;
@@ -702,11 +732,15 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
         const ArrayType *t = value_type(g, next.data[i]);
         if (t->weak) next.data[i] = graph_convert(g, next.data[i], t->dtype);
       }
-      if (o == OUT_GO && !(fresh(r, next.data, own) && graph_close(g, TERM_next, next.data, next.count, 0) && fresh(r, c.init.data, own))) o = OUT_FAIL;
-      NodeId node = o == OUT_GO ? graph_scan(g, c.init.data, c.init.count, items.data, items.count, length, reverse, false, body) : 0;
+      if (o == OUT_GO && !(fresh(r, next.data, own) && graph_close(g, TERM_next, next.data, next.count, 0) &&
+                           fresh(r, c.init.data, own)))
+        o = OUT_FAIL;
+      NodeId node = o == OUT_GO ? graph_scan(g, c.init.data, c.init.count, items.data, items.count, length, reverse,
+                                             false, body) : 0;
       for (u32 i = 0; node && i < next.count && o == OUT_GO; i++) {
         next.data[i] = node_result(g, node, i);
-        if (rec_inner_size(r, next.data[i])) o = rec_stuck(r, REASON_data_dependent_shape, "scan: items whose sizes may differ");
+        if (rec_inner_size(r, next.data[i]))
+          o = rec_stuck(r, REASON_data_dependent_shape, "scan: items whose sizes may differ");
       }
       Av pair[2] = {0, 0};
       if (node && o == OUT_GO) {
@@ -735,7 +769,8 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     r->reason = reason;
     if (o == OUT_GO) o = strengthen(r, &c, &dtypes);
     vec_free(alloc, &dtypes);
-    if (o == OUT_GO && try + 1 == BODY_TRIES) o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
+    if (o == OUT_GO && try + 1 == BODY_TRIES)
+      o = rec_stuck(r, REASON_raises, "scan: the carry does not keep its types");
   }
   rec_cells_free(r, &cells);
   carry_free(r, &c);

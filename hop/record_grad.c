@@ -1,5 +1,6 @@
-/* record_grad.c — derivatives in a trace: the function is recorded inline on fresh variables, then the rules of deriv.h walk
- * its nodes backwards and append theirs. What has no rule here leaves the trace as it was, and the tape does it. */
+/* record_grad.c — derivatives in a trace: the function is recorded inline on fresh variables, then the rules of
+ * deriv.h walk its nodes backwards and append theirs. What has no rule here leaves the trace as it was, and the
+ * tape does it. */
 #include "hop/grad.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ static Dim dim(Deriv *d, char op, Dim a, Dim b) {
   return n == DIM_NONE ? 0 : n;
 }
 
-/* ---- indices ------------------------------------------------------------------------------------------------------ */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 static Dv index_items(Graph *g, Dv x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems) {
   GuardDims dims;
@@ -92,8 +93,10 @@ static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
   if (!x || !graph_infer_index(g, &dims.base, x, NULL, 0, items, axis + 1, &t, NULL)) return 0;
   Dim length = size_sub(&g->sizes, stop, start);
   i64 a, b;
-  if (length != DIM_NONE && !size_same(&g->sizes, t.dims[axis], length) && size_hint(&g->sizes, t.dims[axis], &a) && size_hint(&g->sizes, length, &b) && a == b &&
-      guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[axis], length, "a derivative", (Span){0}) && size_same(&g->sizes, t.dims[axis], length))
+  if (length != DIM_NONE && !size_same(&g->sizes, t.dims[axis], length) &&
+      size_hint(&g->sizes, t.dims[axis], &a) && size_hint(&g->sizes, length, &b) && a == b &&
+      guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[axis], length, "a derivative", (Span){0}) &&
+      size_same(&g->sizes, t.dims[axis], length))
     t.dims[axis] = length;
   return graph_index(g, x, NULL, 0, items, axis + 1, graph_type(g, &t));
 }
@@ -102,7 +105,8 @@ static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
   Graph *g = graph_of(d);
   IndexItem items[TYPE_MAX_RANK] = {{0}};
   for (u32 i = 0; i < axis; i++) items[i].kind = INDEX_slice;
-  items[axis] = (IndexItem){.kind = value_type(g, indices)->rank ? INDEX_array : INDEX_int, .part = {PART_operand}, .at = {1}};
+  items[axis] = (IndexItem){.kind = value_type(g, indices)->rank ? INDEX_array : INDEX_int,
+                            .part = {PART_operand}, .at = {1}};
   return graph_update(g, OP_add, x, &indices, 1, items, axis + 1, v);
 }
 
@@ -113,7 +117,8 @@ static Dv add_items(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v) {
 }
 
 /* The items of an index or update node: *operands point into the graph until the next builder call. */
-static bool items_of(Graph *g, const DerivNode *n, const IndexItem **items, u32 *nitems, ValueId *operands, u32 *count) {
+static bool items_of(Graph *g, const DerivNode *n, const IndexItem **items, u32 *nitems, ValueId *operands,
+                     u32 *count) {
   NodeId node = *(const NodeId *)n->index;
   const GraphNode *x = graph_node_at(g, node);
   *count = x->operand_count - (n->kind == DERIV_update ? 2 : 1);
@@ -160,9 +165,10 @@ static Dv item(Deriv *d, Dv list, u32 k) {
   return list + k;
 }
 
-static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again, item};
+static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats,
+                                   index_again, update_again, item};
 
-/* ---- back over the nodes of a block --------------------------------------------------------------------------------- */
+/* ---- back over the nodes of a block ---------------------------------------------------------- */
 
 void pull_walk_free(Walk *w) {
   Allocator *a = &w->r->vm->alloc;
@@ -259,7 +265,8 @@ bool pull_arm_is_source(const Walk *w, ValueId of, u32 arm) {
   return false;
 }
 
-/* To add -0.0 changes no number. What a sum begins with is what is given first, not 0 and that: the sign of a zero stays. */
+/* To add -0.0 changes no number. What a sum begins with is what is given first, not 0 and that: the sign of a zero
+ * stays. */
 static Dv sum_with(Walk *w, ValueId to, Dv ct, ValueId there) {
   Deriv *d = &w->d.head;
   ValueId was = w->there[to];
@@ -314,10 +321,12 @@ static Outcome pull_node(Walk *w, NodeId node) {
   if (x.mask) {
     ValueId c = node_operand(g, node, 0), result = node_result(g, node, 0), there = w->there[result];
     pull_give_if(w, node_operand(g, node, 1), w->ct[result], pull_and(g, c, there));
-    if (pull_is_active(w, node_operand(g, node, 2))) pull_give_if(w, node_operand(g, node, 2), w->ct[result], pull_and(g, graph_op1(g, OP_logical_not, c), there));
+    if (pull_is_active(w, node_operand(g, node, 2)))
+      pull_give_if(w, node_operand(g, node, 2), w->ct[result], pull_and(g, graph_op1(g, OP_logical_not, c), there));
     return g->failed ? OUT_FAIL : OUT_GO;
   }
-  if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update) return rec_stuck(w->r, REASON_no_rule, "the derivative of such a construct");
+  if (x.kind != NODE_op && x.kind != NODE_index && x.kind != NODE_update)
+    return rec_stuck(w->r, REASON_no_rule, "the derivative of such a construct");
   if (!deriv_lists(&w->d.head, x.operand_count, x.result_count, &l)) return OUT_FAIL;
   Dv *operands = l.operands, *results = l.results, *ct = l.ct, *out = l.out;
   bool *wants = l.wants;
@@ -329,7 +338,8 @@ static Outcome pull_node(Walk *w, NodeId node) {
   if (x.kind == NODE_op) node_args(g, node, n.args);
   GraphAttr attrs[OP_MAX_PARAMS + 1]; /* builder calls may move those of the graph */
   u32 list_at[OP_MAX_PARAMS] = {0};
-  if (x.attr_count > COUNT_OF(attrs)) return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many settings");
+  if (x.attr_count > COUNT_OF(attrs))
+    return rec_stuck(w->r, REASON_graph_size, "the derivative of an operation of many settings");
   for (u32 i = 0; i < x.attr_count; i++) attrs[i] = *node_attr(g, node, i);
   for (u32 p = 0; p < OP_MAX_PARAMS && x.kind == NODE_op; p++) {
     if (n.args[p].attr) n.args[p].attr = &attrs[n.args[p].attr - (g->attrs.data + x.attr_first)];
@@ -356,9 +366,10 @@ static Outcome pull_node(Walk *w, NodeId node) {
   return OUT_GO;
 }
 
-/* ---- what stands for what ----------------------------------------------------------------------------------------------- */
+/* ---- what stands for what -------------------------------------------------------------------- */
 
-/* What block b around a cond, or the cond itself, has for a value that an arm of it yields: 0 when it is one of the arm's own. */
+/* What block b around a cond, or the cond itself, has for a value that an arm of it yields: 0 when it is one of the
+ * arm's own. */
 static ValueId outside(const Graph *g, NodeId cond, u32 arm, ValueId v) {
   u32 first, ncaps = node_captures(g, cond, &first);
   const GraphBlock *b = &g->blocks.data[graph_node_at(g, cond)->sub[arm]];
@@ -393,18 +404,21 @@ static bool give_seeds_on(Walk *w) {
     const GraphNode *x = graph_node_at(g, w->nodes.data[i]);
     for (u32 k = 0; x->kind == NODE_cond && k < x->result_count && ok; k++) {
       ValueId v = x->result_first + k;
-      if (w->ct[v] && w->alias[v]) ok = vec_push(alloc, &seeds, v) && vec_push(alloc, &seeds, w->ct[v]) && vec_push(alloc, &seeds, w->there[v]);
+      if (w->ct[v] && w->alias[v])
+        ok = vec_push(alloc, &seeds, v) && vec_push(alloc, &seeds, w->ct[v]) && vec_push(alloc, &seeds, w->there[v]);
     }
   }
   for (u32 i = 0; i < seeds.count && ok; i += 3)
     for (u32 k = w->alias[seeds.data[i]]; k; k = w->aliases.data[k - 1].next)
-      pull_give_if(w, w->aliases.data[k - 1].source, seeds.data[i + 1], pull_and(w->d.g, w->aliases.data[k - 1].when, seeds.data[i + 2]));
+      pull_give_if(w, w->aliases.data[k - 1].source, seeds.data[i + 1],
+                   pull_and(w->d.g, w->aliases.data[k - 1].when, seeds.data[i + 2]));
   vec_free(alloc, &seeds);
   return ok;
 }
 
-/* Results of branches that are, in an arm, values from in front of it. It matters only where something else may add to the cotangent of
- * such a value before the branch is reached on the way back: a later use, a sum that stands, another result. */
+/* Results of branches that are, in an arm, values from in front of it. It matters only where something else may add
+ * to the cotangent of such a value before the branch is reached on the way back: a later use, a sum that stands,
+ * another result. */
 static bool find_aliases(Walk *w) {
   Graph *g = w->r->g;
   Allocator *alloc = &w->r->vm->alloc;
@@ -425,7 +439,9 @@ static bool find_aliases(Walk *w) {
     for (u32 k = 0; k < graph_node_at(g, n)->result_count && ok; k++)
       for (u32 arm = 0; arm < 2 && ok; arm++) {
         ValueId v = source_of(w, n, k, arm), c = node_operand(g, n, 0);
-        if (!v || !pull_is_active(w, node_result(g, n, k)) || (last[v] <= i && !w->ct[v] && !w->alias[v] && !is_source_of_others(w, n, k, v))) continue;
+        if (!v || !pull_is_active(w, node_result(g, n, k)) ||
+            (last[v] <= i && !w->ct[v] && !w->alias[v] && !is_source_of_others(w, n, k, v)))
+          continue;
         if (arm && !no) no = graph_op1(g, OP_logical_not, c);
         ok = (!arm || no) && pull_alias(w, node_result(g, n, k), v, arm ? no : c, arm);
       }
@@ -447,7 +463,7 @@ Outcome pull_walk_back(Walk *w) {
   return o;
 }
 
-/* ---- transforms ------------------------------------------------------------------------------------------------------- */
+/* ---- transforms ------------------------------------------------------------------------------ */
 
 Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : av_const(r, value_weak_i64(0))};
@@ -462,7 +478,8 @@ Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
   if (n == 0) return rec_stuck(r, REASON_raises, "%s: argnum names no argument", op_name(op));
   for (u32 i = 0; i < n; i++) {
     i64 at;
-    if (!rec_literal(r, list ? av_item(r, parts[1], i) : parts[1], "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+    if (!rec_literal(r, list ? av_item(r, parts[1], i) : parts[1], "argnum", &at))
+      return rec_stuck(r, REASON_literal_needed, "argnum must be known");
   }
   Av a = av_items(r, AV_TRANSFORM, parts, 2);
   if (a) av_at(r, a)->op = op == OP_grad ? TF_grad : TF_value_and_grad;
@@ -543,7 +560,8 @@ static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
   if (!chosen || !q->at) return OUT_FAIL;
   for (u32 i = 0; i < q->count; i++) {
     i64 n;
-    if (!rec_literal(r, q->list ? av_item(r, q->argnum, i) : q->argnum, "argnum", &n)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
+    if (!rec_literal(r, q->list ? av_item(r, q->argnum, i) : q->argnum, "argnum", &n))
+      return rec_stuck(r, REASON_literal_needed, "argnum must be known");
     if (n < 0) n += nargs;
     if (n < 0 || n >= nargs || chosen[n]) return rec_stuck(r, REASON_raises, "argnum");
     q->at[i] = (u32)n;
@@ -594,16 +612,19 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
   if (o == OUT_GO) {
     const ArrayType *t = result ? value_type(g, result) : NULL;
     bool weak_int = t && t->weak && dtype_kind(t->dtype) == DK_INT;
-    if (!t || t->rank || (dtype_kind(t->dtype) != DK_FLOAT && !weak_int)) o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, y));
+    if (!t || t->rank || (dtype_kind(t->dtype) != DK_FLOAT && !weak_int))
+      o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, y));
   }
-  if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
+  if (o == OUT_GO && g->at != block)
+    o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
   if (o == OUT_GO && !pull_walk_init(&w, r, block, before, variables.data, variables.count)) o = OUT_FAIL;
   if (o == OUT_GO && pull_is_active(&w, result)) {
     w.ct[result] = graph_const_f64(g, value_type(g, result)->dtype, 1);
     o = pull_walk_back(&w);
   }
   for (u32 i = 0; i < q->count && o == OUT_GO; i++)
-    if (!(grads[i] = pull_gradients(r, &w, passed[q->at[i]], variables.data + first[i], first[i + 1] - first[i]))) o = OUT_FAIL;
+    if (!(grads[i] = pull_gradients(r, &w, passed[q->at[i]], variables.data + first[i], first[i + 1] - first[i])))
+      o = OUT_FAIL;
   if (o == OUT_GO) {
     Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
     o = pair[1] ? rec_made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;

@@ -1,5 +1,6 @@
-/* record_jacobian.c — Jacobians and jvp in a trace. jacrev: the way back, once for each row of a unit matrix, as the body of a
- * scan over its rows. jacfwd and jvp: the way back is linear in its cotangents, so the way back over it is the way forward. */
+/* record_jacobian.c — Jacobians and jvp in a trace. jacrev: the way back, once for each row of a unit matrix, as
+ * the body of a scan over its rows. jacfwd and jvp: the way back is linear in its cotangents, so the way back over
+ * it is the way forward. */
 #include <string.h>
 
 #include "hop/jacobian.h"
@@ -32,9 +33,11 @@ static Outcome forward(Recorder *r, Av fn, Av *args, u32 nargs, const u32 *varie
     r->differentiating--;
   }
   if (o == OUT_GO) o = rec_tree(r, f->tree, &f->tree);
-  if (o == OUT_GO && g->at != f->block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
+  if (o == OUT_GO && g->at != f->block)
+    o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
   if (o == OUT_GO) o = rec_tree_leaves(r, f->tree, &leaves);
-  if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, f->tree));
+  if (o == OUT_GO && leaves.count == 0)
+    o = rec_stuck(r, REASON_raises, "the derivative of %s", av_kind_text(r, f->tree));
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId v = av_value(r, leaves.data[i]);
     if (!v || !vec_push(&r->vm->alloc, &f->y, v)) o = OUT_FAIL;
@@ -62,9 +65,10 @@ static Dim size_of(Graph *g, const ArrayType *t) {
   return n;
 }
 
-/* The way back over the nodes behind `before`, seeded at `from` with each unit of its type, read at the leaves `to`: rows,
- * one array for each, their axis first. A number has one row and no axis. */
-static Outcome rows(Recorder *r, BlockId block, NodeId before, const ValueVec *variables, ValueId from, const ValueVec *to, ValueVec *out) {
+/* The way back over the nodes behind `before`, seeded at `from` with each unit of its type, read at the leaves
+ * `to`: rows, one array for each, their axis first. A number has one row and no axis. */
+static Outcome rows(Recorder *r, BlockId block, NodeId before, const ValueVec *variables, ValueId from,
+                    const ValueVec *to, ValueVec *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   ArrayType t = float_type(g, from);
@@ -172,15 +176,18 @@ static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *arg
   if (o == OUT_GO && !reverse) o = linear(r, &f, &u, &b, &from);
   u32 nx = f.x.count, ny = f.y.count;
   for (u32 i = 0; i < (reverse ? ny : nx) && o == OUT_GO; i++) /* all rows from one leaf */
-    o = reverse ? rows(r, f.block, f.before, &f.x, f.y.data[i], &f.x, &got) : rows(r, f.block, from, &u, b.data[i], &u, &got);
+    o = reverse ? rows(r, f.block, f.before, &f.x, f.y.data[i], &f.x, &got)
+                : rows(r, f.block, from, &u, b.data[i], &u, &got);
   for (u32 i = 0; i < ny && o == OUT_GO; i++) { /* a tree like the argument in each leaf of the result */
     AvVec leaves = {0};
     ArrayType ty = float_type(g, f.y.data[i]);
     for (u32 j = 0; j < nx && o == OUT_GO; j++) {
       ArrayType tx = float_type(g, f.x.data[j]);
-      ValueId v = reverse ? assemble(r, got.data[i * nx + j], &ty, &tx, false) : assemble(r, got.data[j * ny + i], &tx, &ty, true);
+      ValueId v = reverse ? assemble(r, got.data[i * nx + j], &ty, &tx, false)
+                          : assemble(r, got.data[j * ny + i], &tx, &ty, true);
       Av a = v ? av_num(r, v) : 0;
-      if (!a || !vec_push(alloc, &leaves, a)) o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "a Jacobian of many axes");
+      if (!a || !vec_push(alloc, &leaves, a))
+        o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "a Jacobian of many axes");
     }
     u32 next = 0;
     Av tree = o == OUT_GO ? rec_tree_rebuild(r, passed[at], leaves.data, &next) : 0;
@@ -259,7 +266,8 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
     passed[i] = av_item(r, xs, i);
     varied[i] = i;
   }
-  Outcome o = rec_tree_same(r, xs, ts) ? rec_tree_leaves(r, ts, &t) : rec_stuck(r, REASON_raises, "jvp: ts has another structure than xs");
+  Outcome o = rec_tree_same(r, xs, ts) ? rec_tree_leaves(r, ts, &t)
+                                       : rec_stuck(r, REASON_raises, "jvp: ts has another structure than xs");
   if (o == OUT_GO) o = forward(r, fn, passed, n, varied, n, &f);
   if (o == OUT_GO) o = linear(r, &f, &u, &b, &from);
   if (o == OUT_GO && !pull_walk_init(&w, r, f.block, from, u.data, u.count)) o = OUT_FAIL;

@@ -1,12 +1,15 @@
-/* record_lanes.c — scans over lanes that derivatives were taken of (record_vmap.c) are batched, once a recording is whole: what
- * a lane left out is an arm of its derivative by then, and a choice between the values of both arms is as good.
+/* record_lanes.c — scans over lanes that derivatives were taken of (record_vmap.c) are batched, once a recording is
+ * whole: what a lane left out is an arm of its derivative by then, and a choice between the values of both arms is
+ * as good.
  *
- * The way back over lanes carries sums of cotangents, and whether there are any. Both are taken over all lanes at once. */
+ * The way back over lanes carries sums of cotangents, and whether there are any. Both are taken over all lanes at
+ * once. */
 #include "hop/batch.h"
 #include "hop/flow.h"
 #include "hop/vmap.h"
 
-enum { SUM_MOST = 1 << 20 }; /* elements of what is summed, of all lanes: they are there at once, and a lane's alone otherwise */
+/* elements of what is summed, of all lanes: they are there at once, and a lane's alone otherwise */
+enum { SUM_MOST = 1 << 20 };
 
 /* A carried value, as a trip changes it: by what is added to it, or by a bool that is or-ed to it. */
 typedef struct Tally {
@@ -67,7 +70,9 @@ static bool read_tally(Lanes *l, u32 i, Tally *t) {
   while (v != from) {
     NodeId n = value_node(g, v);
     const GraphNode *x = n ? graph_node_at(g, n) : NULL;
-    if (!x || x->block != l->body || x->kind != NODE_op || (x->op != OP_add && x->op != OP_logical_or) || (t->op && t->op != x->op)) return false;
+    if (!x || x->block != l->body || x->kind != NODE_op || (x->op != OP_add && x->op != OP_logical_or) ||
+        (t->op && t->op != x->op))
+      return false;
     const ArrayType *type = value_type(g, node_operand(g, n, 1));
     if (l->uses[v] != 1 || type->rank != value_type(g, from)->rank || is_large(l, type)) return false;
     t->op = x->op;
@@ -97,13 +102,17 @@ static bool batch_lanes(Lanes *l, ValueMap *to) {
   graph_at(g, l->node);
   bool ok = batch_init(&b, l->r, x.length);
   const GraphBlock *body = &g->blocks.data[l->body];
-  for (u32 i = 0; i < ncaps && ok; i++) batch_set(&b, body->captures.data[i].inner, node_operand(g, l->node, first + i), false);
-  for (u32 i = 0; i < x.carried + x.xs && ok; i++) batch_set(&b, body->params.data[i], node_operand(g, l->node, i), i >= x.carried);
+  for (u32 i = 0; i < ncaps && ok; i++)
+    batch_set(&b, body->captures.data[i].inner, node_operand(g, l->node, first + i), false);
+  for (u32 i = 0; i < x.carried + x.xs && ok; i++)
+    batch_set(&b, body->params.data[i], node_operand(g, l->node, i), i >= x.carried);
   if (ok) batch_mark(&b, l->body);
   ok = ok && batch_block(&b, l->body) == OUT_GO;
   for (u32 i = 0; i < x.result_count && ok; i++) {
-    ValueId v = i < x.carried ? total(&b, &l->tallies.data[i], node_operand(g, l->node, i)) : batch_full(&b, block_result(g, l->body, i));
-    ok = v && type_fits(g, g->values.data[v].type, g->values.data[x.result_first + i].type) && map_set(to, x.result_first + i, v);
+    ValueId v = i < x.carried ? total(&b, &l->tallies.data[i], node_operand(g, l->node, i))
+                              : batch_full(&b, block_result(g, l->body, i));
+    ok = v && type_fits(g, g->values.data[v].type, g->values.data[x.result_first + i].type) &&
+         map_set(to, x.result_first + i, v);
   }
   batch_free(&b);
   return ok;

@@ -1,6 +1,7 @@
-/* record_tree.c — tree_map, tree_leaves, tree_reduce in a trace. A tree that is known item by item is walked over while tracing. A list of
- * which only running tells how long it is, or a long one, is a loop over its columns; where its items do not fit into such, it is taken apart,
- * as constructs take their operands apart, and where that cannot be the interpreter does it. */
+/* record_tree.c — tree_map, tree_leaves, tree_reduce in a trace. A tree that is known item by item is walked over
+ * while tracing. A list of which only running tells how long it is, or a long one, is a loop over its columns;
+ * where its items do not fit into such, it is taken apart, as constructs take their operands apart, and where that
+ * cannot be the interpreter does it. */
 #include "hop/control.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
@@ -14,7 +15,8 @@
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
 
-enum { TREE_NEST = 60, FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
+enum { TREE_NEST = 60,
+       FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
 
 static bool is_list(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
@@ -32,7 +34,8 @@ static bool is_short(Recorder *r, Av a) {
 static Outcome map_opened(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
   const AbsVal t = *av_at(r, trees[0]);
   for (u32 i = 1; i < n; i++)
-    if (av_at(r, trees[i])->kind != t.kind || av_at(r, trees[i])->count != t.count) return rec_stuck(r, REASON_raises, "tree_map of trees that differ");
+    if (av_at(r, trees[i])->kind != t.kind || av_at(r, trees[i])->count != t.count)
+      return rec_stuck(r, REASON_raises, "tree_map of trees that differ");
   AvVec items = {0}, parts = {0};
   Outcome o = OUT_GO;
   for (u32 k = 0; k < t.count && o == OUT_GO; k++) {
@@ -47,7 +50,8 @@ static Outcome map_opened(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, y)) o = OUT_FAIL;
   }
   if (o == OUT_GO)
-    o = rec_made(r, t.kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count) : av_record(r, t.shape->keys, items.data, items.count), out);
+    o = rec_made(r, t.kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count)
+                                      : av_record(r, t.shape->keys, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   vec_free(&r->vm->alloc, &parts);
   return o;
@@ -59,8 +63,10 @@ static Outcome zipped(Recorder *r, const Av *trees, u32 n, Av *out) {
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     Av x = 0;
-    o = is_list(r, trees[i]) ? rec_rows_of(r, trees[i], NULL, &x) : rec_stuck(r, REASON_raises, "tree_map of trees that differ");
-    if (o == OUT_GO && (av_at(r, x)->kind != AV_ROWS || rows_ragged(av_at(r, x)->konst) || rec_is_keyed(r, x))) o = rec_stuck(r, REASON_no_rule, "tree_map of lists of lists of any length");
+    o = is_list(r, trees[i]) ? rec_rows_of(r, trees[i], NULL, &x)
+                             : rec_stuck(r, REASON_raises, "tree_map of trees that differ");
+    if (o == OUT_GO && (av_at(r, x)->kind != AV_ROWS || rows_ragged(av_at(r, x)->konst) || rec_is_keyed(r, x)))
+      o = rec_stuck(r, REASON_no_rule, "tree_map of lists of lists of any length");
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &rows, x)) o = OUT_FAIL;
   }
   for (u32 i = 1; i < n && o == OUT_GO; i++) {
@@ -106,7 +112,9 @@ Outcome record_map_trees(Recorder *r, Av f, const Av *given, u32 n, Av *out) {
   if (o != OUT_GO) goto done;
   if (av_is_number(r, t)) o = rec_call(r, f, trees.data, NULL, n, out);
   else if (open) o = map_opened(r, f, trees.data, n, out);
-  else if (!is_list(r, t) && !is_open(r, t) && !av_is_opaque(r, t) && av_at(r, t)->kind != AV_OPTION && !rec_is_keyed(r, t)) o = rec_made(r, t, out);
+  else if (!is_list(r, t) && !is_open(r, t) && !av_is_opaque(r, t) && av_at(r, t)->kind != AV_OPTION &&
+           !rec_is_keyed(r, t))
+    o = rec_made(r, t, out);
   else {
     o = is_list(r, t) ? map_columns(r, f, trees.data, n, out) : OUT_STUCK;
     if (o == OUT_STUCK && !r->lacks) {

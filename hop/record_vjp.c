@@ -1,6 +1,6 @@
-/* record_vjp.c — vjp in a trace: the function is recorded on variables, and its pullback is a way back over those nodes, recorded
- * where it is called. Such a pullback lives in the trace alone: where it would have to leave it, the trace is made again with vjp as
- * a break (Recorder.pulls). */
+/* record_vjp.c — vjp in a trace: the function is recorded on variables, and its pullback is a way back over those
+ * nodes, recorded where it is called. Such a pullback lives in the trace alone: where it would have to leave it,
+ * the trace is made again with vjp as a break (Recorder.pulls). */
 #include <string.h>
 
 #include "hop/grad.h"
@@ -29,9 +29,11 @@ static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
     r->differentiating--;
   }
   if (o == OUT_GO) o = rec_tree(r, y, &y);
-  if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
+  if (o == OUT_GO && g->at != block)
+    o = rec_stuck(r, REASON_construct_body, "the derivative of a function that ends elsewhere");
   if (o == OUT_GO) o = rec_tree_leaves(r, y, &leaves);
-  if (o == OUT_GO && leaves.count == 0) o = rec_stuck(r, REASON_raises, "vjp of a function that gives %s", av_kind_text(r, y));
+  if (o == OUT_GO && leaves.count == 0)
+    o = rec_stuck(r, REASON_raises, "vjp of a function that gives %s", av_kind_text(r, y));
   if (o == OUT_GO) {
     Av trees[2] = {y, varied}, place[2] = {av_const(r, value_i64(block)), av_const(r, value_i64(before))};
     Av parts[2] = {av_items(r, AV_LIST, trees, 2), place[0] && place[1] ? av_items(r, AV_LIST, place, 2) : 0};
@@ -71,24 +73,28 @@ static Outcome seed(Recorder *r, Walk *w, ValueId y, ValueId ct) {
   for (u32 d = 0; same && d < want.rank; d++) same = dim_equal(&dims.base, have.dims[d], want.dims[d]);
   if (!same) return rec_dims_no(r, &dims, "vjp", &err);
   if (!pull_is_active(w, y)) return OUT_GO;
-  if (dtype_kind(have.dtype) > dtype_kind(want.dtype)) return rec_stuck(r, REASON_no_rule, "vjp: a cotangent of %s", dtype_name(have.dtype));
+  if (dtype_kind(have.dtype) > dtype_kind(want.dtype))
+    return rec_stuck(r, REASON_no_rule, "vjp: a cotangent of %s", dtype_name(have.dtype));
   if (!(ct = graph_convert(g, ct, want.dtype))) return OUT_FAIL;
   pull_give(w, y, ct);
   return OUT_GO;
 }
 
 static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
-  Av trees = av_item(r, transform, 0), place = av_item(r, transform, 1), y = av_item(r, trees, 0), varied = av_item(r, trees, 1);
+  Av trees = av_item(r, transform, 0), place = av_item(r, transform, 1), y = av_item(r, trees, 0),
+      varied = av_item(r, trees, 1);
   i64 block = 0, before = 0;
   ValueVec variables = {0};
   AvVec leaves = {0}, cts = {0};
   Walk w = {.r = r};
   u32 n = av_at(r, varied)->count, first = 0;
   Av *grads = rec_avs(r, n);
-  if (!grads || !av_known_int(r, av_item(r, place, 0), &block) || !av_known_int(r, av_item(r, place, 1), &before)) return OUT_FAIL;
+  if (!grads || !av_known_int(r, av_item(r, place, 0), &block) || !av_known_int(r, av_item(r, place, 1), &before))
+    return OUT_FAIL;
   Outcome o = rec_tree(r, ct, &ct);
   if (o != OUT_GO) return o;
-  if (!rec_tree_same(r, y, ct)) return rec_stuck(r, REASON_raises, "vjp: the cotangent has another structure than the result");
+  if (!rec_tree_same(r, y, ct))
+    return rec_stuck(r, REASON_raises, "vjp: the cotangent has another structure than the result");
   o = rec_tree_leaves(r, varied, &leaves);
   bool ok = o == OUT_GO;
   for (u32 i = 0; i < leaves.count && ok; i++) ok = vec_push(&r->vm->alloc, &variables, av_value(r, leaves.data[i]));
@@ -97,12 +103,14 @@ static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
   if (o == OUT_GO) o = rec_tree_leaves(r, ct, &cts);
   ok = ok && o == OUT_GO && pull_walk_init(&w, r, (BlockId)block, (NodeId)before, variables.data, variables.count);
   if (o == OUT_GO && !ok) o = OUT_FAIL;
-  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) o = seed(r, &w, av_value(r, leaves.data[i]), av_value(r, cts.data[i]));
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++)
+    o = seed(r, &w, av_value(r, leaves.data[i]), av_value(r, cts.data[i]));
   if (o == OUT_GO) o = pull_walk_back(&w);
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     leaves.count = 0;
     o = rec_tree_leaves(r, av_item(r, varied, i), &leaves);
-    if (o == OUT_GO && !(grads[i] = pull_gradients(r, &w, av_item(r, varied, i), variables.data + first, leaves.count))) o = OUT_FAIL;
+    if (o == OUT_GO && !(grads[i] = pull_gradients(r, &w, av_item(r, varied, i), variables.data + first, leaves.count)))
+      o = OUT_FAIL;
     first += leaves.count;
   }
   if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, grads, n), out);
@@ -117,7 +125,8 @@ Outcome record_pull(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
   RecState state;
   Av place = av_force(r, av_item(r, transform, 1));
   if (!place) return OUT_FAIL;
-  if (av_at(r, transform)->source || av_at(r, place)->kind != AV_LIST) return rec_stuck(r, REASON_no_rule, "a pullback that was made outside the graph");
+  if (av_at(r, transform)->source || av_at(r, place)->kind != AV_LIST)
+    return rec_stuck(r, REASON_no_rule, "a pullback that was made outside the graph");
   if (nargs != 1) return rec_stuck(r, REASON_raises, "a pullback of %u arguments", nargs);
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;

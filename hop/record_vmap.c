@@ -1,5 +1,5 @@
-/* record_vmap.c — vmap in a trace: the function is recorded for one lane, then its block is batched. A function that cannot
- * be captured whole, or batched, leaves the trace as it was, and vmap runs it lane by lane. */
+/* record_vmap.c — vmap in a trace: the function is recorded for one lane, then its block is batched. A function
+ * that cannot be captured whole, or batched, leaves the trace as it was, and vmap runs it lane by lane. */
 #include <string.h>
 
 #include "hop/batch.h"
@@ -45,7 +45,8 @@ static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     i32 at = kind == AV_RECORD ? av_field(r, spec, av_at(r, tree)->shape->keys[i]) : (i32)i;
-    o = at < 0 ? rec_stuck(r, REASON_raises, "the axes of vmap do not fit") : spread(r, av_item(r, spec, (u32)at), av_item(r, tree, i), depth + 1, out);
+    o = at < 0 ? rec_stuck(r, REASON_raises, "the axes of vmap do not fit")
+               : spread(r, av_item(r, spec, (u32)at), av_item(r, tree, i), depth + 1, out);
   }
   return o;
 }
@@ -76,7 +77,8 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
   if (!spec) return OUT_FAIL;
   bool list = av_at(r, spec)->kind == AV_LIST;
   l->lanes = DIM_NONE;
-  if (list && av_at(r, spec)->count != nargs) return rec_stuck(r, REASON_raises, "vmap: in_axes names another number of arguments");
+  if (list && av_at(r, spec)->count != nargs)
+    return rec_stuck(r, REASON_raises, "vmap: in_axes names another number of arguments");
   for (u32 a = 0; a < nargs; a++) {
     u32 from = l->leaves.count;
     Av axes = list ? av_item(r, spec, a) : spec;
@@ -99,7 +101,8 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
         if (l->lanes == DIM_NONE) l->lanes = n;
         else if (!size_same(&g->sizes, l->lanes, n)) {
           Span at = rec_here(r);
-          if (!size_hint(&g->sizes, l->lanes, &x) || !size_hint(&g->sizes, n, &y) || x != y) return rec_stuck(r, REASON_raises, "vmap: lanes differ");
+          if (!size_hint(&g->sizes, l->lanes, &x) || !size_hint(&g->sizes, n, &y) || x != y)
+            return rec_stuck(r, REASON_raises, "vmap: lanes differ");
           if (!guard_relation(&g->guards, &g->sizes, REL_eq, l->lanes, n, "vmap", at)) return OUT_FAIL;
         }
         if (!(v = moved(g, v, axis, 0))) return OUT_FAIL;
@@ -126,12 +129,15 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId lane = av_value(r, leaves.data[i]), v = 0;
     if (axes.data[i] == NOT_MAPPED) {
-      if (rec_weak_flag(r, lane)) o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that is weak on one way only");
-      else if (batch_is_mapped(b, lane)) o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that differs between lanes");
+      if (rec_weak_flag(r, lane))
+        o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that is weak on one way only");
+      else if (batch_is_mapped(b, lane))
+        o = rec_stuck(r, REASON_no_rule, "vmap: a result without axis that differs between lanes");
       else v = batch_get(b, lane);
     } else {
       i64 rank = value_type(g, lane)->rank + 1, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
-      if (rank > TYPE_MAX_RANK || axis < 0 || axis >= rank) o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
+      if (rank > TYPE_MAX_RANK || axis < 0 || axis >= rank)
+        o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
       else v = moved(g, batch_full(b, lane), 0, axis);
     }
     if (o == OUT_GO && (!v || !(leaves.data[i] = av_num(r, v)))) o = OUT_FAIL;
@@ -143,10 +149,11 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
   return o;
 }
 
-/* The lane's block, open at the cursor, as the body of a scan over the lanes. A derivative goes back through one lane after the other
- * then, and passes by what a lane left out; of a choice between both arms it would take the zeros of the one that was not taken
- * for cotangents, and zero times an infinite slope is no zero. */
-static Outcome one_by_one(Recorder *r, const Lane *l, const ValueVec *own, BlockId block, BlockId parent, Av spec, Av tree, Av *out) {
+/* The lane's block, open at the cursor, as the body of a scan over the lanes. A derivative goes back through one
+ * lane after the other then, and passes by what a lane left out; of a choice between both arms it would take the
+ * zeros of the one that was not taken for cotangents, and zero times an infinite slope is no zero. */
+static Outcome one_by_one(Recorder *r, const Lane *l, const ValueVec *own, BlockId block, BlockId parent, Av spec,
+                          Av tree, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   AvVec leaves = {0};
@@ -226,14 +233,16 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
   if (o == OUT_GO) o = rec_tree(r, result, &result);
   if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "a function of vmap that ends elsewhere");
   for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)
-    if (r->cells.data[i].dirty && r->cells.data[i].source && !(i < base->ncells && base->cells[i].dirty && base->cells[i].value == r->cells.data[i].value))
+    if (r->cells.data[i].dirty && r->cells.data[i].source &&
+        !(i < base->ncells && base->cells[i].dirty && base->cells[i].value == r->cells.data[i].value))
       o = rec_stuck(r, REASON_construct_body, "a function of vmap writes a variable");
   if (o == OUT_GO && !batch_init(&b, r, l.lanes)) o = OUT_FAIL;
   for (u32 i = 0; i < own.count && o == OUT_GO; i++)
     if (own.data[i]) batch_set(&b, own.data[i], l.values.data[i], true);
   if (o == OUT_GO) {
     const GraphBlock *x = &g->blocks.data[block];
-    for (u32 i = 0; i < x->captures.count; i++) batch_set(&b, x->captures.data[i].inner, x->captures.data[i].outer, false);
+    for (u32 i = 0; i < x->captures.count; i++)
+      batch_set(&b, x->captures.data[i].inner, x->captures.data[i].outer, false);
     batch_mark(&b, block);
   }
   if (o == OUT_GO && r->differentiating && batch_parts(&b, block) && all_spread(r, av_item(r, settings, 1), result)) {
@@ -287,10 +296,12 @@ Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!parts[0] || !axes[0] || !axes[1] || !(parts[1] = av_items(r, AV_LIST, axes, 2))) return OUT_FAIL;
   Value to;
   bool none = av_const_value(r, axes[1], &to) && to.kind == V_NIL;
-  if (none || !are_axes(r, axes[0], 0) || !are_axes(r, axes[1], 0)) return rec_stuck(r, REASON_literal_needed, "the axes of vmap must be known and fit");
+  if (none || !are_axes(r, axes[0], 0) || !are_axes(r, axes[1], 0))
+    return rec_stuck(r, REASON_literal_needed, "the axes of vmap must be known and fit");
   u8 kind = av_at(r, parts[0])->kind;
   Value f;
-  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && (f.kind == V_FN || f.kind == V_DTYPE));
+  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM ||
+                  (av_const_value(r, parts[0], &f) && (f.kind == V_FN || f.kind == V_DTYPE));
   if (!callable) return rec_stuck(r, REASON_raises, "vmap of %s", av_kind_text(r, parts[0]));
   Av a = av_items(r, AV_TRANSFORM, parts, 2);
   if (a) av_at(r, a)->op = TF_vmap;

@@ -17,7 +17,8 @@ Dv dv_reduce(Deriv *d, u32 op, Dv x, u32 mask, bool keepdims);
 Dv dv_convert(Deriv *d, Dv x, u32 dtype);
 Dv dv_turned(Deriv *d, Dv x);                             /* the last two axes exchanged */
 Dv dv_widened(Deriv *d, Dv v, u32 at);                    /* a size of 1 put in before axis `at` */
-Dv dv_share_ties(Deriv *d, Dv x, Dv y, Dv g, u32 mask);   /* g where x equals y, shared among ties along the axes of mask */
+/* g where x equals y, shared among ties along the axes of mask */
+Dv dv_share_ties(Deriv *d, Dv x, Dv y, Dv g, u32 mask);
 Dv dv_positions(Deriv *d, Dim n, u32 rank, u32 axis);     /* 0 … n-1 along `axis` of `rank` axes */
 static inline ArrayType dv_type(Deriv *d, Dv x) { return x ? d->to->type(d, x) : (ArrayType){0}; }
 
@@ -43,7 +44,8 @@ bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out
 bool rules_factors(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out); /* linalg */
 bool rules_product(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
 bool rules_select(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
-bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after, Dv g, Dv *out);
+bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after,
+                           Dv g, Dv *out);
 bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
 
 #endif

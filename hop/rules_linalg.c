@@ -1,5 +1,6 @@
-/* rules_linalg.c — derivative rules of the module linalg: solutions, determinants, factors, and what is made of products. All
- * hold for batches. Functions of symmetric matrices (cholesky, eigh, eigvalsh) have a symmetric derivative. */
+/* rules_linalg.c — derivative rules of the module linalg: solutions, determinants, factors, and what is made of
+ * products. All hold for batches. Functions of symmetric matrices (cholesky, eigh, eigvalsh) have a symmetric
+ * derivative. */
 #include "hop/rules.h"
 
 #include <math.h>
@@ -70,7 +71,8 @@ static Dv others(Deriv *d, Dv s, const ArrayType *t) {
   return MUL(before, behind);
 }
 
-/* The derivative of a determinant is the matrix of cofactors: det(x) inv(x)^T, and of a singular matrix by its singular values. */
+/* The derivative of a determinant is the matrix of cofactors: det(x) inv(x)^T, and of a singular matrix by its singular
+ * values. */
 static Dv pull_det(Deriv *d, Dv x, Dv y, Dv g) {
   f64 value;
   if (!d->to->known(d, y, &value) || value != 0) return MUL(per_matrix(d, MUL(g, y)), TURN(dv1(d, OP_linalg_inv, x)));
@@ -128,7 +130,8 @@ static Dv pull_eigvalsh(Deriv *d, Dv x, Dv g) {
 static Dv pull_svd(Deriv *d, Dv u, Dv s, Dv vh, Dv gu, Dv gs, Dv gvh) {
   ArrayType tu = dv_type(d, u), tv = dv_type(d, vh), ts = dv_type(d, s);
   if (d->failed) return 0;
-  Dv row = dv_widened(d, s, ts.rank - 1u), column = dv_widened(d, s, ts.rank), f = gu || gvh ? gaps(d, MUL(s, s)) : 0, inner = gs ? diagonals(d, gs) : 0, sum = 0;
+  Dv row = dv_widened(d, s, ts.rank - 1u), column = dv_widened(d, s, ts.rank), f = gu || gvh ? gaps(d, MUL(s, s)) : 0,
+      inner = gs ? diagonals(d, gs) : 0, sum = 0;
   if (gu) {
     Dv m = MM(TURN(u), gu);
     inner = deriv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), row));
@@ -175,7 +178,8 @@ static Dv pull_svdvals(Deriv *d, Dv x, Dv g) {
 static bool pull_qr(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
   ArrayType t = dv_type(d, n->operands[0]);
   Dim high = rows_of(&t), wide = columns_of(&t);
-  bool reduced = n->args[1].kind == ARG_hole || (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_text && n->args[1].attr->count == 7);
+  bool reduced = n->args[1].kind == ARG_hole ||
+                 (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_text && n->args[1].attr->count == 7);
   if (!square(d, &t) && (!reduced || high < 0 || wide < 0 || high < wide)) {
     d->detail = reduced ? "linalg.qr of a matrix that is wider than high" : "linalg.qr with mode=\"complete\"";
     return false;
@@ -266,8 +270,11 @@ static bool pull_kron(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
     of_x |= 1u << (2 * i);
   }
   g = dv_reshape(d, g, 2 * rank, dims);
-  if (wants[0]) out[0] = dv_reshape(d, dv_reduce(d, OP_sum, MUL(g, beside(d, y, &ty, rank, 1)), of_x << 1, false), tx.rank, tx.dims);
-  if (wants[1]) out[1] = dv_reshape(d, dv_reduce(d, OP_sum, MUL(g, beside(d, x, &tx, rank, 0)), of_x, false), ty.rank, ty.dims);
+  if (wants[0])
+    out[0] = dv_reshape(d, dv_reduce(d, OP_sum, MUL(g, beside(d, y, &ty, rank, 1)), of_x << 1, false),
+                        tx.rank, tx.dims);
+  if (wants[1])
+    out[1] = dv_reshape(d, dv_reduce(d, OP_sum, MUL(g, beside(d, x, &tx, rank, 0)), of_x, false), ty.rank, ty.dims);
   return true;
 }
 
@@ -283,8 +290,10 @@ static bool pull_cross(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, const boo
 static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv *out) {
   const GraphArg *a = &n->args[1];
   ArrayType t = dv_type(d, x);
-  bool word = a->kind == ARG_attr && a->attr->kind == ATTR_text, nuclear = word && a->attr->count == 3 && memcmp(a->attr->text, "nuc", 3) == 0;
-  f64 ord = a->kind != ARG_attr ? 0 : a->attr->kind == ATTR_int ? (f64)a->attr->i : a->attr->kind == ATTR_float ? a->attr->f : 0;
+  bool word = a->kind == ARG_attr && a->attr->kind == ATTR_text,
+      nuclear = word && a->attr->count == 3 && memcmp(a->attr->text, "nuc", 3) == 0;
+  f64 ord = a->kind != ARG_attr ? 0 : a->attr->kind == ATTR_int ? (f64)a->attr->i
+                                : a->attr->kind == ATTR_float ? a->attr->f : 0;
   if (a->kind == ARG_value || (a->kind == ARG_attr && !word && ord == 0 && a->attr->kind != ATTR_nil)) return false;
   if (rows_of(&t) == 0 || columns_of(&t) == 0) return true; /* of nothing: constant */
   if (!nuclear && ord == 0) { /* fro */
@@ -297,7 +306,9 @@ static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv 
     ArrayType ts = dv_type(d, s);
     if (d->failed) return false;
     u32 last = ts.rank - 1u;
-    if (!nuclear) u = MUL(u, dv_widened(d, dv_share_ties(d, s, dv_reduce(d, ord > 0 ? OP_max : OP_min, s, 1u << last, true), NUM(1), 1u << last), last));
+    if (!nuclear)
+      u = MUL(u, dv_widened(d, dv_share_ties(d, s, dv_reduce(d, ord > 0 ? OP_max : OP_min, s, 1u << last, true), NUM(1),
+                                             1u << last), last));
     out[0] = MUL(per_matrix(d, g), MM(u, vh));
     return true;
   }

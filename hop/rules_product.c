@@ -17,8 +17,8 @@ static Dv flip(Deriv *d, Dv x, u32 axis) {
 }
 
 /* The cotangent of cumprod(x), x along `axis`. Before the first 0: sum(g y)[k:] / x[k]. At it: the same with 1 in its
- * place. Behind it y is 0, and so is the derivative; it is written as the first 0 times what it would be with 1 in its place,
- * `deep` times, so that derivatives of it hold as well. */
+ * place. Behind it y is 0, and so is the derivative; it is written as the first 0 times what it would be with 1 in
+ * its place, `deep` times, so that derivatives of it hold as well. */
 static Dv pull_running(Deriv *d, Dv x, Dv g, u32 axis, u32 deep) {
   Dv none = dv2(d, OP_equal, x, NUM(0));
   Dv zeros = running(d, OP_cumsum, none, axis, false, false);
@@ -102,7 +102,8 @@ static Dv as_matrix(Deriv *d, Dv x, const ArrayType *t, const u32 *rows, u32 nro
   return dv_reshape(d, dv_permute(d, x, perm), 2, dims);
 }
 
-static Dv from_matrix(Deriv *d, Dv m, const ArrayType *t, const u32 *rows, u32 nrows, const u32 *columns, u32 ncolumns) {
+static Dv from_matrix(Deriv *d, Dv m, const ArrayType *t, const u32 *rows, u32 nrows, const u32 *columns,
+                      u32 ncolumns) {
   u32 inverse[TYPE_MAX_RANK];
   Dim dims[TYPE_MAX_RANK];
   for (u32 i = 0; i < nrows + ncolumns; i++) {
@@ -114,7 +115,8 @@ static Dv from_matrix(Deriv *d, Dv m, const ArrayType *t, const u32 *rows, u32 n
 }
 
 /* The sum of products over axes xa of x and ya of y, the other axes of x first in g. */
-static bool pull_contraction(Deriv *d, Dv x, Dv y, u32 n, const u32 *xa, const u32 *ya, Dv g, const bool *wants, Dv *out) {
+static bool pull_contraction(Deriv *d, Dv x, Dv y, u32 n, const u32 *xa, const u32 *ya, Dv g,
+                             const bool *wants, Dv *out) {
   ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
   u32 xf[TYPE_MAX_RANK], yf[TYPE_MAX_RANK], nx = 0, ny = 0, turn[2] = {1, 0};
   for (u32 i = 0; i < tx.rank; i++) {
@@ -143,7 +145,9 @@ static bool pull_tensordot(Deriv *d, const DerivNode *n, Dv g, const bool *wants
   if (a->kind == ARG_attr && a->attr->kind == ATTR_ints && a->attr->pairs) { /* those of x, then those of y */
     count = a->attr->count / 2;
     for (u32 i = 0; i < count; i++)
-      if (!rule_axis(a->attr->ints[i], tx.rank, &xa[i], &err) || !rule_axis(a->attr->ints[count + i], ty.rank, &ya[i], &err)) return false;
+      if (!rule_axis(a->attr->ints[i], tx.rank, &xa[i], &err) ||
+          !rule_axis(a->attr->ints[count + i], ty.rank, &ya[i], &err))
+        return false;
   } else {
     if (!arg_int(a, 2, &k) || k < 0 || k > tx.rank || k > ty.rank) return false;
     count = (u32)k;
@@ -202,8 +206,10 @@ static bool read_spec(Deriv *d, const DerivNode *n, Spec *s) {
       dots = widest;
       if (!arrow) {
         u32 own = 0;
-        for (const char *k = c; k >= spec->attr->text && *k != ','; k--) own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
-        for (const char *k = c; k < end && *k != ',' && *k != '-'; k++) own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
+        for (const char *k = c; k >= spec->attr->text && *k != ','; k--)
+          own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
+        for (const char *k = c; k < end && *k != ',' && *k != '-'; k++)
+          own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
         dots = dv_type(d, n->operands[s->count]).rank - own;
       }
       for (u32 k = dots; k-- > 0;) {
@@ -226,7 +232,8 @@ static bool read_spec(Deriv *d, const DerivNode *n, Spec *s) {
   return true;
 }
 
-/* v, which has each letter of the operand once, on the diagonals where the operand has a letter twice; zeros beside them. */
+/* v, which has each letter of the operand once, on the diagonals where the operand has a letter twice; zeros beside
+ * them. */
 static Dv on_diagonals(Deriv *d, Dv v, const char *term, const ArrayType *t) {
   Dim dims[TYPE_MAX_RANK];
   for (u32 i = 0; i < t->rank; i++) dims[i] = strchr(term, term[i]) == term + i ? t->dims[i] : 1;
@@ -240,8 +247,8 @@ static Dv on_diagonals(Deriv *d, Dv v, const char *term, const ArrayType *t) {
   return v;
 }
 
-/* einsum of the others and g, with the operand's letters, each once, as its result. A letter that nobody else has was summed
- * alone: the result is stretched along it. A size of 1 that was stretched is summed. */
+/* einsum of the others and g, with the operand's letters, each once, as its result. A letter that nobody else has
+ * was summed alone: the result is stretched along it. A size of 1 that was stretched is summed. */
 static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
   enum { EINSUM_TEXT = EINSUM_MAX_OPERANDS * (TYPE_MAX_RANK + 1) + 3 * TYPE_MAX_RANK + 80 };
   Spec s;

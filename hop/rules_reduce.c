@@ -117,7 +117,8 @@ static bool cumulative(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
     i64 times, axis;
     u32 at;
     RuleError err;
-    if (!arg_int(&n->args[1], 1, &times) || !arg_int(&n->args[2], -1, &axis) || !rule_axis(axis, t.rank, &at, &err)) return false;
+    if (!arg_int(&n->args[1], 1, &times) || !arg_int(&n->args[2], -1, &axis) || !rule_axis(axis, t.rank, &at, &err))
+      return false;
     for (i64 k = 0; k < times; k++) {
       i64 widths[2 * TYPE_MAX_RANK] = {0};
       widths[2 * at] = widths[2 * at + 1] = 1;
@@ -181,7 +182,9 @@ static bool normalising(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
         if (wants[at]) out[at] = g;
         at++;
       }
-      if (computed && wants[at]) out[at] = dv_reduce(d, OP_sum, MUL(MUL(gx, unit), MUL(MUL(scale, scale), NUM(-0.5))), (1u << t.rank) - 1, false);
+      if (computed && wants[at])
+        out[at] = dv_reduce(d, OP_sum, MUL(MUL(gx, unit), MUL(MUL(scale, scale), NUM(-0.5))),
+                            (1u << t.rank) - 1, false);
       if (!wants[0]) return true;
       Dv mean = DIV(dv_reduce(d, OP_sum, gx, mask, true), count);
       Dv along = DIV(dv_reduce(d, OP_sum, MUL(gx, unit), mask, true), count);
@@ -203,10 +206,11 @@ static bool normalising(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
 }
 
 bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  return reduction(d, n, g, out) || (!d->failed && cumulative(d, n, g, out)) || (!d->failed && normalising(d, n, g, wants, out));
+  return reduction(d, n, g, out) || (!d->failed && cumulative(d, n, g, out)) ||
+         (!d->failed && normalising(d, n, g, wants, out));
 }
 
-/* ---- products of matrices and vectors -------------------------------------------------------------------------------- */
+/* ---- products of matrices and vectors -------------------------------------------------------- */
 
 Dv dv_turned(Deriv *d, Dv x) {
   ArrayType t = dv_type(d, x);

@@ -1,10 +1,12 @@
-/* rules_select.c — derivative rules of what selects by indices: take, sort, topk, scatter, median, running extremes. All give
- * a cotangent back to the places it was read from. */
+/* rules_select.c — derivative rules of what selects by indices: take, sort, topk, scatter, median, running
+ * extremes. All give a cotangent back to the places it was read from. */
 #include "hop/rules.h"
 
 #include <string.h>
 
-static bool given(const GraphArg *a) { return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil); }
+static bool given(const GraphArg *a) {
+  return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
+}
 
 static bool axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
   i64 v;
@@ -13,7 +15,8 @@ static bool axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *
 }
 
 static bool is_text(const GraphArg *a, const char *s) {
-  return a->kind == ARG_attr && a->attr->kind == ATTR_text && a->attr->count == strlen(s) && memcmp(a->attr->text, s, strlen(s)) == 0;
+  return a->kind == ARG_attr && a->attr->kind == ATTR_text && a->attr->count == strlen(s) &&
+         memcmp(a->attr->text, s, strlen(s)) == 0;
 }
 
 static Dim size_of(Deriv *d, const ArrayType *t) {
@@ -94,7 +97,7 @@ Dv dv_unlined(Deriv *d, Dv x, const Lined *l) {
   return dv_permute(d, dv_reshape(d, x, l->type.rank, dims), inverse);
 }
 
-/* ---- the rules ------------------------------------------------------------------------------------------------------ */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 static bool pull_take(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   u32 axis = 0;
@@ -134,7 +137,8 @@ static bool pull_median(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, 
   return true;
 }
 
-/* The i-th in order has the weight max(0, 1 - |place - i|), place = q (n - 1). By q: the distance of the two neighbours. */
+/* The i-th in order has the weight max(0, 1 - |place - i|), place = q (n - 1). By q: the distance of the two
+ * neighbours. */
 static bool pull_quantile(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
   u32 mask;
   Lined l;
@@ -162,8 +166,10 @@ static bool pull_quantile(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t
   }
   if (wants[1]) {
     Dv two = d->failed ? 0 : d->to->size(d, d->to->dim(d, '-', l.count, 2));
-    Dv low = dv2(d, OP_minimum, dv1(d, OP_floor, place), two), next = ADD(low, NUM(1)), sorted = take_along(d, rows, order, last);
-    Dv above = dv_reshape(d, dv2(d, OP_equal, at, next), last + 2, whole), below = dv_reshape(d, dv2(d, OP_equal, at, low), last + 2, whole);
+    Dv low = dv2(d, OP_minimum, dv1(d, OP_floor, place), two), next = ADD(low, NUM(1)),
+        sorted = take_along(d, rows, order, last);
+    Dv above = dv_reshape(d, dv2(d, OP_equal, at, next), last + 2, whole),
+        below = dv_reshape(d, dv2(d, OP_equal, at, low), last + 2, whole);
     Dv gap = SUB(dv3(d, OP_where, above, sorted, NUM(0)), dv3(d, OP_where, below, sorted, NUM(0)));
     Dv by = dv_reduce(d, OP_sum, MUL(MUL(of_rows, gap), most), ((1u << (last + 2)) - 1) & ~1u, false);
     out[1] = dv_reshape(d, by, tq.rank, tq.dims);
@@ -198,7 +204,8 @@ static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t,
   first = n->op == OP_cummax ? SUB(first, NUM(1)) : ADD(first, NUM(1));
   GraphAttr join[2] = {attr_list(0, 2), attr_int(1, axis)};
   Dv earlier = dv_op(d, OP_concat, (Dv[]){first, before}, 2, join, 2);
-  Dv at = dv3(d, OP_where, dv2(d, OP_not_equal, y, earlier), dv_positions(d, row.dims[axis], row.rank, axis), d->failed ? 0 : d->to->size(d, 0));
+  Dv at = dv3(d, OP_where, dv2(d, OP_not_equal, y, earlier), dv_positions(d, row.dims[axis], row.rank, axis),
+              d->failed ? 0 : d->to->size(d, 0));
   at = dv_op(d, OP_cummax, &at, 1, by, 2);
   Dv made = add_along(d, &row, axis, at, g);
   if (reverse) made = dv_op(d, OP_flip, &made, 1, &turn, 1);
@@ -212,7 +219,8 @@ static Dv scattered(Deriv *d, Dv x, Dv at, Dv v, u32 axis, const char *how) {
 }
 
 /* mul: the product of the others, which holds where factors are 0. min, max: who is it, shared among ties. */
-static void pull_scatter_fold(Deriv *d, const DerivNode *n, const ArrayType *t, u32 axis, bool product, Dv g, const bool *wants, Dv *out) {
+static void pull_scatter_fold(Deriv *d, const DerivNode *n, const ArrayType *t, u32 axis, bool product, Dv g,
+                              const bool *wants, Dv *out) {
   Dv x = n->operands[0], at = n->operands[1], v = n->operands[2], y = n->results[0];
   Dv zeros = d->to->zeros(d, t);
   if (!zeros) return;
@@ -290,7 +298,8 @@ static bool pull_compress(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g
 
 static bool pull_window(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   u32 axes[TYPE_MAX_RANK], rank, count;
-  const GraphAttr *w = n->args[1].kind == ARG_attr ? n->args[1].attr : NULL, *by = given(&n->args[2]) ? n->args[2].attr : NULL;
+  const GraphAttr *w = n->args[1].kind == ARG_attr ? n->args[1].attr : NULL,
+      *by = given(&n->args[2]) ? n->args[2].attr : NULL;
   if (!w || (given(&n->args[2]) && !by)) return false;
   bool list = w->kind == ATTR_ints || w->kind == ATTR_dims;
   count = list ? w->count : 1;
@@ -350,7 +359,8 @@ static bool pull_diag(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv
 }
 
 /* pad by elements: each axis by the indices that padding the positions gives. */
-bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after, Dv g, Dv *out) {
+bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after,
+                           Dv g, Dv *out) {
   for (u32 i = t->rank; i-- > 0 && !d->failed;) {
     ArrayType now = dv_type(d, g);
     i64 width[2] = {before[i], after[i]};

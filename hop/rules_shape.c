@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-static bool is_given(const GraphArg *a) { return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil); }
+static bool is_given(const GraphArg *a) {
+  return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
+}
 
 /* Integers of a setting; a single one counts as a list of one. */
 static bool ints_of(const GraphArg *a, u32 *n, i64 *out) {
@@ -37,8 +39,10 @@ static bool permutation_of(const DerivNode *n, const ArrayType *x, u32 *perm) {
       for (u32 i = 0; i < k; i++) a[i] = (i64)(k - 1 - i);
       return (!is_given(&n->args[1]) || ints_of(&n->args[1], &k, a)) && rule_permutation(k, a, x->rank, perm, &err);
     case OP_moveaxis:
-      return ints_of(&n->args[1], &k, a) && ints_of(&n->args[2], &m, b) && k == m && rule_moveaxis(k, a, b, x->rank, perm, &err);
-    case OP_swapaxes: return arg_int(&n->args[1], 0, a) && arg_int(&n->args[2], 0, b) && rule_swapaxes(a[0], b[0], x->rank, perm, &err);
+      return ints_of(&n->args[1], &k, a) && ints_of(&n->args[2], &m, b) && k == m &&
+             rule_moveaxis(k, a, b, x->rank, perm, &err);
+    case OP_swapaxes:
+      return arg_int(&n->args[1], 0, a) && arg_int(&n->args[2], 0, b) && rule_swapaxes(a[0], b[0], x->rank, perm, &err);
     default: return false;
   }
 }
@@ -59,7 +63,8 @@ static bool pull_roll(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   for (u32 i = 0; i < k; i++) shift[i] = -shift[i];
   GraphAttr attrs[2];
   u32 na = 1;
-  attrs[0] = n->args[1].attr->kind == ATTR_int ? attr_int(1, shift[0]) : (GraphAttr){.kind = ATTR_ints, .param = 1, .count = k, .ints = shift};
+  attrs[0] = n->args[1].attr->kind == ATTR_int ? attr_int(1, shift[0])
+                                               : (GraphAttr){.kind = ATTR_ints, .param = 1, .count = k, .ints = shift};
   if (n->args[2].kind == ARG_attr) attrs[na++] = *n->args[2].attr;
   out[0] = dv_op(d, OP_roll, &g, 1, attrs, na);
   return true;
@@ -90,7 +95,9 @@ static bool pull_copies(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, 
   Dim dims[2 * TYPE_MAX_RANK];
   u32 k, mask = 0, rank = 0, axis;
   if (n->op == OP_repeat) {
-    if (n->count == 2 || (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_ints && n->args[1].attr->count != 1)) return pull_counts(d, n, t, g, out);
+    if (n->count == 2 ||
+        (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_ints && n->args[1].attr->count != 1))
+      return pull_counts(d, n, t, g, out);
     if (!ints_of(&n->args[1], &k, reps) || k != 1) return false;
     ArrayType from = *t;
     if (!is_given(&n->args[2])) {
@@ -140,7 +147,8 @@ static bool pull_pad(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, con
       (n->args[2].attr->count != 8 || memcmp(n->args[2].attr->text, "constant", 8) != 0))
     return rules_pad_by_elements(d, n, t, before, after, g, out);
   Dv whole = g;
-  for (u32 i = 0; i < t->rank; i++) g = d->failed ? 0 : d->to->part(d, g, i, before[i], d->to->dim(d, '+', before[i], t->dims[i]));
+  for (u32 i = 0; i < t->rank; i++)
+    g = d->failed ? 0 : d->to->part(d, g, i, before[i], d->to->dim(d, '+', before[i], t->dims[i]));
   out[0] = g;
   if (n->count > 1 && wants[1]) { /* the border */
     ArrayType outer = dv_type(d, whole);
@@ -184,7 +192,8 @@ static bool join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out)
   ArrayType whole = dv_type(d, g);
   u32 axis;
   if ((n->op != OP_concat && n->op != OP_stack) || !axis_of(n, 1, 0, whole.rank, &axis)) return false;
-  bool flat = n->op == OP_concat && n->args[1].kind != ARG_hole && !is_given(&n->args[1]); /* nil: the items of each, row by row */
+  /* nil: the items of each, row by row */
+  bool flat = n->op == OP_concat && n->args[1].kind != ARG_hole && !is_given(&n->args[1]);
   Dim at = 0;
   for (u32 i = 0; i < n->count; i++) {
     ArrayType t = dv_type(d, n->operands[i]);
@@ -225,7 +234,8 @@ static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
       return true;
     case OP_meshgrid: { /* each along its own axis */
       const GraphArg *by = &n->args[1];
-      bool ij = by->kind == ARG_attr && by->attr->kind == ATTR_text && by->attr->count == 2 && memcmp(by->attr->text, "ij", 2) == 0;
+      bool ij = by->kind == ARG_attr && by->attr->kind == ATTR_text && by->attr->count == 2 &&
+                memcmp(by->attr->text, "ij", 2) == 0;
       for (u32 i = 0; i < n->count && i < n->nresults; i++) {
         if (!ct[i]) continue;
         ArrayType whole = dv_type(d, ct[i]), own = dv_type(d, n->operands[i]);
@@ -239,7 +249,7 @@ static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
   }
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static bool make(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   switch (n->op) {

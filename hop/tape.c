@@ -97,7 +97,8 @@ static WeftStatus strip(Vm *vm, Value v, u32 depth, Value *out) {
     return WEFT_OK;
   }
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
-  if (depth > STRIP_DEPTH) return vm_error(vm, EK_limit, "a derivative: lists and records nested more than %d deep", STRIP_DEPTH);
+  if (depth > STRIP_DEPTH)
+    return vm_error(vm, EK_limit, "a derivative: lists and records nested more than %d deep", STRIP_DEPTH);
   u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
   Value made;
   if (v.kind == V_LIST ? !list_new(vm, n, &made) : !record_new(vm, &made)) return WEFT_ERROR;
@@ -130,11 +131,13 @@ static bool save_own(Vm *vm, Tape *t, Value v) { /* consumes v */
   return false;
 }
 
-/* Does an array keep more than twice as much as it shows? Saved as it is it would also stand in the way of stores into the whole. */
+/* Does an array keep more than twice as much as it shows? Saved as it is it would also stand in the way of stores into
+ * the whole. */
 static bool is_small_part(const Array *a) {
   size_t own = (size_t)a->size * dtype_bytes(array_dtype(a));
   if (!a->owner || array_device(a) != DEV_CPU || array_layout(a) == LAY_BROADCAST) return false;
-  size_t whole = a->head.flags & ARRAY_OWNER_ARRAY ? (size_t)a->base->size * dtype_bytes(array_dtype(a->base)) : a->storage->bytes;
+  size_t whole = a->head.flags & ARRAY_OWNER_ARRAY ? (size_t)a->base->size * dtype_bytes(array_dtype(a->base))
+                                                   : a->storage->bytes;
   return whole / 2 > own + ARRAY_INLINE_MAX;
 }
 
@@ -160,7 +163,8 @@ static bool save_type(Vm *vm, Tape *t, Value v) {
   if (plain.kind != V_ARRAY || array_device(plain.array) != DEV_CPU) return save(vm, t, plain);
   tree_leaf_type(plain, &want);
   tree_leaf_type(t->stand_in, &have);
-  bool same = t->stand_in.kind == V_ARRAY && have.dtype == want.dtype && have.rank == want.rank && memcmp(have.dims, want.dims, want.rank * sizeof want.dims[0]) == 0;
+  bool same = t->stand_in.kind == V_ARRAY && have.dtype == want.dtype && have.rank == want.rank &&
+              memcmp(have.dims, want.dims, want.rank * sizeof want.dims[0]) == 0;
   if (!same) {
     if (tree_zero(vm, &want, &made) != WEFT_OK) return false;
     value_drop(vm, t->stand_in);
@@ -235,13 +239,15 @@ dropped:
 static Tape *highest_of(Tape *best, Value v, u32 depth) {
   best = highest(best, v);
   u32 n = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
-  for (u32 i = 0; i < n && depth < 200; i++) best = highest_of(best, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], depth + 1);
+  for (u32 i = 0; i < n && depth < 200; i++)
+    best = highest_of(best, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], depth + 1);
   return best;
 }
 
 Tape *tape_highest(Tape *best, Value v) { return highest_of(best, v, 0); }
 
-WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents, Value *leaves) {
+WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents,
+                      Value *leaves) {
   TapeEntry e = {.kind = (u8)kind, .first = t->values.count, .parents = t->parents.count, .nparents = nparents};
   bool ok = true;
   for (u32 i = 0; i < nsaved && ok; i++) ok = save(vm, t, saved[i]);
@@ -265,7 +271,8 @@ static WeftStatus fresh_leaf(Vm *vm, Value v, Value *out) {
   Tape *t = ((TapeValue *)v.p)->tape;
   tape_split(t, v, &x, &node);
   WeftStatus status = fresh_leaf(vm, x, out);
-  TapeEntry e = {.kind = ENTRY_op, .op = OP_positive, .first = t->values.count, .parents = t->parents.count, .nparents = 1};
+  TapeEntry e = {.kind = ENTRY_op, .op = OP_positive, .first = t->values.count, .parents = t->parents.count,
+                 .nparents = 1};
   if (status == WEFT_OK && save_type(vm, t, x) && vec_push(&vm->alloc, &t->parents, node)) {
     status = track(vm, t, &e, false, out);
   } else if (status == WEFT_OK) {
@@ -431,7 +438,8 @@ static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
     ok = split_argument(vm, t, args[made], operands, &inner[made]);
   }
   e.nparents = t->parents.count - e.parents;
-  if (ok && e.nparents > COUNT_OF(few)) ok = (wants = mem_alloc(&vm->alloc, e.nparents)) || vm_error_memory(vm) == WEFT_OK;
+  if (ok && e.nparents > COUNT_OF(few))
+    ok = (wants = mem_alloc(&vm->alloc, e.nparents)) || vm_error_memory(vm) == WEFT_OK;
   for (u32 i = 0; i < e.nparents && ok; i++) wants[i] = t->parents.data[e.parents + i] != 0;
   WeftStatus status = ok ? vm_op(vm, op, inner, out) : WEFT_ERROR;
   if (status == WEFT_OK && !save_arguments(vm, t, &e, inner, wants)) {
@@ -454,7 +462,8 @@ static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
   }
   if (op == OP_array && args[0].kind == V_LIST) {
     Value plain, params[OP_MAX_PARAMS] = {value_nil(), value_nil()};
-    if (run_stripped(vm, op, args, &plain) != WEFT_OK) return WEFT_ERROR; /* says what is wrong, and the dtype of all items together */
+    /* says what is wrong, and the dtype of all items together */
+    if (run_stripped(vm, op, args, &plain) != WEFT_OK) return WEFT_ERROR;
     u32 dtype = plain.kind == V_ARRAY ? array_dtype(plain.array) : plain.dtype;
     value_drop(vm, plain);
     if (array_of_lists(vm, args[0], 0, &params[0]) != WEFT_OK) return WEFT_ERROR;
@@ -517,7 +526,9 @@ static bool save_items(Vm *vm, TapeEntry *e, const u8 *items, u32 count) {
 
 enum { INDEX_REGISTERS = 3 * ARRAY_MAX_RANK };
 
-static WeftStatus too_many_items(Vm *vm) { return vm_error(vm, EK_index, "an index has more items than an array has axes"); }
+static WeftStatus too_many_items(Vm *vm) {
+  return vm_error(vm, EK_index, "an index has more items than an array has axes");
+}
 
 static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, Value *out) {
   Value plain[INDEX_REGISTERS], x;
@@ -543,8 +554,8 @@ static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, 
   return vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
 }
 
-/* The value of *root without the tape (NULL: without those that have ended), for a store into it. Where nobody else holds it, it is taken out, and the store happens in
- * place; put_back undoes that. */
+/* The value of *root without the tape (NULL: without those that have ended), for a store into it. Where nobody else
+ * holds it, it is taken out, and the store happens in place; put_back undoes that. */
 static Value take_out(Tape *t, Value *root, u32 *node) {
   Value x = *root;
   TapeValue *w = x.kind == V_TRACKED ? x.p : NULL;
@@ -576,7 +587,8 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
   if (n > COUNT_OF(plain)) return too_many_items(vm);
   for (u32 i = 0; i < n; i++) plain[i] = value_untracked(keys[i]);
   PathStep step = {.kind = STEP_INDEX, .item_count = nitems};
-  Desc d = {.kind = DESC_PATH, .items = items, .item_count = nitems, .step_count = 1, .steps = &step, .op = (u8)op, .root = ROOT_REGISTER};
+  Desc d = {.kind = DESC_PATH, .items = items, .item_count = nitems, .step_count = 1, .steps = &step, .op = (u8)op,
+            .root = ROOT_REGISTER};
   if (!t) { /* tapes that have ended at most */
     Value whole = take_out(NULL, root, &nx);
     WeftStatus status = vm_update(vm, &whole, &d, plain, value_keep(live_value(value)));
@@ -588,7 +600,8 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
     *root = whole;
     return WEFT_OK;
   }
-  TapeEntry e = {.kind = ENTRY_update, .op = (u16)op, .first = t->values.count, .parents = t->parents.count, .nparents = 2};
+  TapeEntry e = {.kind = ENTRY_update, .op = (u16)op, .first = t->values.count, .parents = t->parents.count,
+                 .nparents = 2};
   bool reads = op == BC_mul || op == BC_div;
   Value made = take_out(t, root, &nx);
   tape_split(t, value, &v, &nv);
@@ -596,7 +609,8 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
   ok = ok && vec_push(&vm->alloc, &t->parents, nx) && vec_push(&vm->alloc, &t->parents, nv);
   for (u32 i = 0; i < n && ok; i++) ok = save(vm, t, plain[i]);
   ok = ok && save_items(vm, &e, items, nitems);
-  WeftStatus status = ok ? assign(vm, &made, items, nitems, plain, op, v) : vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
+  WeftStatus status = ok ? assign(vm, &made, items, nitems, plain, op, v) : vm->error.raised ? WEFT_ERROR
+                         : vm_error_memory(vm);
   value_drop(vm, v);
   if (status != WEFT_OK) {
     forget(vm, t, &e);
@@ -615,7 +629,9 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
   return WEFT_OK;
 }
 
-WeftStatus tape_write(Vm *vm, Value *x, const u8 *items, u32 nitems, const Value *keys, u32 op, Value v) { return assign(vm, x, items, nitems, keys, op, v); }
+WeftStatus tape_write(Vm *vm, Value *x, const u8 *items, u32 nitems, const Value *keys, u32 op, Value v) {
+  return assign(vm, x, items, nitems, keys, op, v);
+}
 
 static bool by_arrays(const u8 *items, u32 nitems, const Value *keys) {
   u32 n = registers_of(items, nitems);
@@ -626,11 +642,15 @@ static bool by_arrays(const u8 *items, u32 nitems, const Value *keys) {
   return false;
 }
 
-/* The same for a program's statement. `root[items] op= value` at plain places reads, computes and writes, as compiled code has it. */
-static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op, Value value) {
+/* The same for a program's statement. `root[items] op= value` at plain places reads, computes and writes, as compiled
+ * code has it. */
+static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op,
+                                   Value value) {
   Value old, next, whole = value_untracked(*root);
   u32 dtype = whole.kind == V_ARRAY ? array_dtype(whole.array) : whole.dtype;
-  if (op == BC_move || by_arrays(items, nitems, keys) || !deriv_dtype(dtype) || !value_is_numeric(value_untracked(value))) return assign(vm, root, items, nitems, keys, op, value);
+  if (op == BC_move || by_arrays(items, nitems, keys) || !deriv_dtype(dtype) ||
+      !value_is_numeric(value_untracked(value)))
+    return assign(vm, root, items, nitems, keys, op, value);
   if (vm_index(vm, *root, items, nitems, keys, &old) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = vm_binary(vm, op, old, value, &next);
   value_drop(vm, old);
@@ -641,15 +661,18 @@ static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nit
 }
 
 /* Steps from `first` on, all of them indices into the array and its parts. Borrows value. */
-static WeftStatus update_steps(Vm *vm, Value *root, const Desc *d, u32 first, const Value *keys, Value value, u32 depth) {
+static WeftStatus update_steps(Vm *vm, Value *root, const Desc *d, u32 first, const Value *keys, Value value,
+                               u32 depth) {
   const PathStep *s = &d->steps[first];
   const u8 *items = d->items + s->item_first;
-  if (s->kind != STEP_INDEX) return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
+  if (s->kind != STEP_INDEX)
+    return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
   if (first + 1 == d->step_count) return assign_statement(vm, root, items, s->item_count, keys, d->op, value);
   Value part;
   if (depth > ARRAY_MAX_RANK) return too_many_items(vm);
   if (vm_index(vm, *root, items, s->item_count, keys, &part) != WEFT_OK) return WEFT_ERROR;
-  WeftStatus status = update_steps(vm, &part, d, first + 1, keys + registers_of(items, s->item_count), value, depth + 1);
+  WeftStatus status = update_steps(vm, &part, d, first + 1, keys + registers_of(items, s->item_count),
+                                   value, depth + 1);
   if (status == WEFT_OK) status = assign(vm, root, items, s->item_count, keys, BC_move, part);
   value_drop(vm, part);
   return status;

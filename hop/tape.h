@@ -9,16 +9,18 @@
 
 #include "hop/deriv.h"
 
-/* custom: a function with a derivative of its own; checkpoint: one that runs again; hook: x, whose cotangent goes through h.
- * They save: the rule, what it was given, the list of arguments, the tree of results (see custom.c). */
+/* custom: a function with a derivative of its own; checkpoint: one that runs again; hook: x, whose cotangent goes
+ * through h. They save: the rule, what it was given, the list of arguments, the tree of results (see custom.c). */
 typedef enum EntryKind { ENTRY_op, ENTRY_index, ENTRY_update, ENTRY_custom, ENTRY_checkpoint, ENTRY_hook } EntryKind;
 
 typedef struct TapeEntry {
   u8 kind; /* EntryKind */
   u16 op;  /* op; update: BcOp that combines */
-  u8 setting; /* op: 1 + a parameter that is no operand of rules and depends on the tape: there is no derivative by it. 0: none */
-  u32 first, count;       /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results. What the rule
-                           * does not read (deriv_reads) stands there by its type alone: zeros that share one element */
+  /* op: 1 + a parameter that is no operand of rules and depends on the tape: there is no derivative by it. 0: none */
+  u8 setting;
+  /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results. What the rule does not
+   * read (deriv_reads) stands there by its type alone: zeros that share one element */
+  u32 first, count;
   u32 parents, nparents;  /* Tape.parents: node of each operand, 0 constant */
   u32 result, nresults;   /* nodes */
   u8 *items;              /* index, update */
@@ -58,8 +60,10 @@ WeftStatus tape_strip(Vm *vm, Value v, Value *out) MUST_USE;
 
 /* The tape of the highest level among the leaves of v; NULL: nothing in it is tracked. */
 Tape *tape_highest(Tape *best, Value v);
-/* The list *leaves (owned, replaced) as results of an entry of one of the kinds above. saved and parents are borrowed. */
-WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents, Value *leaves) MUST_USE;
+/* The list *leaves (owned, replaced) as results of an entry of one of the kinds above. saved and parents are
+ * borrowed. */
+WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents,
+                      Value *leaves) MUST_USE;
 
 /* Pulls cotangents back. grads[1 … t->nodes] holds those of the results (owned; a hole: zero) and then those of the
  * variables; all others are holes afterwards. `who` names the construct in errors. */
@@ -71,8 +75,8 @@ bool tape_is_setting(u32 op, u32 param, Value v);
 /* Operations that give parts (tape_parts.c): is this one recorded as views? `plain` is what it gives without tapes. */
 bool tape_has_parts(u32 op, const Value *args);
 WeftStatus tape_parts(Vm *vm, u32 op, Value *args, const Value *plain, Value *out) MUST_USE;
-/* The leaves of *tree (owned, replaced) that depend on a tape as new values of it, which are the same numbers: what is added to the
- * cotangent of such a leaf afterwards is added up before it goes on. */
+/* The leaves of *tree (owned, replaced) that depend on a tape as new values of it, which are the same numbers: what
+ * is added to the cotangent of such a leaf afterwards is added up before it goes on. */
 WeftStatus tape_fresh(Vm *vm, Value *tree) MUST_USE;
 /* x[items] op= v for a rule: one entry, whatever the items are. x (owned) is replaced; v is borrowed. */
 WeftStatus tape_write(Vm *vm, Value *x, const u8 *items, u32 nitems, const Value *keys, u32 op, Value v) MUST_USE;

@@ -1,5 +1,6 @@
-/* tape_parts.c — operations that give a list of arrays, on the tape: unstack, split, meshgrid, broadcast_arrays. They are recorded as the
- * views that they stand for, one by one, as in a graph (tracer/record/record_parts.c), so that derivatives add the same in the same order. */
+/* tape_parts.c — operations that give a list of arrays, on the tape: unstack, split, meshgrid, broadcast_arrays.
+ * They are recorded as the views that they stand for, one by one, as in a graph (tracer/record/record_parts.c), so
+ * that derivatives add the same in the same order. */
 #include "hop/tape.h"
 
 #include <string.h>
@@ -60,19 +61,23 @@ static WeftStatus equal_parts(Vm *vm, Value x, const ArrayType *t, u32 axis, i64
 static bool cut_at(Value cuts, u32 i, Value *out) {
   i64 at;
   if (cuts.kind == V_RANGE) at = cuts.range->start + (i64)i * cuts.range->step;
-  else if (!num_as_index(cuts.kind == V_ARRAY ? array_load(cuts.array, (i64)i * array_strides(cuts.array)[0]) : value_untracked(cuts.list->items[i]), &at)) return false;
+  else if (!num_as_index(cuts.kind == V_ARRAY ? array_load(cuts.array, (i64)i * array_strides(cuts.array)[0])
+                                              : value_untracked(cuts.list->items[i]), &at))
+    return false;
   *out = value_weak_i64(at);
   return true;
 }
 
 /* Part i of `count`. `whole` is x, or its equal parts. */
-static WeftStatus one_part(Vm *vm, u32 op, Value *args, Value whole, u32 axis, bool equal, u32 i, u32 count, const ArrayType *result, Value *out) {
+static WeftStatus one_part(Vm *vm, u32 op, Value *args, Value whole, u32 axis, bool equal, u32 i, u32 count,
+                           const ArrayType *result, Value *out) {
   Value ends[2] = {value_nil(), value_nil()};
   switch (op) {
     case OP_unstack: return at_axis(vm, whole, axis, IX_VALUE, value_weak_i64(i), value_nil(), out);
     case OP_split:
       if (equal) return at_axis(vm, whole, axis, IX_VALUE, value_weak_i64(i), value_nil(), out);
-      if ((i > 0 && !cut_at(args[1], i - 1, &ends[0])) || (i + 1 < count && !cut_at(args[1], i, &ends[1]))) return vm_error(vm, EK_type, "split: a position is no integer");
+      if ((i > 0 && !cut_at(args[1], i - 1, &ends[0])) || (i + 1 < count && !cut_at(args[1], i, &ends[1])))
+        return vm_error(vm, EK_type, "split: a position is no integer");
       return at_axis(vm, whole, axis, IX_SLICE, ends[0], ends[1], out);
     default: break;
   }

@@ -151,7 +151,7 @@ static Dim dim(Deriv *d, char op, Dim a, Dim b) {
   return dim_binary(NULL, op, a, b);
 }
 
-/* ---- indices ------------------------------------------------------------------------------------------------------ */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 enum { AXIS_REGISTERS = 3 * ARRAY_MAX_RANK };
 
@@ -210,7 +210,9 @@ static Dv add_items(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v) {
   return write_items((ValueDeriv *)d, OP_add, x, items, n, regs, v);
 }
 
-static const Value *keys_of(const ValueDeriv *d) { return d->tape->values.data + d->entry->first + (d->entry->kind == ENTRY_update ? 2 : 1); }
+static const Value *keys_of(const ValueDeriv *d) {
+  return d->tape->values.data + d->entry->first + (d->entry->kind == ENTRY_update ? 2 : 1);
+}
 
 static bool repeats(Deriv *deriv, const DerivNode *n) {
   const ValueDeriv *d = (const ValueDeriv *)deriv;
@@ -230,7 +232,9 @@ static Dv index_again(Deriv *deriv, const DerivNode *n, Dv x) {
   if (!v) return 0;
   Value *part = &d->pool.data[v - 1]; /* no view: what it was read from is written to next */
   while (part->kind == V_TRACKED) part = &((Tracked *)part->p)->value;
-  if (part->kind == V_ARRAY && array_device(part->array) == DEV_CPU && !array_writable(part->array) && array_make_unique(d->vm, part) != WEFT_OK) return none(d);
+  if (part->kind == V_ARRAY && array_device(part->array) == DEV_CPU && !array_writable(part->array) &&
+      array_make_unique(d->vm, part) != WEFT_OK)
+    return none(d);
   return v;
 }
 
@@ -240,11 +244,14 @@ static Dv update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v
   return write_items(d, combine, x, d->entry->items, d->entry->nitems, keys_of(d), v);
 }
 
-static Dv item(Deriv *deriv, Dv list, u32 k) { return handle((ValueDeriv *)deriv, value_keep(at(deriv, list).list->items[k])); }
+static Dv item(Deriv *deriv, Dv list, u32 k) {
+  return handle((ValueDeriv *)deriv, value_keep(at(deriv, list).list->items[k]));
+}
 
-static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats, index_again, update_again, item};
+static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats,
+                                   index_again, update_again, item};
 
-/* ---- back over the tape ----------------------------------------------------------------------------------------------- */
+/* ---- back over the tape ---------------------------------------------------------------------- */
 
 typedef struct Settings { /* of one entry, as attributes */
   GraphAttr attrs[OP_MAX_PARAMS];
@@ -315,7 +322,9 @@ static void read_setting(ValueDeriv *d, Value v, u32 param, Settings *s, GraphAr
   }
 }
 
-static bool is_list_of_operands(u32 op, u32 param) { return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest; }
+static bool is_list_of_operands(u32 op, u32 param) {
+  return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest;
+}
 
 /* The entry as rules see it; operands and results become handles. */
 static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
@@ -323,7 +332,8 @@ static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
   if (!deriv_lists(&d->head, e->nparents, e->nresults, l)) return false;
   Dv *operands = l->operands, *results = l->results;
   const Value *saved = d->tape->values.data + e->first;
-  *n = (DerivNode){.kind = e->kind == ENTRY_index ? DERIV_index : e->kind == ENTRY_update ? DERIV_update : DERIV_op, .op = e->op, .operands = operands, .results = results};
+  *n = (DerivNode){.kind = e->kind == ENTRY_index ? DERIV_index : e->kind == ENTRY_update ? DERIV_update : DERIV_op,
+                   .op = e->op, .operands = operands, .results = results};
   if (e->kind == ENTRY_op) {
     for (u32 p = 0; p < op_info(e->op)->nparams; p++) {
       Value v = saved[p], plain = value_untracked(v);
@@ -341,12 +351,14 @@ static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
     }
   } else {
     for (; n->count < e->nparents; n->count++) operands[n->count] = handle(d, value_keep(saved[n->count]));
-    static const u16 combines[][2] = {{BC_move, OP_none}, {BC_add, OP_add}, {BC_sub, OP_subtract}, {BC_mul, OP_multiply}, {BC_div, OP_divide}};
+    static const u16 combines[][2] = {{BC_move, OP_none}, {BC_add, OP_add}, {BC_sub, OP_subtract},
+                                      {BC_mul, OP_multiply}, {BC_div, OP_divide}};
     n->op = OP_power; /* of no rule */
     for (u32 i = 0; i < COUNT_OF(combines); i++)
       if (combines[i][0] == e->op) n->op = combines[i][1];
   }
-  for (; n->nresults < e->nresults; n->nresults++) results[n->nresults] = handle(d, value_keep(saved[e->count - e->nresults + n->nresults]));
+  for (; n->nresults < e->nresults; n->nresults++)
+    results[n->nresults] = handle(d, value_keep(saved[e->count - e->nresults + n->nresults]));
   return !d->head.failed;
 }
 
@@ -358,7 +370,8 @@ static WeftStatus give(Vm *vm, Value *slot, Value ct) { /* consumes ct */
   return WEFT_OK;
 }
 
-/* The cotangent of an item, added where the array's own cotangent stands already: nothing as large as the array is made. */
+/* The cotangent of an item, added where the array's own cotangent stands already: nothing as large as the array is
+ * made. */
 static bool adds_in_place(ValueDeriv *d, const DerivLists *l, Value *grads) {
   Value *sum = &grads[d->tape->parents.data[d->entry->parents]];
   ArrayType whole, item;
@@ -384,7 +397,8 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   const char *why = "";
   if (e->setting) {
     const OpParam *p = &op_info(e->op)->params[e->setting - 1];
-    return vm_error(vm, EK_unsupported, "%s: no derivative of %s by its parameter `%.*s`", who, op_name(e->op), (int)p->len, p->name);
+    return vm_error(vm, EK_unsupported, "%s: no derivative of %s by its parameter `%.*s`", who, op_name(e->op),
+                    (int)p->len, p->name);
   }
   if (!load(d, &n, &l, &s)) goto failed;
   for (u32 i = 0; i < e->nresults; i++) {
@@ -393,11 +407,14 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
     l.ct[i] = g.kind == V_HOLE ? 0 : handle(d, g);
   }
   if (d->head.failed) return WEFT_ERROR;
-  for (u32 i = 0; i < n.count; i++) l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, l.operands[i]).dtype);
+  for (u32 i = 0; i < n.count; i++)
+    l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, l.operands[i]).dtype);
   if (n.kind == DERIV_index && l.wants[0] && adds_in_place(d, &l, grads)) return d->head.failed ? WEFT_ERROR : WEFT_OK;
   if (!deriv_pull(&d->head, &n, l.ct, l.wants, l.out, &why) || d->head.failed) goto failed;
   for (u32 i = 0; i < n.count; i++)
-    if (l.wants[i] && l.out[i] && give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK) return WEFT_ERROR;
+    if (l.wants[i] && l.out[i] &&
+        give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK)
+      return WEFT_ERROR;
   return WEFT_OK;
 failed:
   if (vm->error.raised) return WEFT_ERROR;
@@ -418,7 +435,8 @@ WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {
     for (u32 k = 0; k < d.entry->nresults; k++) reached |= grads[d.entry->result + k].kind != V_HOLE;
     if (!reached) continue;
     status = vm_poll(vm, 1);
-    if (status == WEFT_OK) status = d.entry->kind >= ENTRY_custom ? custom_pull(vm, t, d.entry, who, grads) : pull_entry(&d, who, grads);
+    if (status == WEFT_OK)
+      status = d.entry->kind >= ENTRY_custom ? custom_pull(vm, t, d.entry, who, grads) : pull_entry(&d, who, grads);
     while (d.pool.count) value_drop(vm, d.pool.data[--d.pool.count]);
     arena_rewind(&d.head.room, empty);
   }

@@ -83,7 +83,8 @@ WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) {
 
 static WeftStatus take_type(Vm *vm, const char *who, const ArrayType *t, Value v, Value *out) {
   if (v.kind == V_NUM) {
-    if (value_is_weak(v) && !num_fits(v, t->dtype)) return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", who, (long long)v.i, dtype_name(t->dtype));
+    if (value_is_weak(v) && !num_fits(v, t->dtype))
+      return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", who, (long long)v.i, dtype_name(t->dtype));
     *out = num_convert_unchecked(v, t->dtype);
     out->flags = t->weak ? VF_WEAK : 0;
     return WEFT_OK;

@@ -20,8 +20,8 @@ bool tree_same(Vm *vm, Value a, Value b);
 void tree_leaf_type(Value leaf, ArrayType *t);
 /* A zero of the type; arrays are stretched from one element. *out owned. */
 WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) MUST_USE;
-/* The leaves of *t (owned) in the dtype and weakness of those of `types`; *changed: some had others. `who` is the construct, for errors:
- * a weak integer that does not fit its dtype (value). */
+/* The leaves of *t (owned) in the dtype and weakness of those of `types`; *changed: some had others. `who` is the
+ * construct, for errors: a weak integer that does not fit its dtype (value). */
 WeftStatus tree_take_types(Vm *vm, const char *who, Value types, Value *t, bool *changed) MUST_USE;
 void leaves_free(Vm *vm, Leaves *l); /* drops nothing but the vector */
 

@@ -11,17 +11,21 @@ enum { NOT_MAPPED = INT32_MIN };
 
 typedef VEC(i32) AxisVec;
 
-/* ---- axes --------------------------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 static WeftStatus check_spec(Vm *vm, const char *what, Value spec, u32 depth) {
   i64 axis;
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "a tree is nested deeper than %d", TREE_DEPTH);
-  if (spec.kind == V_NIL || (spec.kind == V_NUM && num_as_index(spec, &axis) && axis > -64 && axis < 64)) return WEFT_OK;
-  if (spec.kind != V_LIST && spec.kind != V_RECORD) return vm_error(vm, EK_type, "vmap: %s must be an axis, nil, or a tree of these, got %s", what, value_type_name(spec));
+  if (spec.kind == V_NIL || (spec.kind == V_NUM && num_as_index(spec, &axis) && axis > -64 && axis < 64))
+    return WEFT_OK;
+  if (spec.kind != V_LIST && spec.kind != V_RECORD)
+    return vm_error(vm, EK_type, "vmap: %s must be an axis, nil, or a tree of these, got %s", what,
+                    value_type_name(spec));
   u32 n = spec.kind == V_LIST ? spec.list->count : spec.record->shape->count;
   for (u32 i = 0; i < n; i++)
-    if (check_spec(vm, what, spec.kind == V_LIST ? spec.list->items[i] : spec.record->items[i], depth + 1) != WEFT_OK) return WEFT_ERROR;
+    if (check_spec(vm, what, spec.kind == V_LIST ? spec.list->items[i] : spec.record->items[i], depth + 1) != WEFT_OK)
+      return WEFT_ERROR;
   return WEFT_OK;
 }
 
@@ -32,7 +36,8 @@ static WeftStatus spread(Vm *vm, const char *what, Value spec, Value tree, AxisV
     i64 axis = 0;
     bool ok = tree_leaves_of(vm, tree, &leaves) == WEFT_OK;
     if (spec.kind == V_NUM) (void)num_as_index(spec, &axis);
-    for (u32 i = 0; i < leaves.count && ok; i++) ok = vec_push(&vm->alloc, out, spec.kind == V_NIL ? NOT_MAPPED : (i32)axis) || vm_error_memory(vm) == WEFT_OK;
+    for (u32 i = 0; i < leaves.count && ok; i++)
+      ok = vec_push(&vm->alloc, out, spec.kind == V_NIL ? NOT_MAPPED : (i32)axis) || vm_error_memory(vm) == WEFT_OK;
     leaves_free(vm, &leaves);
     return ok ? WEFT_OK : WEFT_ERROR;
   }
@@ -42,7 +47,9 @@ static WeftStatus spread(Vm *vm, const char *what, Value spec, Value tree, AxisV
     Name key = spec.kind == V_RECORD ? tree.record->shape->keys[i] : 0;
     Value *part = spec.kind == V_RECORD ? record_find(spec.record, key) : &spec.list->items[i];
     if (!part) fits = false;
-    else if (spread(vm, what, *part, spec.kind == V_RECORD ? tree.record->items[i] : tree.list->items[i], out) != WEFT_OK) return WEFT_ERROR;
+    else if (spread(vm, what, *part, spec.kind == V_RECORD ? tree.record->items[i] : tree.list->items[i],
+                    out) != WEFT_OK)
+      return WEFT_ERROR;
   }
   return fits ? WEFT_OK : vm_error(vm, EK_type, "vmap: %s has another structure than the values", what);
 }
@@ -55,18 +62,21 @@ static WeftStatus real_axis(Vm *vm, const char *what, i32 axis, u32 rank, i64 *o
 }
 
 WeftStatus eager_vmap(Vm *vm, Value *args, Value *out) {
-  Value in = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1], to = args[2].kind == V_HOLE ? value_weak_i64(0) : args[2], settings;
-  if (args[0].kind != V_FN && args[0].kind != V_DTYPE) return vm_error(vm, EK_type, "vmap: f must be a function, got %s", value_type_name(args[0]));
+  Value in = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1],
+      to = args[2].kind == V_HOLE ? value_weak_i64(0) : args[2], settings;
+  if (args[0].kind != V_FN && args[0].kind != V_DTYPE)
+    return vm_error(vm, EK_type, "vmap: f must be a function, got %s", value_type_name(args[0]));
   if (check_spec(vm, "in_axes", in, 0) != WEFT_OK || check_spec(vm, "out_axes", to, 0) != WEFT_OK) return WEFT_ERROR;
   if (to.kind == V_NIL) return vm_error(vm, EK_type, "vmap: out_axes must be an axis, or a tree of axes and nil");
   if (!list_from(vm, (Value[]){in, to}, 2, &settings)) return WEFT_ERROR;
   return fn_transform(vm, TF_vmap, value_keep(args[0]), settings, out) ? WEFT_OK : WEFT_ERROR;
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* The arguments of a lane, or their types' zeros: made[nargs] owned. */
-static WeftStatus lane_args(Vm *vm, const Value *args, u32 nargs, const Leaves *leaves, const AxisVec *axes, i64 lane, Value *made) {
+static WeftStatus lane_args(Vm *vm, const Value *args, u32 nargs, const Leaves *leaves, const AxisVec *axes, i64 lane,
+                            Value *made) {
   Lanes parts = {0};
   u32 count = 0, next = 0;
   WeftStatus status = WEFT_OK;
@@ -129,28 +139,34 @@ static WeftStatus join(Vm *vm, Value spec, Value tree, const Lanes *results, u32
 }
 
 /* Which leaves are mapped, along which axis, and how many lanes there are. */
-static WeftStatus map_args(Vm *vm, Value spec, Value *args, const Name *names, u32 nargs, Leaves *leaves, AxisVec *axes, i64 *lanes) {
+static WeftStatus map_args(Vm *vm, Value spec, Value *args, const Name *names, u32 nargs, Leaves *leaves, AxisVec *axes,
+                           i64 *lanes) {
   u32 positional = 0;
   for (u32 a = 0; a < nargs; a++) positional += !(names && names[a]);
   if (spec.kind == V_LIST && spec.list->count != positional)
-    return vm_error(vm, EK_type, "vmap: in_axes names %u arguments, %u are given by position", spec.list->count, positional);
+    return vm_error(vm, EK_type, "vmap: in_axes names %u arguments, %u are given by position", spec.list->count,
+                    positional);
   *lanes = -1;
   for (u32 a = 0, k = 0; a < nargs; a++) {
     bool named = names && names[a];
     Value own = spec.kind == V_LIST ? named ? value_weak_i64(0) : spec.list->items[k] : spec;
     k += !named;
     u32 from = leaves->count;
-    if (tree_leaves_of(vm, args[a], leaves) != WEFT_OK || spread(vm, "in_axes", own, args[a], axes) != WEFT_OK) return WEFT_ERROR;
+    if (tree_leaves_of(vm, args[a], leaves) != WEFT_OK || spread(vm, "in_axes", own, args[a], axes) != WEFT_OK)
+      return WEFT_ERROR;
     for (u32 i = from; i < leaves->count; i++) {
       ArrayType t;
       i64 axis;
       if (axes->data[i] == NOT_MAPPED) continue;
       tree_leaf_type(leaves->data[i], &t);
-      if (t.rank == 0) return vm_error(vm, EK_shape, "vmap: argument %u is a number of rank 0: it has no axis to map over; in_axes may be nil for it", a);
+      if (t.rank == 0)
+        return vm_error(vm, EK_shape, "vmap: argument %u is a number of rank 0: it has no axis to map over; "
+                                      "in_axes may be nil for it", a);
       if (real_axis(vm, "an argument", axes->data[i], t.rank, &axis) != WEFT_OK) return WEFT_ERROR;
       axes->data[i] = (i32)axis;
       if (*lanes >= 0 && t.dims[axis] != *lanes)
-        return vm_error(vm, EK_shape, "vmap: argument %u has %lld lanes along axis %lld, others have %lld", a, (long long)t.dims[axis], (long long)axis, (long long)*lanes);
+        return vm_error(vm, EK_shape, "vmap: argument %u has %lld lanes along axis %lld, others have %lld", a,
+                        (long long)t.dims[axis], (long long)axis, (long long)*lanes);
       *lanes = t.dims[axis];
     }
   }
@@ -175,7 +191,9 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
     if (status == WEFT_OK) status = vm_call_named(vm, fn->inner, made, names, nargs, &got);
     if (status != WEFT_OK) break;
     if (i == 0) tree = value_keep(got);
-    else if (!tree_same(vm, tree, got)) status = vm_error(vm, EK_type, "vmap: f gives a %s of another structure for lane %lld than for lane 0", value_type_name(got), (long long)i);
+    else if (!tree_same(vm, tree, got))
+      status = vm_error(vm, EK_type, "vmap: f gives a %s of another structure for lane %lld than for lane 0",
+                        value_type_name(got), (long long)i);
     parts.count = 0;
     if (status == WEFT_OK) status = tree_leaves_of(vm, got, &parts);
     width = parts.count;
@@ -189,7 +207,8 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
     if (status == WEFT_OK) {
       status = record_abstract(vm, fn->inner, made, nargs, &call);
       for (u32 a = 0; a < nargs; a++) value_drop(vm, made[a]);
-      if (status == WEFT_OK && !call.known) status = vm_error(vm, EK_unsupported, "vmap: no lanes, and what f gives cannot be known: %s", call.why);
+      if (status == WEFT_OK && !call.known)
+        status = vm_error(vm, EK_unsupported, "vmap: no lanes, and what f gives cannot be known: %s", call.why);
       tree = call.result;
     }
   }
@@ -203,7 +222,7 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   return status;
 }
 
-/* ---- associative_scan --------------------------------------------------------------------------------------------- */
+/* ---- associative_scan ------------------------------------------------------------------------ */
 
 enum { SEGMENT = 16 };
 
@@ -216,7 +235,8 @@ static WeftStatus combine(Vm *vm, Value f, Value a, Value b, Value *out) {
   }
   if (vm_call(vm, f, pair, 2, out) != WEFT_OK) return WEFT_ERROR;
   if (tree_same(vm, a, *out)) return WEFT_OK;
-  WeftStatus status = vm_error(vm, EK_type, "associative_scan: f gives a %s of another structure than the items", value_type_name(*out));
+  WeftStatus status = vm_error(vm, EK_type, "associative_scan: f gives a %s of another structure than the items",
+                               value_type_name(*out));
   value_drop(vm, *out);
   return status;
 }
@@ -255,17 +275,25 @@ WeftStatus eager_associative_scan(Vm *vm, Value *args, Value *out) {
   bool reverse = args[3].kind == V_NUM && args[3].i;
   Leaves leaves = {0}, parts = {0};
   Lanes items = {0}, all = {0};
-  if (args[0].kind != V_FN) return vm_error(vm, EK_type, "associative_scan: f must be a function, got %s", value_type_name(args[0]));
-  if (args[2].kind != V_HOLE && !num_as_index(args[2], &axis)) return vm_error(vm, EK_type, "associative_scan: axis must be an integer");
+  if (args[0].kind != V_FN)
+    return vm_error(vm, EK_type, "associative_scan: f must be a function, got %s", value_type_name(args[0]));
+  if (args[2].kind != V_HOLE && !num_as_index(args[2], &axis))
+    return vm_error(vm, EK_type, "associative_scan: axis must be an integer");
   AxisVec axes = {0};
   WeftStatus status = tree_leaves_of(vm, args[1], &leaves);
-  if (status == WEFT_OK && leaves.count == 0) status = vm_error(vm, EK_type, "associative_scan: xs must be an array, or a tree of arrays, got %s", value_type_name(args[1]));
+  if (status == WEFT_OK && leaves.count == 0)
+    status = vm_error(vm, EK_type, "associative_scan: xs must be an array, or a tree of arrays, got %s",
+                      value_type_name(args[1]));
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     ArrayType t;
     tree_leaf_type(leaves.data[i], &t);
     i64 at = axis < 0 ? axis + t.rank : axis;
-    if (at < 0 || at >= t.rank) status = vm_error(vm, EK_index, "associative_scan: axis %lld is out of range for xs of rank %u", (long long)axis, t.rank);
-    else if (n >= 0 && t.dims[at] != n) status = vm_error(vm, EK_shape, "associative_scan: lengths differ: %lld and %lld", (long long)n, (long long)t.dims[at]);
+    if (at < 0 || at >= t.rank)
+      status = vm_error(vm, EK_index, "associative_scan: axis %lld is out of range for xs of rank %u",
+                        (long long)axis, t.rank);
+    else if (n >= 0 && t.dims[at] != n)
+      status = vm_error(vm, EK_shape, "associative_scan: lengths differ: %lld and %lld", (long long)n,
+                        (long long)t.dims[at]);
     else if (!vec_push(&vm->alloc, &axes, (i32)at)) status = vm_error_memory(vm);
     else n = t.dims[at];
   }

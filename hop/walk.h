@@ -11,21 +11,21 @@ typedef struct GraphDeriv {
 } GraphDeriv;
 
 /* By ValueId. Values made on the way back are beyond `count`.
- * A cotangent that came out of one arm of a branch, or of the trips of a loop, is there only where that ran: on the tape
- * nothing is pulled from a value that got none, and zero times infinity is not zero. So it is kept with a bool; its
- * number counts only where that is true, and is taken so where it is added to another or leaves.
+ * A cotangent that came out of one arm of a branch, or of the trips of a loop, is there only where that ran: on the
+ * tape nothing is pulled from a value that got none, and zero times infinity is not zero. So it is kept with a bool;
+ * its number counts only where that is true, and is taken so where it is added to another or leaves.
  *
- * The tape knows no branches and no loops: what comes out of an arm, or goes into a loop, is there the value that it was before. A
- * cotangent of such a value is at once one of what it stands for, under the condition that it does (Alias): contributions are
- * then added one by one in the reverse order of use, as on the tape. */
+ * The tape knows no branches and no loops: what comes out of an arm, or goes into a loop, is there the value that it
+ * was before. A cotangent of such a value is at once one of what it stands for, under the condition that it does
+ * (Alias): contributions are then added one by one in the reverse order of use, as on the tape. */
 typedef struct Alias {
   ValueId source, when; /* when: of rank 0; 0: always */
   u32 arm;              /* of a cond: which one gives it */
   u32 next;             /* of the same value: Walk.aliases + 1, 0: no more */
 } Alias;
 
-/* What a number is where its cotangent is not there: of sums that a loop carries. NOTHING is -0.0, to which anything may be added;
- * ZERO is 0.0, where items are added in place. */
+/* What a number is where its cotangent is not there: of sums that a loop carries. NOTHING is -0.0, to which
+ * anything may be added; ZERO is 0.0, where items are added in place. */
 typedef enum Filled { FILLED_no, FILLED_nothing, FILLED_zero } Filled;
 
 typedef struct Walk {
@@ -42,7 +42,9 @@ typedef struct Walk {
   BlockId home;   /* whose nodes are walked; what is made on the way back may stand in a block inside of it */
 } Walk;
 
-static inline bool pull_is_float(const Graph *g, ValueId v) { return !value_is_token(g, v) && deriv_dtype(value_type(g, v)->dtype); }
+static inline bool pull_is_float(const Graph *g, ValueId v) {
+  return !value_is_token(g, v) && deriv_dtype(value_type(g, v)->dtype);
+}
 static inline bool pull_is_active(const Walk *w, ValueId v) { return v < w->count && w->active[v]; }
 
 /* What v, of a block inside of the walk's, is there. */
@@ -71,8 +73,8 @@ Outcome pull_variables(Recorder *r, Av arg, ValueVec *variables, Av *out);
 /* The gradients of the variables as the opened tree `like`. */
 Av pull_gradients(Recorder *r, Walk *w, Av like, const ValueId *variables, u32 count);
 
-/* Aliases of values of a block around, in block b: among `outside` are those values and all that they stand for, `inside` what b
- * has for them. */
+/* Aliases of values of a block around, in block b: among `outside` are those values and all that they stand for,
+ * `inside` what b has for them. */
 bool pull_lift_aliases(Walk *inner, const Walk *w, BlockId b, const ValueVec *outside, const ValueId *inside);
 
 /* Control nodes (pull_control.c). */

@@ -26,7 +26,9 @@ Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count) {
   Jit *jit = mem_alloc_zero(&vm->alloc, sizeof *jit);
   if (!jit) return NULL;
   jit->state = (JitState){.alloc = &vm->alloc, .math = math, .math_count = math_count, .cpu = vec_level_best()};
-  for (u32 i = 0; i < COUNT_OF(targets); i++) jit->backends[i] = (Backend){.name = targets[i]->name, .compile = compile_for, .state = jit, .weighed = targets[i] == &target_mir};
+  for (u32 i = 0; i < COUNT_OF(targets); i++)
+    jit->backends[i] = (Backend){.name = targets[i]->name, .compile = compile_for, .state = jit,
+                                 .weighed = targets[i] == &target_mir};
   return jit;
 }
 

@@ -11,9 +11,9 @@ typedef struct JitDevice JitDevice; /* jit/plan/plan.h */
 
 /* Adds the backends to the tracer; they are freed with it. `math`: the functions that `math NAME` of the loop IR means;
  * borrowed for the VM's life. */
-WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device, const char *cpu) MUST_USE; /* device may be
- * NULL; it is removed with the backends, and when this fails. cpu: what array loops are compiled to, scalar, strip, avx2 or avx512;
- * NULL: the default */
+/* device may be NULL; it is removed with the backends, and when this fails. cpu: what array loops are compiled to,
+ * scalar, strip, avx2 or avx512; NULL: the default */
+WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDevice *device, const char *cpu) MUST_USE;
 bool jit_cpu_known(const char *cpu);
 bool jit_cpu_runs(const char *cpu); /* known, and this processor can */
 

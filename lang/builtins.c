@@ -7,7 +7,9 @@
 enum { CONSTANTS = 3 };
 static const char *const constants[CONSTANTS] = {"pi", "inf", "nan"};
 
-static bool same(const char *name, const char *s, size_t len) { return strlen(name) == len && memcmp(name, s, len) == 0; }
+static bool same(const char *name, const char *s, size_t len) {
+  return strlen(name) == len && memcmp(name, s, len) == 0;
+}
 
 Builtin builtin_find(const char *s, size_t len) {
   DType d = dtype_by_name(s, len);

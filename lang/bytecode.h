@@ -59,7 +59,8 @@ typedef struct InsUse {
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */, CK_DTYPE, CK_MODULE /* of op_modules */, CK_HOLE } ConstKind;
+typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */,
+                         CK_DTYPE, CK_MODULE /* of op_modules */, CK_HOLE } ConstKind;
 
 typedef struct Const {
   u8 kind;
@@ -216,7 +217,8 @@ struct Proto {
   Proto **group;        /* members of its group (borrowed: they are siblings in the parent's protos) */
   Site *sites;          /* the entry, then sorted by pc */
   u32 nsites;
-  bool hidden;          /* made by the VM to stand around a call (vm_caller): errors, traces and spans look through it */
+  /* made by the VM to stand around a call (vm_caller): errors, traces and spans look through it */
+  bool hidden;
   u32 file;
   Arena arena;          /* everything above lies here */
 };
@@ -237,7 +239,8 @@ Liveness *liveness_new(const Proto *p, Allocator *alloc); /* NULL when refused *
 void liveness_free(Liveness *l);
 u32 liveness_words(const Liveness *l); /* u64 words of a set */
 void liveness_at(const Liveness *l, u32 pc, u64 *bits); /* live before pc, before the instruction began */
-void liveness_behind(const Liveness *l, u32 pc, u32 result, u64 *bits); /* while a call at pc runs: what is read when it has returned or failed */
+/* while a call at pc runs: what is read when it has returned or failed */
+void liveness_behind(const Liveness *l, u32 pc, u32 result, u64 *bits);
 
 /* All pcs from the last to the first. `after`: live behind pc on the edges it takes when it does not fail. */
 typedef struct LiveWalk {
@@ -268,7 +271,8 @@ enum {
   MODVAR_BUILTIN = 2,  /* pre-filled with the built-in of this name, nothing declared it (yet) */
 };
 /* The names bound in every module unless shadowed: operations without a module, dtypes, constants, modules. */
-typedef enum BuiltinKind { BUILTIN_NONE, BUILTIN_OP /* OpId */, BUILTIN_DTYPE /* DType */, BUILTIN_CONST /* 0 pi, 1 inf, 2 nan */, BUILTIN_MODULE } BuiltinKind;
+typedef enum BuiltinKind { BUILTIN_NONE, BUILTIN_OP /* OpId */, BUILTIN_DTYPE /* DType */,
+                           BUILTIN_CONST /* 0 pi, 1 inf, 2 nan */, BUILTIN_MODULE } BuiltinKind;
 typedef struct Builtin {
   u8 kind; /* BuiltinKind */
   u16 id;
@@ -280,7 +284,8 @@ Builtin builtin_at(u32 i);
 
 bool scope_find(const ModuleScope *s, Name name, u32 *slot);
 bool scope_add(ModuleScope *s, Name name, u32 *slot) MUST_USE; /* finds or adds */
-const char *scope_nearest(const ModuleScope *s, const Names *names, Name name); /* what a name that is not declared may be a slip for; NULL: nothing */
+/* what a name that is not declared may be a slip for; NULL: nothing */
+const char *scope_nearest(const ModuleScope *s, const Names *names, Name name);
 const char *scope_in_module(const char *name, size_t len); /* `linalg.inv` of `inv`; NULL: no standard module has it */
 void scope_free(ModuleScope *s);
 

@@ -16,7 +16,9 @@ typedef struct CompileOptions {
   ModuleScope *scope;  /* of the module this text belongs to: grows. When compilation fails no name stays declared
                           that was not before */
   Arena *diag_arena;   /* of error messages */
-  bool repl;           /* `x = e` on the top level declares; functions may name what no text has declared yet: its slot is empty and has no flags */
+  /* `x = e` on the top level declares; functions may name what no text has declared yet: its slot is empty and has no
+   * flags */
+  bool repl;
 } CompileOptions;
 
 /* The body of a module (or of one more entry at the REPL). Running it gives the value of its last statement.

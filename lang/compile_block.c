@@ -64,7 +64,8 @@ void block_value(FnState *fs, u32 id, u32 want) {
   bool ends_in_function = leading_statements(fs, block);
   u32 last = block->count ? ast_kid(ast, block, block->count - 1) : 0;
   if (ends_in_function || !last) { /* the value of a declaration is the function */
-    u32 v = last && fs->locals.count ? fs->locals.data[fs->locals.count - 1].reg : const_operand(fs, const_nil(), block->span);
+    u32 v = last && fs->locals.count ? fs->locals.data[fs->locals.count - 1].reg
+                                     : const_operand(fs, const_nil(), block->span);
     if (want == ANY) emit(fs, ins_make(BC_ret, 0, v, 0, 0), block->span);
     else emit_move(fs, want, v, block->span);
   } else if (want == ANY) {
@@ -96,7 +97,8 @@ static void expect_names(FnState *fs, const AstNode *block) {
   for (u32 i = 0; i < block->count; i++) {
     u32 id = ast_kid(ast, block, i);
     const AstNode *n = ast_node(ast, id);
-    if (n->kind == AST_LET || (n->kind == AST_ASSIGN && fs->c->o->repl && !n->op)) each_name(fs, ast_kid(ast, n, 0), expect_name);
+    if (n->kind == AST_LET || (n->kind == AST_ASSIGN && fs->c->o->repl && !n->op))
+      each_name(fs, ast_kid(ast, n, 0), expect_name);
     if (is_declaration(ast, id) || n->kind == AST_IMPORT) scope_expect(fs, n->ref);
   }
 }

@@ -16,7 +16,9 @@ typedef struct CallShape {
   bool add_text;   /* assert(c): the text of the condition is its message */
 } CallShape;
 
-static bool is_method_callee(const AstNode *callee) { return callee->kind == AST_FIELD && !(callee->flags & AF_PARENS); }
+static bool is_method_callee(const AstNode *callee) {
+  return callee->kind == AST_FIELD && !(callee->flags & AF_PARENS);
+}
 
 /* `assert` that nobody has declared, with just a condition. */
 static bool is_bare_assert(FnState *fs, const CallShape *s) {
@@ -112,7 +114,8 @@ static void add_condition_text(FnState *fs, const CallShape *s, u32 reg) {
 static u32 emit_call(FnState *fs, const CallShape *s, Span at, u32 save, u32 base, u32 want, bool is_tail) {
   u32 flags = s->is_method ? INS_METHOD : 0, last = s->argc, op = is_tail ? BC_tail : BC_call;
   if (s->names) {
-    last = desc_add(fs, (Desc){.kind = DESC_CALL, .argc = s->argc, .names = s->names, .name_count = s->argc, .spread = s->spread});
+    last = desc_add(fs, (Desc){.kind = DESC_CALL, .argc = s->argc, .names = s->names, .name_count = s->argc,
+                               .spread = s->spread});
     op = is_tail ? BC_tailx : BC_callx;
   }
   u32 dst = is_tail ? 0 : result_register(fs, save, want);

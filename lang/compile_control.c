@@ -56,7 +56,8 @@ static void branches(FnState *fs, const AstNode *n, Want w) {
 
 static bool gives_bool(const Ast *ast, u32 id) {
   const AstNode *n = ast_node(ast, id);
-  return n->kind == AST_AND || n->kind == AST_OR || n->kind == AST_BOOL || (n->kind == AST_UNARY && n->op == AST_OP_logical_not);
+  return n->kind == AST_AND || n->kind == AST_OR || n->kind == AST_BOOL ||
+         (n->kind == AST_UNARY && n->op == AST_OP_logical_not);
 }
 
 static void truth_of(FnState *fs, u32 id, u32 reg) {

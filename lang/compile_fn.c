@@ -6,7 +6,8 @@
 /* ---- annotations --------------------------------------------------------------------------------------------- */
 
 static bool is_type_name(const char *s, u32 len) {
-  static const char *const types[] = {"array", "text", "list", "record", "range", "fn", "ref", "module", "dtype", "handle", "nil"};
+  static const char *const types[] = {"array", "text", "list", "record", "range", "fn", "ref", "module", "dtype",
+                                      "handle", "nil"};
   for (u32 i = 0; i < COUNT_OF(types); i++)
     if (strlen(types[i]) == len && memcmp(types[i], s, len) == 0) return true;
   return false;
@@ -43,7 +44,8 @@ static void dimension(FnState *fs, const AstNode *fn, u32 i, const AstNode *size
   if (size->kind != AST_NAME) return;
   const char *text = name_text(fs->c->o->names, size->ref);
   if (is_later_parameter(fs, fn, i, size->ref))
-    compile_error(fs->c, EK_name, size->span, "%s is a parameter further right: put that one first, or rename the size", text);
+    compile_error(fs->c, EK_name, size->span,
+                  "%s is a parameter further right: put that one first, or rename the size", text);
   d->names[at] = size->ref;
   if (!own_local(fs, size->ref, &reg)) {
     reg = reg_take(fs, 1);
@@ -61,7 +63,9 @@ static void annotation(FnState *fs, const AstNode *fn, u32 i, const AstNode *a, 
   u32 len = name_len(names, a->ref), dtype = dtype_by_name(type, len);
   bool has_dims = a->flags & AF_DIMS;
   if (!dtype && !is_type_name(type, len))
-    compile_error(fs->c, EK_name, a->span, "there is no type %s: write a dtype such as f64, f64[n], or array text list record range fn ref", type);
+    compile_error(fs->c, EK_name, a->span,
+                  "there is no type %s: write a dtype such as f64, f64[n], or array text list record range fn ref",
+                  type);
   else if (has_dims && !dtype && strcmp(type, "array") != 0)
     compile_error(fs->c, EK_type, a->span, "only a dtype or array can have sizes, not %s", type);
   Dims d = {.consts = proto_room(fs, sizeof(i64) * a->count), .names = proto_room(fs, sizeof(Name) * a->count),
@@ -158,7 +162,8 @@ static void close_group(FnState *fs, FnGroup *group, u32 first, u32 count) {
     p->group_size = count;
     p->group_index = i;
   }
-  if (group->captures.count > 0xffff) compile_error(c, EK_syntax, fs->proto->span, "a function captures more than 65535 values");
+  if (group->captures.count > 0xffff)
+    compile_error(c, EK_syntax, fs->proto->span, "a function captures more than 65535 values");
   vec_free(c->o->alloc, &group->captures);
 }
 
@@ -193,7 +198,8 @@ u32 declare_functions(FnState *fs, const u32 *ids, u32 count) {
     names[i] = ast_node(c->ast, ids[i])->ref;
     for (u32 j = 0; j < i; j++)
       if (names[j] == names[i])
-        compile_error(c, EK_name, ast_node(c->ast, ids[i])->span, "%s is declared twice in one group of functions", name_text(c->o->names, names[i]));
+        compile_error(c, EK_name, ast_node(c->ast, ids[i])->span, "%s is declared twice in one group of functions",
+                      name_text(c->o->names, names[i]));
   }
   FnGroup group = {.names = names, .count = count};
   u32 first = fs->protos.count, base = reg_take(fs, count);
@@ -202,7 +208,8 @@ u32 declare_functions(FnState *fs, const u32 *ids, u32 count) {
   Span at = ast_node(c->ast, ids[0])->span;
   if (count == 1) emit(fs, ins_make(BC_closure, 0, base, first, 0), at);
   else emit(fs, ins_make(BC_group, 0, base, first, count), at);
-  if (first + count > 0xffff) compile_error(c, EK_syntax, at, "this function is too large: more than 65535 functions inside");
+  if (first + count > 0xffff)
+    compile_error(c, EK_syntax, at, "this function is too large: more than 65535 functions inside");
   for (u32 i = 0; i < count; i++) scope_local(fs, names[i], base + i);
   return base + count - 1;
 }

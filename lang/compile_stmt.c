@@ -53,9 +53,11 @@ void bind_pattern(FnState *fs, u32 pattern, u32 reg) {
 
 /* `(a, b) = (x, y)`: the parts are evaluated without a list between them. */
 static bool fits_parts(const Ast *ast, const AstNode *p, const AstNode *value) {
-  if (p->kind != AST_PATTERN || (p->flags & AF_RECORD) || value->kind != AST_LIST || p->count != value->count) return false;
+  if (p->kind != AST_PATTERN || (p->flags & AF_RECORD) || value->kind != AST_LIST || p->count != value->count)
+    return false;
   for (u32 i = 0; i < p->count; i++)
-    if (ast_kind(ast, ast_kid(ast, p, i)) == AST_SPREAD || ast_kind(ast, ast_kid(ast, value, i)) == AST_SPREAD) return false;
+    if (ast_kind(ast, ast_kid(ast, p, i)) == AST_SPREAD || ast_kind(ast, ast_kid(ast, value, i)) == AST_SPREAD)
+      return false;
   return true;
 }
 
@@ -75,7 +77,8 @@ void each_name(FnState *fs, u32 pattern, void (*visit)(FnState *, Name)) {
   const Ast *ast = fs->c->ast;
   const AstNode *p = ast_node(ast, pattern);
   if (p->kind == AST_NAME) visit(fs, p->ref);
-  for (u32 i = 0; p->kind == AST_PATTERN && i < p->count; i++) each_name(fs, part_target(ast, ast_kid(ast, p, i)), visit);
+  for (u32 i = 0; p->kind == AST_PATTERN && i < p->count; i++)
+    each_name(fs, part_target(ast, ast_kid(ast, p, i)), visit);
 }
 
 /* ---- let ------------------------------------------------------------------------------------------------- */
@@ -146,7 +149,8 @@ static bool writes_once(const Ast *ast, u32 id) {
   case AST_IF:
     for (u32 i = 0; i < n->count; i++) {
       u32 kid = ast_kid(ast, n, i);
-      if ((i & 1 || i + 1 == n->count) && !(ast_node(ast, kid)->count == 1 && writes_once(ast, ast_kid(ast, ast_node(ast, kid), 0))))
+      if ((i & 1 || i + 1 == n->count) &&
+          !(ast_node(ast, kid)->count == 1 && writes_once(ast, ast_kid(ast, ast_node(ast, kid), 0))))
         return false;
     }
     return true;

@@ -246,8 +246,8 @@ static void put_header(const Printer *pr) {
   buf_printf(out, "fn %s(", p->name ? text_of(pr, p->name) : "");
   for (u32 i = 0; i < p->nparams; i++) {
     const Param *q = &p->params[i];
-    buf_printf(out, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "", q->name ? text_of(pr, q->name) : "_",
-               q->has_default ? "=" : "");
+    buf_printf(out, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
+               q->name ? text_of(pr, q->name) : "_", q->has_default ? "=" : "");
   }
   buf_printf(out, ")  registers %u", p->nregs);
   if (p->group_size > 1) buf_printf(out, "  group %u of %u", p->group_index, p->group_size);

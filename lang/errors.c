@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-_Static_assert(EK_syntax == (ErrorKind)DIAG_SYNTAX && EK_name == (ErrorKind)DIAG_NAME && EK_limit == (ErrorKind)DIAG_LIMIT,
-               "base.h numbers the kinds of Diag as errors.def does");
+_Static_assert(EK_syntax == (ErrorKind)DIAG_SYNTAX && EK_name == (ErrorKind)DIAG_NAME &&
+               EK_limit == (ErrorKind)DIAG_LIMIT, "base.h numbers the kinds of Diag as errors.def does");
 
 static const char *const kind_names[EK_COUNT] = {
 #define ERROR_KIND(name) #name,

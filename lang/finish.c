@@ -125,7 +125,8 @@ static void compact(Proto *p, const u8 *gone, u32 *moved) {
     Ins ins = p->code[pc];
     u32 target, flags = ins_flags(ins) & ~(u32)INS_KILL;
     if (gone[pc]) continue;
-    p->code[moved[pc]] = ins_make_x(ins_op(ins), flags, ins_a(ins), ins_jumps(ins, &target) ? moved[target] : ins_x(ins));
+    p->code[moved[pc]] = ins_make_x(ins_op(ins), flags, ins_a(ins),
+                                    ins_jumps(ins, &target) ? moved[target] : ins_x(ins));
     p->spans[moved[pc]] = p->spans[pc];
   }
   p->ncode = n;

@@ -1,5 +1,5 @@
-/* mechanisms.h — switches that take one mechanism out (table: mechanisms.def), in builds made to show that its tests notice
- * (`make mutation`). In every other build MECHANISM is the constant true. */
+/* mechanisms.h — switches that take one mechanism out (table: mechanisms.def), in builds made to show that its
+ * tests notice (`make mutation`). In every other build MECHANISM is the constant true. */
 #ifndef WEFT_LANG_MECHANISMS_H
 #define WEFT_LANG_MECHANISMS_H
 

@@ -24,8 +24,12 @@ typedef enum OpId {
 /* The standard modules: `linalg_eigh` is shown as `linalg.eigh`. */
 #define OP_MODULES(X) X(linalg) X(nn) X(fft) X(random) X(optim) X(plot) X(trace)
 
-typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg, FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
-typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTYPE_RULE_float_of, DTYPE_RULE_arith, DTYPE_RULE_arith_same, DTYPE_RULE_compare, DTYPE_RULE_logic, DTYPE_RULE_bits, DTYPE_RULE_shift, DTYPE_RULE_test, DTYPE_RULE_int_same, DTYPE_RULE_where, DTYPE_RULE_given, DTYPE_RULE_accum, DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
+typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg,
+                        FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
+typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTYPE_RULE_float_of, DTYPE_RULE_arith,
+                       DTYPE_RULE_arith_same, DTYPE_RULE_compare, DTYPE_RULE_logic, DTYPE_RULE_bits, DTYPE_RULE_shift,
+                       DTYPE_RULE_test, DTYPE_RULE_int_same, DTYPE_RULE_where, DTYPE_RULE_given, DTYPE_RULE_accum,
+                       DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
 typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern } OpLower;
@@ -71,7 +75,8 @@ enum { OP_MODULES(OP_MODULE) OP_MODULE_COUNT };
 #undef OP_MODULE
 extern const char *const op_modules[OP_MODULE_COUNT];
 bool op_takes_shape(u32 op); /* has a parameter `shape` */
-static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; } /* what it gives depends on its operands alone */
+/* what it gives depends on its operands alone */
+static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; }
 static inline const char *op_name(u32 op) { return op_info(op)->name; }
 
 /* ---- types and rules ------------------------------------------------------------------------ */
@@ -129,7 +134,8 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
  * One per operation or group of operations whose shape is more than a broadcast or a reduction. They fill
  * out->rank and out->dims only; attributes are already integers. A failed rule says why, without the name. */
 #define DIM_INFER INT64_MIN /* the one size that reshape works out */
-#define DIM_FRESH (INT64_MIN + 1) /* of a result in a trace: a size known when the operation has run, one for the whole operation */
+/* of a result in a trace: a size known when the operation has run, one for the whole operation */
+#define DIM_FRESH (INT64_MIN + 1)
 
 /* Axes as given (negative ones count from the end) to a bit mask; a repeated one is an error. */
 bool rule_axes(u32 n, const i64 *axes, u32 rank, u32 *mask, RuleError *err);
@@ -151,24 +157,31 @@ bool shape_tile(DimCtx *c, const ArrayType *x, u32 n, const Dim *reps, ArrayType
 /* widths: (before, after) for each axis. */
 void shape_pad(DimCtx *c, const ArrayType *x, const Dim *before, const Dim *after, ArrayType *out);
 /* windows[i] over axes[i]; the window axes come last. */
-bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err);
+bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out,
+                          RuleError *err);
 bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, RuleError *err);
 /* flat: no axis was given, which only rank 0 and 1 allow; the result has rank 1. */
-bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out, RuleError *err);
-bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out, RuleError *err);
-bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out, RuleError *err);
+bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out,
+                RuleError *err);
+bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out,
+                RuleError *err);
+bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out,
+                           RuleError *err);
 bool shape_one_hot(const ArrayType *x, Dim n, i64 axis, ArrayType *out, RuleError *err);
 /* One axis of x gets size n (compress with size, topk, repeat). */
 bool shape_resize_axis(const ArrayType *x, i64 axis, Dim n, ArrayType *out, RuleError *err);
-bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err);     /* rank 1: matrix; rank 2: diagonal */
-bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err); /* of the last two axes, batched */
+/* rank 1: matrix; rank 2: diagonal */
+bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err);
+/* of the last two axes, batched */
+bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err);
 bool shape_matrix(const ArrayType *x, RuleError *err);                  /* rank 2 at least */
 bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err);       /* and the last two sizes are equal */
 bool shape_matmul(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
 bool shape_dot(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
 bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err);
 /* n pairs of contracted axes, normalised into xa and ya. */
-bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err);
+bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes,
+                     u32 *xa, u32 *ya, ArrayType *out, RuleError *err);
 bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out, RuleError *err);
 bool shape_kron(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
 bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err);
@@ -181,11 +194,13 @@ typedef struct EinsumPlan {
   u8 axes[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK]; /* label of each axis of each operand */
   Dim dims[EINSUM_MAX_LABELS];
 } EinsumPlan;
-bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan, ArrayType *out, RuleError *err);
+bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan,
+                  ArrayType *out, RuleError *err);
 
 /* ---- transforms ----------------------------------------------------------------------------- */
 
 /* Function values that wrap a function (value.h FN_TRANSFORM). */
-typedef enum TransformKind { TF_grad, TF_value_and_grad, TF_vmap, TF_jit, TF_eager, TF_checkpoint, TF_custom_vjp, TF_pullback, TF_jacfwd, TF_jacrev, TF_hessian, TF_strict, TF_COUNT } TransformKind;
+typedef enum TransformKind { TF_grad, TF_value_and_grad, TF_vmap, TF_jit, TF_eager, TF_checkpoint, TF_custom_vjp,
+                             TF_pullback, TF_jacfwd, TF_jacrev, TF_hessian, TF_strict, TF_COUNT } TransformKind;
 
 #endif

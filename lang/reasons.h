@@ -4,7 +4,8 @@
 
 #include "parser/base.h"
 
-typedef enum ReasonGroup { REASON_GROUP_brk, REASON_GROUP_cold, REASON_GROUP_loop, REASON_GROUP_miss, REASON_GROUP_demote, REASON_GROUP_limit } ReasonGroup;
+typedef enum ReasonGroup { REASON_GROUP_brk, REASON_GROUP_cold, REASON_GROUP_loop, REASON_GROUP_miss,
+                           REASON_GROUP_demote, REASON_GROUP_limit } ReasonGroup;
 
 typedef enum Reason {
 #define REASON(name, group, text) REASON_##name,

@@ -1,4 +1,5 @@
-/* rules_shape.c — shape rules of single operations, over Dim: eager kernels and the tracer call the same (see ops.h). */
+/* rules_shape.c — shape rules of single operations, over Dim: eager kernels and the tracer call the same (see
+ * ops.h). */
 #include "lang/ops.h"
 
 #include <stdio.h>
@@ -58,7 +59,8 @@ bool rule_moveaxis(u32 n, const i64 *source, const i64 *destination, u32 rank, u
     perm[d] = rest++;
   }
   for (u32 i = 0; i < n; i++)
-    perm[destination[i] < 0 ? destination[i] + rank : destination[i]] = (u32)(source[i] < 0 ? source[i] + rank : source[i]);
+    perm[destination[i] < 0 ? destination[i] + rank
+                            : destination[i]] = (u32)(source[i] < 0 ? source[i] + rank : source[i]);
   return true;
 }
 
@@ -173,14 +175,16 @@ bool shape_broadcast_to(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims
 bool shape_concat(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayType *out, RuleError *err) {
   u32 a;
   if (n == 0) return fail(err, EK_value, "needs at least one array");
-  if (xs[0]->rank == 0) return fail(err, EK_shape, "arrays of rank 0 have no axis to join along; stack joins them along a new one");
+  if (xs[0]->rank == 0)
+    return fail(err, EK_shape, "arrays of rank 0 have no axis to join along; stack joins them along a new one");
   if (!rule_axis(axis, xs[0]->rank, &a, err)) return false;
   Dim total = xs[0]->dims[a];
   for (u32 i = 1; i < n; i++) {
     bool same = xs[i]->rank == xs[0]->rank;
     for (u32 d = 0; same && d < xs[0]->rank; d++) same = d == a || dim_equal(c, xs[i]->dims[d], xs[0]->dims[d]);
     if (!same)
-      return fail(err, EK_shape, "shapes %s and %s (item %u) differ on another axis than %u", text_of(xs[0]).s, text_of(xs[i]).s, i, a);
+      return fail(err, EK_shape, "shapes %s and %s (item %u) differ on another axis than %u", text_of(xs[0]).s,
+                  text_of(xs[i]).s, i, a);
     total = dim_binary(c, '+', total, xs[i]->dims[a]);
   }
   out->rank = xs[0]->rank;
@@ -216,11 +220,13 @@ bool shape_tile(DimCtx *c, const ArrayType *x, u32 n, const Dim *reps, ArrayType
 }
 
 void shape_pad(DimCtx *c, const ArrayType *x, const Dim *before, const Dim *after, ArrayType *out) {
-  for (u32 d = 0; d < x->rank; d++) out->dims[d] = dim_binary(c, '+', dim_binary(c, '+', x->dims[d], before[d]), after[d]);
+  for (u32 d = 0; d < x->rank; d++)
+    out->dims[d] = dim_binary(c, '+', dim_binary(c, '+', x->dims[d], before[d]), after[d]);
   out->rank = x->rank;
 }
 
-__attribute__((cold)) bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows, const u32 *axes, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_sliding_window(DimCtx *c, const ArrayType *x, u32 n, const Dim *windows,
+                                                const u32 *axes, ArrayType *out, RuleError *err) {
   u32 rank = x->rank + n;
   if (!rank_fits(rank, err)) return false;
   Dim dims[TYPE_MAX_RANK];
@@ -229,7 +235,8 @@ __attribute__((cold)) bool shape_sliding_window(DimCtx *c, const ArrayType *x, u
     u32 a = axes[i];
     if (windows[i] == 0) return fail(err, EK_value, "a window has at least one element");
     if (windows[i] > 0 && dims[a] >= 0 && windows[i] > dims[a])
-      return fail(err, EK_value, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a, (long long)dims[a]);
+      return fail(err, EK_value, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a,
+                  (long long)dims[a]);
     dims[a] = dim_binary(c, '-', dim_binary(c, '+', dims[a], 1), windows[i]);
     dims[x->rank + i] = windows[i];
   }
@@ -247,7 +254,8 @@ bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, 
   return true;
 }
 
-bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out, RuleError *err) {
+bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out,
+                RuleError *err) {
   u32 a = 0;
   if (flat && x->rank > 1) return fail(err, EK_value, "shape %s needs an axis", text_of(x).s);
   if (flat) {
@@ -263,7 +271,8 @@ bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include
 
 /* ---- selecting ----------------------------------------------------------------------------------- */
 
-bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out, RuleError *err) {
+bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool flat, i64 axis, ArrayType *out,
+                RuleError *err) {
   u32 a = 0;
   ArrayType from = *x;
   if (flat) shape_ravel(c, x, &from);
@@ -280,7 +289,8 @@ bool shape_take(DimCtx *c, const ArrayType *x, const ArrayType *indices, bool fl
   return true;
 }
 
-bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out, RuleError *err) {
+bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indices, i64 axis, ArrayType *out,
+                           RuleError *err) {
   u32 a;
   if (!rule_axis(axis, x->rank, &a, err)) return false;
   bool fits = indices->rank == x->rank;
@@ -291,7 +301,8 @@ bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indic
     else if (dim_is_one(c, is)) out->dims[d] = xs;
     else fits = false;
   }
-  return fits || fail(err, EK_shape, "shapes %s and %s of the indices do not fit off axis %u", text_of(x).s, text_of(indices).s, a);
+  return fits || fail(err, EK_shape, "shapes %s and %s of the indices do not fit off axis %u", text_of(x).s,
+                      text_of(indices).s, a);
 }
 
 bool shape_one_hot(const ArrayType *x, Dim n, i64 axis, ArrayType *out, RuleError *err) {
@@ -353,7 +364,8 @@ __attribute__((cold)) bool shape_square(DimCtx *c, const ArrayType *x, RuleError
 }
 
 static bool misaligned(RuleError *err, const ArrayType *x, const ArrayType *y, u32 xa, u32 ya) {
-  return fail(err, EK_shape, "shapes %s and %s do not align: axis %u of the first is %lld, axis %u of the second is %lld",
+  return fail(err, EK_shape,
+              "shapes %s and %s do not align: axis %u of the first is %lld, axis %u of the second is %lld",
               text_of(x).s, text_of(y).s, xa, (long long)x->dims[xa], ya, (long long)y->dims[ya]);
 }
 
@@ -363,14 +375,16 @@ static bool needs_axes(RuleError *err, const ArrayType *x, const ArrayType *y) {
 }
 
 /* The axes before the last `keep` of x and y, broadcast. */
-static bool broadcast_batch(DimCtx *c, const ArrayType *x, u32 x_keep, const ArrayType *y, u32 y_keep, ArrayType *out, RuleError *err) {
+static bool broadcast_batch(DimCtx *c, const ArrayType *x, u32 x_keep, const ArrayType *y, u32 y_keep, ArrayType *out,
+                            RuleError *err) {
   ArrayType bx = *x, by = *y;
   const ArrayType *both[2] = {&bx, &by};
   bx.rank = (u8)(x->rank - x_keep);
   by.rank = (u8)(y->rank - y_keep);
   RuleError inner;
   return rule_broadcast(c, 2, both, out, &inner) ||
-         fail(err, EK_shape, "shapes %s and %s: the axes before the matrices do not broadcast", text_of(x).s, text_of(y).s);
+         fail(err, EK_shape, "shapes %s and %s: the axes before the matrices do not broadcast", text_of(x).s,
+              text_of(y).s);
 }
 
 bool shape_matmul(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err) {
@@ -414,7 +428,9 @@ bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, A
   u32 rank = x->rank > y->rank ? x->rank : y->rank, a;
   if (!rule_axis(axis, rank, &a, err)) return false;
   u32 back = rank - a;
-  if (back > x->rank || back > y->rank) return fail(err, EK_index, "axis %lld is not in both shapes %s and %s", (long long)axis, text_of(x).s, text_of(y).s);
+  if (back > x->rank || back > y->rank)
+    return fail(err, EK_index, "axis %lld is not in both shapes %s and %s", (long long)axis, text_of(x).s,
+                text_of(y).s);
   u32 xa = x->rank - back, ya = y->rank - back;
   if (!dim_equal(c, x->dims[xa], y->dims[ya])) return misaligned(err, x, y, xa, ya);
   const ArrayType *both[2] = {x, y};
@@ -424,7 +440,8 @@ bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, A
   return true;
 }
 
-__attribute__((cold)) bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes, const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_tensordot(DimCtx *c, const ArrayType *x, const ArrayType *y, u32 n, const i64 *x_axes,
+                                           const i64 *y_axes, u32 *xa, u32 *ya, ArrayType *out, RuleError *err) {
   u32 xm, ym;
   if (!rule_axes(n, x_axes, x->rank, &xm, err) || !rule_axes(n, y_axes, y->rank, &ym, err)) return false;
   for (u32 i = 0; i < n; i++) {
@@ -444,7 +461,8 @@ __attribute__((cold)) bool shape_tensordot(DimCtx *c, const ArrayType *x, const 
   return true;
 }
 
-__attribute__((cold)) bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *out,
+                                       RuleError *err) {
   if (!shape_square(c, a, err)) return false;
   if (b->rank == 0) return fail(err, EK_shape, "the right-hand side needs rank 1 or more");
   u32 keep = b->rank == 1 ? 1 : 2, ba = b->rank - keep;
@@ -463,14 +481,16 @@ bool shape_kron(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *ou
   return shape_tile(c, x, y->rank, y->dims, out, err); /* sizes multiply from the last axis on, like repeats */
 }
 
-__attribute__((cold)) bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out,
+                                       RuleError *err) {
   if (!needs_axes(err, x, y)) return false;
   const ArrayType *both[2] = {x, y};
   ArrayType all;
   if (!rule_broadcast(c, 2, both, &all, err)) return false;
   u32 a;
   if (!rule_axis(axis, all.rank, &a, err)) return false;
-  if (!dim_equal(c, all.dims[a], 3)) return fail(err, EK_shape, "axis %u of shapes %s and %s must be 3", a, text_of(x).s, text_of(y).s);
+  if (!dim_equal(c, all.dims[a], 3))
+    return fail(err, EK_shape, "axis %u of shapes %s and %s must be 3", a, text_of(x).s, text_of(y).s);
   out->rank = all.rank;
   memcpy(out->dims, all.dims, all.rank * sizeof(Dim));
   return true;
@@ -491,7 +511,8 @@ __attribute__((cold)) static bool parse_term(const char **s, const char *end, Ei
     if (ch == ' ') continue;
     if (t->count == TYPE_MAX_RANK) return rank_fits(TYPE_MAX_RANK + 1, err);
     if (ch == '.') {
-      if (end - *s < 3 || (*s)[1] != '.' || (*s)[2] != '.' || t->dots) return fail(err, EK_value, "the spec may hold one '...' per operand");
+      if (end - *s < 3 || (*s)[1] != '.' || (*s)[2] != '.' || t->dots)
+        return fail(err, EK_value, "the spec may hold one '...' per operand");
       t->dots = true;
       t->labels[t->count++] = 0;
       *s += 2;
@@ -515,13 +536,15 @@ static u32 expand(const EinsumTerm *t, u32 dots_rank, u8 *keys) {
   return n;
 }
 
-__attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan, ArrayType *out, RuleError *err) {
+__attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs,
+                                        EinsumPlan *plan, ArrayType *out, RuleError *err) {
   const char *s = spec, *end = spec + len;
   EinsumTerm terms[EINSUM_MAX_OPERANDS], result = {.count = 0};
   u8 keys[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK];
   u32 dots_rank[EINSUM_MAX_OPERANDS], widest = 0, count = 0;
   *plan = (EinsumPlan){.operands = n};
-  if (n == 0 || n > EINSUM_MAX_OPERANDS) return fail(err, EK_value, "takes 1 to %d arrays, got %u", EINSUM_MAX_OPERANDS, n);
+  if (n == 0 || n > EINSUM_MAX_OPERANDS)
+    return fail(err, EK_value, "takes 1 to %d arrays, got %u", EINSUM_MAX_OPERANDS, n);
   for (;; s++) {
     if (count == EINSUM_MAX_OPERANDS) return fail(err, EK_value, "takes 1 to %d arrays", EINSUM_MAX_OPERANDS);
     if (!parse_term(&s, end, &terms[count++], err)) return false;
@@ -562,7 +585,8 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
   memset(number, 255, sizeof number);
   for (u32 d = 0; d < out_rank; d++) {
     if (number[out_keys[d]] != 255) return fail(err, EK_value, "the spec's result holds '%c' twice", out_keys[d]);
-    if (!seen[out_keys[d]]) return fail(err, EK_value, "the spec's result holds '%c', which no operand has", out_keys[d]);
+    if (!seen[out_keys[d]])
+      return fail(err, EK_value, "the spec's result holds '%c', which no operand has", out_keys[d]);
     number[out_keys[d]] = (u8)plan->labels++;
   }
   plan->out_rank = out_rank;
@@ -571,7 +595,8 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
     for (u32 d = 0; d < xs[i]->rank; d++) {
       u8 key = keys[i][d];
       if (number[key] == 255) {
-        if (plan->labels == EINSUM_MAX_LABELS) return fail(err, EK_value, "the spec has more than %d labels", EINSUM_MAX_LABELS);
+        if (plan->labels == EINSUM_MAX_LABELS)
+          return fail(err, EK_value, "the spec has more than %d labels", EINSUM_MAX_LABELS);
         number[key] = (u8)plan->labels++;
       }
       u32 l = plan->axes[i][d] = number[key];
@@ -579,7 +604,8 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
       u32 twin = 0; /* a letter that the operand has twice walks a diagonal: nothing is stretched there */
       while (twin < d && keys[i][twin] != key) twin++;
       if (twin < d && !dim_equal(c, xs[i]->dims[twin], size))
-        return fail(err, EK_shape, "label %c is %lld and %lld in operand %u", key, (long long)xs[i]->dims[twin], (long long)size, i);
+        return fail(err, EK_shape, "label %c is %lld and %lld in operand %u", key, (long long)xs[i]->dims[twin],
+                    (long long)size, i);
       if (!known[l]) plan->dims[l] = size;
       else if (!dim_equal(c, plan->dims[l], size)) {
         if (dim_is_one(c, plan->dims[l])) plan->dims[l] = size;

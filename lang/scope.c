@@ -98,7 +98,9 @@ static NameRef module_ref(FnState *fs, Name name) {
 
 void scope_local(FnState *fs, Name name, u32 reg) {
   u32 at = fs->spans.count ? fs->spans.data[fs->spans.count - 1].start : 0;
-  if (!vec_push(fs->c->o->alloc, &fs->locals, (Local){name, reg}) || !vec_push(fs->c->o->alloc, &fs->local_names, (LocalName){name, reg, at})) compile_refused(fs->c);
+  if (!vec_push(fs->c->o->alloc, &fs->locals, (Local){name, reg}) ||
+      !vec_push(fs->c->o->alloc, &fs->local_names, (LocalName){name, reg, at}))
+    compile_refused(fs->c);
 }
 
 void scope_kill(FnState *fs, u32 locals, Span at) {

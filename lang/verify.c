@@ -40,7 +40,8 @@ static bool is_utf8(const char *s, u32 len) {
       if (((u8)s[i + k] & 0xC0) != 0x80) return false;
       code = code << 6 | ((u8)s[i + k] & 0x3F);
     }
-    if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10FFFF)) || (code >> 11) == 0x1B) return false;
+    if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10FFFF)) || (code >> 11) == 0x1B)
+      return false;
     i += n;
   }
   return true;
@@ -141,13 +142,15 @@ static bool check_params(const Verifier *v) {
 /* What a child captures must exist here, and be the same in its whole group. */
 static bool check_child(const Verifier *v, u32 child) {
   const Proto *p = v->p, *k = p->protos[child];
-  if (k->group_index >= k->group_size || k->group_index > child || k->group_size > p->nprotos - (child - k->group_index))
+  if (k->group_index >= k->group_size || k->group_index > child ||
+      k->group_size > p->nprotos - (child - k->group_index))
     return wrong(v, "function %u is not in its group", child);
   for (u32 i = 0; i < k->ncaptures; i++) {
     const Capture *c = &k->captures[i];
     u32 limit = c->kind == CAP_REGISTER ? p->nregs : c->kind == CAP_CAPTURE ? p->ncaptures
               : c->kind == CAP_GROUP && v->parent ? p->group_size : 0;
-    if (c->index >= limit || c->name >= v->names) return wrong(v, "capture %u of function %u does not exist here", i, child);
+    if (c->index >= limit || c->name >= v->names)
+      return wrong(v, "capture %u of function %u does not exist here", i, child);
   }
   const Proto *first = p->protos[child - k->group_index];
   bool same = k->group_size == first->group_size && k->ncaptures == first->ncaptures;
@@ -161,7 +164,8 @@ static bool check_tables(const Verifier *v) {
   if (v->depth > AST_MAX_DEPTH) return wrong(v, "functions nest too deep");
   if (!p->ncode || !p->nextents || !p->nsites) return wrong(v, "an empty function");
   if (p->nregs > MAX_REGISTERS || p->name >= v->names) return wrong(v, "too many registers, or no name");
-  if (!v->parent && (p->nparams || p->ncaptures || p->group_size != 1)) return wrong(v, "the body of a module has parameters, captures or a group");
+  if (!v->parent && (p->nparams || p->ncaptures || p->group_size != 1))
+    return wrong(v, "the body of a module has parameters, captures or a group");
   for (u32 i = 0; i < p->nconsts; i++)
     if (!check_const(&p->consts[i])) return wrong(v, "constant %u is malformed", i);
   for (u32 i = 0; i < p->ndescs; i++)
@@ -264,8 +268,8 @@ static bool check_shape(const Proto *p, const Extent *e) {
   ins_jumps(p->code[e->begin], &target);
   switch (e->kind) {
   case EXT_IF:
-    return is_branch(at_begin) && e->head == e->begin + 1 && e->head <= e->els && e->els <= e->end && target == e->els &&
-           (e->els == e->end || ends_line(p, e->els - 1));
+    return is_branch(at_begin) && e->head == e->begin + 1 && e->head <= e->els && e->els <= e->end &&
+           target == e->els && (e->els == e->end || ends_line(p, e->els - 1));
   case EXT_FOR:
     if (at_begin != BC_forprep || e->head >= e->els || ins_op(p->code[e->head]) != BC_fornext) return false;
     if (ins_a(p->code[e->begin]) != ins_a(p->code[e->head])) return false; /* fallthrough */
@@ -285,7 +289,8 @@ static bool lies_within(const Extent *k, const Extent *p) {
   u32 cut = p->kind == EXT_TRY ? p->head : p->kind == EXT_IF ? p->els : p->kind == EXT_FN ? p->end : p->els;
   if (p->kind == EXT_IF && k->begin < p->head) return false;
   if (p->kind == EXT_FOR && k->begin <= p->head) return false;
-  if (p->kind == EXT_TRY && k->begin < cut) return k->end < cut; /* a jump of its own ends the body: only errors lead to the handler */
+  /* a jump of its own ends the body: only errors lead to the handler */
+  if (p->kind == EXT_TRY && k->begin < cut) return k->end < cut;
   return k->end <= cut || (k->begin >= cut && (p->kind == EXT_TRY || p->kind == EXT_IF));
 }
 
@@ -303,7 +308,8 @@ static bool check_writes(const Verifier *v, const Extent *e) {
 static bool check_extents(const Verifier *v) {
   const Proto *p = v->p;
   const Extent *root = &p->extents[0];
-  if (root->kind != EXT_FN || root->begin || root->head || root->end != p->ncode || root->els != p->ncode || root->parent != UINT32_MAX || !check_writes(v, root))
+  if (root->kind != EXT_FN || root->begin || root->head || root->end != p->ncode || root->els != p->ncode ||
+      root->parent != UINT32_MAX || !check_writes(v, root))
     return wrong(v, "the extent of the function is malformed");
   for (u32 i = 1; i < p->nextents; i++) {
     const Extent *e = &p->extents[i];
@@ -311,7 +317,8 @@ static bool check_extents(const Verifier *v) {
     if (!ok || !check_shape(p, e) || !check_writes(v, e)) return wrong(v, "extent %u is malformed", i);
     if (!lies_within(e, &p->extents[e->parent])) return wrong(v, "extent %u does not lie within its parent", i);
     u32 sibling = i - 1; /* the extent before must be the parent, or have ended */
-    while (sibling != e->parent && sibling != UINT32_MAX && p->extents[sibling].end <= e->begin) sibling = p->extents[sibling].parent;
+    while (sibling != e->parent && sibling != UINT32_MAX && p->extents[sibling].end <= e->begin)
+      sibling = p->extents[sibling].parent;
     if (sibling != e->parent) return wrong(v, "extent %u overlaps another", i);
   }
   return true;
@@ -355,11 +362,14 @@ static bool check_jumps(const Verifier *v) {
     const Extent *own = &p->extents[inner[pc]];
     if (ins_jumps(p->code[pc], &target) && !jump_allowed(p, pc, inner[pc], target))
       ok = wrong(v, "pc %u: a jump to %u, which is no boundary of an extent around it", pc, target);
-    if (op == BC_catch && !(own->kind == EXT_TRY && own->head == pc)) ok = wrong(v, "pc %u: catch outside a handler", pc);
-    if (op == BC_forprep && !(own->kind == EXT_FOR && own->begin == pc)) ok = wrong(v, "pc %u: forprep outside a loop", pc);
+    if (op == BC_catch && !(own->kind == EXT_TRY && own->head == pc))
+      ok = wrong(v, "pc %u: catch outside a handler", pc);
+    if (op == BC_forprep && !(own->kind == EXT_FOR && own->begin == pc))
+      ok = wrong(v, "pc %u: forprep outside a loop", pc);
     if (op == BC_tail || op == BC_tailx)
       for (u32 e = inner[pc]; ok && e; e = p->extents[e].parent)
-        if (p->extents[e].kind == EXT_TRY && pc < p->extents[e].head) ok = wrong(v, "pc %u: a tail call inside try", pc);
+        if (p->extents[e].kind == EXT_TRY && pc < p->extents[e].head)
+          ok = wrong(v, "pc %u: a tail call inside try", pc);
   }
   if (ok && !ends_line(p, p->ncode - 1)) ok = wrong(v, "the code runs off its end");
   mem_free(v->alloc, inner, sizeof *inner * p->ncode);
@@ -373,7 +383,8 @@ static bool check_sites(const Verifier *v) {
   for (u32 pc = 0; pc < p->ncode; pc++) {
     int kind = site_kind(p, pc);
     if (kind < 0) continue;
-    if (at >= p->nsites || p->sites[at].pc != pc || p->sites[at].kind != kind) return wrong(v, "pc %u: its site is missing", pc);
+    if (at >= p->nsites || p->sites[at].pc != pc || p->sites[at].kind != kind)
+      return wrong(v, "pc %u: its site is missing", pc);
     at++;
   }
   return at == p->nsites || wrong(v, "there are sites without an instruction");
@@ -415,10 +426,12 @@ static void meet(Births *x, u32 pc) {
 }
 
 static bool need(const Births *x, u32 pc, u32 fact, u32 r) {
-  static const char *const lacks[FACTS] = {"holds no value", "holds no list that was made for it", "holds no record that was made for it",
-                                           "holds no loop", "holds no text that was made for it"};
+  static const char *const lacks[FACTS] = {"holds no value", "holds no list that was made for it",
+                                           "holds no record that was made for it", "holds no loop",
+                                           "holds no text that was made for it"};
   if (!x->report || sure(x, fact, r)) return true;
-  return wrong(x->v, "pc %u: %s reads r%u, which %s on some path", pc, bc_info[ins_op(x->v->p->code[pc])].name, r, lacks[fact]);
+  return wrong(x->v, "pc %u: %s reads r%u, which %s on some path", pc, bc_info[ins_op(x->v->p->code[pc])].name, r,
+               lacks[fact]);
 }
 
 static bool is_text_operand(const Births *x, u32 k) {
@@ -442,7 +455,8 @@ static bool needs(const Births *x, u32 pc, const InsUse *u) {
   case BC_recput: case BC_recspread: return need(x, pc, RECORD, a);
   case BC_fornext: return need(x, pc, WALK, a) && need(x, pc, WALK, a + 1) && need(x, pc, WALK, a + 2);
   case BC_import:
-    if (!is_text_operand(x, ins_b(ins)) || !is_text_operand(x, ins_c(ins))) return wrong(x->v, "pc %u: import of no text", pc);
+    if (!is_text_operand(x, ins_b(ins)) || !is_text_operand(x, ins_c(ins)))
+      return wrong(x->v, "pc %u: import of no text", pc);
     return true;
   default: return true;
   }

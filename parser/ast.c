@@ -93,7 +93,8 @@ static void print_name(const AstPrint *how, Name name, Buf *out) {
   const char *s = name_text(how->names, name);
   bool plain = *s && !(*s >= '0' && *s <= '9');
   for (const char *c = s; *c; c++)
-    plain &= (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' || (u8)*c >= 0x80;
+    plain &= (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' ||
+             (u8)*c >= 0x80;
   if (plain) buf_puts(out, s);
   else print_text(s, name_len(how->names, name), out);
 }
@@ -217,9 +218,12 @@ void ast_print(const Ast *a, u32 id, const AstPrint *how, Buf *out) {
 
 static bool is_expression(u32 kind) {
   switch (kind) {
-  case AST_NIL: case AST_BOOL: case AST_INT: case AST_FLOAT: case AST_TEXT: case AST_FSTRING: case AST_NAME: case AST_ARRAY:
-  case AST_LIST: case AST_RECORD: case AST_RANGE: case AST_FN: case AST_CALL: case AST_INDEX: case AST_FIELD: case AST_UNARY:
-  case AST_BINARY: case AST_COMPARE: case AST_AND: case AST_OR: case AST_PIPE: case AST_BLOCK: case AST_IF: case AST_WHILE:
+  case AST_NIL: case AST_BOOL: case AST_INT: case AST_FLOAT: case AST_TEXT: case AST_FSTRING: case AST_NAME:
+  case AST_ARRAY:
+  case AST_LIST: case AST_RECORD: case AST_RANGE: case AST_FN: case AST_CALL: case AST_INDEX: case AST_FIELD:
+  case AST_UNARY:
+  case AST_BINARY: case AST_COMPARE: case AST_AND: case AST_OR: case AST_PIPE: case AST_BLOCK: case AST_IF:
+  case AST_WHILE:
   case AST_FOR: case AST_TRY: return true;
   default: return false;
   }
@@ -232,7 +236,8 @@ static bool fits(char class, u32 k) {
   switch (class) {
   case 'e': return is_expression(k);
   case 's':
-    return is_expression(k) || k == AST_LET || k == AST_ASSIGN || k == AST_BREAK || k == AST_CONTINUE || k == AST_RETURN || k == AST_IMPORT;
+    return is_expression(k) || k == AST_LET || k == AST_ASSIGN || k == AST_BREAK || k == AST_CONTINUE ||
+           k == AST_RETURN || k == AST_IMPORT;
   case 'b': return k == AST_BLOCK;
   case 't': return k == AST_TEXT || k == AST_FSTRING;
   case 'p': return is_pattern(k);
@@ -300,7 +305,8 @@ static bool check_ref(const Ast *a, const AstNode *n, const Names *names) {
 }
 
 static bool check_flags(const AstNode *n) {
-  u32 own = n->kind == AST_BOOL || n->kind == AST_PATTERN || n->kind == AST_ANNOT ? 1 : n->kind == AST_PARAM || n->kind == AST_CALL ? 3 : 0;
+  u32 own = n->kind == AST_BOOL || n->kind == AST_PATTERN || n->kind == AST_ANNOT ? 1 : n->kind == AST_PARAM ||
+            n->kind == AST_CALL ? 3 : 0;
   u32 any = is_expression(n->kind) ? AF_PARENS | AF_SIGNED : 0;
   if (n->kind == AST_CALL && (n->flags & AF_HOLES) && !(n->flags & AF_PIPED)) return false;
   if (n->kind == AST_PARAM && (n->flags & 3) == 3) return false;
@@ -338,7 +344,8 @@ const char *ast_verify(const Ast *a, const Names *names, Allocator *alloc, Buf *
       const Span in = ast_node(a, kid)->span;
       if (parents[kid]++) wrong = "a child has two parents";
       bool doc = n->kind == AST_FN && i == 1; /* stands above */
-      if (!doc && (in.start < n->span.start || in.start + in.len > n->span.start + n->span.len)) wrong = "a child's span leaves its parent's";
+      if (!doc && (in.start < n->span.start || in.start + in.len > n->span.start + n->span.len))
+        wrong = "a child's span leaves its parent's";
       if (depth[kid] > deepest) deepest = depth[kid];
     }
     if (wrong) break;

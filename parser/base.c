@@ -55,7 +55,8 @@ struct ArenaChunk {
 };
 _Static_assert(sizeof(ArenaChunk) % 16 == 0, "chunk payload must stay 16-aligned");
 
-/* Bytes of the first chunk with its head, and of what those that follow hold at most: most arenas hold little, and every region has several. */
+/* Bytes of the first chunk with its head, and of what those that follow hold at most: most arenas hold little, and
+ * every region has several. */
 enum { ARENA_LEAST = 1024, ARENA_GROWS = 4, ARENA_CHUNK = 16 * 1024 };
 
 void arena_init(Arena *a, Allocator *alloc) { *a = (Arena){.alloc = alloc}; }
@@ -147,7 +148,9 @@ void toil_allow(Toil *t, u64 more) {
   look_next(t);
 }
 
-void toil_rest(Toil *t) { *t = (Toil){.look = UINT64_MAX, .most = UINT64_MAX, .endless = t->endless, .forced = t->forced}; }
+void toil_rest(Toil *t) {
+  *t = (Toil){.look = UINT64_MAX, .most = UINT64_MAX, .endless = t->endless, .forced = t->forced};
+}
 
 bool toil_look(Toil *t) {
   if (t->end) return false;
@@ -238,7 +241,8 @@ const char *buf_text(const Buf *b) { return b->data ? b->data : ""; }
   } while (0)
 
 static u32 hash_text(const Names *n, const char *s, size_t len) {
-  u64 a = n->seed[0] ^ 0x736f6d6570736575u, b = n->seed[1] ^ 0x646f72616e646f6du, c = n->seed[0] ^ 0x6c7967656e657261u, d = n->seed[1] ^ 0x7465646279746573u, m;
+  u64 a = n->seed[0] ^ 0x736f6d6570736575u, b = n->seed[1] ^ 0x646f72616e646f6du, c = n->seed[0] ^ 0x6c7967656e657261u,
+      d = n->seed[1] ^ 0x7465646279746573u, m;
   const size_t whole = len & ~(size_t)7;
   for (size_t i = 0; i < whole; i += 8) {
     memcpy(&m, s + i, 8);
@@ -340,7 +344,8 @@ static Name name_made(Names *n, const char *s, size_t len, bool own) {
     slot = name_slot(n, s, len, hash);
   }
   Name id = n->free ? n->free : n->count;
-  if (id == n->count && !vec_reserve(n->alloc, (void **)&n->entries, &n->cap, n->count + 1, sizeof *n->entries)) return 0;
+  if (id == n->count && !vec_reserve(n->alloc, (void **)&n->entries, &n->cap, n->count + 1, sizeof *n->entries))
+    return 0;
   char *text = own ? mem_alloc(n->alloc, len + 1) : arena_copy(&n->arena, s, len);
   if (!text) return 0;
   if (own) {

@@ -40,7 +40,8 @@ typedef enum WeftStatus {
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define PRAGMA(text) _Pragma(#text)
-/* In front of a loop. UNROLL(n): its body is written out n times. INDEPENDENT: no trip reads what another one writes. */
+/* In front of a loop. UNROLL(n): its body is written out n times. INDEPENDENT: no trip reads what another one
+ * writes. */
 #ifdef __clang__
 #define UNROLL(n) PRAGMA(clang loop unroll_count(n))
 #define INDEPENDENT PRAGMA(clang loop vectorize(assume_safety))
@@ -114,7 +115,8 @@ void *arena_alloc(Arena *a, size_t n);               /* zeroed; NULL when refuse
 char *arena_copy(Arena *a, const char *s, size_t n); /* NUL-terminated copy; NULL when refused */
 
 enum { NUMBERED_MAX = 24 };
-void name_numbered(char out[NUMBERED_MAX], const char *before, u32 n); /* at most 12 bytes, then n in decimal; compiling names hundreds */
+/* at most 12 bytes, then n in decimal; compiling names hundreds */
+void name_numbered(char out[NUMBERED_MAX], const char *before, u32 n);
 char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 ArenaMark arena_mark(const Arena *a);
 void arena_rewind(Arena *a, ArenaMark m); /* frees what came after the mark */
@@ -122,8 +124,9 @@ void arena_free(Arena *a);
 
 /* ---- what a compilation may cost ------------------------------------------------------------ */
 
-/* Compiler passes count steps: a node, an instruction, two values compared. Now and then that is compared with what is allowed, and who began
- * the compilation is asked about its limits. Whoever is told to stop gives up; so do all that ask after it, until the next compilation begins. */
+/* Compiler passes count steps: a node, an instruction, two values compared. Now and then that is compared with what
+ * is allowed, and who began the compilation is asked about its limits. Whoever is told to stop gives up; so do all
+ * that ask after it, until the next compilation begins. */
 typedef enum ToilEnd {
   TOIL_goes_on,
   TOIL_used_up, /* its steps */
@@ -148,8 +151,8 @@ static inline bool toil_ended(const Toil *t) { return t && t->end; }
 void toil_begin(Toil *t, u64 most, ToilEnd (*limits)(void *context), void *context);
 void toil_allow(Toil *t, u64 more); /* that many steps from here on */
 void toil_rest(Toil *t);            /* nothing is being compiled */
-/* A pass begins. True: a test asks for one that never ends; the driver of passes then takes it that something changed, for ever, and any other
- * pass calls toil_forever. */
+/* A pass begins. True: a test asks for one that never ends; the driver of passes then takes it that something
+ * changed, for ever, and any other pass calls toil_forever. */
 bool toil_pass(Toil *t);
 void toil_forever(Toil *t); /* until it is told to stop */
 
@@ -178,13 +181,15 @@ const char *buf_text(const Buf *b); /* never NULL */
  * to nearest even whatever the locale and rounding mode. Too large gives infinity. False: not of this form. */
 bool number_parse_f64(const char *s, size_t len, f64 *out) MUST_USE;
 
-/* Text of one number as printf made it: the point of the program's locale, whatever bytes it has, becomes '.'. In place. */
+/* Text of one number as printf made it: the point of the program's locale, whatever bytes it has, becomes '.'. In
+ * place. */
 void number_point(char *text);
 
 /* ---- interned names ----------------------------------------------------------------------- */
 
-/* A name is a number that stands for a text: equal texts have one number. Names of code stay as long as their table. Those that a program
- * computes, as the keys of its records are, are counted: the last who gives one up frees it, and its number may be another text's from then on. */
+/* A name is a number that stands for a text: equal texts have one number. Names of code stay as long as their
+ * table. Those that a program computes, as the keys of its records are, are counted: the last who gives one up
+ * frees it, and its number may be another text's from then on. */
 typedef u32 Name; /* 0 is no name; equal text gives an equal id within one Names table */
 
 enum { NAME_STAYS = 0xffffffff };
@@ -209,8 +214,8 @@ typedef struct Names {
 } Names;
 
 WeftStatus names_init(Names *n, Allocator *alloc) MUST_USE;
-/* Texts that are chosen by somebody else must not fall into one place of the table: where they fall depends on two numbers that nobody knows.
- * Nothing else does. To be called before anything is named. */
+/* Texts that are chosen by somebody else must not fall into one place of the table: where they fall depends on two
+ * numbers that nobody knows. Nothing else does. To be called before anything is named. */
 void names_seed(Names *n);
 void names_free(Names *n);
 Name name_intern(Names *n, const char *s, size_t len); /* stays; 0 when refused (or len == 0) */
@@ -218,7 +223,9 @@ Name name_cstr(Names *n, const char *s);
 Name name_counted(Names *n, const char *s, size_t len); /* the same, counted once more unless it stays */
 Name name_find(const Names *n, const char *s, size_t len); /* 0 when absent; never allocates */
 /* Whether a text has a name; that of "" is 0. */
-static inline bool name_known(const Names *n, const char *s, size_t len, Name *out) { return *out = name_find(n, s, len), *out || !len; }
+static inline bool name_known(const Names *n, const char *s, size_t len, Name *out) {
+  return *out = name_find(n, s, len), *out || !len;
+}
 void name_free(Names *n, Name id); /* nobody counts it any more */
 static inline void name_keep(Names *n, Name id) { n->entries[id].count += n->entries[id].count != NAME_STAYS; }
 static inline void name_drop(Names *n, Name id) {
@@ -230,7 +237,8 @@ static inline u32 name_len(const Names *n, Name id) { return n->entries[id].len;
 
 /* Levenshtein distance with adjacent transpositions, capped at `cap` (for "did you mean"). */
 u32 name_distance(const char *a, size_t alen, const char *b, size_t blen, u32 cap);
-/* A name of `len` bytes may be a slip for one whose distance is less than this. Every short name is near every other: 0. */
+/* A name of `len` bytes may be a slip for one whose distance is less than this. Every short name is near every other:
+ * 0. */
 static inline u32 name_near(size_t len) { return len < 3 ? 0 : len < 6 ? 2 : 3; }
 
 /* ---- sources and spans -------------------------------------------------------------------- */
@@ -253,8 +261,8 @@ typedef struct SourceFile {
   bool pointed; /* messages point into it: it stays at the next sweep (sources_point) */
 } SourceFile;
 
-/* A text lives as long as code that was made from it, and errors and logs that point into it. No id is used again while any other
- * is free: a span that outlives its text points nowhere. */
+/* A text lives as long as code that was made from it, and errors and logs that point into it. No id is used again
+ * while any other is free: a span that outlives its text points nowhere. */
 typedef struct Sources {
   Allocator *alloc;
   SourceFile **slots; /* by id, open addressing; NULL: free */
@@ -293,18 +301,22 @@ static inline Span span_join(Span a, Span b) {
 
 /* ---- the processor ------------------------------------------------------------------------ */
 
-/* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them. FETCH: long runs gain by
- * instructions that fetch ahead; Zen 4 fetches by itself, and such instructions stand in the way. PAGES: more by those that fetch several pages side by
- * side: by itself a processor begins with each page anew, when it is read (Intel's, Zen 3). BESIDE: kernels that store past the caches gain by fetching, too. */
-enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64, CPU_PAGES = 128, CPU_BESIDE = 256 };
+/* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them.
+ * FETCH: long runs gain by instructions that fetch ahead; Zen 4 fetches by itself, and such instructions stand in
+ * the way. PAGES: more by those that fetch several pages side by side: by itself a processor begins with each page
+ * anew, when it is read (Intel's, Zen 3). BESIDE: kernels that store past the caches gain by fetching, too. */
+enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64,
+       CPU_PAGES = 128, CPU_BESIDE = 256 };
 bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
 enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: by itself a processor stops at the end of a page */ };
 u32 cpu_ahead(void); /* FETCH_AHEAD, or 0 where it does not pay */
 
-/* CPU_PAGES: what to fetch where the line at `now` is read. Eight pages are fetched side by side, of the next one its last eighth, of the one behind that its
- * eighth before, and so on, a line of each in turn: every line once. */
-enum { PAGE_BYTES = 4096, PAGES_SHIFT = 3, PAGES_ABREAST = 1 << PAGES_SHIFT, PAGE_LINE = 64, PAGE_TURN = PAGES_ABREAST * PAGE_LINE, PAGE_PART = PAGE_BYTES / PAGES_ABREAST };
-enum { PAGE_FIRST = 2 * PAGE_BYTES - PAGE_PART /* from the page's beginning, of a turn's first line */, PAGE_NEXT = PAGE_BYTES - PAGE_PART /* of each line more */ };
+/* CPU_PAGES: what to fetch where the line at `now` is read. Eight pages are fetched side by side, of the next one
+ * its last eighth, of the one behind that its eighth before, and so on, a line of each in turn: every line once. */
+enum { PAGE_BYTES = 4096, PAGES_SHIFT = 3, PAGES_ABREAST = 1 << PAGES_SHIFT, PAGE_LINE = 64,
+       PAGE_TURN = PAGES_ABREAST * PAGE_LINE, PAGE_PART = PAGE_BYTES / PAGES_ABREAST };
+enum { PAGE_FIRST = 2 * PAGE_BYTES - PAGE_PART /* from the page's beginning, of a turn's first line */,
+       PAGE_NEXT = PAGE_BYTES - PAGE_PART /* of each line more */ };
 enum { PAGES_AHEAD = 4 * PAGE_BYTES /* less is not worth it */ };
 static inline __attribute__((always_inline)) uintptr_t page_ahead(uintptr_t now) {
   uintptr_t in_page = now & (PAGE_BYTES - 1), line = now & (PAGE_TURN - PAGE_LINE);
@@ -320,22 +332,24 @@ static inline __attribute__((always_inline)) void fetch_pages(const void *now, i
 }
 
 /* ---- the C stack ----------------------------------------------------------------------------------
- * What recurses in C asks how much of the stack of this thread is left (cstack.c). The room that asks first is the API: it says where
- * the stack ends each time that the host calls. Where nobody said, there is no end. */
+ * What recurses in C asks how much of the stack of this thread is left (cstack.c). The room that asks first is the
+ * API: it says where the stack ends each time that the host calls. Where nobody said, there is no end. */
 typedef struct CStack { /* addresses: calls go down to low; the host called below high */
   uintptr_t low, high;
   size_t bytes; /* as it was given */
 } CStack;
-/* The host calls: it leaves so many bytes from here on, 0: as many as the system says. What it gives goes to cstack_leave. */
+/* The host calls: it leaves so many bytes from here on, 0: as many as the system says. What it gives goes to
+ * cstack_leave. */
 CStack cstack_enter(size_t bytes);
 void cstack_leave(CStack before);
 CStack cstack_now(void);
 size_t cstack_left(void); /* bytes; SIZE_MAX: nobody knows */
-/* Calls fn in a thread of its own with so much stack, and waits for it. False: there was none to be had, nothing was called. */
+/* Calls fn in a thread of its own with so much stack, and waits for it. False: there was none to be had, nothing was
+ * called. */
 bool cstack_run(size_t bytes, void (*fn)(void *ctx), void *ctx) MUST_USE;
 static inline bool cstack_has(size_t bytes) { return cstack_left() >= bytes; }
-/* CALL: for all that does not ask: kernels, libraries, printing of numbers. DEEP: for what recurses to some depth by itself, such as
- * compiling to machine code. Instrumented code needs several times as much. */
+/* CALL: for all that does not ask: kernels, libraries, printing of numbers. DEEP: for what recurses to some depth
+ * by itself, such as compiling to machine code. Instrumented code needs several times as much. */
 #ifdef __SANITIZE_ADDRESS__
 enum { CSTACK_CALL = 256 << 10, CSTACK_DEEP = 1 << 20 };
 #else

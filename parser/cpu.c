@@ -1,5 +1,5 @@
-/* cpu.c — what this processor can do, and the system lets programs use (see base.h). The compiler's own test of this brings the names of all
- * processors with it: 5 KB. */
+/* cpu.c — what this processor can do, and the system lets programs use (see base.h). The compiler's own test of
+ * this brings the names of all processors with it: 5 KB. */
 #include "parser/base.h"
 
 #ifdef __x86_64__
@@ -7,13 +7,16 @@
 
 /* Bits of registers that CPUID and XGETBV answer in. */
 enum { ECX1_FMA = 1 << 12, ECX1_SSE41 = 1 << 19, ECX1_OSXSAVE = 1 << 27 };
-enum { EBX7_AVX2 = 1 << 5, EBX7_BMI2 = 1 << 8, EBX7_AVX512F = 1 << 16, EBX7_AVX512DQ = 1 << 17, EBX7_AVX512BW = 1 << 30 };
+enum { EBX7_AVX2 = 1 << 5, EBX7_BMI2 = 1 << 8, EBX7_AVX512F = 1 << 16, EBX7_AVX512DQ = 1 << 17,
+       EBX7_AVX512BW = 1 << 30 };
 #define EBX7_AVX512VL (1u << 31)
 enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6 };
-enum { VENDOR_AMD = 0x444D4163 /* "cAMD", the last of its name */, VENDOR_INTEL = 0x6C65746E /* "ntel" */, FAMILY_ZEN3 = 0x19 /* and Zen 4's, by other models */, FAMILY_ZEN5 = 0x1A };
+enum { VENDOR_AMD = 0x444D4163 /* "cAMD", the last of its name */, VENDOR_INTEL = 0x6C65746E /* "ntel" */,
+       FAMILY_ZEN3 = 0x19 /* and Zen 4's, by other models */, FAMILY_ZEN5 = 0x1A };
 enum { MODELS_ZEN3 = 0x3D /* bits of their upper halves */ };
 
-/* CPU_FETCH, CPU_PAGES, CPU_BESIDE. Measured on Zen 3, 4 and 5 and Xeons with AVX-512; others are taken to be like Zen 5. `eax`: of question 1. */
+/* CPU_FETCH, CPU_PAGES, CPU_BESIDE. Measured on Zen 3, 4 and 5 and Xeons with AVX-512; others are taken to be like Zen
+ * 5. `eax`: of question 1. */
 static u32 fetches(u32 eax) {
   u32 a, b, c = 0, d, family = (eax >> 8 & 15) + (eax >> 20 & 255);
   if (__get_cpuid(0, &a, &b, &c, &d) && c == VENDOR_AMD && family < FAMILY_ZEN5)

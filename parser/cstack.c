@@ -5,7 +5,8 @@
 
 #include "parser/base.h"
 
-/* Of a stack that the system knows nothing of, a coroutine's or a signal handler's, so much is taken to be left where the host calls. */
+/* Of a stack that the system knows nothing of, a coroutine's or a signal handler's, so much is taken to be left where
+ * the host calls. */
 enum { UNKNOWN_STACK = 128 << 10 };
 
 /* The system's answer is kept: for the main thread it costs a look into /proc. A thread's stack never moves. */
@@ -32,13 +33,15 @@ static bool is_within(CStack s, uintptr_t at) { return at >= s.low && at < s.hig
 CStack cstack_enter(size_t bytes) {
   CStack before = here.now;
   uintptr_t at = (uintptr_t)__builtin_frame_address(0);
-  if (is_within(before, at) && before.bytes == bytes) return before; /* the host was called from there, and calls back */
+  /* the host was called from there, and calls back */
+  if (is_within(before, at) && before.bytes == bytes) return before;
   if (!bytes && !here.high) ask_system();
   here.now = (CStack){here.low, here.high, bytes};
   if (!bytes && is_within(here.now, at)) return before;
   size_t left = bytes ? bytes : UNKNOWN_STACK;
   here.now.low = at > left ? at - left : 0;
-  here.now.high = at + (1 << 20) > at ? at + (1 << 20) : UINTPTR_MAX; /* the host's own frames, whence it may call back */
+  /* the host's own frames, whence it may call back */
+  here.now.high = at + (1 << 20) > at ? at + (1 << 20) : UINTPTR_MAX;
   if (bytes && here.high > 1 && at >= here.low && at < here.high) { /* no more than there is */
     if (here.now.low < here.low) here.now.low = here.low;
     if (here.now.high > here.high) here.now.high = here.high;

@@ -29,7 +29,8 @@ const char *const *parser_reserved_words(void) { return reserved; }
 
 const char *parser_foreign_word(const char *name, size_t len) {
   for (u32 i = 0; i < COUNT_OF(words); i++)
-    if ((words[i].where == WHERE_name || words[i].where == WHERE_start) && strlen(words[i].word) == len && memcmp(words[i].word, name, len) == 0)
+    if ((words[i].where == WHERE_name || words[i].where == WHERE_start) && strlen(words[i].word) == len &&
+        memcmp(words[i].word, name, len) == 0)
       return words[i].code;
   return NULL;
 }
@@ -44,8 +45,8 @@ static const char *advice_for(const Parser *p, const Token *t, u32 where) {
 static bool is_text(u32 kind) { return kind == TOK_TEXT || kind == TOK_FSTR_OPEN; }
 
 static bool is_operand(u32 kind) {
-  return kind == TOK_NAME || kind == TOK_INT || kind == TOK_FLOAT || is_text(kind) || kind == TOK_TRUE || kind == TOK_FALSE ||
-         kind == TOK_NIL;
+  return kind == TOK_NAME || kind == TOK_INT || kind == TOK_FLOAT || is_text(kind) || kind == TOK_TRUE ||
+         kind == TOK_FALSE || kind == TOK_NIL;
 }
 
 const char *advise_token(const Parser *p) {
@@ -64,7 +65,8 @@ const char *advise_token(const Parser *p) {
   case TOK_TEXT:
   case TOK_FSTR_OPEN:
     if (is_text(before->kind) || before->kind == TOK_FSTR_CLOSE) return "texts are joined by '+'";
-    if (before->kind == TOK_NAME && before->len <= 2 && !(t->flags & TOKEN_SPACED)) return "only f\"…\" has a letter before the quote";
+    if (before->kind == TOK_NAME && before->len <= 2 && !(t->flags & TOKEN_SPACED))
+      return "only f\"…\" has a letter before the quote";
     break;
   default: break;
   }
@@ -84,8 +86,10 @@ const char *advise_statement(const Parser *p, const Token *first) {
     const Token *before = t - 1;
     bool number = before->kind == TOK_INT || before->kind == TOK_FLOAT;
     if (before == first && t > p->tokens.data + 1 && t[-2].kind == TOK_LBRACE)
-      return number ? "the keys of a record are names or texts" : "a record inside a body has braces of its own: { {name: …} }";
-    if (before == first && before->kind == TOK_NAME) return "a variable is declared by let x = …, keys of a record stand in { }";
+      return number ? "the keys of a record are names or texts"
+                    : "a record inside a body has braces of its own: { {name: …} }";
+    if (before == first && before->kind == TOK_NAME)
+      return "a variable is declared by let x = …, keys of a record stand in { }";
     if (number) return "a range is written a..b";
     return "a body stands in braces: { … }";
   }

@@ -386,7 +386,8 @@ static void lex_fstring(Lexer *l, Token *t, LexFrame *f) {
       if (!nothing) break;
       drop_string(l);
       l->incomplete = at_end && triple;
-      broken(l, t, "the f-string that begins in line %u is not closed by %s", line_of(l, start), triple ? "\"\"\"" : "'\"'");
+      broken(l, t, "the f-string that begins in line %u is not closed by %s", line_of(l, start),
+             triple ? "\"\"\"" : "'\"'");
       return;
     }
     if (triple ? at_triple(l) : c == '"') {
@@ -530,7 +531,9 @@ static void lex_mark(Lexer *l, Token *t) {
     char before = t->start ? l->text[t->start - 1] : 0;
     if (is_letter(before) || is_digit(before) || before == ')' || before == ']')
       broken(l, t, "a name follows '.'; an item is written [%.*s]", n > 40 ? 40 : n, l->text + t->start + 1);
-    else broken(l, t, "a number has a digit on both sides of its point: write 0.%.*s", n > 40 ? 40 : n, l->text + t->start + 1);
+    else
+      broken(l, t, "a number has a digit on both sides of its point: write 0.%.*s", n > 40 ? 40 : n,
+             l->text + t->start + 1);
     return;
   }
   if (!dots && !starts_with(l, "!=="))
@@ -556,7 +559,9 @@ static void lex_mark(Lexer *l, Token *t) {
   const char *ascii = n ? lookalike(code) : NULL;
   if (!n) broken(l, t, "byte 0x%02x is not UTF-8", (u8)c);
   else if (ascii && *ascii == ' ') broken(l, t, "U+%04X is no ordinary blank; write ' '", code);
-  else if (ascii) broken(l, t, "'%.*s' is written %s%s%s", (int)n, l->text + t->start, *ascii == '"' ? "" : "'", ascii, *ascii == '"' ? "" : "'");
+  else if (ascii)
+    broken(l, t, "'%.*s' is written %s%s%s", (int)n, l->text + t->start, *ascii == '"' ? "" : "'", ascii,
+           *ascii == '"' ? "" : "'");
   else if (code < 32 || code == 127) broken(l, t, "control character U+%04X", code);
   else broken(l, t, "'%.*s' (U+%04X) has no meaning here", (int)n, l->text + t->start, code);
 }

@@ -59,7 +59,8 @@ static WeftStatus escape(const char *s, u32 len, bool braces, u32 *at, char *out
     return WEFT_OK;
   }
   case 'u': {
-    if (i + 1 >= len || s[i + 1] != '{') return fail(fault, i - 1, 2, "'\\u' takes a code point in braces, such as \\u{e9}");
+    if (i + 1 >= len || s[i + 1] != '{')
+      return fail(fault, i - 1, 2, "'\\u' takes a code point in braces, such as \\u{e9}");
     u32 code = 0, k = i + 2;
     for (; k < len && digit_value(s[k]) >= 0 && k < i + 9; k++) code = code * 16 + (u32)digit_value(s[k]);
     if (k >= len || s[k] != '}' || k == i + 2)
@@ -71,11 +72,14 @@ static WeftStatus escape(const char *s, u32 len, bool braces, u32 *at, char *out
     return WEFT_OK;
   }
   case '\'': return fail(fault, i - 1, 2, "\"'\" needs no '\\'");
-  case '\n': case '\r': return fail(fault, i - 1, 1, "'\\' at the end of a line; text between \"\"\" may span lines as it is");
+  case '\n': case '\r':
+    return fail(fault, i - 1, 1, "'\\' at the end of a line; text between \"\"\" may span lines as it is");
   default: {
-    if (braces && (c == '{' || c == '}')) return fail(fault, i - 1, 2, "a brace in an f-string is written '%c%c'", c, c);
+    if (braces && (c == '{' || c == '}'))
+      return fail(fault, i - 1, 2, "a brace in an f-string is written '%c%c'", c, c);
     u32 code, bytes = utf8_decode(s, len, i, &code);
-    return fail(fault, i - 1, 1 + bytes, "'\\%.*s' is no escape; there are \\n \\t \\r \\0 \\\\ \\\" \\xNN \\u{…}", (int)bytes, s + i);
+    return fail(fault, i - 1, 1 + bytes, "'\\%.*s' is no escape; there are \\n \\t \\r \\0 \\\\ \\\" \\xNN \\u{…}",
+                (int)bytes, s + i);
   }
   }
 }

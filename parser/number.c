@@ -182,7 +182,8 @@ void number_point(char *text) {
   bool inside = false; /* a point of several bytes */
   for (const char *s = text; *s; s++) {
     char c = *s;
-    bool own = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '%' || c == ' ';
+    bool own = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' ||
+               c == '%' || c == ' ';
     if (own || !inside) *to++ = own ? c : '.';
     inside = !own;
   }

@@ -27,7 +27,8 @@ static u32 parse_int(Parser *p) {
   if (!vec_push(p->alloc, &p->ints, (i64)x)) return fail_memory(p);
   advance(p);
   u8 flags = x == 1ull << 63 ? INT_TOO_BIG : 0;
-  return new_node(p, NODE(.kind = AST_INT, .flags = flags, .ref = p->ints.count - 1, .span = token_span(p, t)), 0, NULL);
+  return new_node(p,
+                  NODE(.kind = AST_INT, .flags = flags, .ref = p->ints.count - 1, .span = token_span(p, t)), 0, NULL);
 }
 
 static u32 parse_float(Parser *p) {
@@ -73,7 +74,8 @@ static bool parse_pieces(Parser *p, u32 close) {
     if (!at(p, TOK_FSTR_LBRACE)) return fail_expected(p, "text of the f-string", NULL);
     advance(p);
     if (at(p, TOK_FSTR_RBRACE) || at(p, TOK_FSTR_COLON))
-      return fail_at(p, span_from(p, t->start), "the braces of the f-string hold no expression (a brace itself is written '{{')");
+      return fail_at(p, span_from(p, t->start),
+                     "the braces of the f-string hold no expression (a brace itself is written '{{')");
     bool newlines = p->newlines;
     p->newlines = false;
     u32 value = parse_expr(p, POWER_LOWEST), spec = 0;
@@ -96,7 +98,8 @@ static bool parse_pieces(Parser *p, u32 close) {
     }
     p->newlines = newlines;
     advance(p);
-    if (!push_kid(p, new_node(p, NODE(.kind = AST_PART, .span = span_from(p, t->start)), 2, (u32[]){value, spec}))) return false;
+    if (!push_kid(p, new_node(p, NODE(.kind = AST_PART, .span = span_from(p, t->start)), 2, (u32[]){value, spec})))
+      return false;
   }
   return true;
 }
@@ -160,7 +163,8 @@ static u32 parse_array(Parser *p) {
   advance(p);
   while (!at(p, TOK_RBRACKET)) {
     if (at(p, TOK_ELLIPSIS))
-      return fail_at(p, token_span(p, p->tok), "'...' spreads in calls, lists and records; arrays are joined by concat((a, b))");
+      return fail_at(p, token_span(p, p->tok),
+                     "'...' spreads in calls, lists and records; arrays are joined by concat((a, b))");
     if (!push_kid(p, parse_expr(p, POWER_LOWEST))) return 0;
     if (at(p, TOK_SEMI)) return fail_unclosed(p, "',' or ']'", open, "rows are arrays too: [[1, 2], [3, 4]]");
     if (!next_item(p, TOK_RBRACKET, open, "',' or ']'")) return 0;
@@ -200,15 +204,18 @@ static u32 parse_record(Parser *p) {
       if (p->status) return 0;
       if (!at(p, TOK_COLON)) {
         bool bare = key->kind == TOK_NAME && (at(p, TOK_COMMA) || at(p, TOK_RBRACE));
-        return fail_expected(p, "':' after the key of the record", bare ? "a field named like its variable is written x: x" : NULL);
+        return fail_expected(p, "':' after the key of the record",
+                             bare ? "a field named like its variable is written x: x" : NULL);
       }
       advance(p);
       u32 value = parse_expr(p, POWER_LOWEST);
       if (!value) return 0;
-      if (!push_kid(p, new_node(p, NODE(.kind = AST_NAMED, .ref = name, .span = span_from(p, key->start)), 1, &value))) return 0;
+      if (!push_kid(p, new_node(p, NODE(.kind = AST_NAMED, .ref = name, .span = span_from(p, key->start)), 1, &value)))
+        return 0;
     } else {
       bool word = token_is_word(key->kind);
-      return fail_unclosed(p, "a key or '}'", open, word ? "a reserved word as a key stands in quotes" : "keys are names or texts");
+      return fail_unclosed(p, "a key or '}'", open,
+                           word ? "a reserved word as a key stands in quotes" : "keys are names or texts");
     }
     if (!next_item(p, TOK_RBRACE, open, "',' or '}'")) return 0;
   }
@@ -239,7 +246,8 @@ static u32 parse_unary(Parser *p, u32 op, u32 power) {
   u32 value = parse_expr(p, power);
   if (!value) return 0;
   AstNode *x = node(p, value);
-  if (op == AST_OP_negative && x->kind == AST_INT && x->flags == INT_TOO_BIG) { /* the least i64, and already negative */
+  /* the least i64, and already negative */
+  if (op == AST_OP_negative && x->kind == AST_INT && x->flags == INT_TOO_BIG) {
     x->flags = 0;
     x->span = span_from(p, t->start);
     return value;
@@ -260,7 +268,8 @@ static u32 fail_operand(Parser *p) {
   switch (t->kind) {
   case TOK_LET: case TOK_RETURN: case TOK_BREAK: case TOK_CONTINUE: case TOK_IMPORT:
     if (new_line) break;
-    return fail_at(p, here, "'%s' is a statement and gives no value; inside an expression it stands in braces: { %s … }",
+    return fail_at(p, here,
+                   "'%s' is a statement and gives no value; inside an expression it stands in braces: { %s … }",
                    token_text(t->kind), token_text(t->kind));
   case TOK_RPAREN: case TOK_RBRACKET: case TOK_RBRACE:
     if (t->match || p->depth > 1) break;
@@ -271,7 +280,8 @@ static u32 fail_operand(Parser *p) {
   case TOK_DOTS: return fail_expected(p, "a value", "a range has two ends: 0..n");
   case TOK_ASSIGN:
   case TOK_LT:
-    if (p->tok > p->tokens.data && p->tok[-1].kind == TOK_DOTS) return fail_expected(p, "a value", "a range ends before its end: write 0..n + 1");
+    if (p->tok > p->tokens.data && p->tok[-1].kind == TOK_DOTS)
+      return fail_expected(p, "a value", "a range ends before its end: write 0..n + 1");
     break;
   case TOK_ELLIPSIS: return fail_expected(p, "a value", "'...' spreads in calls, lists and records only");
   case TOK_BAR: return fail_expected(p, "a value", "a function is written x => …");
@@ -423,7 +433,9 @@ static u32 parse_field(Parser *p, u32 object) {
   if (token_is_word(t->kind))
     return fail_at(p, token_span(p, t), "'%s' is a reserved word; the field is written [\"%s\"]", token_text(t->kind),
                    token_text(t->kind));
-  if (!at(p, TOK_NAME)) return fail_expected(p, "a name after '.'", at(p, TOK_LPAREN) ? "functions work by element where they can: f(x)" : NULL);
+  if (!at(p, TOK_NAME))
+    return fail_expected(p, "a name after '.'",
+                         at(p, TOK_LPAREN) ? "functions work by element where they can: f(x)" : NULL);
   Name name = intern_token(p, t);
   advance(p);
   return name ? new_node(p, NODE(.kind = AST_FIELD, .ref = name, .span = span_from(p, start)), 1, &object) : 0;
@@ -480,7 +492,8 @@ static u32 parse_pipe(Parser *p, u32 left) {
   bool operator = r->kind == AST_UNARY || r->kind == AST_BINARY || r->kind == AST_COMPARE || r->kind == AST_AND ||
                   r->kind == AST_OR || r->kind == AST_RANGE;
   if (operator && !(r->flags & AF_PARENS))
-    return fail_at(p, r->span, "the right side of '|>' must be a function or a call; to go on with an operator write (a |> f) + b");
+    return fail_at(p, r->span,
+                   "the right side of '|>' must be a function or a call; to go on with an operator write (a |> f) + b");
   u32 pipe = new_node(p, NODE(.kind = AST_PIPE, .span = span_from(p, start)), 2, (u32[]){left, right});
   if (!pipe) return 0;
   const Ast so_far = {.nodes = p->nodes.data, .kids = p->kids.data};
@@ -503,20 +516,21 @@ static u32 parse_pipe(Parser *p, u32 left) {
 static bool at_increment(const Parser *p) {
   const Token *t = p->tok, *next = peek_token(p, 1), *after = peek_token(p, 2);
   if ((!at(p, TOK_PLUS) && !at(p, TOK_MINUS)) || next->kind != t->kind || (next->flags & TOKEN_SPACED)) return false;
-  return (after->flags & TOKEN_NEWLINE) || after->kind == TOK_EOF || after->kind == TOK_SEMI || after->kind == TOK_RBRACE ||
-         after->kind == TOK_RPAREN;
+  return (after->flags & TOKEN_NEWLINE) || after->kind == TOK_EOF || after->kind == TOK_SEMI ||
+         after->kind == TOK_RBRACE || after->kind == TOK_RPAREN;
 }
 
 static u32 parse_binary(Parser *p, u32 left) {
   u32 start = node(p, left)->span.start, kind = p->tok->kind, power = infix[kind].power;
   if (at_increment(p))
-    return fail_at(p, (Span){p->file, p->tok->start, 2}, "there is no '%s%s'; write x %s= 1", token_text(kind), token_text(kind),
-                   token_text(kind));
+    return fail_at(p, (Span){p->file, p->tok->start, 2}, "there is no '%s%s'; write x %s= 1", token_text(kind),
+                   token_text(kind), token_text(kind));
   advance(p);
   u32 right = parse_expr(p, power == POWER_POWER ? POWER_UNARY : power + 1);
   if (!right) return 0;
   u32 node_kind = kind == TOK_AND ? AST_AND : kind == TOK_OR ? AST_OR : AST_BINARY;
-  return new_node(p, NODE(.kind = (u8)node_kind, .op = infix[kind].op, .span = span_from(p, start)), 2, (u32[]){left, right});
+  return new_node(p, NODE(.kind = (u8)node_kind, .op = infix[kind].op, .span = span_from(p, start)), 2,
+                  (u32[]){left, right});
 }
 
 /* Parses operators that bind at least as tightly as `power`. */

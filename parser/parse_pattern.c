@@ -79,7 +79,8 @@ static u32 parse_record_pattern(Parser *p) {
         return fail_unclosed(p, "a field name or '}'", open, hint);
       }
       if (p->status) return 0;
-      u32 target = accept(p, TOK_COLON) ? parse_pattern(p) : is_underscore(p, key) ? new_hole(p, key) : new_name(p, key);
+      u32 target = accept(p, TOK_COLON) ? parse_pattern(p) : is_underscore(p, key) ? new_hole(p, key)
+                                        : new_name(p, key);
       if (!target) return 0;
       u32 entry = new_node(p, NODE(.kind = AST_NAMED, .ref = name, .span = span_from(p, key->start)), 1, &target);
       if (!push_kid(p, entry)) return 0;
@@ -96,7 +97,8 @@ u32 parse_pattern(Parser *p) {
   u32 id;
   if (at(p, TOK_LPAREN)) id = parse_list_pattern(p);
   else if (at(p, TOK_LBRACE)) id = parse_record_pattern(p);
-  else if (at(p, TOK_LBRACKET)) id = fail_at(p, token_span(p, p->tok), "a pattern is written (a, b); it takes arrays apart too");
+  else if (at(p, TOK_LBRACKET))
+    id = fail_at(p, token_span(p, p->tok), "a pattern is written (a, b); it takes arrays apart too");
   else id = parse_binding(p, "a name or a pattern");
   if (id) leave(p);
   return id;
@@ -161,7 +163,8 @@ bool check_bound_once(Parser *p, u32 mark, const char *where) {
 /* `f64[n, 3]` behind the colon of a parameter */
 static u32 parse_annotation(Parser *p) {
   const Token *t = p->tok;
-  if (!at(p, TOK_NAME) && !at(p, TOK_FN) && !at(p, TOK_NIL)) return fail_expected(p, "a type after ':'", "such as f64[n, d] or text");
+  if (!at(p, TOK_NAME) && !at(p, TOK_FN) && !at(p, TOK_NIL))
+    return fail_expected(p, "a type after ':'", "such as f64[n, d] or text");
   Name type = intern_token(p, t);
   advance(p);
   u32 mark = p->stack.count, flags = 0;
@@ -180,7 +183,8 @@ static u32 parse_annotation(Parser *p) {
     advance(p);
   }
   if (!type) return 0;
-  return new_node_from_stack(p, NODE(.kind = AST_ANNOT, .flags = (u8)flags, .ref = type, .span = span_from(p, t->start)), mark);
+  return new_node_from_stack(p, NODE(.kind = AST_ANNOT, .flags = (u8)flags, .ref = type,
+                                     .span = span_from(p, t->start)), mark);
 }
 
 /* A parameter's target: its plain name, which then lives in the parameter itself, or a pattern. */
@@ -216,7 +220,8 @@ bool parse_params(Parser *p, const Token *open) {
     const Token *t = p->tok;
     u32 flags = rest ? AF_KEYWORD : 0, kids[3] = {0}; /* pattern, annotation, default */
     Name name;
-    if (at(p, TOK_STAR) || at(p, TOK_POWER)) return fail_at(p, token_span(p, t), "the rest of the arguments is taken by '...name'");
+    if (at(p, TOK_STAR) || at(p, TOK_POWER))
+      return fail_at(p, token_span(p, t), "the rest of the arguments is taken by '...name'");
     if (accept(p, TOK_ELLIPSIS)) {
       if (rest) return fail_at(p, token_span(p, t), "a function has one '...' parameter at most");
       rest = true;
@@ -227,13 +232,15 @@ bool parse_params(Parser *p, const Token *open) {
     if (flags == AF_KEYWORD && !name)
       return fail_at(p, at_target, "a parameter after '...' is given by its name, so it cannot be a pattern");
     if (at(p, TOK_COLON)) {
-      if (!name || flags == AF_REST) return fail_at(p, token_span(p, p->tok), "only a parameter that is a plain name takes an annotation");
+      if (!name || flags == AF_REST)
+        return fail_at(p, token_span(p, p->tok), "only a parameter that is a plain name takes an annotation");
       advance(p);
       kids[1] = parse_annotation(p);
       if (!kids[1]) return false;
     }
     if (at(p, TOK_ASSIGN)) {
-      if (flags == AF_REST) return fail_at(p, token_span(p, p->tok), "the '...' parameter has no default; it may be empty");
+      if (flags == AF_REST)
+        return fail_at(p, token_span(p, p->tok), "the '...' parameter has no default; it may be empty");
       advance(p);
       kids[2] = parse_expr(p, POWER_LOWEST);
       if (!kids[2]) return false;
@@ -290,7 +297,8 @@ bool make_target(Parser *p, u32 id, bool compound) {
         u32 inner = p->kids.data[node(p, part)->first];
         u32 kind = node(p, inner)->kind;
         if (rests++) return fail_at(p, node(p, part)->span, "a pattern has one '...' at most");
-        if (kind != AST_NAME && kind != AST_HOLE) return fail_at(p, node(p, inner)->span, "expected a name after '...'");
+        if (kind != AST_NAME && kind != AST_HOLE)
+          return fail_at(p, node(p, inner)->span, "expected a name after '...'");
         part = inner;
       }
       if (!make_target(p, part, false)) return false;

@@ -15,15 +15,15 @@ static bool end_statement(Parser *p, u32 close, const Token *first, const Token 
   if (at(p, TOK_SEMI) || at(p, close) || at(p, TOK_EOF) || at_line_end(p)) return true;
   if (p->after_brace) {
     if (at(p, TOK_LPAREN) || at(p, TOK_LBRACKET) || at(p, TOK_PLUS) || at(p, TOK_MINUS)) {
-      return fail_at(p, token_span(p, p->tok),
-                     "this statement ended at its '}'; to go on with '%s' put it in parentheses, to begin another write ';'",
-                     token_text(p->tok->kind));
+      return fail_at(p, token_span(p, p->tok), "this statement ended at its '}'; to go on with '%s' put it in "
+                                               "parentheses, to begin another write ';'", token_text(p->tok->kind));
     }
     return true;
   }
   const char *code = p->tok->kind == TOK_ERROR ? NULL : foreign_start(p, first);
   if (code)
-    return fail_at(p, token_span(p, first), "'%.*s' is no word of Weft; write %s", (int)first->len, token_start(p, first), code);
+    return fail_at(p, token_span(p, first), "'%.*s' is no word of Weft; write %s", (int)first->len,
+                   token_start(p, first), code);
   const char *hint = advise_statement(p, first);
   if (!hint && (at(p, TOK_RPAREN) || at(p, TOK_RBRACKET)))
     return fail_at(p, token_span(p, p->tok), "'%s' closes nothing that is open%s", token_text(p->tok->kind),
@@ -35,11 +35,13 @@ static bool end_statement(Parser *p, u32 close, const Token *first, const Token 
  * at its closing brace. */
 static bool check_start(Parser *p) {
   u32 kind = p->tok->kind;
-  bool goes_on = kind == TOK_DOT || kind == TOK_PIPE || kind == TOK_AND || kind == TOK_OR || kind == TOK_IN || kind == TOK_STAR ||
-                 kind == TOK_SLASH || kind == TOK_AT || kind == TOK_PERCENT || kind == TOK_EQ || kind == TOK_NE ||
-                 kind == TOK_LT || kind == TOK_GT || kind == TOK_LE || kind == TOK_GE || kind == TOK_POWER;
+  bool goes_on = kind == TOK_DOT || kind == TOK_PIPE || kind == TOK_AND || kind == TOK_OR || kind == TOK_IN ||
+                 kind == TOK_STAR || kind == TOK_SLASH || kind == TOK_AT || kind == TOK_PERCENT || kind == TOK_EQ ||
+                 kind == TOK_NE || kind == TOK_LT || kind == TOK_GT || kind == TOK_LE || kind == TOK_GE ||
+                 kind == TOK_POWER;
   if (!p->after_brace || !goes_on) return true;
-  return fail_at(p, token_span(p, p->tok), "'%s' cannot begin a statement, and the one before ended at its '}'; put that in parentheses",
+  return fail_at(p, token_span(p, p->tok),
+                 "'%s' cannot begin a statement, and the one before ended at its '}'; put that in parentheses",
                  token_text(kind));
 }
 
@@ -47,8 +49,8 @@ static bool check_start(Parser *p) {
 static bool fail_hole(Parser *p, u32 first) {
   for (u32 id = first; id < p->nodes.count; id++)
     if (node(p, id)->kind == AST_HOLE && !(node(p, id)->flags & HOLE_PLACED))
-      return fail_at(p, node(p, id)->span,
-                     "'_' is no value: it stands in patterns, and for the piped value as a direct argument, as in x |> f(1, _)");
+      return fail_at(p, node(p, id)->span, "'_' is no value: it stands in patterns, and "
+                                           "for the piped value as a direct argument, as in x |> f(1, _)");
   return true;
 }
 
@@ -70,10 +72,14 @@ static bool parse_statements(Parser *p, u32 close, const Token *open) {
 
 static const char *body_hint(const Parser *p, const char *of) {
   switch (p->tok->kind) {
-  case TOK_COLON: return strcmp(of, "the body of for") == 0 && p->tok[-1].kind == TOK_INT && p->tok[-2].kind != TOK_DOTS ? "a range is written a..b" : "a body stands in braces: { … }";
+  case TOK_COLON:
+    return strcmp(of, "the body of for") == 0 && p->tok[-1].kind == TOK_INT &&
+           p->tok[-2].kind != TOK_DOTS ? "a range is written a..b" : "a body stands in braces: { … }";
   case TOK_ASSIGN: return "'=' assigns; '==' compares";
   case TOK_ARROW: return "a body stands in braces, without '=>'";
-  default: return token_is(p, p->tok, "then") || token_is(p, p->tok, "do") ? "a body stands in braces: { … }" : advise_token(p);
+  default:
+    return token_is(p, p->tok, "then") ||
+           token_is(p, p->tok, "do") ? "a body stands in braces: { … }" : advise_token(p);
   }
 }
 
@@ -142,7 +148,8 @@ u32 parse_for(Parser *p) {
   u32 start = p->tok->start, mark = p->stack.count;
   advance(p);
   const Token *inner = at(p, TOK_LPAREN) ? peek_token(p, 1) : p->tok;
-  if (inner->kind == TOK_LET) return fail_at(p, token_span(p, inner), "the variable of a loop needs no let: for i in 0..n { … }");
+  if (inner->kind == TOK_LET)
+    return fail_at(p, token_span(p, inner), "the variable of a loop needs no let: for i in 0..n { … }");
   u32 pattern = parse_pattern(p);
   if (!pattern || !push_kid(p, pattern) || !check_bound_once(p, mark, "the pattern")) return 0;
   p->stack.count = mark;
@@ -162,7 +169,9 @@ u32 parse_try(Parser *p) {
   advance(p);
   u32 body = parse_block(p, "the body of try");
   if (!body) return 0;
-  if (!accept(p, TOK_CATCH)) return fail_expected(p, "'catch' after the block of try", token_is(p, p->tok, "except") ? "in Weft: catch e { … }" : NULL);
+  if (!accept(p, TOK_CATCH))
+    return fail_expected(p, "'catch' after the block of try",
+                         token_is(p, p->tok, "except") ? "in Weft: catch e { … }" : NULL);
   bool record = false; /* `catch {kind} { … }`, both on one line */
   if (at(p, TOK_LBRACE) && p->tok->match) {
     const Token *after = &p->tokens.data[p->tok->match + 1];
@@ -230,7 +239,8 @@ u32 parse_fn(Parser *p, bool declaration) {
   advance(p);
   if (at(p, TOK_NAME)) {
     if (!declaration)
-      return fail_at(p, token_span(p, p->tok), "a named fn is a declaration and stands as a statement; a value is written fn(x) { … } or x => …");
+      return fail_at(p, token_span(p, p->tok),
+                     "a named fn is a declaration and stands as a statement; a value is written fn(x) { … } or x => …");
     if (token_is(p, p->tok, "_")) return fail_at(p, token_span(p, p->tok), "'_' cannot be the name of a function");
     name = intern_token(p, p->tok);
     if (!name) return 0;
@@ -244,9 +254,8 @@ u32 parse_fn(Parser *p, bool declaration) {
   if (!parse_params(p, open)) return 0;
   if (accept(p, TOK_ASSIGN)) return finish_fn(p, t->start, name, doc, mark, false);
   if (!at(p, TOK_LBRACE)) {
-    const char *hint = at(p, TOK_ARROW)                            ? "after fn it is '=': fn f(x) = …"
-                       : at(p, TOK_COLON)                          ? "a body stands in braces, and results take no annotation"
-                       : NULL;
+    const char *hint = at(p, TOK_ARROW) ? "after fn it is '=': fn f(x) = …" : at(p, TOK_COLON)
+                           ? "a body stands in braces, and results take no annotation" : NULL;
     return fail_expected(p, "'{' or '=' before the body of fn", hint);
   }
   return finish_fn(p, t->start, name, doc, mark, true);
@@ -263,7 +272,8 @@ static u32 parse_let(Parser *p) {
   p->stack.count = mark;
   if (!at(p, TOK_ASSIGN)) {
     const char *hint = NULL;
-    if (at_line_end(p) || at(p, TOK_SEMI) || at(p, TOK_RBRACE) || at(p, TOK_EOF)) hint = "a variable is declared with its value: let x = …";
+    if (at_line_end(p) || at(p, TOK_SEMI) || at(p, TOK_RBRACE) || at(p, TOK_EOF))
+      hint = "a variable is declared with its value: let x = …";
     else if (at(p, TOK_LPAREN)) hint = "a function is written fn f(x) = …";
     else if (at(p, TOK_COLON)) hint = "only parameters take annotations";
     else if (at(p, TOK_COMMA)) hint = "several stand in parentheses: let (a, b) = …";
@@ -274,7 +284,8 @@ static u32 parse_let(Parser *p) {
   advance(p);
   u32 value = parse_expr(p, POWER_LOWEST);
   if (!value) return 0;
-  if (at(p, TOK_ASSIGN) && !at_line_end(p)) return fail_at(p, token_span(p, p->tok), "an assignment is a statement and has no value");
+  if (at(p, TOK_ASSIGN) && !at_line_end(p))
+    return fail_at(p, token_span(p, p->tok), "an assignment is a statement and has no value");
   return new_node(p, NODE(.kind = AST_LET, .span = span_from(p, t->start)), 2, (u32[]){pattern, value});
 }
 
@@ -348,7 +359,8 @@ static u32 parse_import(Parser *p) {
   u32 from;
   if (path) {
     from = parse_expr(p, POWER_POWER + 1);
-    if (from && node(p, from)->kind != AST_TEXT) return fail_at(p, node(p, from)->span, "import takes a path as a plain text");
+    if (from && node(p, from)->kind != AST_TEXT)
+      return fail_at(p, node(p, from)->span, "import takes a path as a plain text");
   } else {
     advance(p);
     from = new_name(p, what);

@@ -72,7 +72,8 @@ static u32 fail_found(Parser *p, const char *what, const Token *open, const char
   bool end = t->kind == TOK_EOF;
   Span span = end || at_line_end(p) ? (Span){p->file, last_end(p), 0} : token_span(p, t);
   set_diag(p, span, end && p->repl ? WEFT_INCOMPLETE : WEFT_ERROR,
-           arena_printf(p->arena, "expected %s%s, found %s%s%s", what, where, found, hint ? "; " : "", hint ? hint : ""));
+           arena_printf(p->arena, "expected %s%s, found %s%s%s", what, where, found, hint ? "; " : "",
+                        hint ? hint : ""));
   return 0;
 }
 
@@ -219,8 +220,8 @@ static bool check_tree(Parser *p) {
     if (x->kind == AST_HOLE) x->flags = 0;
     if (depth[id] > AST_MAX_DEPTH) {
       u32 end = x->span.start + x->span.len;
-      ok = fail_at(p, (Span){p->file, end ? end - 1 : 0, 1}, "an expression of more than %d levels; give its parts names by let",
-                   AST_MAX_DEPTH);
+      ok = fail_at(p, (Span){p->file, end ? end - 1 : 0, 1},
+                   "an expression of more than %d levels; give its parts names by let", AST_MAX_DEPTH);
     } else if (x->kind == AST_INT && (x->flags & INT_TOO_BIG)) {
       ok = fail_at(p, x->span, "the number does not fit i64: the largest is 9223372036854775807");
     }

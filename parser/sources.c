@@ -48,7 +48,9 @@ static void take_out(Sources *s, u32 at) {
 }
 
 /* A file is one block: the struct, where lines start, path, text. */
-static size_t block_bytes(const SourceFile *f) { return sizeof *f + sizeof(u32) * f->line_count + strlen(f->path) + 1 + f->len + 1; }
+static size_t block_bytes(const SourceFile *f) {
+  return sizeof *f + sizeof(u32) * f->line_count + strlen(f->path) + 1 + f->len + 1;
+}
 
 static SourceFile *new_file(Allocator *alloc, const char *path, const char *text, u32 len) {
   u32 lines = 1;
@@ -64,7 +66,8 @@ static SourceFile *new_file(Allocator *alloc, const char *path, const char *text
   starts[0] = 0;
   for (u32 i = 0; i < len; i++)
     if (text[i] == '\n') starts[line++] = i + 1;
-  *f = (SourceFile){.path = copied_path, .text = copied_text, .len = len, .line_starts = starts, .line_count = lines, .holders = 1};
+  *f = (SourceFile){.path = copied_path, .text = copied_text, .len = len, .line_starts = starts, .line_count = lines,
+                    .holders = 1};
   return f;
 }
 
@@ -227,7 +230,8 @@ void sources_show(const Sources *s, Span at, Buf *out) {
   if (end > begin && f->text[end - 1] == '\r') end--;
   u32 start = at.start > end ? end : at.start;
   u32 stop = at.start + at.len > end ? end : at.start + at.len;
-  u32 from = end - begin > LINE_MOST && start - begin > LINE_BEFORE ? start - LINE_BEFORE : begin, to = end - from > LINE_MOST ? from + LINE_MOST : end;
+  u32 from = end - begin > LINE_MOST && start - begin > LINE_BEFORE ? start - LINE_BEFORE : begin,
+      to = end - from > LINE_MOST ? from + LINE_MOST : end;
   while (from > begin && is_inside_of_code_point(f, from)) from--;
   while (to < end && is_inside_of_code_point(f, to)) to++;
   if (stop > to) stop = to;
@@ -241,7 +245,8 @@ void sources_show(const Sources *s, Span at, Buf *out) {
     else buf_putc(out, step ? ' ' : '?');
     if (!step) step = 1;
   }
-  buf_printf(out, "%s\n%*s | %*s", to < end ? cut : "", width, "", (int)(text_columns(f->text + from, start - from) + (from > begin)), "");
+  buf_printf(out, "%s\n%*s | %*s", to < end ? cut : "", width, "",
+             (int)(text_columns(f->text + from, start - from) + (from > begin)), "");
   u32 carets = stop > start ? text_columns(f->text + start, stop - start) : 1;
   if (!carets) carets = 1;
   for (u32 i = 0; i < carets; i++) buf_putc(out, '^');

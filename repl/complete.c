@@ -1,5 +1,6 @@
-/* complete.c — completion at the prompt (see complete.h): names, what stands behind a point, arguments by name, commands,
- * and files inside quotes. Nothing of the line is run: a name is followed through records and modules only. */
+/* complete.c — completion at the prompt (see complete.h): names, what stands behind a point, arguments by name,
+ * commands, and files inside quotes. Nothing of the line is run: a name is followed through records and modules
+ * only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,16 +74,19 @@ static void offer_builtins(bool functions) {
 /* ---- what a line says ------------------------------------------------------------------------- */
 
 static bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (unsigned char)c >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         (unsigned char)c >= 0x80;
 }
 
-/* Names with points between them that end at s[end]: where they begin; `end` when there are none, or they do not begin with a name. */
+/* Names with points between them that end at s[end]: where they begin; `end` when there are none, or they do not begin
+ * with a name. */
 static int chain_start(const char *s, int end) {
   int at = end;
   while (at > 0 && (is_name_char(s[at - 1]) || s[at - 1] == '.')) at--;
   while (at < end && s[at] == '.') at++;
   if (at < end && s[at] >= '0' && s[at] <= '9') return end;
-  if (at >= 1 && s[at - 1] == '.' && !(at >= 2 && s[at - 2] == '.')) return end; /* `f(x).name`, whose value is not known */
+  /* `f(x).name`, whose value is not known */
+  if (at >= 1 && s[at - 1] == '.' && !(at >= 2 && s[at - 2] == '.')) return end;
   return at;
 }
 
@@ -98,7 +102,8 @@ typedef struct Meaning {
 static Meaning of_value(Value v) {
   if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) return (Meaning){.kind = OP, .op = v.fn->op, .value = v};
   if (v.kind == V_MODULE && !*v.module->path && v.module != weft_main_of(completing))
-    return (Meaning){.kind = MODULE_OF_OPS, .module = name_text(&weft_vm_of(completing)->names, v.module->name), .value = v};
+    return (Meaning){.kind = MODULE_OF_OPS, .module = name_text(&weft_vm_of(completing)->names, v.module->name),
+                     .value = v};
   return (Meaning){.kind = VALUE, .value = v};
 }
 
@@ -216,7 +221,8 @@ static bool offer_parameters(const char *s, int start) {
   } else if (m.kind == VALUE && m.value.kind == V_FN && m.value.fn->kind == FN_CLOSURE) {
     const Proto *p = m.value.fn->code->proto;
     for (u32 i = m.method; i < p->nparams; i++)
-      if ((i32)i != p->rest_index && p->params[i].name) offer(name_text(&vm->names, p->params[i].name), name_len(&vm->names, p->params[i].name), "=");
+      if ((i32)i != p->rest_index && p->params[i].name)
+        offer(name_text(&vm->names, p->params[i].name), name_len(&vm->names, p->params[i].name), "=");
   }
   return offers.count > 0;
 }

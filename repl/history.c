@@ -1,9 +1,9 @@
 /* history.c — the file of what was entered at the prompt (see history.h).
  *
- * An entry begins at the left margin; its further lines begin with a tab, which is none of theirs. So a file that has one
- * line for each entry reads as it was meant. An entry is written behind the end as soon as it is entered, under a lock, so
- * sessions at the same time lose nothing of each other's, and a crash loses nothing. Who loads a file of far more
- * entries than are kept writes a shorter one and puts it in its place. */
+ * An entry begins at the left margin; its further lines begin with a tab, which is none of theirs. So a file that
+ * has one line for each entry reads as it was meant. An entry is written behind the end as soon as it is entered,
+ * under a lock, so sessions at the same time lose nothing of each other's, and a crash loses nothing. Who loads a
+ * file of far more entries than are kept writes a shorter one and puts it in its place. */
 #define _GNU_SOURCE /* asprintf and its like */
 #include "repl/history.h"
 
@@ -35,7 +35,8 @@ static void tell(const char *path, int code) {
   told = true;
 }
 
-/* WEFT_HISTORY, else .weft_history in the home folder; links are followed, since the file may be replaced. To be freed; NULL: none. */
+/* WEFT_HISTORY, else .weft_history in the home folder; links are followed, since the file may be replaced. To be freed;
+ * NULL: none. */
 static char *history_path(void) {
   const char *named = getenv("WEFT_HISTORY"), *home = getenv("HOME");
   char *path = NULL;

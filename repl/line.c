@@ -1,5 +1,5 @@
-/* line.c — readline's callback interface, so that signals are ours while it waits (see line.h): Ctrl-C drops the line in
- * every state of readline, and whatever stops or ends the program first gives the terminal back as it was. */
+/* line.c — readline's callback interface, so that signals are ours while it waits (see line.h): Ctrl-C drops the
+ * line in every state of readline, and whatever stops or ends the program first gives the terminal back as it was. */
 #include "repl/line.h"
 
 #include <errno.h>
@@ -57,7 +57,8 @@ static void prepare(int meta) {
   tcsetattr(fd, TCSADRAIN, &t);
 }
 
-/* readline ends the row itself after Ctrl-D where pastes are marked, and then of every further line; who leaves does it everywhere. */
+/* readline ends the row itself after Ctrl-D where pastes are marked, and then of every further line; who leaves does it
+ * everywhere. */
 static void give_back(void) {
   rl_eof_found = 0;
   rl_deprep_terminal();
@@ -129,8 +130,8 @@ static int take_key(void) { return peeked_at < peeked_count ? (unsigned char)pee
 
 enum { SEARCH_ENDS = 30 }; /* Ctrl-^ */
 
-/* readline 8.2 crashes when what ends a search is the beginning of a sequence that is bound to nothing, as an unknown function
- * key. So a search is ended first, and the sequence then read outside of it. */
+/* readline 8.2 crashes when what ends a search is the beginning of a sequence that is bound to nothing, as an
+ * unknown function key. So a search is ended first, and the sequence then read outside of it. */
 static int key_of_search(int c) {
   enum { ESCAPE = 27, BLANK = 32, MORE_MS = 100 };
   bool begins = c >= 0 && c < BLANK && rl_get_keymap()[c].type == ISKMAP;
@@ -141,8 +142,8 @@ static int key_of_search(int c) {
 
 static bool left; /* this interrupt was answered with the character that leaves a question or a search */
 
-/* What readline asks for inside a question, a search or a marked paste. An interrupt is answered with the character that
- * leaves the first two; who goes on asking is in a paste, which ends with the input. */
+/* What readline asks for inside a question, a search or a marked paste. An interrupt is answered with the character
+ * that leaves the first two; who goes on asking is in a paste, which ends with the input. */
 static int next_char(FILE *in) {
   (void)in;
   for (;;) {
@@ -177,7 +178,8 @@ static int on_tab(int count, int key) {
 
 /* ---- lines that go on with the one above ------------------------------------------------------------ */
 
-/* Character number *at of what waits, as in a paste; false: there are no more, or there is no room. It stays for the next line. */
+/* Character number *at of what waits, as in a paste; false: there are no more, or there is no room. It stays for the
+ * next line. */
 static bool peek(size_t *at, char *c) {
   enum { PASTED_MS = 10 };
   if (*at < peeked_count) return *c = peeked[(*at)++], true;
@@ -219,7 +221,9 @@ static void look_at_next(void) {
     word[n++] = c;
     any = peek(&at, &c);
   }
-  if (any && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || (unsigned char)c >= 0x80)) return;
+  if (any && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+              (unsigned char)c >= 0x80))
+    return;
   word[n] = 0;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(word, words[i]) == 0) strcpy(next_word, word);

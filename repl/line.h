@@ -9,7 +9,8 @@ typedef enum LineEnd {
 } LineEnd;
 
 void line_begin(void); /* once, before the first line */
-/* Behind a line that was pasted: what the next one begins with, if it is a word or an operator that begins no statement; else "". */
+/* Behind a line that was pasted: what the next one begins with, if it is a word or an operator that begins no
+ * statement; else "". */
 const char *line_next_word(void);
 /* The next character that was typed and read ahead, for a program that reads input; -1: there is none. */
 int line_typed(void);

@@ -37,8 +37,10 @@ static const char usage[] =
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
     "  --                    the next argument is FILE, whatever it begins with\n"
-    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=" LOG_WORDS "\n"
-    "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and --trace-file;  WEFT_HISTORY=PATH  what was entered at the prompt\n";
+    "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  "
+    "WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=" LOG_WORDS "\n"
+    "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and "
+    "--trace-file;  WEFT_HISTORY=PATH  what was entered at the prompt\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 static volatile sig_atomic_t interrupted;
@@ -143,7 +145,8 @@ static bool write_log(WeftVM *vm, const char *what, const char *path) {
   if (!path || !*path) return true;
   const char *text = weft_dump(vm, NULL, what);
   int code = text && *text ? file_put(weft_vm_of(vm), path, text, strlen(text)) : ENOMEM;
-  if (code) fprintf(stderr, "weft: cannot write \"%s\": %s\n", path, code == FILE_STOPPED ? "interrupted" : strerror(code));
+  if (code)
+    fprintf(stderr, "weft: cannot write \"%s\": %s\n", path, code == FILE_STOPPED ? "interrupted" : strerror(code));
   return !code;
 }
 
@@ -217,7 +220,8 @@ typedef struct Options {
   int rest; /* the first argument of the program */
 } Options;
 
-/* The value of option `name`, as `--name VALUE` or `--name=VALUE`; false: argument *i is another one. *value is NULL when it is missing. */
+/* The value of option `name`, as `--name VALUE` or `--name=VALUE`; false: argument *i is another one. *value is NULL
+ * when it is missing. */
 static bool option_value(const char *name, int argc, char **argv, int *i, const char **value) {
   size_t n = strlen(name);
   if (strncmp(argv[*i], name, n) != 0 || (argv[*i][n] && argv[*i][n] != '=')) return false;
@@ -250,7 +254,8 @@ static int parse_options(Options *o, int argc, char **argv) {
     } else if (option_value("--memory", argc, argv, &i, &value)) {
       if (value && !parse_size(value, &o->vm.memory)) return wrong_usage("--memory needs a positive number", value);
     } else if (option_value("--deadline", argc, argv, &i, &value)) {
-      if (value && !parse_seconds(value, &o->vm.deadline)) return wrong_usage("--deadline needs a positive number", value);
+      if (value && !parse_seconds(value, &o->vm.deadline))
+        return wrong_usage("--deadline needs a positive number", value);
     } else {
       return wrong_usage("unknown option", a);
     }
@@ -270,12 +275,16 @@ static int parse_environment(Options *o) {
   if (v->backend && !*v->backend) v->backend = NULL;
   v->cpu = getenv("WEFT_CPU");
   if (v->cpu && !*v->cpu) v->cpu = NULL;
-  if (v->cpu && !jit_cpu_runs(v->cpu)) return wrong_usage(jit_cpu_known(v->cpu) ? "WEFT_CPU is beyond this processor" : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", v->cpu);
+  if (v->cpu && !jit_cpu_runs(v->cpu))
+    return wrong_usage(jit_cpu_known(v->cpu) ? "WEFT_CPU is beyond this processor"
+                                             : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", v->cpu);
   v->cuda_driver = getenv("WEFT_CUDA_DRIVER");
   v->force = getenv("WEFT_FORCE");
   if (v->cuda_driver && !*v->cuda_driver) v->cuda_driver = NULL;
-  if (!whole_setting("WEFT_HOT", INT32_MAX, &hot)) return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
-  if (!whole_setting("WEFT_THREADS", 1024, &threads)) return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
+  if (!whole_setting("WEFT_HOT", INT32_MAX, &hot))
+    return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
+  if (!whole_setting("WEFT_THREADS", 1024, &threads))
+    return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
   v->hot = hot < 0 ? 0 : hot ? (int)hot : 1;
   v->threads = (uint32_t)threads;
   const char *unknown = unknown_word(getenv("WEFT_LOG"));
@@ -314,7 +323,9 @@ static WeftVM *make_vm(const Options *o, int *status) {
     *status = EXIT_ERROR;
     if (o->vm.backend) *status = wrong_usage("WEFT_BACKEND is unknown, or out of memory", o->vm.backend);
     else if (o->vm.force && *o->vm.force) *status = wrong_usage("WEFT_FORCE is unknown, or out of memory", o->vm.force);
-    else if (o->vm.memory) fprintf(stderr, "weft: --memory: %llu bytes are too few to start, or out of memory\n", (unsigned long long)o->vm.memory);
+    else if (o->vm.memory)
+      fprintf(stderr, "weft: --memory: %llu bytes are too few to start, or out of memory\n",
+              (unsigned long long)o->vm.memory);
     else fputs("weft: out of memory\n", stderr);
     return NULL;
   }
@@ -368,7 +379,8 @@ int main(int argc, char **argv) {
   running = vm;
   struct sigaction act = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &act, NULL);
-  if (isatty(STDIN_FILENO)) setvbuf(stdin, NULL, _IONBF, 0); /* what was typed ahead of a read_line() is for the next one, or the prompt */
+  /* what was typed ahead of a read_line() is for the next one, or the prompt */
+  if (isatty(STDIN_FILENO)) setvbuf(stdin, NULL, _IONBF, 0);
   signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error of who writes it */
   weft_set_args(vm, argc - o.rest, argv + o.rest);
   if (o.code.text) result = run_code(vm, &o.code);

@@ -1,5 +1,5 @@
-/* output.c — writing that signals cannot break (see output.h). stdio marks a stream as failed and drops its buffer when a
- * signal interrupts a write; here what is left is kept and written later. */
+/* output.c — writing that signals cannot break (see output.h). stdio marks a stream as failed and drops its buffer
+ * when a signal interrupts a write; here what is left is kept and written later. */
 #define _GNU_SOURCE /* asprintf and its like */
 #include "repl/output.h"
 

@@ -1,4 +1,5 @@
-/* repl.c — read an input, run it, show its value; lines that begin with `:` are commands (see repl.h, docs/prompt.md). */
+/* repl.c — read an input, run it, show its value; lines that begin with `:` are commands (see repl.h,
+ * docs/prompt.md). */
 #include "repl/repl.h"
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ static void show_value(WeftVM *vm, WeftValue *v) {
 
 /* ---- what an input is ---------------------------------------------------------------------------------- */
 
-typedef enum InputKind { INPUT_WHOLE, INPUT_DECLARES /* ends in a declaration of a function */, INPUT_UNFINISHED } InputKind;
+typedef enum InputKind { INPUT_WHOLE, INPUT_DECLARES /* ends in a declaration of a function */,
+                         INPUT_UNFINISHED } InputKind;
 
 static InputKind input_kind(const char *text) {
   InputKind kind = INPUT_WHOLE;
@@ -51,7 +53,8 @@ static InputKind input_kind(const char *text) {
   const ParseOptions options = {.repl = true};
   arena_init(&arena, allocator_system());
   u32 file = 0;
-  bool ready = names_init(&names, allocator_system()) == WEFT_OK && sources_init(&sources, allocator_system()) == WEFT_OK;
+  bool ready = names_init(&names, allocator_system()) == WEFT_OK &&
+               sources_init(&sources, allocator_system()) == WEFT_OK;
   if (ready) file = sources_add(&sources, "", text, strlen(text));
   WeftStatus status = file ? parser_parse(&ast, &arena, &names, &sources, file, &diag, &options) : WEFT_ERROR;
   if (status == WEFT_INCOMPLETE) kind = INPUT_UNFINISHED;
@@ -76,7 +79,8 @@ static bool goes_on(const char *text) {
 }
 
 static bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || (unsigned char)c >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         (unsigned char)c >= 0x80;
 }
 
 static size_t name_length(const char *s) {
@@ -146,9 +150,12 @@ static const char help_text[] =
     "  unfinished input, Up and Ctrl-R bring back what was entered (docs/prompt.md).\n";
 
 const Command commands[] = {
-    {"help", ARG_NONE, false}, {"vars", ARG_NONE, false},    {"load", ARG_FILE, true},     {"graph", ARG_FUNCTION, true}, {"guards", ARG_FUNCTION, true},
-    {"breaks", ARG_FUNCTION, true}, {"why", ARG_FUNCTION, false}, {"stats", ARG_FUNCTION, false}, {"loops", ARG_FUNCTION, true}, {"mir", ARG_FUNCTION, true},
-    {"asm", ARG_FUNCTION, true}, {"ptx", ARG_FUNCTION, true}, {"time", ARG_CODE, true},     {"quit", ARG_NONE, false},     {NULL, ARG_NONE, false},
+    {"help", ARG_NONE, false}, {"vars", ARG_NONE, false}, {"load", ARG_FILE, true}, {"graph", ARG_FUNCTION, true},
+    {"guards", ARG_FUNCTION, true},
+    {"breaks", ARG_FUNCTION, true}, {"why", ARG_FUNCTION, false}, {"stats", ARG_FUNCTION, false},
+    {"loops", ARG_FUNCTION, true}, {"mir", ARG_FUNCTION, true},
+    {"asm", ARG_FUNCTION, true}, {"ptx", ARG_FUNCTION, true}, {"time", ARG_CODE, true}, {"quit", ARG_NONE, false},
+    {NULL, ARG_NONE, false},
 };
 
 static void show_dump(WeftVM *vm, const char *what, const char *name) {
@@ -222,7 +229,8 @@ static void show_variables(WeftVM *vm) {
     if (v.kind == V_NUM) out_printf(" %s", dtype_name(v.dtype));
     if (v.kind == V_ARRAY) {
       out_printf(" %s (", dtype_name(array_dtype(v.array)));
-      for (u32 d = 0; d < array_rank(v.array); d++) out_printf(d ? ", %lld" : "%lld", (long long)array_dims(v.array)[d]);
+      for (u32 d = 0; d < array_rank(v.array); d++)
+        out_printf(d ? ", %lld" : "%lld", (long long)array_dims(v.array)[d]);
       out_puts(array_rank(v.array) == 1 ? ",)" : ")");
     }
     if (v.kind == V_LIST) out_printf(" of %u", v.list->count);
@@ -354,7 +362,8 @@ int repl_run(WeftVM *vm) {
 }
 
 void repl_explain(WeftVM *vm) {
-  static const char *const shown[] = {"compiles", "kernels", "natives", "lifted_loops", "cold_exits", "breaks", "recompiles", "continuations", "exits", "demotions"};
+  static const char *const shown[] = {"compiles", "kernels", "natives", "lifted_loops", "cold_exits", "breaks",
+                                      "recompiles", "continuations", "exits", "demotions"};
   out_flush();
   fputs("what was compiled:\n", stderr);
   for (unsigned i = 0;; i++) {

@@ -66,20 +66,24 @@ WeftStatus args_array(Vm *vm, u32 op, u32 param, Value v) {
     case V_NUM: return args_dtype_supported(vm, op, v.dtype);
     case V_ARRAY:
       if (array_device(v.array) != DEV_CPU)
-        return vm_error(vm, EK_unsupported, "%s: not supported: %s lies on another device; to(x, \"cpu\") brings it back",
-                        op_name(op), param_name(op, param, name));
+        return vm_error(vm, EK_unsupported,
+                        "%s: not supported: %s lies on another device; to(x, \"cpu\") brings it back", op_name(op),
+                        param_name(op, param, name));
       return args_dtype_supported(vm, op, array_dtype(v.array));
     case V_LIST:
-      return vm_error(vm, EK_type, "%s: %s is a list, needs an array; array(…) makes one", op_name(op), param_name(op, param, name));
+      return vm_error(vm, EK_type, "%s: %s is a list, needs an array; array(…) makes one", op_name(op),
+                      param_name(op, param, name));
     case V_RANGE:
-      return vm_error(vm, EK_type, "%s: %s is a range, needs an array; arange(…) makes one", op_name(op), param_name(op, param, name));
+      return vm_error(vm, EK_type, "%s: %s is a range, needs an array; arange(…) makes one", op_name(op),
+                      param_name(op, param, name));
     default: return args_error(vm, op, param, v, "an array");
   }
 }
 
 /* A rank-0 array that is not unboxed counts as its number. */
 static Value scalar_of(Value v) {
-  if (v.kind == V_ARRAY && array_rank(v.array) == 0 && array_device(v.array) == DEV_CPU && dtype_bytes(array_dtype(v.array)) <= 8)
+  if (v.kind == V_ARRAY && array_rank(v.array) == 0 && array_device(v.array) == DEV_CPU &&
+      dtype_bytes(array_dtype(v.array)) <= 8)
     return array_load(v.array, 0);
   return v;
 }
@@ -103,7 +107,8 @@ WeftStatus args_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
   char name[32];
   TRY(args_int(vm, op, param, v, out));
   if (*out >= 0) return WEFT_OK;
-  return vm_error(vm, EK_value, "%s: %s is %lld, needs 0 or more", op_name(op), param_name(op, param, name), (long long)*out);
+  return vm_error(vm, EK_value, "%s: %s is %lld, needs 0 or more", op_name(op), param_name(op, param, name),
+                  (long long)*out);
 }
 
 WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
@@ -140,7 +145,8 @@ static WeftStatus count_ints(Vm *vm, u32 op, u32 param, Value *v, u64 *count) {
     case V_LIST: *count = v->list->count; return WEFT_OK;
     case V_RANGE: *count = range_count(v->range); return WEFT_OK;
     case V_ARRAY:
-      if (array_rank(v->array) != 1 || dtype_kind(array_dtype(v->array)) != DK_INT || array_device(v->array) != DEV_CPU) break;
+      if (array_rank(v->array) != 1 || dtype_kind(array_dtype(v->array)) != DK_INT || array_device(v->array) != DEV_CPU)
+        break;
       *count = (u64)v->array->size;
       return WEFT_OK;
     default: break;
@@ -154,8 +160,10 @@ static WeftStatus read_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 n)
       out[i] = v.range->start + (i64)i * v.range->step;
       continue;
     }
-    Value item = v.kind == V_LIST ? scalar_of(v.list->items[i]) : v.kind == V_ARRAY ? array_load(v.array, (i64)i * array_strides(v.array)[0]) : v;
-    if (item.kind != V_NUM || item.dtype == DT_bool || !num_as_index(item, &out[i])) return args_error(vm, op, param, item, ints_needed);
+    Value item = v.kind == V_LIST ? scalar_of(v.list->items[i])
+                                  : v.kind == V_ARRAY ? array_load(v.array, (i64)i * array_strides(v.array)[0]) : v;
+    if (item.kind != V_NUM || item.dtype == DT_bool || !num_as_index(item, &out[i]))
+      return args_error(vm, op, param, item, ints_needed);
   }
   return WEFT_OK;
 }
@@ -165,7 +173,8 @@ WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 
   u64 count;
   TRY(count_ints(vm, op, param, &v, &count));
   if (count > cap)
-    return vm_error(vm, EK_value, "%s: %s has %llu entries, at most %u fit", op_name(op), param_name(op, param, name), (unsigned long long)count, cap);
+    return vm_error(vm, EK_value, "%s: %s has %llu entries, at most %u fit", op_name(op), param_name(op, param, name),
+                    (unsigned long long)count, cap);
   *n = (u32)count;
   *single = v.kind == V_NUM;
   return read_ints(vm, op, param, v, out, *n);
@@ -175,7 +184,9 @@ WeftStatus args_ints_all(Vm *vm, u32 op, u32 param, Value v, i64 **out, u32 *n, 
   char name[32];
   u64 count;
   TRY(count_ints(vm, op, param, &v, &count));
-  if (count > INT32_MAX) return vm_error(vm, EK_limit, "%s: %s has %llu entries", op_name(op), param_name(op, param, name), (unsigned long long)count);
+  if (count > INT32_MAX)
+    return vm_error(vm, EK_limit, "%s: %s has %llu entries", op_name(op), param_name(op, param, name),
+                    (unsigned long long)count);
   *n = (u32)count;
   *single = v.kind == V_NUM;
   if (!(*out = mem_alloc(&vm->alloc, sizeof **out * (count + 1)))) return vm_error_memory(vm);
@@ -190,7 +201,8 @@ WeftStatus args_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 *dims) 
   TRY(args_ints(vm, op, param, v, dims, ARRAY_MAX_RANK, rank, &single));
   for (u32 d = 0; d < *rank; d++)
     if (dims[d] < 0)
-      return vm_error(vm, EK_value, "%s: %s has the size %lld, needs 0 or more", op_name(op), param_name(op, param, name), (long long)dims[d]);
+      return vm_error(vm, EK_value, "%s: %s has the size %lld, needs 0 or more", op_name(op),
+                      param_name(op, param, name), (long long)dims[d]);
   return WEFT_OK;
 }
 
@@ -217,10 +229,12 @@ WeftStatus args_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *wo
       *out = i;
       return WEFT_OK;
     }
-    len += (size_t)snprintf(all + len, sizeof all - len, "%s\"%s\"", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+    len += (size_t)snprintf(all + len, sizeof all - len, "%s\"%s\"",
+                            i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
   }
   if (v.kind != V_TEXT) return args_error(vm, op, param, v, all);
-  return vm_error(vm, EK_value, "%s: %s must be %s, got \"%s\"", op_name(op), param_name(op, param, name), all, v.text->data);
+  return vm_error(vm, EK_value, "%s: %s must be %s, got \"%s\"", op_name(op), param_name(op, param, name), all,
+                  v.text->data);
 }
 
 WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) {
@@ -237,7 +251,8 @@ WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
     return WEFT_OK;
   }
   if (value_is_weak(v) && !num_fits(v, dtype))
-    return vm_error(vm, EK_value, "%s: the number %lld does not fit %s", op == OP_astype ? dtype_name(dtype) : op_name(op), (long long)v.i, dtype_name(dtype));
+    return vm_error(vm, EK_value, "%s: the number %lld does not fit %s",
+                    op == OP_astype ? dtype_name(dtype) : op_name(op), (long long)v.i, dtype_name(dtype));
   *out = num_convert_unchecked(v, dtype);
   return WEFT_OK;
 }

@@ -29,10 +29,12 @@ WeftStatus args_array(Vm *vm, u32 op, u32 param, Value v) MUST_USE;
 void type_of_value(Value v, ArrayType *out); /* v: V_NUM or V_ARRAY */
 
 WeftStatus args_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) MUST_USE; /* *out stays when not given */
-WeftStatus args_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;   /* a rank-0 integer; stays when not given */
+/* a rank-0 integer; stays when not given */
+WeftStatus args_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;
 WeftStatus args_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) MUST_USE;  /* the same, not negative */
 WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) MUST_USE;   /* a rank-0 number */
-WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) MUST_USE; /* one with kernels; stays when not given */
+/* one with kernels; stays when not given */
+WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) MUST_USE;
 WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) MUST_USE;          /* only the CPU is served here */
 /* An integer, a list or range of integers, a rank-1 integer array: at most cap of them. *single: it was no list. */
 WeftStatus args_ints(Vm *vm, u32 op, u32 param, Value v, i64 *out, u32 cap, u32 *n, bool *single) MUST_USE;
@@ -47,7 +49,8 @@ WeftStatus args_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *wo
 WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u32 *n) MUST_USE;
 
 enum { DESCRIBED = 160 }; /* bytes that hold what args_describe writes */
-void args_describe(Value v, char *out, size_t cap); /* what was given, for messages: "text", "an array of f64 and shape (3,)", "a list" */
+/* what was given, for messages: "text", "an array of f64 and shape (3,)", "a list" */
+void args_describe(Value v, char *out, size_t cap);
 /* "sum: axis must be an integer, got text". */
 WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) MUST_USE;
 const char *param_name(u32 op, u32 param, char *buf); /* buf: 32 bytes */

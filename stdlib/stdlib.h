@@ -39,9 +39,10 @@ void format_value(Vm *vm, Value v, bool bare, Buf *out);
 bool utf8_valid(const char *s, size_t n);
 
 enum { FILE_STOPPED = -1 };
-/* Puts bytes at a path. A regular file is replaced as a whole and keeps mode and owner, so that a full disk leaves the old one; links are
- * followed; a file of several names, or in a folder where nothing can be made, is written in place; pipes and devices are written to. `vm`, or
- * NULL, is asked whether to go on while a pipe is waited for. 0, an errno, or FILE_STOPPED: the VM says why. */
+/* Puts bytes at a path. A regular file is replaced as a whole and keeps mode and owner, so that a full disk leaves
+ * the old one; links are followed; a file of several names, or in a folder where nothing can be made, is written in
+ * place; pipes and devices are written to. `vm`, or NULL, is asked whether to go on while a pipe is waited for. 0,
+ * an errno, or FILE_STOPPED: the VM says why. */
 int file_put(Vm *vm, const char *path, const char *data, size_t len) MUST_USE;
 
 /* Chooses OpenBLAS' kernels by this processor, since old releases do not know new ones. Sets an environment

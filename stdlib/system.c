@@ -75,8 +75,12 @@ static void describe_name(const char *s, u32 len, Buf *b) {
   for (const char *const *w = parser_reserved_words(); *w; w++) reserved |= strcmp(*w, s) == 0;
   if (op) describe_op(op, b);
   if (reserved) buf_printf(b, "%s: a reserved word of the language (docs/language.md, section 3)\n", s);
-  if (stat >= 0) buf_printf(b, "%s: a counter of trace.stats(), %s\n  %s\n", s, strcmp(stat_unit((u32)stat), "count") == 0 ? "a number" : stat_unit((u32)stat), stat_doc((u32)stat));
-  if (t) buf_printf(b, "%s: a threshold, %lld%s%s%s\n  %s\n", t->name, (long long)t->value, *t->environment ? " (" : "", t->environment, *t->environment ? " sets it)" : "", t->why);
+  if (stat >= 0)
+    buf_printf(b, "%s: a counter of trace.stats(), %s\n  %s\n", s,
+               strcmp(stat_unit((u32)stat), "count") == 0 ? "a number" : stat_unit((u32)stat), stat_doc((u32)stat));
+  if (t)
+    buf_printf(b, "%s: a threshold, %lld%s%s%s\n  %s\n", t->name, (long long)t->value, *t->environment ? " (" : "",
+               t->environment, *t->environment ? " sets it)" : "", t->why);
   if (!op && !reserved && stat < 0 && !t) buf_printf(b, "no built-in function is called \"%s\"\n", s);
 }
 
@@ -97,7 +101,8 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
     const Proto *p = v.fn->code->proto;
     buf_printf(&b, "%s(", p->name ? name_text(&vm->names, p->name) : "fn");
     for (u32 i = 0; i < p->nparams; i++)
-      buf_printf(&b, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "", p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
+      buf_printf(&b, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
+                 p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
                  p->params[i].has_default ? "=…" : "");
     buf_puts(&b, ")\n");
     if (p->doc) {
@@ -115,7 +120,8 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
     u32 column = 0;
     buf_printf(&b, "module %s:\n", name_text(&vm->names, m->name));
     for (u32 i = 0; i < m->scope.slots.count; i++)
-      if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN)) put_word(&b, &column, name_text(&vm->names, m->scope.slots.data[i]));
+      if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN))
+        put_word(&b, &column, name_text(&vm->names, m->scope.slots.data[i]));
     buf_putc(&b, '\n');
   } else {
     buf_printf(&b, "a value of type %s\n", value_type_name(v));
@@ -160,7 +166,9 @@ WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
   buf_init(&b, &vm->alloc);
   format_value(vm, args[0], true, &b);
   Value message;
-  WeftStatus status = b.failed ? vm_error_memory(vm) : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, (ErrorKind)kind, message) : WEFT_ERROR;
+  WeftStatus status = b.failed ? vm_error_memory(vm)
+                               : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, (ErrorKind)kind, message)
+                               : WEFT_ERROR;
   buf_free(&b);
   return status;
 }
@@ -176,7 +184,8 @@ WeftStatus eager_args(Vm *vm, Value *args, Value *out) {
   if (!list_new(vm, (u32)vm->argc, out)) return WEFT_ERROR;
   for (int i = 0; i < vm->argc; i++) {
     Value t;
-    if (outer_text(vm, EK_value, "args: an argument", vm->argv[i], strlen(vm->argv[i]), &t) != WEFT_OK || !list_push(vm, out, t)) {
+    if (outer_text(vm, EK_value, "args: an argument", vm->argv[i], strlen(vm->argv[i]), &t) != WEFT_OK ||
+        !list_push(vm, out, t)) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }
@@ -197,7 +206,8 @@ WeftStatus eager_exit(Vm *vm, Value *args, Value *out) {
   (void)out;
   i64 code = 0;
   TRY(args_int(vm, OP_exit, 0, args[0], &code));
-  if (code < 0 || code > 255) return vm_error(vm, EK_value, "exit: the code must be 0 to 255, got %lld", (long long)code);
+  if (code < 0 || code > 255)
+    return vm_error(vm, EK_value, "exit: the code must be 0 to 255, got %lld", (long long)code);
   return vm_exit(vm, (i32)code);
 }
 
@@ -215,7 +225,8 @@ static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
   }
   for (;;) {
     clearerr(stdin);
-    if (isatty(STDIN_FILENO) && vm_wait_data(vm, STDIN_FILENO) < 0) { /* the program weft leaves nothing of a terminal in stdio's buffer */
+    /* the program weft leaves nothing of a terminal in stdio's buffer */
+    if (isatty(STDIN_FILENO) && vm_wait_data(vm, STDIN_FILENO) < 0) {
       status = WEFT_ERROR;
       break;
     }

@@ -3,7 +3,9 @@
 #include "stdlib/stdlib.h"
 #include "tracer/tracer.h"
 
-static WeftStatus need_fn(Vm *vm, u32 op, Value f) { return f.kind == V_FN ? WEFT_OK : args_error(vm, op, 0, f, "a function"); }
+static WeftStatus need_fn(Vm *vm, u32 op, Value f) {
+  return f.kind == V_FN ? WEFT_OK : args_error(vm, op, 0, f, "a function");
+}
 
 WeftStatus eager_trace_explain(Vm *vm, Value *args, Value *out) {
   TRY(need_fn(vm, OP_trace_explain, args[0]));
@@ -14,7 +16,8 @@ WeftStatus eager_trace_explain(Vm *vm, Value *args, Value *out) {
 
 WeftStatus eager_trace_stats(Vm *vm, Value *args, Value *out) { return tracer_stats(vm, args[0], out); }
 
-static WeftStatus wrap(Vm *vm, u32 op, TransformKind kind, Value *args, Value settings, Value *out) { /* consumes settings */
+/* consumes settings */
+static WeftStatus wrap(Vm *vm, u32 op, TransformKind kind, Value *args, Value settings, Value *out) {
   if (need_fn(vm, op, args[0]) != WEFT_OK) {
     value_drop(vm, settings);
     return WEFT_ERROR;
@@ -31,14 +34,17 @@ WeftStatus eager_jit(Vm *vm, Value *args, Value *out) {
   TRY(args_bool(vm, OP_jit, 1, args[1], &whole));
   if (args_given(args[2])) TRY(args_choice(vm, OP_jit, 2, args[2], vm->device_names, &device));
   if (!list_new(vm, 2, &settings)) return WEFT_ERROR;
-  if (!list_push(vm, &settings, value_bool(whole)) || !list_push(vm, &settings, args_given(args[2]) ? value_keep(args[2]) : value_nil())) {
+  if (!list_push(vm, &settings, value_bool(whole)) ||
+      !list_push(vm, &settings, args_given(args[2]) ? value_keep(args[2]) : value_nil())) {
     value_drop(vm, settings);
     return WEFT_ERROR;
   }
   return wrap(vm, OP_jit, TF_jit, args, settings, out);
 }
 
-WeftStatus eager_trace_strict(Vm *vm, Value *args, Value *out) { return wrap(vm, OP_trace_strict, TF_strict, args, value_nil(), out); }
+WeftStatus eager_trace_strict(Vm *vm, Value *args, Value *out) {
+  return wrap(vm, OP_trace_strict, TF_strict, args, value_nil(), out);
+}
 
 WeftStatus eager_trace_export(Vm *vm, Value *args, Value *out) {
   TRY(need_fn(vm, OP_trace_export, args[0]));
@@ -56,7 +62,9 @@ static WeftStatus parameter(Vm *vm, u32 op, const Fn *f, Value arg, u32 *out) {
     if (at < 0) return vm_error(vm, EK_value, "%s: %s is no parameter of the function", op_name(op), arg.text->data);
   } else {
     TRY(args_int(vm, op, 1, arg, &at));
-    if (at < 0 || at >= p->nparams) return vm_error(vm, EK_value, "%s: the function has no parameter %lld: it has %u", op_name(op), (long long)at, p->nparams);
+    if (at < 0 || at >= p->nparams)
+      return vm_error(vm, EK_value, "%s: the function has no parameter %lld: it has %u", op_name(op), (long long)at,
+                      p->nparams);
   }
   *out = (u32)at;
   return WEFT_OK;
@@ -69,11 +77,16 @@ static WeftStatus mark(Vm *vm, u32 op, Value *args, bool dynamic, Value *out) {
   u32 arg = 0;
   TRY(parameter(vm, op, args[0].fn, args[1], &arg));
   TRY(args_int(vm, op, 2, args[2], &axis));
-  if (axis < -16 || axis >= 16) return vm_error(vm, EK_value, "%s: axis %lld: arrays have at most 16", op_name(op), (long long)axis);
+  if (axis < -16 || axis >= 16)
+    return vm_error(vm, EK_value, "%s: axis %lld: arrays have at most 16", op_name(op), (long long)axis);
   TRY(tracer_mark(vm, args[0].fn, arg, (i32)axis, dynamic));
   *out = value_keep(args[0]);
   return WEFT_OK;
 }
 
-WeftStatus eager_trace_mark_static(Vm *vm, Value *args, Value *out) { return mark(vm, OP_trace_mark_static, args, false, out); }
-WeftStatus eager_trace_mark_dynamic(Vm *vm, Value *args, Value *out) { return mark(vm, OP_trace_mark_dynamic, args, true, out); }
+WeftStatus eager_trace_mark_static(Vm *vm, Value *args, Value *out) {
+  return mark(vm, OP_trace_mark_static, args, false, out);
+}
+WeftStatus eager_trace_mark_dynamic(Vm *vm, Value *args, Value *out) {
+  return mark(vm, OP_trace_mark_dynamic, args, true, out);
+}

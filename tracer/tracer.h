@@ -59,7 +59,8 @@ typedef struct PlaceRent {
   u64 used_ns, each_ns; /* all since the last compilation, at the speed of the last one that was measured */
   u64 ahead_ns;  /* what is to come, when it was last asked */
   u64 cost_ns;   /* of compiling its graph; 0: not recorded yet */
-  u64 own;       /* trips that were left of the run of its loop then, or as many as its runs have on average; 0: not known */
+  /* trips that were left of the run of its loop then, or as many as its runs have on average; 0: not known */
+  u64 own;
   u32 left_often; /* of 16 trips, those on which what was recorded last would be left by a cold arm */
   bool left_early; /* and that would be on the first trips of a loop inside of it */
   u64 lost_ns;   /* spent on what was not compiled in the end */
@@ -70,7 +71,8 @@ typedef struct PlaceRent {
   u32 skip;      /* times that it is not looked at from now on, where entries are looked up */
   u32 depth, span;
   u32 entries;   /* made before the last compilation */
-  u8 samples, defers, vain; /* defers: times that it was left to the loop around it. vain: samples in a row that came to no end */
+  /* defers: times that it was left to the loop around it. vain: samples in a row that came to no end */
+  u8 samples, defers, vain;
   bool probing, fresh, told; /* a loop's sample runs; a frame's is there; each_ns was told by the loop inside */
 } PlaceRent;
 
@@ -81,10 +83,12 @@ typedef struct PlaceGate {
   u32 around_ns; /* of an entry, beside its run */
   u32 run;       /* that waits */
   u32 seen, reached; /* runs that were looked at, and that were long */
-  u32 samples, dull, rushed; /* dull: short runs one after the other; rushed: times that they were entered at once in vain */
+  /* dull: short runs one after the other; rushed: times that they were entered at once in vain */
+  u32 samples, dull, rushed;
   u32 brief;     /* runs one after the other of which nothing was known and that were over while they were waited for */
   bool through;  /* nothing leaves it early */
-  bool waits, passing, quick; /* passing: the interpreter counts trips that are not asked; quick: runs are entered at once */
+  /* passing: the interpreter counts trips that are not asked; quick: runs are entered at once */
+  bool waits, passing, quick;
 } PlaceGate;
 
 /* A visit that is being timed. */
@@ -97,7 +101,8 @@ typedef struct Watch {
   u64 at, count, begin; /* of a probe: at counts the passes before */
   u32 head;         /* behind a break in a loop: pc of that loop's head, plus one; its trips are timed */
   bool runs;        /* at the head of another loop, which its regions run to its end */
-  u32 run;          /* of it: its number (gate.c); trips that were interpreted, and when the last of them or the last region ended */
+  /* of it: its number (gate.c); trips that were interpreted, and when the last of them or the last region ended */
+  u32 run;
   u32 trips;
   u64 last;
   bool begun;       /* of these, one that is not entered: the head was reached */
@@ -123,7 +128,8 @@ typedef struct Place {
   u8 demoted;      /* times that it was, each for longer */
   bool wakes;      /* demoted for a while only */
   bool warned;
-  bool recurs;     /* a region there calls itself: the calls that the interpreter makes inside of the function are not timed */
+  /* a region there calls itself: the calls that the interpreter makes inside of the function are not timed */
+  bool recurs;
   PlaceWatch watch;
   PlaceRent rent;
   PlaceGate gate;
@@ -181,8 +187,10 @@ typedef struct Tracer {
   u64 record_worked, record_most; /* processor time when the recording began, and what it may take of that */
   u64 large_lost_ns;       /* spent on recordings of what works on large arrays that were not compiled */
   LargeRefused large_refused[LARGE_REFUSED];
-  u32 large_next, large_until; /* the one to be replaced; where the last graph of that kind ended in its own frame, 0: there was none */
-  u32 large_dull, large_near; /* times one after the other that nothing came of it; times that it is asked for at once, behind a region */
+  /* the one to be replaced; where the last graph of that kind ended in its own frame, 0: there was none */
+  u32 large_next, large_until;
+  /* times one after the other that nothing came of it; times that it is asked for at once, behind a region */
+  u32 large_dull, large_near;
   bool large;              /* such a one is being made: what compiling saves is told by the graph (ahead.c) */
   bool restarted;          /* a backend asked for another trace, which is being made */
   Force force;             /* what tests ask for */
@@ -219,7 +227,8 @@ void tracer_why(Vm *vm, Value fn, Buf *out);
 void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
-const Text *tracer_report_text(Vm *vm, Value v); /* of a record that has the keys of what tracer_explain gives; NULL: it is none */
+/* of a record that has the keys of what tracer_explain gives; NULL: it is none */
+const Text *tracer_report_text(Vm *vm, Value v);
 /* trace.stats: a record of counters, of the VM (fn nil) or of the regions entered at fn. */
 /* trace.mark_static, trace.mark_dynamic: a size of a closure's parameter, from its next call on. */
 WeftStatus tracer_mark(Vm *vm, const Fn *fn, u32 arg, i32 axis, bool dynamic) MUST_USE;

@@ -135,7 +135,8 @@ bool alloc_reserve(Vm *vm) {
 }
 
 u64 overdraft_begin(Vm *vm) {
-  u64 before = vm->overdraft, over = vm->stats.bytes_now > vm->limits.bytes ? vm->stats.bytes_now - vm->limits.bytes : 0;
+  u64 before = vm->overdraft,
+      over = vm->stats.bytes_now > vm->limits.bytes ? vm->stats.bytes_now - vm->limits.bytes : 0;
   if (!before) vm->overdraft = over + OVERDRAFT_BYTES; /* the limit may have been lowered below what is held */
   return before;
 }

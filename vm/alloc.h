@@ -43,7 +43,8 @@ static inline void obj_free(Vm *vm, void *p, size_t n) {
 
 /* Storage of arrays (vm/keep.c): large blocks are kept when they are freed. */
 enum { KEEP_LEAST = 256 << 10 };                     /* bytes from which a block is kept */
-u64 keep_default(void);                              /* bytes kept at most when the host says nothing: of this machine */
+/* bytes kept at most when the host says nothing: of this machine */
+u64 keep_default(void);
 void *keep_alloc(Vm *vm, size_t n, size_t *got);     /* *got: its size, to be given to keep_free; NULL when refused */
 void keep_free(Vm *vm, void *p, size_t n);
 

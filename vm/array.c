@@ -76,7 +76,8 @@ static size_t whole_bytes(const Array *a) { /* of the array's own allocation */
 }
 
 static WeftStatus bad_dims(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
-  if (rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "an array of rank %u: the highest rank is %d", rank, ARRAY_MAX_RANK);
+  if (rank > ARRAY_MAX_RANK)
+    return vm_error(vm, EK_shape, "an array of rank %u: the highest rank is %d", rank, ARRAY_MAX_RANK);
   for (u32 d = 0; d < rank; d++)
     if (dims[d] < 0) return vm_error(vm, EK_value, "a size is negative: %lld", (long long)dims[d]);
   if (dims_size(rank, dims) < 0) return vm_error(vm, EK_value, "an array has fewer than 2 ** 62 elements");
@@ -84,13 +85,15 @@ static WeftStatus bad_dims(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
   return vm_error_array(vm, dtype, rank, dims);
 }
 
-/* Large arrays begin at different places of a page: a load seems to need an earlier store whose address has the same low 12 bits. */
+/* Large arrays begin at different places of a page: a load seems to need an earlier store whose address has the same
+ * low 12 bits. */
 static Storage *new_storage(Vm *vm, size_t bytes) {
   enum { PAGE = 4096, APART = 17 * STORAGE_ALIGN };
   size_t whole, large = bytes >= KEEP_LEAST;
   Storage *s = keep_alloc(vm, sizeof(Storage) + STORAGE_ALIGN + large * PAGE + bytes, &whole);
   if (!s) return NULL;
-  uintptr_t data = ((uintptr_t)(s + 1) + large * (vm->kept.now * APART % PAGE) + STORAGE_ALIGN - 1) & ~(uintptr_t)(STORAGE_ALIGN - 1);
+  uintptr_t data = ((uintptr_t)(s + 1) + large * (vm->kept.now * APART % PAGE) + STORAGE_ALIGN - 1) &
+                   ~(uintptr_t)(STORAGE_ALIGN - 1);
   *s = (Storage){.head = {1, 0}, .bytes = whole, .data = (void *)data, .device = DEV_CPU};
   return s;
 }
@@ -126,7 +129,8 @@ void storage_drop(Vm *vm, Storage *s) {
 
 static void keep_owner(Array *a) {
   Obj *o = a->owner;
-  if (!(a->head.flags & ARRAY_OWNER_ARRAY) && (o->flags & STORAGE_SHARED)) __atomic_add_fetch(&o->refs, 1, __ATOMIC_RELAXED);
+  if (!(a->head.flags & ARRAY_OWNER_ARRAY) && (o->flags & STORAGE_SHARED))
+    __atomic_add_fetch(&o->refs, 1, __ATOMIC_RELAXED);
   else o->refs++;
 }
 
@@ -173,7 +177,8 @@ WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims
 }
 
 /* Dense on the processor, with all of its elements inside: what is made most. */
-static inline __attribute__((always_inline)) WeftStatus new_inside(Vm *vm, u32 dtype, u32 rank, const i64 *dims, i64 size, size_t bytes, Value *out) {
+static inline __attribute__((always_inline)) WeftStatus new_inside(Vm *vm, u32 dtype, u32 rank, const i64 *dims,
+                                                                   i64 size, size_t bytes, Value *out) {
   size_t head = head_bytes(rank);
   Array *a = obj_alloc(vm, head + bytes);
   if (UNLIKELY(!a)) return vm_error_memory(vm);
@@ -205,7 +210,8 @@ WeftStatus array_new_like(Vm *vm, u32 dtype, const Array *like, Value *out) {
   u32 rank = array_rank(like);
   size_t bytes = (size_t)like->size * dtype_bytes(dtype);
   if (LIKELY(like->size <= ARRAY_INLINE_MAX && bytes <= ARRAY_INLINE_MAX))
-    return rank == 1 ? new_inside(vm, dtype, 1, like->geometry, like->size, bytes, out) : new_inside(vm, dtype, rank, like->geometry, like->size, bytes, out);
+    return rank == 1 ? new_inside(vm, dtype, 1, like->geometry, like->size, bytes, out)
+                     : new_inside(vm, dtype, rank, like->geometry, like->size, bytes, out);
   return array_new_on(vm, DEV_CPU, dtype, rank, like->geometry, out);
 }
 
@@ -276,7 +282,8 @@ void array_destroy(Vm *vm, Array *a) {
 
 bool array_writable(const Array *a) {
   if (a->head.refs != 1 || (a->head.flags & ARRAY_OVERLAPS) || array_layout(a) == LAY_BROADCAST) return false;
-  return !a->owner || (a->owner->refs == 1 && ((a->head.flags & ARRAY_OWNER_ARRAY) || !(a->owner->flags & STORAGE_SHARED)));
+  return !a->owner ||
+         (a->owner->refs == 1 && ((a->head.flags & ARRAY_OWNER_ARRAY) || !(a->owner->flags & STORAGE_SHARED)));
 }
 
 /* All that a view reaches is copied, then picked from. */
@@ -294,7 +301,8 @@ WeftStatus array_from_device(Vm *vm, Array *a, Value *out) {
   count = high - low;
   if (array_new(vm, array_dtype(a), 1, &count, &whole) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = hooks->to_host(vm, (char *)a->data + low * bytes, whole.array->data, (size_t)(count * bytes));
-  if (status == WEFT_OK) status = array_view(vm, whole.array, -low, array_rank(a), array_dims(a), array_strides(a), &view);
+  if (status == WEFT_OK)
+    status = array_view(vm, whole.array, -low, array_rank(a), array_dims(a), array_strides(a), &view);
   value_drop(vm, whole);
   if (status != WEFT_OK) return status;
   status = array_make_dense(vm, view, out);
@@ -321,7 +329,8 @@ WeftStatus array_copy(Vm *vm, Array *a, Value *out) {
   if (array_device(a) != DEV_CPU) return copy_on_device(vm, a, out);
   if (array_new(vm, dtype, rank, array_dims(a), out) != WEFT_OK) return WEFT_ERROR;
   Array *b = out->array;
-  if (a->size) strided_copy(vm, dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b), a->data, array_strides(a));
+  if (a->size)
+    strided_copy(vm, dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b), a->data, array_strides(a));
   return WEFT_OK;
 }
 

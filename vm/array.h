@@ -66,15 +66,18 @@ static inline bool array_dense(const Array *a) { return array_layout(a) == LAY_D
 /* A new array with its own, uninitialised, dense row-major data. `device` DEV_CPU needs no hook.
  * Checks rank and size. Errors: shape, limit. */
 WeftStatus array_new(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) MUST_USE;
-WeftStatus array_new_like(struct Vm *vm, u32 dtype, const Array *like, Value *out) MUST_USE; /* on the processor, of the shape of `like` */
-WeftStatus array_from_device(Vm *vm, Array *a, Value *out) MUST_USE; /* its elements, in order, as an array of the processor; *out owned */
+/* on the processor, of the shape of `like` */
+WeftStatus array_new_like(struct Vm *vm, u32 dtype, const Array *like, Value *out) MUST_USE;
+/* its elements, in order, as an array of the processor; *out owned */
+WeftStatus array_from_device(Vm *vm, Array *a, Value *out) MUST_USE;
 WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims, Value *out) MUST_USE;
 WeftStatus array_new_zero(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) MUST_USE;
 /* Result holder for kernels: rank 0 gives a V_NUM later; see array_finish. */
 
 /* A view on the data of `of` (borrowed; pinned by the result), offset in elements from its element 0.
  * No bounds are checked: the caller has. */
-WeftStatus array_view(Vm *vm, Array *of, i64 offset, u32 rank, const i64 *dims, const i64 *strides, Value *out) MUST_USE;
+WeftStatus array_view(Vm *vm, Array *of, i64 offset, u32 rank, const i64 *dims, const i64 *strides,
+                      Value *out) MUST_USE;
 /* An array over host memory; `release` may be NULL. Shared storage: never updated in place. */
 WeftStatus array_external(Vm *vm, u32 dtype, u32 rank, const i64 *dims, const i64 *strides, void *data, size_t bytes,
                           void (*release)(void *, void *, size_t), void *release_ctx, Value *out) MUST_USE;

@@ -51,7 +51,9 @@ WeftStatus call_not_function(Vm *vm, Value v) {
 
 /* ---- closures --------------------------------------------------------------------------------- */
 
-static const char *proto_name(const Vm *vm, const Proto *p) { return p->name ? name_text(&vm->names, p->name) : "the function"; }
+static const char *proto_name(const Vm *vm, const Proto *p) {
+  return p->name ? name_text(&vm->names, p->name) : "the function";
+}
 
 static WeftStatus unknown_keyword(Vm *vm, const char *fn, Name name, const char *nearest) {
   const char *text = name_text(&vm->names, name);
@@ -74,7 +76,8 @@ static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value
       }
       continue;
     }
-    if (params[k].kind != V_HOLE) return vm_error(vm, EK_type, "%s: '%s' is given twice", proto_name(vm, p), name_text(&vm->names, name));
+    if (params[k].kind != V_HOLE)
+      return vm_error(vm, EK_type, "%s: '%s' is given twice", proto_name(vm, p), name_text(&vm->names, name));
     params[k] = take(arg);
     return WEFT_OK;
   }
@@ -83,7 +86,8 @@ static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value
 
 static WeftStatus missing_param(Vm *vm, const Proto *p, u32 k) {
   if (p->params[k].name)
-    return vm_error(vm, EK_type, "%s: the argument '%s' is missing", proto_name(vm, p), name_text(&vm->names, p->params[k].name));
+    return vm_error(vm, EK_type, "%s: the argument '%s' is missing", proto_name(vm, p),
+                    name_text(&vm->names, p->params[k].name));
   return vm_error(vm, EK_type, "%s: argument %u is missing", proto_name(vm, p), k + 1);
 }
 
@@ -142,7 +146,8 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
   if (!names) return vm_error_memory(vm);
   for (u32 k = 0; k < info->nparams; k++) {
     if (names[k] != name || info->params[k].rest) continue;
-    if (params[k].kind != V_HOLE) return vm_error(vm, EK_type, "%s: '%s' is given twice", info->name, name_text(&vm->names, name));
+    if (params[k].kind != V_HOLE)
+      return vm_error(vm, EK_type, "%s: '%s' is given twice", info->name, name_text(&vm->names, name));
     params[k] = take(arg);
     return WEFT_OK;
   }
@@ -163,8 +168,9 @@ static WeftStatus too_many(Vm *vm, u32 op, u32 given) {
   const OpInfo *info = &vm->op_table[op];
   u32 n = 0;
   while (n < info->nparams && !info->params[n].keyword_only) n++;
-  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u%s", info->name, n && info->params[n - 1].has_default ? "at most " : "", n,
-                  n == 1 ? "" : "s", given, op_takes_shape(op) ? "; a shape is one argument, as (3, 4)" : "");
+  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u%s", info->name,
+                  n && info->params[n - 1].has_default ? "at most " : "", n, n == 1 ? "" : "s", given,
+                  op_takes_shape(op) ? "; a shape is one argument, as (3, 4)" : "");
 }
 
 /* Arguments in the order of the signature; params has room for all. */
@@ -194,7 +200,8 @@ static WeftStatus bind_builtin(Vm *vm, u32 op, Args args, Value *params) {
       if (!list_new(vm, 0, &params[k])) goto fail;
       continue;
     }
-    (void)vm_error(vm, EK_type, "%s: the argument '%.*s' is missing", info->name, (int)info->params[k].len, info->params[k].name);
+    (void)vm_error(vm, EK_type, "%s: the argument '%.*s' is missing", info->name, (int)info->params[k].len,
+                   info->params[k].name);
     goto fail;
   }
   return WEFT_OK;
@@ -275,7 +282,8 @@ static WeftStatus call_dtype(Vm *vm, u32 dtype, Args args, Value *out) {
 u64 host_word(Value v) {
   u64 word = (u64)v.kind + 1;
   if (v.kind == V_NUM) word |= (u64)v.dtype << 8 | (u64)((v.flags & VF_WEAK) != 0) << 16;
-  if (v.kind == V_ARRAY) word |= (u64)array_dtype(v.array) << 8 | (u64)array_rank(v.array) << 24 | (u64)array_device(v.array) << 32;
+  if (v.kind == V_ARRAY)
+    word |= (u64)array_dtype(v.array) << 8 | (u64)array_rank(v.array) << 24 | (u64)array_device(v.array) << 32;
   return word;
 }
 
@@ -290,7 +298,8 @@ static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   WeftStatus status = host->call(vm, host->ctx, args.values, args.count, out);
   cstack_leave(stack);
   vm->native_depth--;
-  if (vm->limits.deadline > 0 && vm->poll_countdown > 1) { /* nobody knows how long the host took: the next safepoint looks at the clock */
+  /* nobody knows how long the host took: the next safepoint looks at the clock */
+  if (vm->limits.deadline > 0 && vm->poll_countdown > 1) {
     vm->poll_batch -= vm->poll_countdown - 1;
     vm->poll_countdown = 1;
   }
@@ -301,10 +310,11 @@ static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
 }
 
 static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
-  static const char *const names[TF_COUNT] = {"grad", "value_and_grad", "vmap", "jit", "eager", "checkpoint", "custom_vjp",
-                                              "vjp", "jacfwd", "jacrev", "hessian", "trace.strict"};
+  static const char *const names[TF_COUNT] = {"grad", "value_and_grad", "vmap", "jit", "eager", "checkpoint",
+                                              "custom_vjp", "vjp", "jacfwd", "jacrev", "hessian", "trace.strict"};
   TransformFn call = vm->transforms[f->transform];
-  if (!call) return vm_error(vm, EK_unsupported, "%s: not supported", names[f->transform] ? names[f->transform] : "transform");
+  if (!call)
+    return vm_error(vm, EK_unsupported, "%s: not supported", names[f->transform] ? names[f->transform] : "transform");
   return call(vm, f, args.values, args.names, args.count, out);
 }
 
@@ -333,7 +343,9 @@ WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
   return status;
 }
 
-WeftStatus vm_call_native(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) { return call_native(vm, fn, (Args){args, NULL, nargs}, out); }
+WeftStatus vm_call_native(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) {
+  return call_native(vm, fn, (Args){args, NULL, nargs}, out);
+}
 
 /* ---- gathering spreads ------------------------------------------------------------------------ */
 
@@ -444,7 +456,8 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
   }
   u64 fp = fp_enter(vm);
   vm->native_depth++;
-  WeftStatus status = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE ? call_closure(vm, fn, a, flags, out) : call_native(vm, fn, a, out);
+  WeftStatus status = fn.kind == V_FN &&
+                      fn.fn->kind == FN_CLOSURE ? call_closure(vm, fn, a, flags, out) : call_native(vm, fn, a, out);
   vm->native_depth--;
   fp_leave(fp);
   return status;

@@ -93,7 +93,8 @@ Code *code_of(Vm *vm, Proto *p, Module *m) {
   for (u32 i = 1; i < p->nsites; i++) {
     c->site_of_pc[p->sites[i].pc] = i + 1;
     u32 head = p->sites[i].kind == SITE_LOOP ? ins_x(p->code[p->sites[i].pc]) : 0;
-    if (head && ins_op(p->code[head]) == BC_fornext && ins_op(p->code[head - 1]) == BC_forprep) c->site_of_pc[head - 1] = i + 1;
+    if (head && ins_op(p->code[head]) == BC_fornext && ins_op(p->code[head - 1]) == BC_forprep)
+      c->site_of_pc[head - 1] = i + 1;
   }
   c->next = vm->codes;
   vm->codes = c;

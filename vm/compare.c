@@ -69,7 +69,8 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
     case V_FN: *out = equal_fns(a.fn, b.fn); break;
     case V_RANGE: {
       u64 n = range_count(a.range);
-      *out = n == range_count(b.range) && (n == 0 || a.range->start == b.range->start) && (n < 2 || a.range->step == b.range->step);
+      *out = n == range_count(b.range) && (n == 0 || a.range->start == b.range->start) &&
+             (n < 2 || a.range->step == b.range->step);
       break;
     }
     case V_LIST:
@@ -141,16 +142,20 @@ WeftStatus value_in(Vm *vm, Value item, Value container, bool *out) {
       return WEFT_OK;
     case V_RANGE: *out = in_range(value_untracked(item), container.range); return WEFT_OK;
     case V_RECORD:
-      if (item.kind != V_TEXT) return vm_error(vm, EK_type, "in: the keys of a record are text, got %s", value_type_name(item));
+      if (item.kind != V_TEXT)
+        return vm_error(vm, EK_type, "in: the keys of a record are text, got %s", value_type_name(item));
       *out = record_at(vm, container.record, item.text) != NULL;
       return WEFT_OK;
     case V_TEXT:
-      if (item.kind != V_TEXT) return vm_error(vm, EK_type, "in: a part of a text is text, got %s", value_type_name(item));
+      if (item.kind != V_TEXT)
+        return vm_error(vm, EK_type, "in: a part of a text is text, got %s", value_type_name(item));
       *out = memmem(container.text->data, container.text->len, item.text->data, item.text->len) != NULL;
       return WEFT_OK;
     case V_NUM:
-    case V_ARRAY: return vm_error(vm, EK_type, "in: asks lists, ranges, records and texts; for an array use any(a == x) or isin");
-    default: return vm_error(vm, EK_type, "in: asks lists, ranges, records and texts, got %s", value_type_name(container));
+    case V_ARRAY:
+      return vm_error(vm, EK_type, "in: asks lists, ranges, records and texts; for an array use any(a == x) or isin");
+    default:
+      return vm_error(vm, EK_type, "in: asks lists, ranges, records and texts, got %s", value_type_name(container));
   }
 }
 
@@ -162,7 +167,8 @@ WeftStatus vm_truth(Vm *vm, Value v, bool *out) {
     *out = dtype_kind(v.dtype) == DK_FLOAT ? num_as_f64(v) != 0 : v.u != 0;
     return WEFT_OK;
   }
-  if (v.kind != V_ARRAY) return vm_error(vm, EK_type, "a condition is a number or bool of rank 0, got %s", value_type_name(v));
+  if (v.kind != V_ARRAY)
+    return vm_error(vm, EK_type, "a condition is a number or bool of rank 0, got %s", value_type_name(v));
   if (array_rank(v.array) == 0 && array_device(v.array) != DEV_CPU) {
     const DeviceHooks *d = vm->devices[array_device(v.array)];
     u64 bits[2] = {0, 0};
@@ -174,5 +180,6 @@ WeftStatus vm_truth(Vm *vm, Value v, bool *out) {
   char shape[96];
   for (u32 d = 0; d < t.rank; d++) t.dims[d] = array_dims(v.array)[d];
   rule_shape_text(&t, shape, sizeof shape);
-  return vm_error(vm, EK_type, "a condition is a number or bool of rank 0, got an array of shape %s: use any(…) or all(…)", shape);
+  return vm_error(vm, EK_type,
+                  "a condition is a number or bool of rank 0, got an array of shape %s: use any(…) or all(…)", shape);
 }

@@ -26,7 +26,8 @@ static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {
     if (!list_new(vm, v.list->count, out)) return WEFT_ERROR;
     for (u32 i = 0; i < v.list->count; i++) {
       Value item;
-      if (moved(vm, v.list->items[i], device, &item) != WEFT_OK) goto fail; /* lists in arguments of operations are flat */
+      /* lists in arguments of operations are flat */
+      if (moved(vm, v.list->items[i], device, &item) != WEFT_OK) goto fail;
       if (!list_push(vm, out, item)) goto fail; /* consumes the item */
     }
     return WEFT_OK;
@@ -82,7 +83,8 @@ WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) 
 
 /* The device of an array in v that lies neither there nor everywhere; DEVICE_MAX: there is none. */
 static u32 stranger(Value v, u32 device) {
-  if (v.kind == V_ARRAY) return array_device(v.array) != device && array_rank(v.array) > 0 ? array_device(v.array) : DEVICE_MAX;
+  if (v.kind == V_ARRAY)
+    return array_device(v.array) != device && array_rank(v.array) > 0 ? array_device(v.array) : DEVICE_MAX;
   for (u32 i = 0; v.kind == V_LIST && i < v.list->count; i++) { /* as deep as arguments of operations are */
     u32 other = stranger(v.list->items[i], device);
     if (other < DEVICE_MAX) return other;
@@ -91,7 +93,8 @@ static u32 stranger(Value v, u32 device) {
 }
 
 bool op_param_places(const OpInfo *info, u32 param) {
-  static const char *const names[] = {"shape", "axis", "axes", "reps", "shift", "width", "source", "destination", "parts", "window"};
+  static const char *const names[] = {"shape", "axis", "axes", "reps", "shift", "width", "source", "destination",
+                                      "parts", "window"};
   const OpParam *p = &info->params[param];
   for (u32 i = 0; i < COUNT_OF(names); i++)
     if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return param > 0;
@@ -103,8 +106,9 @@ WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) {
   for (u32 i = 0; i < info->nparams; i++) {
     u32 other = op_param_places(info, i) ? DEVICE_MAX : stranger(args[i], device);
     if (other < DEVICE_MAX)
-      return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the %s, another on the %s; to(x, device) moves one",
-                      info->name, (int)info->params[i].len, info->params[i].name, vm->device_names[other], vm->device_names[device]);
+      return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the %s, "
+                                    "another on the %s; to(x, device) moves one", info->name, (int)info->params[i].len,
+                      info->params[i].name, vm->device_names[other], vm->device_names[device]);
   }
   return WEFT_OK;
 }

@@ -87,7 +87,9 @@ WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e) {
   return vm_error(vm, (ErrorKind)e->kind, "%s: %s", op_name(op), e->text);
 }
 
-WeftStatus vm_error_stack(Vm *vm) { return vm_error(vm, EK_limit, "too deep a recursion: the C stack is used up by calls through built-in functions"); }
+WeftStatus vm_error_stack(Vm *vm) {
+  return vm_error(vm, EK_limit, "too deep a recursion: the C stack is used up by calls through built-in functions");
+}
 
 WeftStatus vm_error_memory(Vm *vm) {
   begin(vm, EK_limit, vm_span(vm));
@@ -95,7 +97,9 @@ WeftStatus vm_error_memory(Vm *vm) {
   return WEFT_ERROR;
 }
 
-static const char *memory_text(u32 out_of_memory) { return out_of_memory == 2 ? "the memory limit is reached" : "out of memory"; }
+static const char *memory_text(u32 out_of_memory) {
+  return out_of_memory == 2 ? "the memory limit is reached" : "out of memory";
+}
 
 enum { DIMS_TEXT = ARRAY_MAX_RANK * 22 + 8 };
 
@@ -117,7 +121,8 @@ WeftStatus vm_error_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
   }
   snprintf(shape + at, sizeof shape - at, rank == 1 ? ",)" : ")");
   put_bytes(size * dtype_bytes(dtype), takes, sizeof takes);
-  (void)vm_error(vm, EK_limit, "an array of %.0f %s, shape %s, takes %s: %s", size, dtype_name(dtype), shape, takes, memory_text(by_limit ? 2 : 1));
+  (void)vm_error(vm, EK_limit, "an array of %.0f %s, shape %s, takes %s: %s", size, dtype_name(dtype), shape, takes,
+                 memory_text(by_limit ? 2 : 1));
   vm->error.out_of_memory = by_limit ? 2 : 1;
   return WEFT_ERROR;
 }
@@ -125,7 +130,9 @@ WeftStatus vm_error_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
 /* Of what is raised far below, where nobody knows the operation: that is memory which was refused. */
 void vm_error_name_op(Vm *vm, u32 op) {
   ErrorState *e = &vm->error;
-  if (!e->raised || !e->out_of_memory || e->message.kind != V_TEXT || strncmp(e->message.text->data, "an array of ", 12) != 0) return;
+  if (!e->raised || !e->out_of_memory || e->message.kind != V_TEXT ||
+      strncmp(e->message.text->data, "an array of ", 12) != 0)
+    return;
   ErrorState held = *e;
   *e = (ErrorState){0};
   (void)vm_error_at(vm, held.kind, held.span, "%s: %s", op_name(op), held.message.text->data);
@@ -215,7 +222,9 @@ static void show_call(const Vm *vm, const TraceLine *t, Buf *out) {
 /* Of the lines from t on, how many are the same, one after the other; of two they are told apart. */
 static u32 run_of(const TraceLine *t, u32 count) {
   u32 n = 1;
-  while (n < count && t[n].function == t->function && t[n].tail_calls == t->tail_calls && memcmp(&t[n].span, &t->span, sizeof t->span) == 0) n++;
+  while (n < count && t[n].function == t->function && t[n].tail_calls == t->tail_calls &&
+         memcmp(&t[n].span, &t->span, sizeof t->span) == 0)
+    n++;
   return n > 2 ? n : 1;
 }
 
@@ -295,7 +304,8 @@ bool vm_error_record(Vm *vm, Value *out) {
   u64 before = overdraft_begin(vm);
   ErrorState e = vm->error;
   vm->error = (ErrorState){0}; /* making the record may fail as well */
-  if (e.out_of_memory && vm->refs) (void)ref_collect(vm); /* what the program gave up while the handler was looked for goes on holding memory in cycles */
+  /* what the program gave up while the handler was looked for goes on holding memory in cycles */
+  if (e.out_of_memory && vm->refs) (void)ref_collect(vm);
   bool ok = make_record(vm, &e, out);
   ErrorState refused = vm->error;
   vm->error = e;
@@ -313,7 +323,8 @@ static bool make_record(Vm *vm, ErrorState *e, Value *out) {
   const char *s = message_of(e, &len), *kind = error_kind_name(e->kind);
   if (!record_new_keys(vm, keys, COUNT_OF(keys), out)) return false;
   Value *items = out->record->items;
-  bool ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) && trace_list(vm, e, &items[2]);
+  bool ok = text_new(vm, s, len, &items[0]) && text_new(vm, kind, strlen(kind), &items[1]) &&
+            trace_list(vm, e, &items[2]);
   if (!ok) {
     value_drop(vm, *out);
     return false;

@@ -25,7 +25,8 @@ Name record_nearest(const Vm *vm, const Record *r, Name name) {
 WeftStatus field_missing(Vm *vm, const Record *r, Name name) {
   Name near = record_nearest(vm, r, name);
   const char *text = name_text(&vm->names, name);
-  if (near) return vm_error(vm, EK_key, "the record has no key '%s'; did you mean '%s'?", text, name_text(&vm->names, near));
+  if (near)
+    return vm_error(vm, EK_key, "the record has no key '%s'; did you mean '%s'?", text, name_text(&vm->names, near));
   return vm_error(vm, EK_key, "the record has no key '%s'", text);
 }
 
@@ -122,11 +123,13 @@ WeftStatus field_no_method(Vm *vm, Value obj, Name name) {
   const char *text = name_text(&vm->names, name);
   if (v.kind == V_RECORD) return field_missing(vm, v.record, name);
   const Name *known = vm->known;
-  bool property = name == known[KN_shape] || name == known[KN_dtype] || name == known[KN_ndim] || name == known[KN_size] ||
-                  name == known[KN_T] || name == known[KN_device];
-  if (property && value_is_numeric(v)) return vm_error(vm, EK_type, "'%s' is a property: write .%s without parentheses", text, text);
+  bool property = name == known[KN_shape] || name == known[KN_dtype] || name == known[KN_ndim] ||
+                  name == known[KN_size] || name == known[KN_T] || name == known[KN_device];
+  if (property && value_is_numeric(v))
+    return vm_error(vm, EK_type, "'%s' is a property: write .%s without parentheses", text, text);
   const char *foreign = parser_foreign_word(text, strlen(text));
-  return vm_error(vm, EK_name, "there is no function '%s', and %s has no such field%s%s%s", text, value_type_name(v), foreign ? "; write '" : "", foreign ? foreign : "", foreign ? "'" : "");
+  return vm_error(vm, EK_name, "there is no function '%s', and %s has no such field%s%s%s", text, value_type_name(v),
+                  foreign ? "; write '" : "", foreign ? foreign : "", foreign ? "'" : "");
 }
 
 WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) {
@@ -150,7 +153,8 @@ WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) {
 /* ---- annotations ------------------------------------------------------------------------------ */
 
 static void annot_text(const Vm *vm, const Desc *d, Buf *b) {
-  buf_puts(b, d->type_name ? name_text(&vm->names, d->type_name) : d->dtype != DT_NONE ? dtype_name(d->dtype) : "array");
+  buf_puts(b,
+           d->type_name ? name_text(&vm->names, d->type_name) : d->dtype != DT_NONE ? dtype_name(d->dtype) : "array");
   if (!d->has_dims) return;
   buf_putc(b, '[');
   for (u32 i = 0; i < d->rank; i++) {
@@ -219,7 +223,8 @@ WeftStatus annot_check(Vm *vm, Name fn, const Desc *d, Value v, const Value *reg
     }
     if (known == size) continue;
     char why[96];
-    if (want == -1) snprintf(why, sizeof why, ": %.40s is %lld", name_text(&vm->names, d->dim_names[i]), (long long)known);
+    if (want == -1)
+      snprintf(why, sizeof why, ": %.40s is %lld", name_text(&vm->names, d->dim_names[i]), (long long)known);
     else why[0] = 0;
     return annot_fail(vm, EK_shape, fn, d, v, why);
   }

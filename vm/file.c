@@ -50,13 +50,15 @@ int vm_read_file(Vm *vm, const char *path, u64 most, char **data, size_t *len, s
   *data = NULL;
   *len = *cap = 0;
   int fd;
-  while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0) { /* a pipe without a writer: waited for below, not here */
+  /* a pipe without a writer: waited for below, not here */
+  while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0) {
     if (errno != EINTR) return errno;
     if (vm_poll(vm, 0) != WEFT_OK) return FAILED;
   }
   struct stat about;
   bool sized = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0;
-  int code = sized && (u64)about.st_size > most ? EFBIG : read_all(vm, fd, sized ? (size_t)about.st_size + 2 : LEAST, most, data, len, cap);
+  int code = sized && (u64)about.st_size > most ? EFBIG : read_all(vm, fd, sized ? (size_t)about.st_size + 2 : LEAST,
+                                                                   most, data, len, cap);
   close(fd);
   if (code == 0 && *len > most) code = EFBIG;
   if (code == 0) {

@@ -1,8 +1,8 @@
 /* handle.c — objects of the host: their fields, and when the object is asked for them anew.
  *
- * Only the host changes its objects, and it runs between two calls from the host and in host functions: each such time is an
- * epoch (Vm.host_epoch), and within one a type's `flatten` is called once per object. So what is read from the fields stays
- * alive until the host runs again, without a count. */
+ * Only the host changes its objects, and it runs between two calls from the host and in host functions: each such
+ * time is an epoch (Vm.host_epoch), and within one a type's `flatten` is called once per object. So what is read
+ * from the fields stays alive until the host runs again, without a count. */
 #include "vm/alloc.h"
 #include "vm/vm.h"
 
@@ -41,7 +41,9 @@ WeftStatus handle_refresh(Vm *vm, Handle *h) {
 }
 
 WeftStatus vm_catch_up(Vm *vm) {
-  if (vm->flattening) return vm_error(vm, EK_host, "the fields of an object are asked for: the program cannot be run or changed meanwhile");
+  if (vm->flattening)
+    return vm_error(vm, EK_host,
+                    "the fields of an object are asked for: the program cannot be run or changed meanwhile");
   WeftStatus status = vm->pending && !vm->pending->left ? vm->pending->leave(vm->pending) : WEFT_OK;
   vm->host_epoch++; /* what the host did before it came here */
   return status;

@@ -16,9 +16,12 @@ u32 index_register_count(const u8 *items, u32 item_count) {
 
 static WeftStatus bad_index(Vm *vm, Value v, const char *what) {
   v = value_untracked(v);
-  if (v.kind == V_NUM) return vm_error(vm, EK_index, "an index into %s is an integer, got %s", what, dtype_name(v.dtype));
-  if (v.kind == V_LIST) return vm_error(vm, EK_index, "an index into %s is no list; array(…) makes an array of it", what);
-  if (v.kind == V_NIL) return vm_error(vm, EK_index, "an index into %s is nil; only the literal nil makes a new axis", what);
+  if (v.kind == V_NUM)
+    return vm_error(vm, EK_index, "an index into %s is an integer, got %s", what, dtype_name(v.dtype));
+  if (v.kind == V_LIST)
+    return vm_error(vm, EK_index, "an index into %s is no list; array(…) makes an array of it", what);
+  if (v.kind == V_NIL)
+    return vm_error(vm, EK_index, "an index into %s is nil; only the literal nil makes a new axis", what);
   return vm_error(vm, EK_index, "an index into %s is an integer, got %s", what, value_type_name(v));
 }
 
@@ -27,7 +30,8 @@ WeftStatus index_integer(Vm *vm, Value v, i64 size, const char *what, i64 *out) 
   if (!num_as_index(v, &i) || v.dtype == DT_bool) return bad_index(vm, v, what);
   i64 at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
-    return vm_error(vm, EK_index, "index %lld is out of bounds for %s with size %lld", (long long)i, what, (long long)size);
+    return vm_error(vm, EK_index, "index %lld is out of bounds for %s with size %lld", (long long)i, what,
+                    (long long)size);
   *out = at;
   return WEFT_OK;
 }
@@ -35,7 +39,8 @@ WeftStatus index_integer(Vm *vm, Value v, i64 size, const char *what, i64 *out) 
 static WeftStatus slice_part(Vm *vm, Value v, i64 *out) {
   if (num_as_index(v, out) && v.dtype != DT_bool) return WEFT_OK;
   v = value_untracked(v);
-  return vm_error(vm, EK_type, "the parts of a slice are integers, got %s", v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
+  return vm_error(vm, EK_type, "the parts of a slice are integers, got %s",
+                  v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
 }
 
 WeftStatus index_slice(Vm *vm, const Value *regs, i64 size, i64 *start, i64 *count, i64 *step) {
@@ -106,7 +111,8 @@ typedef struct Builder {
 
 static WeftStatus add_axis(Builder *b, i64 dim, i64 stride) {
   Selection *s = b->s;
-  if (s->rank == ARRAY_MAX_RANK) return vm_error(b->vm, EK_shape, "an index gives an array of rank above %d", ARRAY_MAX_RANK);
+  if (s->rank == ARRAY_MAX_RANK)
+    return vm_error(b->vm, EK_shape, "an index gives an array of rank above %d", ARRAY_MAX_RANK);
   s->dims[s->rank] = dim;
   s->strides[s->rank++] = stride;
   if (b->adv_count) b->after = true;
@@ -121,8 +127,9 @@ static void add_advanced(Builder *b, Advanced adv) {
 
 /* Names of axes for messages, made before anything is wrong: no formatting for each element. */
 static const char *axis_name(u32 axis) {
-  static const char names[ARRAY_MAX_RANK][8] = {"axis 0", "axis 1", "axis 2", "axis 3", "axis 4", "axis 5", "axis 6", "axis 7",
-                                               "axis 8", "axis 9", "axis 10", "axis 11", "axis 12", "axis 13", "axis 14", "axis 15"};
+  static const char names[ARRAY_MAX_RANK][8] = {"axis 0", "axis 1", "axis 2", "axis 3", "axis 4", "axis 5", "axis 6",
+                                                "axis 7", "axis 8", "axis 9", "axis 10", "axis 11", "axis 12",
+                                                "axis 13", "axis 14", "axis 15"};
   return names[axis];
 }
 
@@ -152,7 +159,8 @@ i64 bools_count(const u8 *p, i64 n) {
   return count;
 }
 
-/* Without branches, which masks make go wrong: what is not wanted is written over. It ends with the last that is true. */
+/* Without branches, which masks make go wrong: what is not wanted is written over. It ends with the last that is
+ * true. */
 void bools_places(const u8 *p, i64 count, i64 step, i64 *places) {
   for (i64 i = 0, n = 0, at = 0; n < count; i++, at += step) {
     places[n] = at;
@@ -165,7 +173,9 @@ static bool is_whole_mask(Array *a, const u8 *items, u32 item_count, const Value
   if (item_count != 1 || items[0] != IX_VALUE || regs[0].kind != V_ARRAY || regs[0].dtype != DT_bool) return false;
   Array *m = regs[0].array;
   u32 rank = array_rank(a), bytes = dtype_bytes(array_dtype(a));
-  if (!rank || array_rank(m) != rank || array_device(a) != DEV_CPU || array_device(m) != DEV_CPU || !array_dense(a) || !array_dense(m)) return false;
+  if (!rank || array_rank(m) != rank || array_device(a) != DEV_CPU || array_device(m) != DEV_CPU || !array_dense(a) ||
+      !array_dense(m))
+    return false;
   for (u32 d = 0; d < rank; d++)
     if (array_dims(a)[d] != array_dims(m)[d]) return false;
   return bytes == 1 || bytes == 4 || bytes == 8;
@@ -244,9 +254,11 @@ static WeftStatus add_mask(Builder *b, Array *mask) {
     u32 left = array_rank(b->a) - b->axis;
     describe_shape(array_dims(mask), rank, got, sizeof got);
     describe_shape(array_dims(b->a) + b->axis, left < rank ? left : rank, want, sizeof want);
-    return vm_error(b->vm, EK_index, "a mask of shape %s does not fit the axes of shape %s from axis %u on", got, want, b->axis);
+    return vm_error(b->vm, EK_index, "a mask of shape %s does not fit the axes of shape %s from axis %u on", got,
+                    want, b->axis);
   }
-  if (array_device(mask) != DEV_CPU) return vm_error(b->vm, EK_unsupported, "a mask on a device is not supported as an index");
+  if (array_device(mask) != DEV_CPU)
+    return vm_error(b->vm, EK_unsupported, "a mask on a device is not supported as an index");
   Advanced adv = {.owned = true, .raw = true, .axis = b->axis, .stride = 1};
   if (mask_places(b, mask, &adv.v) != WEFT_OK) return WEFT_ERROR;
   add_advanced(b, adv);
@@ -282,7 +294,8 @@ static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
   if (v.dtype == DT_bool) return add_mask(b, v.array);
   if (dtype_kind(v.dtype) != DK_INT)
     return vm_error(b->vm, EK_index, "an index array has integers or bools, got %s", dtype_name(v.dtype));
-  if (array_device(v.array) != DEV_CPU) return vm_error(b->vm, EK_unsupported, "an index array on a device is not supported here");
+  if (array_device(v.array) != DEV_CPU)
+    return vm_error(b->vm, EK_unsupported, "an index array on a device is not supported here");
   add_advanced(b, (Advanced){.v = v, .axis = b->axis, .size = size, .stride = stride});
   b->axis++;
   b->has_array = true;
@@ -331,7 +344,8 @@ static WeftStatus find_places(Builder *b) {
     for (u32 d = 0; d < types[i].rank; d++) types[i].dims[d] = array_dims(v.array)[d];
     list[i] = &types[i];
   }
-  if (!rule_broadcast(NULL, b->adv_count, list, &all, &err)) return vm_error(b->vm, (ErrorKind)err.kind, "index arrays: %s", err.text);
+  if (!rule_broadcast(NULL, b->adv_count, list, &all, &err))
+    return vm_error(b->vm, (ErrorKind)err.kind, "index arrays: %s", err.text);
   s->gathers = true;
   if (b->split) s->at = 0;
   s->place_rank = all.rank;
@@ -442,7 +456,8 @@ u32 selection_dims(const Selection *s, i64 *dims) {
   }
 
 static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
-  if (array_device(a) != DEV_CPU) return vm_error(vm, EK_unsupported, "an index array on a device is not supported here");
+  if (array_device(a) != DEV_CPU)
+    return vm_error(vm, EK_unsupported, "an index array on a device is not supported here");
   i64 dims[ARRAY_MAX_RANK];
   u32 rank = selection_dims(s, dims), bytes = dtype_bytes(array_dtype(a));
   if (array_new(vm, array_dtype(a), rank, dims, out) != WEFT_OK) return WEFT_ERROR;
@@ -465,7 +480,8 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   memcpy(block + s->at, array_strides(r) + s->at + s->place_rank, sizeof(i64) * (s->rank - s->at));
   for (u32 d = s->at; d < s->rank; d++) step *= s->dims[d];
   for (i64 k = 0; k < s->count; k++)
-    strided_copy(vm, bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block, from + s->places[k] * (i64)bytes, s->strides);
+    strided_copy(vm, bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block,
+                 from + s->places[k] * (i64)bytes, s->strides);
   return WEFT_OK;
 }
 
@@ -512,7 +528,8 @@ static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value
     index_range(regs[0].range, size, &start, &count, &step);
   } else if (items[0] == IX_VALUE) {
     if (index_integer(vm, regs[0], size, what, &i) != WEFT_OK) return WEFT_ERROR;
-    if (obj.kind == V_LIST && list_is_packed(obj.list)) return packed_item(vm, obj.list, (u32)i, out) ? WEFT_OK : WEFT_ERROR;
+    if (obj.kind == V_LIST && list_is_packed(obj.list))
+      return packed_item(vm, obj.list, (u32)i, out) ? WEFT_OK : WEFT_ERROR;
     if (obj.kind == V_LIST) *out = value_keep(obj.list->items[i]);
     else if (obj.kind == V_RANGE) *out = value_weak_i64((i64)((u64)obj.range->start + (u64)i * (u64)obj.range->step));
     else return text_slice(vm, obj, i, i + 1, 1, out) ? WEFT_OK : WEFT_ERROR;

@@ -19,7 +19,8 @@ typedef struct Selection {
 } Selection;
 
 /* Errors: index, shape, dtype, type. On success selection_free it. */
-WeftStatus selection_make(Vm *vm, Array *a, const u8 *items, u32 item_count, const Value *regs, Selection *out) MUST_USE;
+WeftStatus selection_make(Vm *vm, Array *a, const u8 *items, u32 item_count, const Value *regs,
+                          Selection *out) MUST_USE;
 void selection_free(Vm *vm, Selection *s);
 /* Dims of the result: view axes with the place axes put in. */
 u32 selection_dims(const Selection *s, i64 *dims);

@@ -17,14 +17,17 @@
 #include "vm/scalar.h"
 #include "vm/stack.h"
 
-enum { HEAT_OF_WORK = 15 }; /* most that the work of one trip adds to its loop's heat: what is between two runs of a loop counts for it as well */
+/* most that the work of one trip adds to its loop's heat: what is between two runs of a loop counts for it as well */
+enum { HEAT_OF_WORK = 15 };
 
 /* ---- frames ----------------------------------------------------------------------------------- */
 
 /* Pushes a frame whose parameters are still empty. */
 static inline Frame *push_frame(Vm *vm, Value self, Code *code, u16 result, u16 flags) {
   const Proto *p = code->proto;
-  if (UNLIKELY(vm->frame_count >= vm->frame_cap || vm->frame_count + vm->native_depth >= vm->limits.depth) && !frames_grow(vm)) return NULL;
+  if (UNLIKELY(vm->frame_count >= vm->frame_cap || vm->frame_count + vm->native_depth >= vm->limits.depth) &&
+      !frames_grow(vm))
+    return NULL;
   Value *base = stack_take(vm, p->nregs);
   if (UNLIKELY(!base)) return NULL;
   Frame *f = &vm->frames[vm->frame_count++];
@@ -137,7 +140,8 @@ static __attribute__((noinline)) WeftStatus binary_values(Vm *vm, Ins ins, Value
 static inline bool is_pair(const Value *v, bool dies) { return v->kind == V_ARRAY && !(dies && v->obj->refs == 1); }
 
 static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *base, const Value *consts) {
-  static const u8 pairs[BC_COUNT] = {[BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply, [BC_div] = OP_divide};
+  static const u8 pairs[BC_COUNT] = {[BC_add] = OP_add, [BC_sub] = OP_subtract, [BC_mul] = OP_multiply,
+                                     [BC_div] = OP_divide};
   u32 a = ins_a(ins), b = ins_b(ins), c = ins_c(ins), flags = ins_flags(ins), bc = ins_op(ins), op = pairs[bc];
   if (bc == BC_eq || bc == BC_ne) { /* with nil: no value of another kind is it */
     u32 x = operand(base, consts, b)->kind, y = operand(base, consts, c)->kind;
@@ -147,7 +151,8 @@ static __attribute__((noinline)) WeftStatus binary_slow(Vm *vm, Ins ins, Value *
       return WEFT_OK;
     }
   }
-  if (!op || !vm->pair || ((b | c) & INS_CONST) || !is_pair(&base[b], b == a || (flags & INS_B_DIES)) || !is_pair(&base[c], c == a || (flags & INS_C_DIES)))
+  if (!op || !vm->pair || ((b | c) & INS_CONST) || !is_pair(&base[b], b == a || (flags & INS_B_DIES)) ||
+      !is_pair(&base[c], c == a || (flags & INS_C_DIES)))
     return binary_values(vm, ins, base, consts);
   Value out;
   PairWent went = vm->pair(vm, op, base[b].array, base[c].array, &out);
@@ -177,7 +182,8 @@ static WeftStatus unassigned(Vm *vm, const Code *code, u32 slot) {
   Name name = scope->slots.data[slot];
   const char *text = name_text(&vm->names, name);
   if (scope->flags.data[slot]) return vm_error(vm, EK_name, "'%s' is used before it has a value", text);
-  const char *foreign = parser_foreign_word(text, name_len(&vm->names, name)), *near = scope_nearest(scope, &vm->names, name);
+  const char *foreign = parser_foreign_word(text, name_len(&vm->names, name)),
+      *near = scope_nearest(scope, &vm->names, name);
   if (!foreign) foreign = scope_in_module(text, name_len(&vm->names, name));
   if (foreign) return vm_error(vm, EK_name, "%s is not declared; write '%s'", text, foreign);
   if (near) return vm_error(vm, EK_name, "%s is not declared; did you mean %s?", text, near);
@@ -195,7 +201,8 @@ static __attribute__((noinline)) WeftStatus index_one(Vm *vm, Value *base, Ins i
     i64 i = key.i, n = array_dims(a)[0];
     if (dtype_kind(key.dtype) == DK_INT && i >= -n && i < n) {
       u32 rank = array_rank(a);
-      if (array_view(vm, a, (i < 0 ? i + n : i) * array_strides(a)[0], rank - 1, array_dims(a) + 1, array_strides(a) + 1, &v) != WEFT_OK)
+      if (array_view(vm, a, (i < 0 ? i + n : i) * array_strides(a)[0], rank - 1, array_dims(a) + 1,
+                     array_strides(a) + 1, &v) != WEFT_OK)
         return WEFT_ERROR;
       set_register(vm, &base[ins_a(ins)], v);
       return WEFT_OK;
@@ -218,7 +225,8 @@ static u32 desc_registers(const Desc *d) {
   return n;
 }
 
-/* Does nobody else hold the list or record, but for the module's variable that the next instruction writes the result to? */
+/* Does nobody else hold the list or record, but for the module's variable that the next instruction writes the result
+ * to? */
 static bool gives_up(const Frame *f, Ins ins, bool once, Value v, ModuleSlot **slot) {
   *slot = NULL;
   if (v.obj->refs != 2 || once) return v.obj->refs == 1;
@@ -259,9 +267,9 @@ static WeftStatus index_many(Vm *vm, const Frame *f, Ins ins, bool once) {
       return WEFT_OK;
     }
   }
-  if (d->item_count == 2 && d->items[0] == IX_VALUE && d->items[1] == IX_VALUE && obj.kind == V_ARRAY &&
-      array_rank(obj.array) == 2 && array_device(obj.array) == DEV_CPU && in_bounds(regs[1], array_dims(obj.array)[0], &i) &&
-      in_bounds(regs[2], array_dims(obj.array)[1], &k)) {
+  if (d->item_count == 2 && d->items[0] == IX_VALUE && d->items[1] == IX_VALUE &&
+      obj.kind == V_ARRAY && array_rank(obj.array) == 2 && array_device(obj.array) == DEV_CPU &&
+      in_bounds(regs[1], array_dims(obj.array)[0], &i) && in_bounds(regs[2], array_dims(obj.array)[1], &k)) {
     v = array_load(obj.array, i * array_strides(obj.array)[0] + k * array_strides(obj.array)[1]);
     regs[0] = value_nil();
     value_drop(vm, obj);
@@ -278,7 +286,9 @@ static inline bool set_element(const Desc *d, const Value *root, const Value *ke
   if (d->step_count != 1 || d->steps[0].kind != STEP_INDEX || root->kind != V_ARRAY) return false;
   Array *a = root->array;
   u32 n = d->item_count, rank = array_rank(a), dtype = array_dtype(a);
-  if (n != rank || n > 2 || n == 0 || d->items[0] != IX_VALUE || d->items[n - 1] != IX_VALUE || array_device(a) != DEV_CPU) return false;
+  if (n != rank || n > 2 || n == 0 || d->items[0] != IX_VALUE || d->items[n - 1] != IX_VALUE ||
+      array_device(a) != DEV_CPU)
+    return false;
   Value v = keys[n];
   if (v.kind != V_NUM || !array_writable(a)) return false;
   i64 i, k = 0;
@@ -298,7 +308,8 @@ static inline bool set_element(const Desc *d, const Value *root, const Value *ke
 /* xs[i] = v into a list that nobody else holds; v is moved. */
 static inline bool set_item(Vm *vm, const Desc *d, const Value *root, Value *keys) {
   i64 i;
-  if (d->step_count != 1 || d->op != BC_move || d->item_count != 1 || d->items[0] != IX_VALUE || root->kind != V_LIST) return false;
+  if (d->step_count != 1 || d->op != BC_move || d->item_count != 1 || d->items[0] != IX_VALUE || root->kind != V_LIST)
+    return false;
   List *l = root->list;
   if (l->head.refs != 1 || !in_bounds(keys[0], l->count, &i)) return false;
   if (keys[1].kind == V_LIST && UNLIKELY(list_is_packed(keys[1].list))) return false; /* it is boxed first */
@@ -315,12 +326,17 @@ static inline bool set_item(Vm *vm, const Desc *d, const Value *root, Value *key
   return true;
 }
 
-/* r.name = v, r[key] = v, and the same with op= of numbers, where there is such a key in a record that nobody else holds. */
+/* r.name = v, r[key] = v, and the same with op= of numbers, where there is such a key in a record that nobody else
+ * holds. */
 static inline bool set_field(Vm *vm, const Desc *d, const Value *root, Value *keys) {
-  if (root->kind != V_RECORD || d->step_count != 1 || root->record->head.refs != 1 || d->root == ROOT_FIXED) return false;
+  if (root->kind != V_RECORD || d->step_count != 1 || root->record->head.refs != 1 || d->root == ROOT_FIXED)
+    return false;
   bool named = d->steps[0].kind == STEP_FIELD;
-  if (!named && (d->steps[0].kind != STEP_INDEX || d->item_count != 1 || d->items[0] != IX_VALUE || keys[0].kind != V_TEXT)) return false;
-  Value *at = named ? record_find(root->record, d->steps[0].field) : record_at(vm, root->record, keys[0].text), *from = keys + !named;
+  if (!named &&
+      (d->steps[0].kind != STEP_INDEX || d->item_count != 1 || d->items[0] != IX_VALUE || keys[0].kind != V_TEXT))
+    return false;
+  Value *at = named ? record_find(root->record, d->steps[0].field) : record_at(vm, root->record, keys[0].text),
+      *from = keys + !named;
   if (!at) return false;
   if (d->op != BC_move) {
     Value r;
@@ -403,11 +419,13 @@ static Value unwrap_eager(Vm *vm, Value fn, u16 *flags) {
   return fn;
 }
 
-/* remove(r, k) of a record that keeps its own keys, in place, so that `r = remove(r, k)` does not copy it; nothing that can fail is left
- * to do then. args: r and k. */
+/* remove(r, k) of a record that keeps its own keys, in place, so that `r = remove(r, k)` does not copy it; nothing
+ * that can fail is left to do then. args: r and k. */
 static void give_up_record(Vm *vm, const Frame *f, Ins ins, bool once, Value *args) {
   ModuleSlot *slot;
-  if (args[0].kind != V_RECORD || args[1].kind != V_TEXT || args[0].record->shape->shared || !gives_up(f, ins, once, args[0], &slot) || !slot) return;
+  if (args[0].kind != V_RECORD || args[1].kind != V_TEXT || args[0].record->shape->shared ||
+      !gives_up(f, ins, once, args[0], &slot) || !slot)
+    return;
   if (!record_at(vm, args[0].record, args[1].text)) return;
   slot->value = value_nil();
   args[0].obj->refs = 1;
@@ -421,7 +439,8 @@ static bool replace_frame(Vm *vm, Value self, Code *code, const Value *params, u
   const Proto *p = code->proto;
   Value *base = f->base, old_self = f->self;
   u32 old = f->code->proto->nregs;
-  if (vm->stack_end - base < (i64)p->nregs) { /* no room where it stands: find it first, so that failure changes nothing */
+  /* no room where it stands: find it first, so that failure changes nothing */
+  if (vm->stack_end - base < (i64)p->nregs) {
     Value *fresh = stack_take(vm, p->nregs);
     if (!fresh) return false;
     /* The old registers stay below as dead space until this frame returns; it cannot pile up, since the new
@@ -488,7 +507,8 @@ static __attribute__((noinline)) CallEnd call_window(Vm *vm, Value *win, u32 arg
   return call_any(vm, fn, (Args){win + 1, NULL, argc}, result, tail, out);
 }
 
-static __attribute__((noinline)) CallEnd call_described(Vm *vm, const Desc *d, Value *win, bool skip, u16 result, bool tail, Value *out) {
+static __attribute__((noinline)) CallEnd call_described(Vm *vm, const Desc *d, Value *win, bool skip, u16 result,
+                                                        bool tail, Value *out) {
   Gathered g;
   Value fn = win[0];
   CallEnd end = CALL_RAISED;
@@ -603,7 +623,8 @@ static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
 #define BK operand(base, consts, ins_b(ins))
 #define CK operand(base, consts, ins_c(ins))
 /* The vector of frames may have moved when the instruction called back. */
-#define TRY(call) do { SAVE(); if (UNLIKELY((call) != WEFT_OK)) goto raised; f = &vm->frames[vm->frame_count - 1]; } while (0)
+#define TRY(call) \
+  do { SAVE(); if (UNLIKELY((call) != WEFT_OK)) goto raised; f = &vm->frames[vm->frame_count - 1]; } while (0)
 #define TRY_NEXT(call) do { TRY(call); NEXT(); } while (0)
 /* Behind what may have worked on a large array. */
 #define NEXT_LARGE() do { ip++; if (UNLIKELY(vm->large_left < 0)) goto large; DISPATCH(); } while (0)
@@ -783,8 +804,9 @@ op_array: TRY_NEXT(make_array(vm, base, ins));
 op_list: {
   u32 to = ins_a(ip[1]);
   /* xs += (x,): no list of one item is made for it. */
-  if (ins_c(ins) == 1 && ins_op(ip[1]) == BC_add && ins_b(ip[1]) == to && ins_c(ip[1]) == ins_a(ins) && ins_flags(ip[1]) & INS_C_DIES &&
-      base[to].kind == V_LIST && base[to].list->head.refs == 1 && to != ins_a(ins) && !once) {
+  if (ins_c(ins) == 1 && ins_op(ip[1]) == BC_add && ins_b(ip[1]) == to && ins_c(ip[1]) == ins_a(ins) &&
+      ins_flags(ip[1]) & INS_C_DIES && base[to].kind == V_LIST && base[to].list->head.refs == 1 &&
+      to != ins_a(ins) && !once) {
     Value *at = &base[ins_b(ins)], item = *at;
     SAVE();
     if (UNLIKELY(!value_boxed(vm, item))) goto raised;
@@ -1031,7 +1053,8 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
   if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
     if (LIKELY(s->count != INT32_MAX)) s->count++;
-    bool heavy = !s->entry && s->count > 1 && (u32)vm->work - s->work >= (u64)vm->tunables.hot_work; /* it is looked at from its second call on */
+    /* it is looked at from its second call on */
+    bool heavy = !s->entry && s->count > 1 && (u32)vm->work - s->work >= (u64)vm->tunables.hot_work;
     s->work = (u32)vm->work;
     if ((s->count >= vm->tunables.warm_calls || heavy || !vm->tunables.hot_calls) && !(s->flags & SITE_COLD)) {
       switch (vm->tier->site(vm, f, 0)) {
@@ -1151,7 +1174,8 @@ op_fornext: {
     at[1].u++;
     NEXT();
   }
-  found = at[0].kind == V_LIST && LIKELY(at[0].list->items != NULL) ? &at[0].list->items[at[1].u] : at[0].kind == V_TEXT ? letter_at(vm, at[0].text, at[1].u) : NULL;
+  found = at[0].kind == V_LIST && LIKELY(at[0].list->items != NULL) ? &at[0].list->items[at[1].u] : at[0].kind ==
+          V_TEXT ? letter_at(vm, at[0].text, at[1].u) : NULL;
   if (LIKELY(found != NULL)) {
     at[1].u++;
     set_register(vm, &at[3], value_keep(*found));

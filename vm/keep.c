@@ -1,15 +1,15 @@
 /* keep.c — large freed storage, kept for the next arrays of about its size: pages that the system has to clear and map
  * anew cost several times what most kernels do with them.
  *
- * Kept blocks are whole allocations of the host's allocator. They are not held by the program (bytes_now leaves them out), but
- * together with what is held they stay below the VM's limit, and are given back before memory is refused. */
+ * Kept blocks are whole allocations of the host's allocator. They are not held by the program (bytes_now leaves them
+ * out), but together with what is held they stay below the VM's limit, and are given back before memory is refused. */
 #include <string.h>
 #include <unistd.h>
 
 #include "vm/alloc.h"
 
-/* KEEP_SPARE: a block serves a request when at most that part of it is left over. KEEP_AGE: requests that a block waits for one that
- * it serves. Under AddressSanitizer nothing is kept, so that use after free is seen. */
+/* KEEP_SPARE: a block serves a request when at most that part of it is left over. KEEP_AGE: requests that a block
+ * waits for one that it serves. Under AddressSanitizer nothing is kept, so that use after free is seen. */
 enum { KEEP_SPARE = 8, KEEP_AGE = 64 };
 #ifdef __SANITIZE_ADDRESS__
 enum { KEEP_LEAST_HERE = INT32_MAX };
@@ -45,7 +45,9 @@ void *keep_alloc(Vm *vm, size_t n, size_t *got) {
   k->now++;
   for (u32 i = 0; i < k->count; i++) {
     size_t bytes = k->blocks[i].bytes;
-    if (bytes >= n && bytes - n <= bytes / KEEP_SPARE && (best == KEEP_BLOCKS || bytes <= k->blocks[best].bytes)) best = i; /* of equals the newest */
+    /* of equals the newest */
+    if (bytes >= n && bytes - n <= bytes / KEEP_SPARE && (best == KEEP_BLOCKS || bytes <= k->blocks[best].bytes))
+      best = i;
   }
   if (best == KEEP_BLOCKS) {
     while (k->count && k->now - k->blocks[0].since > KEEP_AGE) give_back(vm, 0);

@@ -40,7 +40,8 @@ static bool reserve(Vm *vm, List *l, u64 need) {
   if (need <= l->cap) return true;
   u64 cap = (u64)l->cap * 2 > 4 ? (u64)l->cap * 2 : 4;
   if (cap < need) cap = need;
-  if (cap > UINT32_MAX / 2) return (void)vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need), false;
+  if (cap > UINT32_MAX / 2)
+    return (void)vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need), false;
   Value *items = items_resize(vm, l->items, l->cap, (u32)cap);
   if (!items) return (void)vm_error_memory(vm), false;
   l->items = items;

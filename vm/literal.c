@@ -9,7 +9,8 @@ static WeftStatus bad_element(Vm *vm, u32 at, Value v) {
     return vm_error(vm, EK_type, "array literal: element %u is %s; a list holds any values: write (…) for […]", at,
                     value_type_name(v));
   if (v.kind == V_LIST || v.kind == V_RANGE)
-    return vm_error(vm, EK_type, "array literal: element %u is a %s; array(…) makes an array of it", at, value_type_name(v));
+    return vm_error(vm, EK_type, "array literal: element %u is a %s; array(…) makes an array of it", at,
+                    value_type_name(v));
   return vm_error(vm, EK_type, "array literal: element %u is %s, not a number or an array", at, value_type_name(v));
 }
 
@@ -64,7 +65,9 @@ WeftStatus vm_array_literal(Vm *vm, const Value *items, u32 n, Value *out) {
     char sa[96], sb[96];
     shape_text(a, sa, sizeof sa);
     shape_text(b, sb, sizeof sb);
-    return vm_error(vm, EK_shape, "array literal: element 0 has shape %s and element %u has shape %s; a list, (a, b), may hold both", sa, i, sb);
+    return vm_error(vm, EK_shape,
+                    "array literal: element 0 has shape %s and element %u has shape %s; a list, (a, b), may hold both",
+                    sa, i, sb);
   }
   Value args[2] = {value_nil(), value_hole()};
   if (!list_from(vm, items, n, &args[0])) return WEFT_ERROR;

@@ -123,11 +123,13 @@ WeftStatus make_record(Vm *vm, const Frame *f, Ins ins) {
 WeftStatus make_put(Vm *vm, Value *rec, Value item, Value key) {
   if (key.kind != V_TEXT) return vm_error(vm, EK_type, "the keys of a record are text, got %s", value_type_name(key));
   Name name;
-  return text_name_of(vm, key.text, &name) && value_boxed(vm, item) && record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
+  return text_name_of(vm, key.text, &name) && value_boxed(vm, item) &&
+         record_set(vm, rec, name, value_keep(item)) ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus make_spread(Vm *vm, Value *rec, Value from) {
-  if (from.kind != V_RECORD) return vm_error(vm, EK_type, "a record takes in the fields of a record, got %s", value_type_name(from));
+  if (from.kind != V_RECORD)
+    return vm_error(vm, EK_type, "a record takes in the fields of a record, got %s", value_type_name(from));
   Value work = value_keep(*rec); /* on error nothing has changed */
   for (u32 i = 0; i < from.record->shape->count; i++) {
     if (record_set(vm, &work, from.record->shape->keys[i], value_keep(from.record->items[i]))) continue;
@@ -141,8 +143,10 @@ WeftStatus make_spread(Vm *vm, Value *rec, Value from) {
 
 WeftStatus make_extend(Vm *vm, Value *list, Value v) {
   u64 count, pos = 0;
-  if (v.kind == V_LIST) return list_boxed(vm, v.list) && list_extend(vm, list, v.list->items, v.list->count) ? WEFT_OK : WEFT_ERROR;
-  if (v.kind == V_RECORD) return vm_error(vm, EK_type, "a list takes in items of a list, array, range or text, got record");
+  if (v.kind == V_LIST)
+    return list_boxed(vm, v.list) && list_extend(vm, list, v.list->items, v.list->count) ? WEFT_OK : WEFT_ERROR;
+  if (v.kind == V_RECORD)
+    return vm_error(vm, EK_type, "a list takes in items of a list, array, range or text, got record");
   if (vm_seq_open(vm, v, &count) != WEFT_OK) return WEFT_ERROR;
   u32 before = list->list->count;
   while (pos < count) {
@@ -160,7 +164,8 @@ WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
   for (u32 k = 0; k < ins_c(ins); k++) {
     Value v = value_untracked(r[k]);
     if (!num_as_index(v, &part[k]) || v.dtype == DT_bool)
-      return vm_error(vm, EK_type, "a range is made of integers, got %s", v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
+      return vm_error(vm, EK_type, "a range is made of integers, got %s",
+                      v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
   }
   if (part[2] == 0) return vm_error(vm, EK_value, "the step of a range is 0");
   Range probe = {.start = part[0], .stop = part[1], .step = part[2]};
@@ -174,7 +179,8 @@ WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
 
 u64 vm_maps(const Value *base, Ins call) {
   const Value *win = base + ins_b(call);
-  bool map = ins_op(call) == BC_call && ins_c(call) == 2 && win->kind == V_FN && win->fn->kind == FN_BUILTIN && win->fn->op == OP_map;
+  bool map = ins_op(call) == BC_call && ins_c(call) == 2 && win->kind == V_FN && win->fn->kind == FN_BUILTIN &&
+             win->fn->op == OP_map;
   return map && win[2].kind == V_RANGE ? range_count(win[2].range) : 0;
 }
 
@@ -211,8 +217,8 @@ WeftStatus unpack_sequence(Vm *vm, const Frame *f, Ins ins, Value v) {
     return vm_error(vm, EK_type, "a pattern (…) takes a list or an array apart, got %s", value_type_name(plain));
   if (vm_seq_open(vm, v, &count) != WEFT_OK) return WEFT_ERROR;
   if (count < fixed || (!d->has_rest && count > fixed))
-    return vm_error(vm, EK_value, "a pattern of %u parts%s does not fit %llu items", fixed, d->has_rest ? " and a rest" : "",
-                    (unsigned long long)count);
+    return vm_error(vm, EK_value, "a pattern of %u parts%s does not fit %llu items", fixed,
+                    d->has_rest ? " and a rest" : "", (unsigned long long)count);
   u32 total = fixed + d->has_rest;
   if (v.kind == V_LIST && v.list->items && !d->has_rest) {
     value_keep(v); /* one of the registers may be where v lies */
@@ -251,7 +257,8 @@ WeftStatus unpack_sequence(Vm *vm, const Frame *f, Ins ins, Value v) {
 WeftStatus unpack_record(Vm *vm, const Frame *f, Ins ins, Value v) {
   const Desc *d = &f->code->proto->descs[ins_c(ins)];
   Value *to = f->base + ins_a(ins), rest = value_nil();
-  if (v.kind != V_RECORD) return vm_error(vm, EK_type, "a pattern {…} takes a record apart, got %s", value_type_name(v));
+  if (v.kind != V_RECORD)
+    return vm_error(vm, EK_type, "a pattern {…} takes a record apart, got %s", value_type_name(v));
   for (u32 k = 0; k < d->name_count; k++)
     if (!record_find(v.record, d->names[k])) return field_missing(vm, v.record, d->names[k]);
   if (d->has_rest) {

@@ -16,7 +16,8 @@
 Module *module_new(Vm *vm, const char *name, const char *path) {
   Name id = *name ? name_cstr(&vm->names, name) : 0, path_id = *path ? name_cstr(&vm->names, path) : 0;
   if ((*name && !id) || (*path && !path_id)) goto refused;
-  if (!vec_reserve(&vm->alloc, (void **)&vm->modules, &vm->module_cap, vm->module_count + 1, sizeof *vm->modules)) goto refused;
+  if (!vec_reserve(&vm->alloc, (void **)&vm->modules, &vm->module_cap, vm->module_count + 1, sizeof *vm->modules))
+    goto refused;
   Module *m = mem_alloc_zero(&vm->alloc, sizeof *m);
   if (!m) goto refused;
   m->head.refs = 1;
@@ -53,7 +54,8 @@ void modules_free(Vm *vm) {
 static bool grow_slots(Vm *vm, Module *m) {
   u32 need = m->scope.slots.count, old = m->slot_cap;
   if (need <= old) return true;
-  if (!vec_reserve(&vm->alloc, (void **)&m->slots, &m->slot_cap, need, sizeof *m->slots)) return (void)vm_error_memory(vm), false;
+  if (!vec_reserve(&vm->alloc, (void **)&m->slots, &m->slot_cap, need, sizeof *m->slots))
+    return (void)vm_error_memory(vm), false;
   for (u32 i = old; i < m->slot_cap; i++) m->slots[i] = (ModuleSlot){value_hole(), 0};
   return true;
 }
@@ -118,14 +120,17 @@ Value *module_member(Vm *vm, Module *m, Name name) {
   for (u32 i = 0; i < m->scope.slots.count; i++) {
     Name other = m->scope.slots.data[i];
     if (!(m->scope.flags.data[i] & MODVAR_DECLARED) || name_text(&vm->names, other)[0] == '_') continue;
-    u32 d = name_distance(text, name_len(&vm->names, name), name_text(&vm->names, other), name_len(&vm->names, other), best);
+    u32 d = name_distance(text, name_len(&vm->names, name), name_text(&vm->names, other),
+                          name_len(&vm->names, other), best);
     if (d < best) {
       best = d;
       nearest = name_text(&vm->names, other);
     }
   }
   Builtin global = builtin_find(text, name_len(&vm->names, name));
-  if (global.kind == BUILTIN_OP) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; the global function '%s' is called without a module", module, text, text);
+  if (global.kind == BUILTIN_OP)
+    (void)vm_error(vm, EK_name, "module '%s' has no '%s'; the global function '%s' is called without a module", module,
+                   text, text);
   else if (nearest) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; did you mean '%s'?", module, text, nearest);
   else (void)vm_error(vm, EK_name, "module '%s' has no '%s'", module, text);
   return NULL;
@@ -263,7 +268,8 @@ WeftStatus module_import(Vm *vm, Module *from, Value path, Value *out) {
       if (!name) (void)vm_error_memory(vm);
     }
     if (!m) status = WEFT_ERROR;
-    else if (m->state == MODULE_RUNNING) status = vm_error(vm, EK_name, "import: '%s' imports itself, directly or through others", path.text->data);
+    else if (m->state == MODULE_RUNNING)
+      status = vm_error(vm, EK_name, "import: '%s' imports itself, directly or through others", path.text->data);
     else if (m->state == MODULE_DONE) status = WEFT_OK;
     else status = load(vm, m);
     if (status == WEFT_OK) *out = value_keep(value_obj(V_MODULE, m));

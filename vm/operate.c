@@ -62,7 +62,8 @@ static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, b
     }
   }
   if (device != DEV_CPU) {
-    if (device < DEVICE_MAX && vm->devices[device] && vm->devices[device]->op) return vm->devices[device]->op(vm, op, args, out);
+    if (device < DEVICE_MAX && vm->devices[device] && vm->devices[device]->op)
+      return vm->devices[device]->op(vm, op, args, out);
     return vm_error(vm, EK_unsupported, "%s: this device is not supported", op_name(op));
   }
   *done = false;
@@ -81,7 +82,8 @@ static inline WeftStatus op_here(Vm *vm, u32 op, Value *args, Value *out) {
     u64 units = (u64)out->array->size >> 10;
     if (vm->large_left >= 0) vm->large_left -= (i64)units;
     if (units >= vm->poll_countdown) {
-      vm->poll_batch += (u32)(units - vm->poll_countdown + 1 > UINT32_MAX / 2 ? UINT32_MAX / 2 : units - vm->poll_countdown + 1);
+      vm->poll_batch +=
+          (u32)(units - vm->poll_countdown + 1 > UINT32_MAX / 2 ? UINT32_MAX / 2 : units - vm->poll_countdown + 1);
       vm->poll_countdown = 1; /* the next safepoint settles it */
     } else {
       vm->poll_countdown -= (u32)units;
@@ -97,7 +99,9 @@ WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) {
 }
 
 /* Neither a tape nor another device has a say in it. */
-static inline bool is_here(const Value *v) { return v->kind == V_ARRAY ? array_device(v->array) == DEV_CPU : v->kind == V_NUM; }
+static inline bool is_here(const Value *v) {
+  return v->kind == V_ARRAY ? array_device(v->array) == DEV_CPU : v->kind == V_NUM;
+}
 
 /* ---- what is no number ------------------------------------------------------------------------ */
 
@@ -107,9 +111,11 @@ static WeftStatus bad_operands(Vm *vm, u32 bc, Value a, Value b) {
   if (a.kind == V_RANGE || b.kind == V_RANGE)
     return vm_error(vm, EK_type, "%s: a range is no array; arange(start, stop, step) or array(r) makes one", sign);
   if (odd.kind == V_LIST && a.kind != V_TEXT && b.kind != V_TEXT)
-    return vm_error(vm, EK_type, "%s: cannot take %s and %s; array(…) makes an array of a list", sign, value_type_name(a), value_type_name(b));
+    return vm_error(vm, EK_type, "%s: cannot take %s and %s; array(…) makes an array of a list", sign,
+                    value_type_name(a), value_type_name(b));
   if (odd.kind == V_TEXT && bc == BC_add)
-    return vm_error(vm, EK_type, "+: cannot take %s and %s; str(…) makes text of a value", value_type_name(a), value_type_name(b));
+    return vm_error(vm, EK_type, "+: cannot take %s and %s; str(…) makes text of a value", value_type_name(a),
+                    value_type_name(b));
   return vm_error(vm, EK_type, "%s: cannot take %s and %s", sign, value_type_name(a), value_type_name(b));
 }
 
@@ -124,10 +130,12 @@ static WeftStatus join_lists(Vm *vm, Value *args, Value *out) {
   }
   List *a = args[0].list;
   u64 need = (u64)a->count + b->count;
-  if (need > UINT32_MAX / 2) return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need);
+  if (need > UINT32_MAX / 2)
+    return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)need);
   Value made;
   if (list_is_packed(a) ? !packed_copy(vm, a, &made) : !list_new(vm, (u32)need, &made)) return WEFT_ERROR;
-  if ((!list_is_packed(a) && !list_extend(vm, &made, a->items, a->count)) || !list_extend(vm, &made, b->items, b->count)) {
+  if ((!list_is_packed(a) && !list_extend(vm, &made, a->items, a->count)) ||
+      !list_extend(vm, &made, b->items, b->count)) {
     value_drop(vm, made);
     return WEFT_ERROR;
   }
@@ -166,7 +174,8 @@ static __attribute__((noinline)) WeftStatus binary_other(Vm *vm, u32 bc, Value *
 }
 
 WeftStatus operate_binary(Vm *vm, u32 bc, Value *args, Value *out) {
-  if ((args[0].kind == V_ARRAY || args[1].kind == V_ARRAY) && is_here(&args[0]) && is_here(&args[1])) return op_here(vm, operators[bc].op, args, out);
+  if ((args[0].kind == V_ARRAY || args[1].kind == V_ARRAY) && is_here(&args[0]) && is_here(&args[1]))
+    return op_here(vm, operators[bc].op, args, out);
   return binary_other(vm, bc, args, out);
 }
 
@@ -174,7 +183,8 @@ WeftStatus operate_unary(Vm *vm, u32 bc, Value *args, Value *out) {
   if (args[0].kind == V_NUM && num_unary(bc, args[0], out)) return WEFT_OK;
   if (is_number(args[0])) return vm_op(vm, operators[bc].op, args, out);
   if (args[0].kind == V_RANGE)
-    return vm_error(vm, EK_type, "%s: a range is no array; arange(start, stop, step) or array(r) makes one", operators[bc].sign);
+    return vm_error(vm, EK_type, "%s: a range is no array; arange(start, stop, step) or array(r) makes one",
+                    operators[bc].sign);
   return vm_error(vm, EK_type, "%s: cannot take %s", operators[bc].sign, value_type_name(args[0]));
 }
 

@@ -14,7 +14,8 @@ bool text_number(Vm *vm, const Text *t, i64 *out) {
   if (t->count == 1) return true;
   Name n = t->len > NUMBERED_MOST ? 0 : name_find(&vm->names, t->data, t->len);
   if (n) name_stay(&vm->names, n); /* nobody counts numbers in columns */
-  if (!n && t->len && t->len <= NUMBERED_MOST && vm->names.count < NAMES_MOST) n = name_intern(&vm->names, t->data, t->len);
+  if (!n && t->len && t->len <= NUMBERED_MOST && vm->names.count < NAMES_MOST)
+    n = name_intern(&vm->names, t->data, t->len);
   *out = -1 - (i64)n;
   return n || !t->len;
 }
@@ -60,7 +61,7 @@ bool packed_copy(Vm *vm, const List *l, Value *out) {
   return list_of_columns(vm, value_keep(p->kind), columns, p->columns, l->count, out);
 }
 
-/* ---- items -------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static u32 parts_of(Value v, Value **items) {
   *items = v.kind == V_LIST ? v.list->items : v.record->items;
@@ -134,7 +135,8 @@ bool packed_item(Vm *vm, List *l, u32 at, Value *out) {
   u32 leaf = 0;
   const Packed *p = l->packed;
   u32 dtype = p->kind.dtype;
-  if (p->kind.kind == V_NUM && (dtype == DT_i64 || dtype == DT_f64 || dtype == DT_bool) && !p->kind.aux && p->reads < l->count) {
+  if (p->kind.kind == V_NUM && (dtype == DT_i64 || dtype == DT_f64 || dtype == DT_bool) && !p->kind.aux &&
+      p->reads < l->count) {
     const void *data = p->column[0].array->data;
     l->packed->reads++;
     *out = p->kind; /* weak or not */
@@ -156,7 +158,9 @@ static bool fits(Vm *vm, Value kind, Value v) {
   Value *kinds, *items;
   u32 n = parts_of(kind, &kinds);
   if (parts_of(v, &items) != n) return false;
-  if (kind.kind == V_RECORD && v.record->shape != kind.record->shape && memcmp(v.record->shape->keys, kind.record->shape->keys, sizeof(Name) * n) != 0) return false;
+  if (kind.kind == V_RECORD && v.record->shape != kind.record->shape &&
+      memcmp(v.record->shape->keys, kind.record->shape->keys, sizeof(Name) * n) != 0)
+    return false;
   for (u32 i = 0; i < n; i++)
     if (!fits(vm, kinds[i], items[i])) return false;
   return true;
@@ -176,14 +180,15 @@ static void put_item(Vm *vm, const Packed *p, Value kind, u32 *leaf, u32 at, Val
   for (u32 i = 0; i < n; i++) put_item(vm, p, kinds[i], leaf, at, items[i]);
 }
 
-/* ---- room --------------------------------------------------------------------------------------------------------- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 /* Elements that fit behind the beginning of a dense array, where its memory begins. */
 static u64 capacity(const Array *a) {
   if (!a->owner) return (u64)a->size;
   if (a->head.flags & ARRAY_OWNER_ARRAY) return a->data == a->base->data ? (u64)a->base->size : (u64)a->size;
   const Storage *s = a->storage;
-  if (a->data != s->data || s->device != DEV_CPU || s->head.flags & (STORAGE_EXTERNAL | STORAGE_SHARED)) return (u64)a->size;
+  if (a->data != s->data || s->device != DEV_CPU || s->head.flags & (STORAGE_EXTERNAL | STORAGE_SHARED))
+    return (u64)a->size;
   return (s->bytes - (size_t)((const char *)s->data - (const char *)s)) / dtype_bytes(array_dtype(a));
 }
 

@@ -1,8 +1,10 @@
-/* packed.h — lists whose items lie in columns, as compiled code leaves them: an array for each number or short text of an item.
+/* packed.h — lists whose items lie in columns, as compiled code leaves them: an array for each number or short text
+ * of an item.
  *
- * Items are made of them when somebody looks at all of them (list_boxed); single ones are read, set and appended where they lie. Only what
- * a register, a variable of a module or a walk holds may be packed: nothing that other values, closures, refs or hosts hold is.
- * A boxed list may keep columns beside its items until it is changed, so that a region that is entered again finds them. */
+ * Items are made of them when somebody looks at all of them (list_boxed); single ones are read, set and appended
+ * where they lie. Only what a register, a variable of a module or a walk holds may be packed: nothing that other
+ * values, closures, refs or hosts hold is. A boxed list may keep columns beside its items until it is changed, so
+ * that a region that is entered again finds them. */
 #ifndef WEFT_VM_PACKED_H
 #define WEFT_VM_PACKED_H
 
@@ -11,14 +13,17 @@
 enum { ROW_LEAVES = 16 }; /* numbers and texts in an item, at most */
 
 typedef struct Packed {
-  Value kind;        /* what an item looks like: a number of this dtype, weak or not, or, with `aux`, either: then a column of
-                        bools says which; V_HOLE: a text by its number; lists and records of such */
+  /* what an item looks like: a number of this dtype, weak or not, or, with `aux`, either: then a column of bools says
+   * which; V_HOLE: a text by its number; lists and records of such */
+  Value kind;
   u32 columns;
   u32 reads;         /* items that were made one by one; of lists of any length: how many items they have together */
-  Value column[];    /* arrays of rank 1; they may have room behind the items. Beside boxed items: or nil, not made yet */
+  /* arrays of rank 1; they may have room behind the items. Beside boxed items: or nil, not made yet */
+  Value column[];
 } Packed;
 
-/* A text as a number: a single character its code point, another short one less than 0. False: too long, or memory was refused. */
+/* A text as a number: a single character its code point, another short one less than 0. False: too long, or memory was
+ * refused. */
 bool text_has_number(const Text *t);
 bool text_number(Vm *vm, const Text *t, i64 *out);
 bool text_of_number(Vm *vm, i64 number, Value *out); /* raises when memory is refused */
@@ -38,14 +43,16 @@ static inline bool values_boxed(Vm *vm, const Value *v, u32 n) {
 
 /* Item `at` of a packed list, in bounds; *out owned. When as many were read as there are, the list is boxed. Raises. */
 bool packed_item(Vm *vm, List *l, u32 at, Value *out) MUST_USE;
-/* Items behind those of a packed list, or in place of item `at`. False: they do not fit, or memory was refused: nothing was done. */
+/* Items behind those of a packed list, or in place of item `at`. False: they do not fit, or memory was refused: nothing
+ * was done. */
 bool packed_extend(Vm *vm, Value *list, const Value *items, u32 n) MUST_USE;
 bool packed_set(Vm *vm, List *l, u32 at, Value item) MUST_USE;
 /* The first `count` of them alone. */
 void packed_shorten(Vm *vm, List *l, u32 count);
 /* Another list of the same columns. Raises. */
 bool packed_copy(Vm *vm, const List *l, Value *out) MUST_USE;
-/* A boxed list keeps so many columns, of which none is made yet. Consumes kind; false: it does not, or memory was refused. */
+/* A boxed list keeps so many columns, of which none is made yet. Consumes kind; false: it does not, or memory was
+ * refused. */
 bool list_keep(Vm *vm, List *l, Value kind, u32 columns);
 void list_forget_slow(Vm *vm, List *l);
 /* Before a boxed list is changed: what it keeps would not fit any more. */

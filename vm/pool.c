@@ -1,12 +1,13 @@
 /* pool.c — the threads of the process: they share the parts of one long loop at a time.
  *
- * One pool per process, since processors are. It is made when a VM first has a loop that is long enough, and ends (its threads
- * are joined) with the last VM that used it, so that a host can unload the library. A pool that is busy with another VM's loop
- * means: run inline. A process that forks starts with an empty pool in the child; the parent's goes on.
+ * One pool per process, since processors are. It is made when a VM first has a loop that is long enough, and ends
+ * (its threads are joined) with the last VM that used it, so that a host can unload the library. A pool that is busy
+ * with another VM's loop means: run inline. A process that forks starts with an empty pool in the child; the
+ * parent's goes on.
  *
- * Parts are taken in order by whoever is free: many at a time at first, since what lies together is read faster, one at a time
- * in the end. What a part is depends on the loop alone, never on the number of threads: so results cannot depend on it either.
- * Workers allocate nothing, raise nothing and see no VM. */
+ * Parts are taken in order by whoever is free: many at a time at first, since what lies together is read faster, one
+ * at a time in the end. What a part is depends on the loop alone, never on the number of threads: so results cannot
+ * depend on it either. Workers allocate nothing, raise nothing and see no VM. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
@@ -36,7 +37,8 @@ typedef struct Pool {
   bool halt;  /* whatever has been taken, no further part is begun */
 } Pool;
 
-static Pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+static Pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
+                    .done = PTHREAD_COND_INITIALIZER};
 
 /* In the child of a fork: the threads are the parent's. */
 static void forked(void) {
@@ -88,7 +90,8 @@ static void work(Pool *p, PoolFn fn, void *ctx, i64 parts) {
 
 /* Looks for a while whether a number is 0, or is not any more. */
 static void await(const Pool *p, const u32 *number, bool zero) {
-  for (u32 i = __atomic_load_n(&p->spins, __ATOMIC_RELAXED); i > 0 && (__atomic_load_n(number, __ATOMIC_RELAXED) == 0) != zero; i--) {
+  for (u32 i = __atomic_load_n(&p->spins, __ATOMIC_RELAXED);
+       i > 0 && (__atomic_load_n(number, __ATOMIC_RELAXED) == 0) != zero; i--) {
 #ifdef __x86_64__
     __builtin_ia32_pause();
 #endif
@@ -183,7 +186,8 @@ WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) {
     fn(ctx, part++);
     if (!whole && vm_poll(vm, 0) != WEFT_OK) {
       status = WEFT_ERROR;
-      if (shared) __atomic_store_n(&p->next, parts, __ATOMIC_RELAXED), __atomic_store_n(&p->halt, true, __ATOMIC_RELAXED);
+      if (shared)
+        __atomic_store_n(&p->next, parts, __ATOMIC_RELAXED), __atomic_store_n(&p->halt, true, __ATOMIC_RELAXED);
       break;
     }
     if (shared && part == end) end = take(p, parts, &part);

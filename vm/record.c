@@ -2,11 +2,13 @@
  *
  * Up to SHAPE_SHARED_MAX keys, shapes are interned: all records with these keys in this order share one,
  * found by a running hash of the keys. Beyond, a record owns its shape (dictionary mode): its key vector and
- * hash index grow by doubling and change in place. Finding a key takes constant time in both. Shapes count the names of their keys, and so
- * does a text that was a key: a computed key is forgotten with the last record that has it and the last text that was asked for it.
+ * hash index grow by doubling and change in place. Finding a key takes constant time in both. Shapes count the names
+ * of their keys, and so does a text that was a key: a computed key is forgotten with the last record that has it and
+ * the last text that was asked for it.
  *
- * Keys and items lie in order, one behind the other. A key that is removed is closed up from the side that is shorter, so
- * that taking keys from either end takes constant time, and the index keeps numbers that do not change by it. */
+ * Keys and items lie in order, one behind the other. A key that is removed is closed up from the side that is
+ * shorter, so that taking keys from either end takes constant time, and the index keeps numbers that do not change
+ * by it. */
 #include <string.h>
 
 #include "vm/alloc.h"
@@ -189,7 +191,8 @@ static bool record_of_shape(Vm *vm, Shape *shape, Value *out) {
   return true;
 }
 
-/* One for another record: a shape that a record owns changes in place, so that it takes a copy. NULL: refused (error raised). */
+/* One for another record: a shape that a record owns changes in place, so that it takes a copy. NULL: refused (error
+ * raised). */
 static Shape *shape_for(Vm *vm, Shape *s) {
   if (!s->shared) return own_copy(vm, s, 0);
   s->head.refs++;
@@ -197,7 +200,9 @@ static Shape *shape_for(Vm *vm, Shape *s) {
 }
 
 bool record_new_shape(Vm *vm, Shape *shape, Value *out) { return record_of_shape(vm, shape_for(vm, shape), out); }
-bool record_new_keys(Vm *vm, const Name *keys, u32 count, Value *out) { return record_of_shape(vm, shape_of_keys(vm, keys, count), out); }
+bool record_new_keys(Vm *vm, const Name *keys, u32 count, Value *out) {
+  return record_of_shape(vm, shape_of_keys(vm, keys, count), out);
+}
 bool record_new(Vm *vm, Value *out) { return record_new_keys(vm, NULL, 0, out); }
 
 Value *record_find(const Record *r, Name key) {
@@ -262,7 +267,8 @@ static bool add_own_key(Vm *vm, Shape *s, Name key) {
     s->front = 0;
   }
   if (s->count == s->cap) {
-    if (s->cap > UINT32_MAX / 8) return (void)vm_error(vm, EK_limit, "a record of %u keys is too large", s->count), false;
+    if (s->cap > UINT32_MAX / 8)
+      return (void)vm_error(vm, EK_limit, "a record of %u keys is too large", s->count), false;
     u32 more = s->cap + s->front, room = more * 2;
     Name *keys = mem_resize(&vm->alloc, s->keys - s->front, sizeof *keys * more, sizeof *keys * room);
     if (!keys) return (void)vm_error_memory(vm), false;

@@ -13,7 +13,8 @@
 enum { FIRST_THRESHOLD = 10000 };
 enum { NODE_ENV = 64 }; /* kinds of nodes: V_LIST V_RECORD V_FN V_REF, and this */
 
-/* Few cells may hold much: under a limit the collector also runs when half of what was left, a sixteenth of the limit at least, is used up. */
+/* Few cells may hold much: under a limit the collector also runs when half of what was left, a sixteenth of the limit
+ * at least, is used up. */
 static u64 next_bytes(const Vm *vm) {
   u64 most = vm->limits.bytes, now = vm->stats.bytes_now, half = most > now ? (most - now) / 2 : 0;
   return now + (half > most / 16 ? half : most / 16);
@@ -115,7 +116,8 @@ static void visit_value(Collector *c, Visit visit, Value v) {
 static void visit_children(Collector *c, Visit visit, u32 kind, Obj *obj) {
   switch (kind) {
     case V_LIST:
-      for (u32 i = 0; !list_is_packed((List *)obj) && i < ((List *)obj)->count; i++) visit_value(c, visit, ((List *)obj)->items[i]);
+      for (u32 i = 0; !list_is_packed((List *)obj) && i < ((List *)obj)->count; i++)
+        visit_value(c, visit, ((List *)obj)->items[i]);
       break;
     case V_RECORD:
       for (u32 i = 0; i < ((Record *)obj)->shape->count; i++) visit_value(c, visit, ((Record *)obj)->items[i]);

@@ -53,6 +53,7 @@ WeftStatus vm_poll(Vm *vm, u64 units) {
   }
   next_batch(vm);
   if (vm_heed(vm) != WEFT_OK) return WEFT_ERROR;
-  if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline) return stop(vm, EK_limit, "the deadline has passed");
+  if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline)
+    return stop(vm, EK_limit, "the deadline has passed");
   return WEFT_OK;
 }

@@ -5,7 +5,8 @@ _Static_assert(BC_sub == BC_add + 1 && BC_mul == BC_sub + 1, "add, sub, mul stan
 _Static_assert(BC_ge - BC_eq == 5, "comparisons stand together");
 
 static bool is_real(u32 d) { /* computed here; the others only store */
-  return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_u32 || d == DT_u64 || d == DT_f32 || d == DT_f64;
+  return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_u32 || d == DT_u64 || d == DT_f32 ||
+         d == DT_f64;
 }
 
 bool num_fits(Value v, u32 dtype) {

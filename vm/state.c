@@ -52,8 +52,8 @@ Vm *vm_new(const VmOptions *options) {
   toil_rest(&vm->toil);
   const bool named = names_init(&vm->names, &vm->alloc) == WEFT_OK;
   if (named) names_seed(&vm->names);
-  if (!named || sources_init(&vm->sources, &vm->alloc) != WEFT_OK || !alloc_reserve(vm) || !stack_init(vm) || !intern_known(vm) ||
-      !take_out(vm)) {
+  if (!named || sources_init(&vm->sources, &vm->alloc) != WEFT_OK || !alloc_reserve(vm) || !stack_init(vm) ||
+      !intern_known(vm) || !take_out(vm)) {
     vm_free(vm);
     return NULL;
   }

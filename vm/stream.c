@@ -7,7 +7,8 @@
 #include <immintrin.h>
 #endif
 
-/* SHARED_CACHE: a last cache that is larger is one of many processors, with others' data in it (of 105 MiB announced, one found 24 again). */
+/* SHARED_CACHE: a last cache that is larger is one of many processors, with others' data in it (of 105 MiB announced,
+ * one found 24 again). */
 enum { LINE = 64, SMALLEST_STREAM = 8 << 20, SHARED_CACHE = 32 << 20 };
 
 #ifdef __x86_64__
@@ -32,7 +33,8 @@ bool stream_worth(i64 bytes, bool in_order) {
 
 #ifdef __x86_64__
 /* Whole lines: a fifth faster than by quarters. */
-__attribute__((target("avx512f"))) static void stream_lines(char *d, const char *s, i64 bytes, uintptr_t next, u32 each) {
+__attribute__((target("avx512f"))) static void stream_lines(char *d, const char *s, i64 bytes,
+                                                            uintptr_t next, u32 each) {
   const bool pages = cpu_has(CPU_PAGES);
   u32 stored = 0;
   for (i64 i = 0; i < bytes; i += LINE) {
@@ -46,7 +48,8 @@ __attribute__((target("avx512f"))) static void stream_lines(char *d, const char 
 
 __attribute__((target("avx"))) static void stream_halves(char *d, const char *s, i64 bytes) {
   for (i64 i = 0; i < bytes; i += LINE)
-    for (i64 k = i; k < i + LINE; k += LINE / 2) _mm256_stream_si256((__m256i *)(d + k), _mm256_loadu_si256((const __m256i *)(s + k)));
+    for (i64 k = i; k < i + LINE; k += LINE / 2)
+      _mm256_stream_si256((__m256i *)(d + k), _mm256_loadu_si256((const __m256i *)(s + k)));
 }
 #endif
 
@@ -65,7 +68,8 @@ void stream_copy_ahead(void *to, const void *from, i64 bytes, uintptr_t next, u3
   else
     for (i64 i = 0; i < whole; i += LINE) {
       if (each && i / LINE % each == 0) __builtin_prefetch((const void *)next), next += LINE;
-      for (i64 k = i; k < i + LINE; k += 16) _mm_stream_si128((__m128i *)(d + k), _mm_loadu_si128((const __m128i *)(s + k)));
+      for (i64 k = i; k < i + LINE; k += 16)
+        _mm_stream_si128((__m128i *)(d + k), _mm_loadu_si128((const __m128i *)(s + k)));
     }
   if (bytes > whole) memcpy(d + whole, s + whole, (size_t)(bytes - whole));
 #else

@@ -58,7 +58,8 @@ static bool walk_next(Walk *w) {
   return false;
 }
 
-enum { LONG_ROW = 512 /* elements that are worth stores past the caches */, AHEAD = 4096 /* bytes that are fetched ahead of them */, FEW = 32 };
+enum { LONG_ROW = 512 /* elements that are worth stores past the caches */,
+       AHEAD = 4096 /* bytes that are fetched ahead of them */, FEW = 32 };
 
 typedef struct Wide {
   u64 half[2];
@@ -79,7 +80,8 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
   do {
     if (stream) {
       const char *from = (const char *)src + w.s * (i64)bytes;
-      stream_copy_ahead((char *)dst + w.d * (i64)bytes, from, w.inner * bytes, (uintptr_t)from + (cpu_has(CPU_PAGES) ? PAGES_AHEAD : AHEAD), 1);
+      stream_copy_ahead((char *)dst + w.d * (i64)bytes, from, w.inner * bytes,
+                        (uintptr_t)from + (cpu_has(CPU_PAGES) ? PAGES_AHEAD : AHEAD), 1);
       continue;
     }
     if (w.inner_ds == 1 && w.inner_ss == 1 && w.inner > 8) {
@@ -96,10 +98,13 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
   } while (walk_next(&w));
 }
 
-/* Transposed: a line of each of so many rows of the source goes through a buffer, from which parts of the result's rows are stored whole. Of elements of 8
- * bytes the next lines are read while those are stored: reading, storing and fetching ahead that spread evenly take as long as a copy, by turns a fifth
- * longer. Rows of the buffer are two lines apart more than they are long: else they would share places in the cache. */
-enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */, SHORT_ROW = 48 /* the line after the next would belong to another tile */, FARTHER = 2 /* the second cache, for what is fetched ahead */ };
+/* Transposed: a line of each of so many rows of the source goes through a buffer, from which parts of the result's
+ * rows are stored whole. Of elements of 8 bytes the next lines are read while those are stored: reading, storing
+ * and fetching ahead that spread evenly take as long as a copy, by turns a fifth longer. Rows of the buffer are two
+ * lines apart more than they are long: else they would share places in the cache. */
+enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */,
+       SHORT_ROW = 48 /* the line after the next would belong to another tile */,
+       FARTHER = 2 /* the second cache, for what is fetched ahead */ };
 
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
@@ -108,16 +113,19 @@ static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from,
 /* By shuffles: fewer instructions, of which each waits for several before. */
 FOR_AVX512 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
   StridedRow r[8];
-  UNROLL(8) for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart), __builtin_prefetch((const double *)from + i * apart + next);
+  UNROLL(8) for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart),
+      __builtin_prefetch((const double *)from + i * apart + next);
   strided_square(r);
   UNROLL(8) for (u32 i = 0; i < 8; i++) _mm512_storeu_pd((double *)to + i * pitch, r[i]);
 }
 
-/* The same by pairs of columns: four pairs of elements become a vector while they are loaded, so that one operation each is left to do. */
+/* The same by pairs of columns: four pairs of elements become a vector while they are loaded, so that one operation
+ * each is left to do. */
 FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
 #define PAIR(ROW) _mm_loadu_pd(from + (ROW) * apart)
 #define AND_PAIR(V, MASK, ROW) _mm512_mask_broadcast_f64x2(V, MASK, PAIR(ROW))
-#define EVERY_OTHER(ROW) AND_PAIR(AND_PAIR(AND_PAIR(_mm512_castpd128_pd512(PAIR(ROW)), 0x0C, ROW + 2), 0x30, ROW + 4), 0xC0, ROW + 6)
+#define EVERY_OTHER(ROW) \
+  AND_PAIR(AND_PAIR(AND_PAIR(_mm512_castpd128_pd512(PAIR(ROW)), 0x0C, ROW + 2), 0x30, ROW + 4), 0xC0, ROW + 6)
   const double *ahead = from + next;
   UNROLL(1) for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
     __m512d even = EVERY_OTHER(0), odd = EVERY_OTHER(1);
@@ -128,9 +136,11 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
   }
 }
 
-/* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are fetched ahead go to the second cache: more of them
- * can be on their way (Zen 4, 20,000 x 2,000 f64 in C, a copy 16.6 ms: fetched to the first 52, so 29). */
-__attribute__((target("avx2"), always_inline)) static inline void turn_halves(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
+/* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are fetched ahead go
+ * to the second cache: more of them can be on their way (Zen 4, 20,000 x 2,000 f64 in C, a copy 16.6 ms: fetched to
+ * the first 52, so 29). */
+__attribute__((target("avx2"), always_inline)) static inline void turn_halves(double *to, i64 pitch, const double *from,
+                                                                              i64 apart, i64 next) {
 #define TWO_PAIRS(ROW) _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(ROW)), PAIR(ROW + 2), 1)
   const double *ahead = from + next;
   UNROLL(1) for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
@@ -143,25 +153,38 @@ __attribute__((target("avx2"), always_inline)) static inline void turn_halves(do
     }
   }
 }
-__attribute__((target("avx2"))) static void turn_halves_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) {
+__attribute__((target("avx2"))) static void turn_halves_and_put(double *to, i64 pitch, const double *from,
+                                                                i64 apart, i64 next, char *put, const char *before,
+                                                                i64 put_apart, i64 left) {
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
     turn_halves(to + i, pitch, from, apart, next);
     if (left-- > 0)
-      UNROLL(1) for (u32 k = 0; k < TILE_ROW; k += 32) _mm256_stream_si256((__m256i *)(void *)(put + k), _mm256_load_si256((const __m256i *)(const void *)(before + k)));
+      UNROLL(1) for (u32 k = 0; k < TILE_ROW;
+                     k += 32) _mm256_stream_si256((__m256i *)(void *)(put + k),
+                                                  _mm256_load_si256((const __m256i *)(const void *)(before + k)));
   }
 }
 
-/* Fills a buffer with a line of each of so many rows that one of its rows is full, and stores the `left` rows of the buffer before meanwhile. */
-FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) {
+/* Fills a buffer with a line of each of so many rows that one of its rows is full, and stores the `left` rows of the
+ * buffer before meanwhile. */
+FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put,
+                                    const char *before, i64 put_apart, i64 left) {
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
     turn_pairs(to + i, pitch, from, apart, next);
     if (left-- > 0)
-      UNROLL(1) for (u32 k = 0; k < TILE_ROW; k += LINE) _mm512_stream_si512((void *)(put + k), _mm512_load_si512(before + k));
+      UNROLL(1) for (u32 k = 0; k < TILE_ROW;
+                     k += LINE) _mm512_stream_si512((void *)(put + k), _mm512_load_si512(before + k));
   }
 }
 #else
-static void turn_pairs(void *to, i64 pitch, const void *from, i64 apart, i64 next) { (void)to, (void)pitch, (void)from, (void)apart, (void)next; } /* never called */
-static void turn_and_put(void *to, i64 pitch, const void *from, i64 apart, i64 next, char *put, const char *before, i64 put_apart, i64 left) { (void)to, (void)pitch, (void)from, (void)apart, (void)next, (void)put, (void)before, (void)put_apart, (void)left; }
+/* never called */
+static void turn_pairs(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
+  (void)to, (void)pitch, (void)from, (void)apart, (void)next;
+}
+static void turn_and_put(void *to, i64 pitch, const void *from, i64 apart, i64 next, char *put, const char *before,
+                         i64 put_apart, i64 left) {
+  (void)to, (void)pitch, (void)from, (void)apart, (void)next, (void)put, (void)before, (void)put_apart, (void)left;
+}
 #define turn_halves turn_pairs
 #define turn_halves_and_put turn_and_put
 #endif
@@ -182,54 +205,58 @@ typedef struct Turned {
 
 static __attribute__((noinline)) void put_rows(Turned *t, i64 most) {
   for (; t->left && most; t->from += t->pitch, t->to += t->apart, t->left--, most--) {
-    i64 from = t->lead ? t->lead - past_line(t->to + t->lead) : 0, end = t->more ? t->n - past_line(t->to + t->n) : t->n;
-    if (t->then && !t->then->anywhere) t->then->run(t->then->ctx, t->from + from, (t->to + from - t->dst) / t->size, (end - from) / t->size);
+    i64 from = t->lead ? t->lead - past_line(t->to + t->lead) : 0,
+        end = t->more ? t->n - past_line(t->to + t->n) : t->n;
+    if (t->then && !t->then->anywhere)
+      t->then->run(t->then->ctx, t->from + from, (t->to + from - t->dst) / t->size, (end - from) / t->size);
     t->put(t->to + from, t->from + from, end - from);
   }
 }
 
-#define TILE(T)                                                                                         \
-  {                                                                                                     \
-    enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T) ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + 2 * WIDE }; \
-    _Alignas(LINE) T tiles[2][WIDE * APART];                                                            \
-    if (then && then->anywhere) memset(tiles, 0, sizeof tiles);                                         \
-    i64 pitch = small ? apart : APART, next = rows < SHORT_ROW ? WIDE : 2 * WIDE, lead = 0;             \
-    u32 turn = 0;                                                                                       \
-    t.pitch = APART * sizeof(T);                                                                        \
-    for (i64 i = 0; i < w.inner; i += MOST, lead = whole ? WIDE : 0)                                    \
-      for (i64 j = 0; j < rows; j += WIDE, turn ^= 1) {                                                 \
-        i64 n = (w.inner - i < MOST ? w.inner - i : MOST) + lead, wide = rows - j < WIDE ? rows - j : WIDE, k = 0; \
-        const T *s = (const T *)src + w.s + (i - lead) * w.inner_ss + j;                                \
-        T *d = (T *)dst + w.d + j * apart + i - lead;                                                   \
-        T *to = small ? d : tiles[turn];                                                                \
-        if (sizeof(T) == 8 && squares) {                                                                \
-          /* A row that ends within a line is read into the next one. */                                \
-          i64 most = wide == WIDE ? n : small || w.inner_ss != rows ? 0 : n - (i + MOST >= w.inner);    \
-          if (directly && most >= MOST && t.n == TILE_ROW && t.left) {                                  \
-            (whole_lines ? turn_and_put : turn_halves_and_put)((void *)to, APART, (const void *)s, w.inner_ss, next, t.to, t.from, t.apart, t.left); \
-            t.left = 0, k = n, s += n * w.inner_ss;                                                     \
-          }                                                                                             \
-          for (; k + 8 <= most; k += 8, s += 8 * w.inner_ss) {                                          \
-            (whole_lines ? turn_pairs : turn_halves)((void *)(to + k), pitch, (const void *)s, w.inner_ss, next);                                    \
-            put_rows(&t, 1);                                                                            \
-          }                                                                                             \
-        }                                                                                               \
-        for (; k < n; k++, s += w.inner_ss) {                                                           \
-          if (farther) __builtin_prefetch(s + 2 * WIDE, 0, FARTHER);                                    \
-          else __builtin_prefetch(s + 2 * WIDE);                                                        \
-          if (wide == WIDE)                                                                             \
-            UNROLL(8) for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];            \
-          else                                                                                          \
-            for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                    \
-        }                                                                                               \
-        put_rows(&t, WIDE);                                                                             \
-        if (small) continue;                                                                            \
-        if (then && then->anywhere) then->run(then->ctx, to, 0, wide * APART);                          \
-        t.from = (char *)to, t.to = (char *)d, t.left = wide;                                           \
-        t.n = n * (i64)sizeof(T), t.lead = lead * (i64)sizeof(T), t.more = whole && i + MOST < w.inner; \
-        if (!squares) put_rows(&t, WIDE);                                                               \
-      }                                                                                                 \
-    put_rows(&t, WIDE);                                                                                 \
+#define TILE(T)                                                                                                       \
+  {                                                                                                                   \
+    enum { WIDE = LINE / sizeof(T), MOST = TILE_BYTES / LINE > TILE_ROW / sizeof(T)                                   \
+                                               ? TILE_ROW / sizeof(T) : TILE_BYTES / LINE, APART = MOST + 2 * WIDE }; \
+    _Alignas(LINE) T tiles[2][WIDE * APART];                                                                          \
+    if (then && then->anywhere) memset(tiles, 0, sizeof tiles);                                                       \
+    i64 pitch = small ? apart : APART, next = rows < SHORT_ROW ? WIDE : 2 * WIDE, lead = 0;                           \
+    u32 turn = 0;                                                                                                     \
+    t.pitch = APART * sizeof(T);                                                                                      \
+    for (i64 i = 0; i < w.inner; i += MOST, lead = whole ? WIDE : 0)                                                  \
+      for (i64 j = 0; j < rows; j += WIDE, turn ^= 1) {                                                               \
+        i64 n = (w.inner - i < MOST ? w.inner - i : MOST) + lead, wide = rows - j < WIDE ? rows - j : WIDE, k = 0;    \
+        const T *s = (const T *)src + w.s + (i - lead) * w.inner_ss + j;                                              \
+        T *d = (T *)dst + w.d + j * apart + i - lead;                                                                 \
+        T *to = small ? d : tiles[turn];                                                                              \
+        if (sizeof(T) == 8 && squares) {                                                                              \
+          /* A row that ends within a line is read into the next one. */                                              \
+          i64 most = wide == WIDE ? n : small || w.inner_ss != rows ? 0 : n - (i + MOST >= w.inner);                  \
+          if (directly && most >= MOST && t.n == TILE_ROW && t.left) {                                                \
+            (whole_lines ? turn_and_put : turn_halves_and_put)((void *)to, APART, (const void *)s, w.inner_ss, next,  \
+                                                               t.to, t.from, t.apart, t.left);                        \
+            t.left = 0, k = n, s += n * w.inner_ss;                                                                   \
+          }                                                                                                           \
+          for (; k + 8 <= most; k += 8, s += 8 * w.inner_ss) {                                                        \
+            (whole_lines ? turn_pairs : turn_halves)((void *)(to + k), pitch, (const void *)s, w.inner_ss, next);     \
+            put_rows(&t, 1);                                                                                          \
+          }                                                                                                           \
+        }                                                                                                             \
+        for (; k < n; k++, s += w.inner_ss) {                                                                         \
+          if (farther) __builtin_prefetch(s + 2 * WIDE, 0, FARTHER);                                                  \
+          else __builtin_prefetch(s + 2 * WIDE);                                                                      \
+          if (wide == WIDE)                                                                                           \
+            UNROLL(8) for (i64 l = 0; l < WIDE; l++) to[l * pitch + k] = s[l];                                        \
+          else                                                                                                        \
+            for (i64 l = 0; l < wide; l++) to[l * pitch + k] = s[l];                                                  \
+        }                                                                                                             \
+        put_rows(&t, WIDE);                                                                                           \
+        if (small) continue;                                                                                          \
+        if (then && then->anywhere) then->run(then->ctx, to, 0, wide * APART);                                        \
+        t.from = (char *)to, t.to = (char *)d, t.left = wide;                                                         \
+        t.n = n * (i64)sizeof(T), t.lead = lead * (i64)sizeof(T), t.more = whole && i + MOST < w.inner;               \
+        if (!squares) put_rows(&t, WIDE);                                                                             \
+      }                                                                                                               \
+    put_rows(&t, WIDE);                                                                                               \
   }
 
 /* The innermost of the outer axes is one along which the source lies together. */
@@ -239,9 +266,13 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
   i64 all = rows * w.inner * (i64)bytes;
   i64 past = past_line(dst) | w.d * (i64)bytes % LINE | apart * (i64)bytes % LINE;
   for (u32 k = 0; k < w.rank; k++) past |= w.ds[k] * (i64)bytes % LINE;
-  bool small = all <= SMALL_BYTES && !then, whole = stream && past /* lines go as wholes, though rows begin within one: a tile has what the one before left */, squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX2), whole_lines = cpu_has(CPU_AVX512 | CPU_FETCH), farther = !cpu_has(CPU_FETCH);
+  /* lines go as wholes, though rows begin within one: a tile has what the one before left */
+  bool small = all <= SMALL_BYTES && !then, whole = stream && past,
+      squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX2), whole_lines = cpu_has(CPU_AVX512 | CPU_FETCH),
+      farther = !cpu_has(CPU_FETCH);
   bool directly = squares && stream && !whole && (!then || then->anywhere);
-  Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes, .apart = apart * (i64)bytes};
+  Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes,
+              .apart = apart * (i64)bytes};
   do {
     switch (bytes) {
       case 1: TILE(u8) break;
@@ -282,12 +313,14 @@ static void copy_some(void *ctx, i64 part) {
   if (c->stream) stream_done();
 }
 
-static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides, const StridedThen *then) {
+static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
+                 const i64 *src_strides, const StridedThen *then) {
   enum { PARTS = 64, LINES = 64 /* elements that are whole lines, whatever they are */ };
   Copy c = {.bytes = bytes, .dst = dst, .src = src, .then = then};
   if (!walk_start(&c.w, rank, dims, dst_strides, src_strides)) return false;
   c.across = goes_across(bytes, &c.w);
-  bool bands = vm && c.across && c.w.inner >= (i64)pool_threads(vm) * 2 * LINES; /* of whole rows of the source, of some lines of the result's each */
+  /* of whole rows of the source, of some lines of the result's each */
+  bool bands = vm && c.across && c.w.inner >= (i64)pool_threads(vm) * 2 * LINES;
   i64 total = c.count = c.w.inner;
   c.axis = c.w.rank;
   for (u32 k = c.w.rank; k-- > 0; total *= c.w.dims[k])
@@ -298,18 +331,21 @@ static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const 
   if (vm && total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     c.each = c.count / PARTS + 1;
     if (c.each >= LINES / 4 || bands) c.each = (c.each + LINES - 1) / LINES * LINES;
-    (void)!pool_run(vm, (c.count + c.each - 1) / c.each, true, copy_some, &c); /* whole: nothing is polled, so nothing is raised */
+    /* whole: nothing is polled, so nothing is raised */
+    (void)!pool_run(vm, (c.count + c.each - 1) / c.each, true, copy_some, &c);
     return true;
   }
   copy_some(&c, 0);
   return true;
 }
 
-void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides) {
+void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
+                  const i64 *src_strides) {
   (void)copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides, NULL);
 }
 
-bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then) {
+bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
+                  const StridedThen *then) {
   return copy(vm, bytes, 2, dims, dst, (i64[2]){dims[1], 1}, src, src_strides, then);
 }
 
@@ -339,8 +375,9 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
 
 bool strided_converts(u32 dtype) { return dtype != DT_f16 && dtype != DT_bf16 && dtype_kind(dtype) != DK_COMPLEX; }
 
-/* Some elements of a row between two conversions: integers as i64, those of u64 as u64, floats as f64, of which none loses anything. One of WHOLE, NATURAL
- * and REAL tells which it is; added to the dtype that is written it chooses the second conversion. */
+/* Some elements of a row between two conversions: integers as i64, those of u64 as u64, floats as f64, of which
+ * none loses anything. One of WHOLE, NATURAL and REAL tells which it is; added to the dtype that is written it
+ * chooses the second conversion. */
 enum { ON_THE_WAY = 64, WHOLE = 0, NATURAL = 32, REAL = 64 };
 _Static_assert((int)DT_COUNT <= (int)NATURAL, "dtypes and what is added to them are told apart");
 typedef union Middle {
@@ -368,7 +405,8 @@ static void middle_read(Middle *m, u32 dtype, const void *src, i64 step, i64 n) 
 #define WRITE(D, FROM) \
   for (i64 i = 0; i < n; i++) ((D *)dst)[i * step] = (D)m->FROM[i];
 static void middle_write(const Middle *m, u32 which, u32 dtype, void *dst, i64 step, i64 n) {
-  switch (dtype_kind(dtype) != DK_FLOAT && which == NATURAL ? WHOLE + dtype : which + dtype) { /* integers take the bits of u64 as they are */
+  /* integers take the bits of u64 as they are */
+  switch (dtype_kind(dtype) != DK_FLOAT && which == NATURAL ? WHOLE + dtype : which + dtype) {
     case DT_bool: WRITE(bool, whole) break;
     case DT_u8: WRITE(u8, whole) break;
     case DT_i32:

@@ -4,22 +4,26 @@
 
 #include "vm/array.h"
 
-/* dst[…] = src[…] for elements of `bytes` (1, 2, 4, 8 or 16); strides in elements. No overlap unless equal. Of many elements the threads of
- * `vm` share them; NULL: they do not. */
-void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src, const i64 *src_strides);
+/* dst[…] = src[…] for elements of `bytes` (1, 2, 4, 8 or 16); strides in elements. No overlap unless equal. Of many
+ * elements the threads of `vm` share them; NULL: they do not. */
+void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
+                  const i64 *src_strides);
 
-/* Of a large result that lies together (but for a source that lies otherwise than transposed: false, nothing is done): parts of its rows, before
- * they are stored. `run` gets `n` elements at `at`, which are the result's from number `first` on, and changes them in their place; any thread. */
+/* Of a large result that lies together (but for a source that lies otherwise than transposed: false, nothing is
+ * done): parts of its rows, before they are stored. `run` gets `n` elements at `at`, which are the result's from
+ * number `first` on, and changes them in their place; any thread. */
 typedef struct StridedThen {
   void (*run)(void *ctx, void *at, i64 first, i64 n);
   void *ctx;
-  bool anywhere; /* the elements' numbers do not matter: `first` is 0, and other elements may lie between those of a part */
+  /* the elements' numbers do not matter: `first` is 0, and other elements may lie between those of a part */
+  bool anywhere;
 } StridedThen;
-bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides, const StridedThen *then);
+bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
+                  const StridedThen *then);
 
 #ifdef __x86_64__
-/* 8 × 8 elements of 8 bytes, transposed, for processors with AVX-512: rows of `from` begin `apart` elements from each other, those of `to` `pitch`; what lies
- * `next` elements behind each row that is read is fetched. */
+/* 8 × 8 elements of 8 bytes, transposed, for processors with AVX-512: rows of `from` begin `apart` elements from
+ * each other, those of `to` `pitch`; what lies `next` elements behind each row that is read is fetched. */
 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next);
 /* The same in registers. */
 typedef f64 StridedRow __attribute__((vector_size(64)));
@@ -48,7 +52,8 @@ __attribute__((target("avx512f"), always_inline)) static inline void strided_squ
 }
 #endif
 
-/* The same with conversion of numbers, for dtypes that are converted; for float to integer the caller has checked the range. */
+/* The same with conversion of numbers, for dtypes that are converted; for float to integer the caller has checked the
+ * range. */
 bool strided_converts(u32 dtype); /* not the floats of two bytes, not complex numbers */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);

@@ -177,10 +177,12 @@ bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
   return made != NULL;
 }
 
-/* Large texts grow where they lie, so that building one piece by piece does not copy it each time; small ones in the rest of their step. */
+/* Large texts grow where they lie, so that building one piece by piece does not copy it each time; small ones in the
+ * rest of their step. */
 bool text_append(Vm *vm, Value *text, const Text *more) {
   Text *t = text->text;
-  size_t old = sizeof *t + t->len + 1, len = (size_t)t->len + more->len, room = (old + SMALL_STEP - 1) / SMALL_STEP * SMALL_STEP;
+  size_t old = sizeof *t + t->len + 1, len = (size_t)t->len + more->len,
+      room = (old + SMALL_STEP - 1) / SMALL_STEP * SMALL_STEP;
   if (t->head.refs == 1 && old <= SMALL_MAX && sizeof *t + len < room && t != more) {
     text_unname(vm, t);
     memcpy(t->data + t->len, more->data, (size_t)more->len + 1);

@@ -14,14 +14,16 @@ WeftStatus store_check(Vm *vm, u32 dtype, Value value) {
   if (!value_is_numeric(value))
     return vm_error(vm, EK_type, "an array of %s cannot hold %s", dtype_name(dtype), value_type_name(value));
   if (dtype_kind(value.dtype) > dtype_kind(dtype))
-    return vm_error(vm, EK_dtype, "a store keeps the array's dtype: %s does not go into %s; convert one of them", dtype_name(value.dtype),
-                    dtype_name(dtype));
+    return vm_error(vm, EK_dtype, "a store keeps the array's dtype: %s does not go into %s; convert one of them",
+                    dtype_name(value.dtype), dtype_name(dtype));
   if (value.dtype != dtype && !(strided_converts(value.dtype) && strided_converts(dtype)))
-    return vm_error(vm, EK_unsupported, "a store of %s into an array of %s is not supported", dtype_name(value.dtype), dtype_name(dtype));
+    return vm_error(vm, EK_unsupported, "a store of %s into an array of %s is not supported", dtype_name(value.dtype),
+                    dtype_name(dtype));
   if (value.kind == V_NUM && value_is_weak(value) && !num_fits(value, dtype))
     return vm_error(vm, EK_value, "%lld does not fit %s", (long long)value.i, dtype_name(dtype));
   if (value.kind == V_ARRAY && array_device(value.array) != DEV_CPU)
-    return vm_error(vm, EK_unsupported, "storing a value that lies on a device is not supported; to(x, \"cpu\") brings it here");
+    return vm_error(vm, EK_unsupported,
+                    "storing a value that lies on a device is not supported; to(x, \"cpu\") brings it here");
   return WEFT_OK;
 }
 
@@ -115,8 +117,9 @@ static WeftStatus store_places(Vm *vm, Array *a, const Selection *s, Value value
 
 static WeftStatus result_check(Vm *vm, u32 dtype, Value r) { /* of a compound operation */
   if (dtype_kind(r.dtype) > dtype_kind(dtype))
-    return vm_error(vm, EK_dtype, "a store keeps the array's dtype: the result is %s, the array %s; convert one of them", dtype_name(r.dtype),
-                    dtype_name(dtype));
+    return vm_error(vm, EK_dtype,
+                    "a store keeps the array's dtype: the result is %s, the array %s; convert one of them",
+                    dtype_name(r.dtype), dtype_name(dtype));
   return WEFT_OK;
 }
 
@@ -177,7 +180,8 @@ static WeftStatus add_places(Vm *vm, Array *a, const Selection *s, u32 op, Value
   u32 dtype = array_dtype(a);
   *done = false;
   if ((op != BC_add && op != BC_sub) || s->rank || dtype == DT_bool) return WEFT_OK;
-  if (value.kind == V_NUM && value_is_weak(value) && dtype_kind(value.dtype) <= dtype_kind(dtype) && num_fits(value, dtype)) {
+  if (value.kind == V_NUM && value_is_weak(value) && dtype_kind(value.dtype) <= dtype_kind(dtype) &&
+      num_fits(value, dtype)) {
     value = num_convert_unchecked(value, dtype);
     value.flags = 0;
   }
@@ -224,7 +228,8 @@ static bool places_differ(Vm *vm, const Array *a, const Selection *s, bool *fail
 }
 
 /* Without duplicates all places can be read, combined and written at once. */
-static WeftStatus combine_gathered(Vm *vm, Value arr, const Selection *s, const u8 *items, u32 item_count, const Value *regs, u32 op, Value value) {
+static WeftStatus combine_gathered(Vm *vm, Value arr, const Selection *s, const u8 *items, u32 item_count,
+                                   const Value *regs, u32 op, Value value) {
   Value args[2], r;
   if (vm_index(vm, arr, items, item_count, regs, &args[0]) != WEFT_OK) return WEFT_ERROR;
   args[1] = value_keep(value);
@@ -239,12 +244,14 @@ static WeftStatus combine_gathered(Vm *vm, Value arr, const Selection *s, const 
   return status;
 }
 
-static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, const Selection *s, u32 op, Value value) {
+static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, const Selection *s,
+                          u32 op, Value value) {
   bool done = false, failed = false;
   if (!s->gathers) return combine_view(vm, *slot, s->offset, s, op, value);
   if (add_places(vm, slot->array, s, op, value, &done) != WEFT_OK) return WEFT_ERROR;
   if (done) return WEFT_OK;
-  if (places_differ(vm, slot->array, s, &failed)) return combine_gathered(vm, *slot, s, items, item_count, regs, op, value);
+  if (places_differ(vm, slot->array, s, &failed))
+    return combine_gathered(vm, *slot, s, items, item_count, regs, op, value);
   if (failed) return vm_error_memory(vm);
   /* An error half way must leave nothing changed: work on a copy. */
   Value work;
@@ -264,12 +271,17 @@ static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, 
   return WEFT_OK;
 }
 
-/* x[:] = v, all of x and v of one type: v takes its place. Not when it is a part of something larger, which it would keep. */
+/* x[:] = v, all of x and v of one type: v takes its place. Not when it is a part of something larger, which it would
+ * keep. */
 static bool takes_place(const Value *slot, const u8 *items, u32 item_count, const Value *regs, Value value) {
-  if (slot->kind != V_ARRAY || value.kind != V_ARRAY || slot->array->tag != value.array->tag || !array_dense(value.array)) return false;
+  if (slot->kind != V_ARRAY || value.kind != V_ARRAY || slot->array->tag != value.array->tag ||
+      !array_dense(value.array))
+    return false;
   Array *v = value.array;
   u32 rank = array_rank(v), slices = 0, others = 0;
-  if (memcmp(array_dims(v), array_dims(slot->array), rank * sizeof(i64)) != 0 || !v->owner || (v->head.flags & ARRAY_OWNER_ARRAY)) return false;
+  if (memcmp(array_dims(v), array_dims(slot->array), rank * sizeof(i64)) != 0 || !v->owner ||
+      (v->head.flags & ARRAY_OWNER_ARRAY))
+    return false;
   if (v->storage->head.flags || (size_t)v->size * dtype_bytes(array_dtype(v)) < v->storage->bytes / 2) return false;
   for (u32 i = 0; i < item_count; i++) {
     if (items[i] == IX_ELLIPSIS) others++;
@@ -354,7 +366,8 @@ static WeftStatus key_of_step(Vm *vm, const Desc *d, const PathStep *s, const Va
     return WEFT_OK;
   }
   if (s->item_count != 1 || d->items[s->item_first] != IX_VALUE || keys[0].kind != V_TEXT)
-    return vm_error(vm, EK_type, "the keys of a record are text%s%s", s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? ", got " : "",
+    return vm_error(vm, EK_type, "the keys of a record are text%s%s",
+                    s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? ", got " : "",
                     s->item_count == 1 && d->items[s->item_first] == IX_VALUE ? value_type_name(keys[0]) : "");
   return text_name_of(vm, keys[0].text, out) ? WEFT_OK : WEFT_ERROR;
 }
@@ -393,7 +406,8 @@ static WeftStatus store_list_part(Walker *w, Value *slot, i64 start, i64 count, 
   }
   Value made;
   u64 total = (u64)old->count - (u64)count + from->count;
-  if (total > UINT32_MAX / 2) return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)total);
+  if (total > UINT32_MAX / 2)
+    return vm_error(vm, EK_limit, "a list of %llu items is too long", (unsigned long long)total);
   if (!list_new(vm, (u32)total, &made)) return WEFT_ERROR;
   bool ok = list_extend(vm, &made, old->items, (u32)start) && list_extend(vm, &made, from->items, from->count) &&
             list_extend(vm, &made, old->items + start + count, old->count - (u32)(start + count));
@@ -451,7 +465,9 @@ static WeftStatus step_packed(Walker *w, Value *slot, const PathStep *s, u32 ind
   Vm *vm = w->vm;
   Value item, v = w->value;
   i64 i;
-  if (index_integer(vm, w->keys[0], slot->list->count, "a list", &i) != WEFT_OK || !packed_item(vm, slot->list, (u32)i, &item)) return WEFT_ERROR;
+  if (index_integer(vm, w->keys[0], slot->list->count, "a list", &i) != WEFT_OK ||
+      !packed_item(vm, slot->list, (u32)i, &item))
+    return WEFT_ERROR;
   bool last = index + 1 == w->d->step_count;
   w->keys += step_registers(w->d, s);
   if (last) w->value = value_nil();
@@ -471,13 +487,16 @@ static WeftStatus step_packed(Walker *w, Value *slot, const PathStep *s, u32 ind
 static WeftStatus no_step(Vm *vm, Value v, const PathStep *s) {
   if (v.kind == V_TEXT) return vm_error(vm, EK_type, "text does not change; make a new one");
   if (v.kind == V_MODULE) return vm_error(vm, EK_type, "a module's variables are not assigned from outside");
-  if (value_is_numeric(v)) return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
+  if (value_is_numeric(v))
+    return vm_error(vm, EK_type, "the property '%s' of an array cannot be assigned", name_text(&vm->names, s->field));
   if (v.kind == V_REF) return vm_error(vm, EK_type, "a ref is changed through .value");
-  if (s->kind == STEP_FIELD) return vm_error(vm, EK_type, "%s has no field '%s' to assign", value_type_name(v), name_text(&vm->names, s->field));
+  if (s->kind == STEP_FIELD)
+    return vm_error(vm, EK_type, "%s has no field '%s' to assign", value_type_name(v), name_text(&vm->names, s->field));
   return vm_error(vm, EK_type, "%s cannot be updated by index", value_type_name(v));
 }
 
-static WeftStatus walk(Walker *w, Value *slot, u32 first) { /* recursion: index steps into arrays, bounded by the source */
+/* recursion: index steps into arrays, bounded by the source */
+static WeftStatus walk(Walker *w, Value *slot, u32 first) {
   Vm *vm = w->vm;
   const Desc *d = w->d;
   for (u32 i = first; i < d->step_count; i++) {
@@ -485,17 +504,20 @@ static WeftStatus walk(Walker *w, Value *slot, u32 first) { /* recursion: index 
     bool last = i + 1 == d->step_count;
     Value *next = NULL;
     WeftStatus status;
-    if (vm->tape && s->kind == STEP_INDEX && (slot->kind == V_TRACKED || (value_is_numeric(*slot) && w->value.kind == V_TRACKED))) {
+    if (vm->tape && s->kind == STEP_INDEX &&
+        (slot->kind == V_TRACKED || (value_is_numeric(*slot) && w->value.kind == V_TRACKED))) {
       Value v = w->value;
       w->value = value_nil();
       return vm->tape->update(vm, slot, d, i, w->keys, v);
     }
     if (slot->kind == V_RECORD) status = step_record(w, slot, s, last, &next);
-    else if (slot->kind == V_LIST && list_is_packed(slot->list) && s->kind == STEP_INDEX && s->item_count == 1 && d->items[s->item_first] == IX_VALUE && w->keys[0].kind != V_RANGE)
+    else if (slot->kind == V_LIST && list_is_packed(slot->list) && s->kind == STEP_INDEX && s->item_count == 1 &&
+             d->items[s->item_first] == IX_VALUE && w->keys[0].kind != V_RANGE)
       return step_packed(w, slot, s, i);
     else if (slot->kind == V_LIST) status = step_list(w, slot, s, last, &next);
     else if (value_is_numeric(*slot) && s->kind == STEP_INDEX)
-      return last ? update_array(vm, slot, d->items + s->item_first, s->item_count, w->keys, d->op, w->value) : step_array_part(w, slot, s, i);
+      return last ? update_array(vm, slot, d->items + s->item_first, s->item_count, w->keys, d->op, w->value)
+                  : step_array_part(w, slot, s, i);
     else if (slot->kind == V_REF && s->kind == STEP_FIELD && s->field == vm->known[KN_value]) {
       next = &slot->ref->value;
       status = WEFT_OK;
@@ -563,7 +585,8 @@ WeftStatus vm_update(Vm *vm, Value *root, const Desc *d, const Value *keys, Valu
     status = walk(&w, &ref->value, first);
     value_drop(vm, held);
   } else if (d->root == ROOT_FIXED) {
-    status = vm_error(vm, EK_type, "this is no variable: a captured value cannot be assigned; ref(…) makes a cell that can");
+    status = vm_error(vm, EK_type,
+                      "this is no variable: a captured value cannot be assigned; ref(…) makes a cell that can");
   } else {
     status = walk(&w, root, 0);
   }

@@ -86,7 +86,9 @@ static inline Value value_f32(f32 f) {
 }
 static inline Value value_weak_i64(i64 i) { return (Value){.kind = V_NUM, .dtype = DT_i64, .flags = VF_WEAK, .i = i}; }
 static inline Value value_weak_f64(f64 f) { return (Value){.kind = V_NUM, .dtype = DT_f64, .flags = VF_WEAK, .f = f}; }
-static inline Value value_weak_bool(bool b) { return (Value){.kind = V_NUM, .dtype = DT_bool, .flags = VF_WEAK, .i = b}; }
+static inline Value value_weak_bool(bool b) {
+  return (Value){.kind = V_NUM, .dtype = DT_bool, .flags = VF_WEAK, .i = b};
+}
 static inline Value value_dtype(u32 d) { return (Value){.kind = V_DTYPE, .dtype = (u8)d}; }
 static inline Value value_obj(ValueKind kind, void *obj) { /* consumes one count of obj */
   return (Value){.kind = (u8)kind, .flags = VF_COUNTED, .obj = obj};
@@ -134,8 +136,9 @@ typedef struct Shape {
   Name *keys;
   u32 *slots; /* hash index: the number of a key, +1; NULL while count <= 8 */
   u32 slot_count;
-  /* Own shapes: room in front of `keys` (cap counts from keys on); the number of the next key. Keys are numbered as they come, 0 …;
-   * a key's place is its number less the keys before it that are gone: sums in a Fenwick tree of slot_count, NULL: none. */
+  /* Own shapes: room in front of `keys` (cap counts from keys on); the number of the next key. Keys are numbered as
+   * they come, 0 …; a key's place is its number less the keys before it that are gone: sums in a Fenwick tree of
+   * slot_count, NULL: none. */
   u32 front, next_number, *gone;
   bool shared;       /* interned, immutable */
   u64 hash;          /* of the keys in order; shared shapes only */
@@ -210,10 +213,13 @@ typedef struct HandleType { /* the WeftHandleType of weft.h */
   size_t size;
   const char *name;
   void (*release)(void *object);
-  const char *const *tags;         /* NULL, or names of fields that compiled code takes for constants, NULL at the end */
+  /* NULL, or names of fields that compiled code takes for constants, NULL at the end */
+  const char *const *tags;
   uint64_t (*guard)(void *object); /* NULL, or a word that compiled code relies on once it has read a field */
-  bool (*abstract)(void *object, const char *function, HandlePromise *out); /* NULL, or what a host function gives for it */
-  WeftStatus (*flatten)(struct WeftVM *vm, void *object, struct WeftValue **fields); /* NULL, or gives the record of its fields */
+  /* NULL, or what a host function gives for it */
+  bool (*abstract)(void *object, const char *function, HandlePromise *out);
+  /* NULL, or gives the record of its fields */
+  WeftStatus (*flatten)(struct WeftVM *vm, void *object, struct WeftValue **fields);
 } HandleType;
 
 typedef struct Handle {
@@ -244,11 +250,13 @@ bool text_of_point(Vm *vm, u32 point, Value *out) MUST_USE; /* the text of one c
 bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
-bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE; /* *text is replaced; in place when large and unique */
+/* *text is replaced; in place when large and unique */
+bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE;
 enum { NUMBER_DIGITS = 21 };
 u32 number_digits(Value v, char *out); /* of an integer, into out[NUMBER_DIGITS]; how many */
 bool text_printf(Vm *vm, Value *out, const char *fmt, ...) PRINTF_LIKE(3, 4) MUST_USE;
-bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) MUST_USE; /* code points, clamped by caller */
+/* code points, clamped by caller */
+bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) MUST_USE;
 bool list_new(Vm *vm, u32 cap, Value *out) MUST_USE; /* empty, with room for cap items */
 bool list_from(Vm *vm, const Value *items, u32 count, Value *out) MUST_USE; /* borrows items */
 bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) MUST_USE; /* borrows items */
@@ -263,8 +271,10 @@ bool record_unique(Vm *vm, Value *rec) MUST_USE;
 bool record_remove(Vm *vm, Value *rec, Name key, bool *found) MUST_USE;
 Value *record_find(const Record *r, Name key); /* NULL when absent; borrowed */
 Value *record_at(Vm *vm, const Record *r, Text *key); /* the same for a text that need be nobody's name yet */
-bool text_name_of(Vm *vm, Text *t, Name *out) MUST_USE; /* the name that it is, as long as the text is there; made where it was none */
-/* Of different keys: shared, or, of more than SHAPE_SHARED_MAX, a new one. Owned; NULL: memory was refused (error raised). */
+/* the name that it is, as long as the text is there; made where it was none */
+bool text_name_of(Vm *vm, Text *t, Name *out) MUST_USE;
+/* Of different keys: shared, or, of more than SHAPE_SHARED_MAX, a new one. Owned; NULL: memory was refused (error
+ * raised). */
 Shape *shape_of_keys(Vm *vm, const Name *keys, u32 count);
 i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */
 void shape_drop(Vm *vm, Shape *s);
@@ -274,12 +284,13 @@ u64 range_count(const Range *r);
 bool ref_new(Vm *vm, Value inner, Value *out) MUST_USE; /* consumes inner */
 bool fn_builtin(Vm *vm, u32 op, Value *out) MUST_USE;
 bool fn_closure(Vm *vm, struct Code *code, Env *env, Value *out) MUST_USE; /* counts code, consumes env (may be NULL) */
-bool fn_host(Vm *vm, const struct HostFn *host, Value *out) MUST_USE; /* copies *host; its release runs when the value goes */
+/* copies *host; its release runs when the value goes */
+bool fn_host(Vm *vm, const struct HostFn *host, Value *out) MUST_USE;
 Env *env_new(Vm *vm, u32 count); /* slots nil; NULL when refused (error raised) */
 bool handle_new(Vm *vm, const HandleType *type, void *object, Value fields, Value *out) MUST_USE; /* consumes fields */
 Value *value_field(Value v, Name key); /* of a record, or of a handle that has fields; NULL when absent; borrowed */
-/* Has the object say its fields again when the host ran since (nothing for a type without `flatten`). What was read from the
- * fields before loses its count: not while a region runs. On an error they stay as they were. */
+/* Has the object say its fields again when the host ran since (nothing for a type without `flatten`). What was read
+ * from the fields before loses its count: not while a region runs. On an error they stay as they were. */
 WeftStatus handle_refresh(Vm *vm, Handle *h) MUST_USE;
 WeftStatus handle_flatten(Vm *vm, const Handle *h, Value *out) MUST_USE; /* the record that it says now, owned */
 bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) MUST_USE; /* consumes both */

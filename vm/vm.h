@@ -16,7 +16,9 @@
 /* ---- code on the VM's side -------------------------------------------------------------------- */
 
 typedef struct SiteState {
-  i32 count;    /* times passed, saturating; a loop whose trips are much work counts them for more. Below 0: the tier is not asked for so long */
+  /* times passed, saturating; a loop whose trips are much work counts them for more. Below 0: the tier is not asked for
+   * so long */
+  i32 count;
   u16 taken;    /* branch sites: recent outcomes, newest in bit 0, below the highest bit that is set; at first 1 */
   u16 flags;    /* SITE_* */
   u32 work;     /* low half of vm->work at the last back-edge or call */
@@ -38,10 +40,12 @@ typedef struct Code {
   Value *consts;
   SiteState *sites;   /* parallel to proto->sites */
   struct Code **protos; /* runnable children, made when first needed */
-  u32 *site_of_pc;    /* pc -> site index + 1, 0 none (the entry is site 0 and not in here); that of a `for` loop's forprep is the loop's */
+  /* pc -> site index + 1, 0 none (the entry is site 0 and not in here); that of a `for` loop's forprep is the loop's */
+  u32 *site_of_pc;
   Shape **shapes;     /* parallel to proto->descs: the interned shape of a KEYS descriptor, made when first needed */
   Liveness *live;     /* made when a handler is first entered */
-  struct Code *leader; /* of its group: first made; counts of the whole group stand in its head. A lone code leads itself */
+  /* of its group: first made; counts of the whole group stand in its head. A lone code leads itself */
+  struct Code *leader;
   struct Code **members; /* of the leader of a group: group_size codes; else NULL */
   struct Code *next;  /* all codes of the VM */
   u64 id;
@@ -65,7 +69,8 @@ enum {
   FRAME_RESUME = 8,      /* when a call returns into it, the tier is asked to go on */
   FRAME_WATCHED = 16,    /* the tier is told when it returns */
   FRAME_PROBED = 32,     /* the tier measures a loop of it */
-  FRAME_AWAITS = 64,     /* the tier is asked at each call that returns into it: its code has sites marked SITE_AWAITED */
+  /* the tier is asked at each call that returns into it: its code has sites marked SITE_AWAITED */
+  FRAME_AWAITS = 64,
 };
 
 /* ---- errors ----------------------------------------------------------------------------------- */
@@ -81,7 +86,8 @@ typedef struct ErrorState {
   u8 kind; /* ErrorKind */
   Span span;
   Value message; /* text */
-  u8 out_of_memory; /* memory was refused: 1 by the host, 2 by the limit. Without a message a fixed text stands for it */
+  /* memory was refused: 1 by the host, 2 by the limit. Without a message a fixed text stands for it */
+  u8 out_of_memory;
   VEC(TraceLine) trace;
   bool final;    /* `try` does not catch it: fuel, deadline, interrupt, exit, a defect */
 } ErrorState;
@@ -97,7 +103,8 @@ typedef struct OpHook {
   u8 plain;      /* its parameters take arguments as they stand: 1 yes, 2 no, 0 not looked at yet */
 } OpHook;
 
-/* Two arrays that stay as they are, of an operation whose row of kernels is its own: a + b of few elements, as most are. */
+/* Two arrays that stay as they are, of an operation whose row of kernels is its own: a + b of few elements, as most
+ * are. */
 typedef enum PairWent { PAIR_OTHER, PAIR_DONE, PAIR_FAILED } PairWent; /* PAIR_OTHER: nothing was done */
 typedef PairWent (*PairFn)(Vm *vm, u32 op, const Array *a, const Array *b, Value *out);
 
@@ -116,8 +123,8 @@ typedef struct TierHooks {
   TierResult (*start)(Vm *vm, Frame *frame, u32 site);
   /* A call returned into a frame marked FRAME_RESUME or FRAME_AWAITS, whose pc stands behind the call. */
   TierResult (*resume)(Vm *vm, Frame *frame);
-  /* Eager operations made vm->large_left units of elements since this was asked last, or map is about to walk a long range; the frame
-   * stands behind the last one. */
+  /* Eager operations made vm->large_left units of elements since this was asked last, or map is about to walk a
+   * long range; the frame stands behind the last one. */
   TierResult (*large)(Vm *vm, Frame *frame);
   /* The top frame, marked FRAME_WATCHED, is about to return. */
   void (*returns)(Vm *vm);
@@ -242,9 +249,11 @@ struct Vm {
   Toil toil;          /* of the compilation in progress */
   volatile int interrupted; /* set by weft_interrupt: a signal handler or another thread may */
   u32 poll_countdown;
-  bool rehearses;     /* the interpreter does again what compiled code did (tracer/report/rehearse.c): no host is called */
+  /* the interpreter does again what compiled code did (tracer/report/rehearse.c): no host is called */
+  bool rehearses;
   bool taped;         /* there was a gradient tape: what it tracked may have gone anywhere */
-  u64 ambient;        /* AMBIENT_*; one word: tape level, eager mode, default device, transform stack; guards compare it */
+  /* AMBIENT_*; one word: tape level, eager mode, default device, transform stack; guards compare it */
+  u64 ambient;
   OpHook ops[OP_COUNT];
   const TierHooks *tier;
   void *tier_state;   /* tracer's, per VM */
@@ -265,7 +274,8 @@ struct Vm {
   Code *codes;
   void *small_free[SMALL_CLASSES]; /* free lists of small objects, by size / SMALL_STEP */
   void *slabs;
-  void *reserve;      /* a slab for errors, so that one can be made and caught when memory is refused; NULL: it is in use */
+  /* a slab for errors, so that one can be made and caught when memory is refused; NULL: it is in use */
+  void *reserve;
   u64 overdraft;      /* bytes beyond limits.bytes that may be taken: while an error is made */
   Kept kept;
   bool pooled; /* counted among the users of the pool */
@@ -284,17 +294,21 @@ struct Vm {
   Stats counters;      /* rows of stats.def that the rooms above count */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
   u64 work;            /* units that kernels used up so far */
-  i64 large_left;      /* units of 1024 elements that eager operations may make until the tier is asked; below 0: it is to be */
-  u64 ref_count, ref_threshold, ref_bytes; /* the cycle collector runs when ref_count reaches the threshold, or bytes_now ref_bytes */
+  /* units of 1024 elements that eager operations may make until the tier is asked; below 0: it is to be */
+  i64 large_left;
+  /* the cycle collector runs when ref_count reaches the threshold, or bytes_now ref_bytes */
+  u64 ref_count, ref_threshold, ref_bytes;
   Value caught;        /* the record of the error caught last, so that error(e) keeps its place */
   Span caught_span;
   VEC(TraceLine) caught_trace;
   i32 exit_code;       /* what the program ended itself with; an error that is final carries it out */
   bool exiting;
-  WeftStatus (*output)(void *ctx, const char *text, size_t len); /* NULL: standard output. Nothing to write asks to show what was written */
+  /* NULL: standard output. Nothing to write asks to show what was written */
+  WeftStatus (*output)(void *ctx, const char *text, size_t len);
   Pending *pending;   /* the innermost host function called by compiled code */
   u64 host_epoch;     /* how often the host may have changed its objects (handle.c) */
-  WeftStatus (*flatten)(void *ctx, const Handle *h, Value *out); /* calls the object's hook; set with the first object that has one */
+  /* calls the object's hook; set with the first object that has one */
+  WeftStatus (*flatten)(void *ctx, const Handle *h, Value *out);
   void *flatten_ctx;
   u32 releasing;      /* callbacks that run by which the host takes back what it gave: they must not use the VM */
   u32 flattening;     /* hooks that run: they may make values, not run the program */
@@ -302,7 +316,8 @@ struct Vm {
   u64 printed;        /* calls of print by the region that runs, since its last safe point */
   u64 unseen;         /* that many calls of print give nothing: a region made them before what is now done again */
   void *output_ctx;
-  int (*typed)(void); /* the next character of the terminal's input that the host has read ahead, -1: none; NULL: it never does */
+  /* the next character of the terminal's input that the host has read ahead, -1: none; NULL: it never does */
+  int (*typed)(void);
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
   void *resolver_ctx;
   int argc;
@@ -315,7 +330,9 @@ struct Vm {
   Value native_result;  /* what a frame called from C returned through vm_return */
   const OpInfo *op_table; /* op_info(0): rows by OpId */
   PairFn pair;
-  PairFn product; /* two matrices, for loops over small products: *out is a hole, or an array that nobody else holds, which is written over if it fits */
+  /* two matrices, for loops over small products: *out is a hole, or an array that nobody else holds, which is written
+   * over if it fits */
+  PairFn product;
 };
 
 /* vm/state.c */
@@ -327,24 +344,28 @@ typedef struct VmOptions {
 u64 vm_maps(const Value *base, Ins call); /* items of the range that this instruction calls map with; else 0 */
 Vm *vm_new(const VmOptions *options); /* NULL when memory was refused; hooks are empty, ops unsupported */
 void vm_free(Vm *vm);
-/* vm/keep.c: gives freed storage back to the host until that many bytes are kept at most; false: there was nothing to give. */
+/* vm/keep.c: gives freed storage back to the host until that many bytes are kept at most; false: there was nothing to
+ * give. */
 bool keep_trim(Vm *vm, u64 most);
 u64 vm_stat(const Vm *vm, u32 stat); /* a row of stats.def, whoever counts it */
 bool vm_at_free(Vm *vm, void (*closer)(Vm *vm)) MUST_USE; /* false when there are too many */
 
 /* WEFT_LOG: `ast` and `bytecode` of what vm_eval compiles, `copies` of shared values, to standard error; other words
  * are not for here. */
-enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2, VM_LOG_PROFILE = 4 /* compiled code counts what its kernels move and compute */ };
+enum { VM_LOG_AST = 1, VM_LOG_BYTECODE = 2,
+       VM_LOG_PROFILE = 4 /* compiled code counts what its kernels move and compute */ };
 void vm_log(Vm *vm, const char *words);
 
 enum { SOURCE_MOST = 1 << 30 }; /* bytes of a source text */
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */
-WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) MUST_USE;
+WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl,
+                   Value *out) MUST_USE;
 struct Module *module_new(Vm *vm, const char *name, const char *path); /* owned by the VM; NULL when refused */
 Value *module_var(Vm *vm, struct Module *m, Name name); /* NULL when not declared or not assigned */
 WeftStatus module_set(Vm *vm, struct Module *m, Name name, Value v) MUST_USE; /* consumes v; declares */
-/* The code of a function of so many parameters that calls what it captured with them, those that have a name (NULL, or 0 for none) by name: what is
- * no function of the program's own gets a frame by it, where the tier is asked. Hidden (Proto.hidden). Owned; NULL when refused (error raised). */
+/* The code of a function of so many parameters that calls what it captured with them, those that have a name (NULL,
+ * or 0 for none) by name: what is no function of the program's own gets a frame by it, where the tier is asked.
+ * Hidden (Proto.hidden). Owned; NULL when refused (error raised). */
 Code *vm_caller(Vm *vm, struct Module *m, const Name *names, u32 nargs);
 /* The code of a prototype in this VM (kept by the VM until its last function goes). NULL when refused. */
 Code *code_of(Vm *vm, Proto *p, struct Module *m);
@@ -360,14 +381,16 @@ Code *code_sibling(Code *c, u32 index);       /* member `index` of its group; bo
 WeftStatus vm_call(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_USE;
 /* What a `call` instruction does with a function that is no closure: fn borrowed, args consumed. */
 WeftStatus vm_call_native(Vm *vm, Value fn, Value *args, u32 nargs, Value *out) MUST_USE;
-/* The call at which the top frame stands has given v (consumed): as the interpreter goes on. True: the frame returned. */
+/* The call at which the top frame stands has given v (consumed): as the interpreter goes on. True: the frame
+ * returned. */
 bool vm_call_done(Vm *vm, Value v);
 WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* The same with borrowed arguments. */
 WeftStatus vm_call_kept(Vm *vm, Value fn, const Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* Runs an operation on normalised arguments: tape, device or eager kernel. Borrows or takes args as EagerFn. */
 WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
-WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) MUST_USE; /* the text of v by a format spec; spec nil: as str gives it */
+/* the text of v by a format spec; spec nil: as str gives it */
+WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) MUST_USE;
 /* Binary and unary operators by BcOp, with scalars inline; consumes nothing. */
 WeftStatus vm_binary(Vm *vm, u32 bc, Value a, Value b, Value *out) MUST_USE;
 /* Interprets the top frame until the frame count falls to `floor`; the result of that frame in *out. */
@@ -384,8 +407,10 @@ void vm_return(Vm *vm, Value v);
 /* vm/index.c */
 WeftStatus vm_index(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) MUST_USE;
 i64 bools_count(const u8 *p, i64 n);                            /* how many of n bools are true */
-void bools_places(const u8 *p, i64 count, i64 step, i64 *places); /* step * the index of each of the first `count` that are true */
-WeftStatus vm_update(Vm *vm, Value *root, const Desc *path, const Value *keys, Value value) MUST_USE; /* consumes value */
+/* step * the index of each of the first `count` that are true */
+void bools_places(const u8 *p, i64 count, i64 step, i64 *places);
+/* consumes value */
+WeftStatus vm_update(Vm *vm, Value *root, const Desc *path, const Value *keys, Value value) MUST_USE;
 WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) MUST_USE;
 
 /* vm/sequence.c: what `for` walks over: arrays (leading axis), lists, ranges, text, records. */
@@ -409,12 +434,13 @@ bool vm_error_catchable(const Vm *vm);           /* not fuel, deadline, interrup
 bool vm_error_own(const Vm *vm);                 /* the program's: not these, nor memory that was refused */
 /* Memory for an array of these sizes was refused: an error of kind limit that tells them. */
 WeftStatus vm_error_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims);
-void vm_error_name_op(Vm *vm, u32 op);           /* the error that stands arose in this operation: its message begins with the name */
+/* the error that stands arose in this operation: its message begins with the name */
+void vm_error_name_op(Vm *vm, u32 op);
 bool vm_error_record(Vm *vm, Value *out) MUST_USE; /* {message, kind, trace}; clears the error */
 void vm_error_text(Vm *vm, Buf *out);            /* the whole message as language.md section 6 shows it */
 const char *vm_error_message(const Vm *vm, size_t *len); /* its first line, without "error: "; never NULL */
-/* For what has to be built before the program can go on: a little more than the limit may be taken, and what is small from a
- * reserve. Calls nest: what begin gives goes to end. */
+/* For what has to be built before the program can go on: a little more than the limit may be taken, and what is
+ * small from a reserve. Calls nest: what begin gives goes to end. */
 u64 overdraft_begin(Vm *vm);
 void overdraft_end(Vm *vm, u64 before);
 /* The error appends the call of the top frame to its trace (the frame is about to be popped). */
@@ -448,22 +474,24 @@ u64 ref_collect(Vm *vm);
 /* vm/pool.c: threads that share the parts of one long loop. */
 typedef void (*PoolFn)(void *ctx, i64 part); /* touches no VM */
 u32 pool_threads(Vm *vm);                    /* that the VM may use, its own among them; at least 1 */
-/* fn(ctx, part) once for each part in 0 … parts-1, in any order. The VM's own thread polls between its parts unless they are one
- * whole; WEFT_ERROR: a poll raised, and parts are missing. */
+/* fn(ctx, part) once for each part in 0 … parts-1, in any order. The VM's own thread polls between its parts unless
+ * they are one whole; WEFT_ERROR: a poll raised, and parts are missing. */
 WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_USE;
-/* Of so many units in order, those of a part: a quarter of what is shared at least, and not so few that threads reach into each other's memory by what they
- * fetch ahead too often (docs/notes/069). */
+/* Of so many units in order, those of a part: a quarter of what is shared at least, and not so few that threads
+ * reach into each other's memory by what they fetch ahead too often (docs/notes/069). */
 i64 pool_part(const Vm *vm, i64 units);
 void pool_leave(Vm *vm); /* the VM ends */
 
 /* Before a host function looks at the program or changes it. */
 WeftStatus vm_catch_up(Vm *vm) MUST_USE;
 
-/* vm/file.c: output through the hook, within the output limit; vm_flush: what was written is to be seen, before input is waited for. */
+/* vm/file.c: output through the hook, within the output limit; vm_flush: what was written is to be seen, before input
+ * is waited for. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
 WeftStatus vm_flush(Vm *vm) MUST_USE;
-/* All of a file, a pipe or a device, which is opened once: data[len] is 0, cap bytes of the VM's allocator. Else why not: -1, the error
- * stands in the VM (a limit, an interrupt), or an errno (ENOMEM: memory was refused; EFBIG: more than `most` bytes). */
+/* All of a file, a pipe or a device, which is opened once: data[len] is 0, cap bytes of the VM's allocator. Else
+ * why not: -1, the error stands in the VM (a limit, an interrupt), or an errno (ENOMEM: memory was refused; EFBIG:
+ * more than `most` bytes). */
 int vm_wait_data(Vm *vm, int fd) MUST_USE; /* until there is something to read, or its end; 0, or why not, likewise */
 int vm_read_file(Vm *vm, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
 

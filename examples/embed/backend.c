@@ -1,5 +1,5 @@
-/* backend.c — a backend of the host: it logs each graph that Weft captures and the inputs of each run, and hands both on.
- * Build it with: cc backend.c $(pkg-config --cflags --libs weft) -o backend */
+/* backend.c — a backend of the host: it logs each graph that Weft captures and the inputs of each run, and hands
+ * both on. Build it with: cc backend.c $(pkg-config --cflags --libs weft) -o backend */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,8 @@ int main(void) {
   if (!vm) return 1;
   WeftValue *y = NULL;
   double sum = 0;
-  int right = weft_eval(vm, "fn f(x, k) = sum(x * k + 1)\nlet g = jit(f)\ng(ones(3), 2.0) + g(ones((2, 2)), 3.0) + g(zeros(5), 4.0)", "embedded", &y) == WEFT_OK &&
+  int right = weft_eval(vm, "fn f(x, k) = sum(x * k + 1)\nlet g = jit(f)\n"
+                            "g(ones(3), 2.0) + g(ones((2, 2)), 3.0) + g(zeros(5), 4.0)", "embedded", &y) == WEFT_OK &&
               weft_as_float(vm, y, &sum) == WEFT_OK && sum == 9 + 16 + 5;
   if (!right) fputs(weft_error_text(vm), stderr);
   weft_release(vm, y);
@@ -45,7 +46,8 @@ int main(void) {
   fputs(seen, stdout);
   printf("%s backend/result\n", right ? "ok" : "not ok");
   /* one graph for each rank; the third call runs what was compiled at the first */
-  const char *one = strstr(seen, "\nf#1 f64[3] weak f64[]\n"), *two = strstr(seen, "\nf#2 f64[2, 2] weak f64[]\n"), *three = strstr(seen, "\nf#1 f64[5] weak f64[]\n");
+  const char *one = strstr(seen, "\nf#1 f64[3] weak f64[]\n"), *two = strstr(seen, "\nf#2 f64[2, 2] weak f64[]\n"),
+      *three = strstr(seen, "\nf#1 f64[5] weak f64[]\n");
   int ordered = strstr(seen, "graph f#1") == seen && one && two && three && one < two && two < three;
   printf("%s backend/order\n", ordered ? "ok" : "not ok");
   return !(right && ordered);

@@ -20,7 +20,8 @@ static WeftStatus scale(WeftVM *vm, void *context, WeftValue *const *args, size_
   return weft_float(vm, x * *(double *)context, result);
 }
 
-/* A counter: an object of the host. What `tick` gives for one is said, so that loops which call it are compiled at once. */
+/* A counter: an object of the host. What `tick` gives for one is said, so that loops which call it are compiled at
+ * once. */
 static bool tick_gives(void *object, const char *function, WeftPromise *out) {
   (void)object;
   if (strcmp(function, "tick") != 0) return false;
@@ -62,7 +63,8 @@ int main(void) {
     y = NULL;
     if (weft_call(vm, f, &x, 1, &y) != WEFT_OK) break;
   }
-  int right = y && weft_array_view(vm, y, &look) == WEFT_OK && look.rank == 1 && look.size == 2 && ((const double *)look.data)[0] == 14 && ((const double *)look.data)[1] == 77;
+  int right = y && weft_array_view(vm, y, &look) == WEFT_OK && look.rank == 1 && look.size == 2 &&
+              ((const double *)look.data)[0] == 14 && ((const double *)look.data)[1] == 77;
   expect(right, "embed/call");
   weft_release(vm, y);
   weft_release(vm, f);
@@ -74,23 +76,29 @@ int main(void) {
   WeftValue *v = NULL;
   double got = 0;
   expect(weft_define(vm, "scale", scale, &factor, NULL) == WEFT_OK, "embed/define");
-  expect(weft_eval(vm, "scale(4.0) + 1", "embedded", &v) == WEFT_OK && weft_as_float(vm, v, &got) == WEFT_OK && got == 11, "embed/host-function");
+  expect(weft_eval(vm, "scale(4.0) + 1", "embedded",
+                   &v) == WEFT_OK && weft_as_float(vm, v, &got) == WEFT_OK && got == 11, "embed/host-function");
   weft_release(vm, v);
-  expect(weft_eval(vm, "scale()", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "type") == 0, "embed/host-error");
+  expect(weft_eval(vm, "scale()", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "type") == 0,
+         "embed/host-error");
 
   /* an object of the host, counted by a compiled loop */
   int64_t ticks = 0;
   WeftValue *c = NULL;
-  expect(weft_handle(vm, &counter, &ticks, NULL, &c) == WEFT_OK && weft_set_global(vm, "c", c) == WEFT_OK, "embed/handle");
+  expect(weft_handle(vm, &counter, &ticks, NULL, &c) == WEFT_OK && weft_set_global(vm, "c", c) == WEFT_OK,
+         "embed/handle");
   weft_release(vm, c);
   v = NULL;
-  bool counted = weft_define(vm, "tick", tick, NULL, NULL) == WEFT_OK && weft_eval(vm, "let s = 0\nfor i in 0..1000 { s += tick(c) * i }\ns", "embedded", &v) == WEFT_OK;
+  bool counted = weft_define(vm, "tick", tick, NULL, NULL) == WEFT_OK &&
+                 weft_eval(vm, "let s = 0\nfor i in 0..1000 { s += tick(c) * i }\ns", "embedded", &v) == WEFT_OK;
   expect(counted && strcmp(weft_show(vm, v), "333333000") == 0 && ticks == 1000, "embed/counter");
   weft_release(vm, v);
 
   /* errors and limits leave the VM whole */
-  expect(weft_eval(vm, "[1, 2] + [1, 2, 3]", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "shape") == 0, "embed/error");
-  expect(weft_eval(vm, "while true { }", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "limit") == 0, "embed/fuel");
+  expect(weft_eval(vm, "[1, 2] + [1, 2, 3]", "embedded",
+                   NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "shape") == 0, "embed/error");
+  expect(weft_eval(vm, "while true { }", "embedded", NULL) == WEFT_ERROR && strcmp(weft_error_kind(vm), "limit") == 0,
+         "embed/fuel");
   weft_set_limits(vm, 0, 0, 0);
   v = NULL;
   expect(weft_eval(vm, "1 + 1", "embedded", &v) == WEFT_OK && strcmp(weft_show(vm, v), "2") == 0, "embed/goes-on");

@@ -33,7 +33,8 @@ static void die(const char *name, const char *what) {
 static void put_shown(FILE *f, const char *name) {
   size_t n = strcspn(name, "_"), len = strlen(name);
   bool inside = false;
-  for (size_t m = 0; m < COUNT_OF(modules); m++) inside |= n < len && strlen(modules[m]) == n && strncmp(name, modules[m], n) == 0;
+  for (size_t m = 0; m < COUNT_OF(modules); m++)
+    inside |= n < len && strlen(modules[m]) == n && strncmp(name, modules[m], n) == 0;
   fprintf(f, "#define SHOWN_%s \"%.*s%s%s\"\n", name, (int)n, name, inside ? "." : "", name + (inside ? n + 1 : n));
 }
 
@@ -57,7 +58,8 @@ static u32 parse(const char *name, const char *s, OpParam *out) {
     OpParam *p = &out[count++];
     bool rest = strncmp(s, "...", 3) == 0;
     if (rest) s += 3;
-    *p = (OpParam){.name = s, .len = (u32)strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_"), .keyword_only = keyword_only, .rest = rest};
+    *p = (OpParam){.name = s, .len = (u32)strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_"),
+                   .keyword_only = keyword_only, .rest = rest};
     if (!p->len) die(name, "a parameter without a name");
     keyword_only |= rest;
     s += p->len;
@@ -82,7 +84,8 @@ static void put_default(FILE *f, const char *name, const OpParam *p) {
     return;
   }
   fputc('"', f);
-  for (const char *s = p->initial, *end = skip_default(name, s); s < end; s++) fprintf(f, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+  for (const char *s = p->initial, *end = skip_default(name, s); s < end; s++)
+    fprintf(f, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
   fputc('"', f);
 }
 
@@ -101,7 +104,8 @@ int main(int argc, char **argv) {
       const OpParam *p = &params[k];
       fprintf(f, "%s{\"%.*s\", ", k ? ", " : "", (int)p->len, p->name);
       put_default(f, rows[i].name, p);
-      fprintf(f, ", %u, %s, %s, %s, %s}", p->len, truth(p->has_default), truth(p->nil_default), truth(p->keyword_only), truth(p->rest));
+      fprintf(f, ", %u, %s, %s, %s, %s}", p->len, truth(p->has_default), truth(p->nil_default), truth(p->keyword_only),
+              truth(p->rest));
     }
     fprintf(f, "%s\n", count ? "}" : "");
   }

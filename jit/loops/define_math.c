@@ -1,4 +1,5 @@
-/* define_math.c — definitions of lang/math.loops, one by one (see define_math.h): an emitter that needs `exp` reads that alone. */
+/* define_math.c — definitions of lang/math.loops, one by one (see define_math.h): an emitter that needs `exp` reads
+ * that alone. */
 #include "jit/loops/define_math.h"
 
 #include <string.h>

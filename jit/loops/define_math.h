@@ -16,8 +16,8 @@ typedef struct MathText {
 extern const MathText math_texts[];
 extern const u32 math_text_count;
 
-/* Defines NAME of `type` in the module, with what it uses, unless it is there already. `why` (may be NULL) says what went
- * wrong: no such function, or memory was refused. */
+/* Defines NAME of `type` in the module, with what it uses, unless it is there already. `why` (may be NULL) says
+ * what went wrong: no such function, or memory was refused. */
 WeftStatus define_math(LoopModule *m, const char *name, LoopType type, Buf *why) MUST_USE;
 
 #endif

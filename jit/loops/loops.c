@@ -47,7 +47,8 @@ static const char *const reduce_rows[LOOP_REDUCE_COUNT] = {
 
 /* Ranges of LoopType and LoopOp that the inline readers in loops.h rely on. */
 _Static_assert(LT_U8 + 4 == LT_U64 && LT_U64 + 1 == LT_F32 && LT_F32 + 1 == LT_F64, "order of types");
-_Static_assert(LOOP_PAR + 5 == LOOP_SCAN && LOOP_YIELD + 4 == LOOP_EXIT && LOOP_EXIT + 1 == LOOP_OP_COUNT, "order of operations");
+_Static_assert(LOOP_PAR + 5 == LOOP_SCAN && LOOP_YIELD + 4 == LOOP_EXIT && LOOP_EXIT + 1 == LOOP_OP_COUNT,
+               "order of operations");
 
 const char *loop_type_text(LoopType t) { return t < LT_COUNT ? type_rows[t] : "?"; }
 
@@ -211,7 +212,9 @@ u32 loop_param_buffer(LoopFn *fn, const char *name, LoopType elem, LoopDir dir) 
   return add_param(fn, name, (LoopNode){.type = LT_PTR, .mem = (u8)elem, .aux = (u8)dir});
 }
 
-u32 loop_param(LoopFn *fn, const char *name, LoopType type) { return add_param(fn, name, (LoopNode){.type = (u8)type}); }
+u32 loop_param(LoopFn *fn, const char *name, LoopType type) {
+  return add_param(fn, name, (LoopNode){.type = (u8)type});
+}
 
 void loop_result(LoopFn *fn, LoopType type) {
   if (!vec_push(fn->module->alloc, &fn->results, (u8)type)) fail(fn, "out of memory");
@@ -223,7 +226,8 @@ u32 loop_table_ref(LoopFn *fn, u32 table) {
     const LoopNode *n = loop_node(fn, id);
     if (n->op == LOOP_TABLE && n->a == table) return id;
   }
-  return add_node(fn, (LoopNode){.op = LOOP_TABLE, .type = LT_PTR, .mem = (u8)fn->module->tables.data[table].type, .a = table});
+  return add_node(fn, (LoopNode){.op = LOOP_TABLE, .type = LT_PTR, .mem = (u8)fn->module->tables.data[table].type,
+                                 .a = table});
 }
 
 static u32 const_hash(LoopType type, u64 bits) {
@@ -317,7 +321,8 @@ u32 loop_emit(LoopFn *fn, LoopOp op, LoopType type, u32 a, u32 b, u32 c) {
 
 u32 loop_math(LoopFn *fn, const char *name, u32 a, u32 b, u32 c) {
   if (fn->failed) return 0;
-  if (!is_value(fn, a) || (b && !is_value(fn, b)) || (c && (!b || !is_value(fn, c)))) return fail(fn, "an operand is no value");
+  if (!is_value(fn, a) || (b && !is_value(fn, b)) || (c && (!b || !is_value(fn, c))))
+    return fail(fn, "an operand is no value");
   Name id = name_cstr(&fn->module->names, name);
   if (!id) return fail(fn, "out of memory");
   return add_body(fn, (LoopNode){.op = LOOP_MATH, .type = (u8)loop_type_of(fn, a), .a = a, .b = b, .c = c, .imm = id});
@@ -372,7 +377,8 @@ u32 loop_store_at(LoopFn *fn, u32 buffer, u32 index, u32 value) {
 
 u32 loop_check(LoopFn *fn, LoopCheck kind, u32 number, u32 a, u32 b, u32 count, const u32 *values) {
   if (fn->failed) return 0;
-  if (!is_value(fn, a) || (loop_check_args(kind) == 2 ? !is_value(fn, b) : b != 0)) return fail(fn, "a check with wrong operands");
+  if (!is_value(fn, a) || (loop_check_args(kind) == 2 ? !is_value(fn, b) : b != 0))
+    return fail(fn, "a check with wrong operands");
   LoopNode n = {.op = LOOP_CHECK, .aux = (u8)kind, .a = a, .b = b, .count = count, .imm = number};
   return add_list(fn, count, values, &n.list) ? add_body(fn, n) : 0;
 }
@@ -382,15 +388,20 @@ static u32 exit_node(LoopFn *fn, LoopOp op, u32 number, u32 count, const u32 *va
   return add_list(fn, count, values, &n.list) ? add_body(fn, n) : 0;
 }
 
-u32 loop_poll(LoopFn *fn, u32 number, u32 count, const u32 *values) { return exit_node(fn, LOOP_POLL, number, count, values); }
-void loop_exit(LoopFn *fn, u32 number, u32 count, const u32 *values) { (void)exit_node(fn, LOOP_EXIT, number, count, values); }
+u32 loop_poll(LoopFn *fn, u32 number, u32 count, const u32 *values) {
+  return exit_node(fn, LOOP_POLL, number, count, values);
+}
+void loop_exit(LoopFn *fn, u32 number, u32 count, const u32 *values) {
+  (void)exit_node(fn, LOOP_EXIT, number, count, values);
+}
 
 u32 loop_call(LoopFn *fn, LoopFn *callee, u32 argc, const u32 *args, u32 exit, u32 count, const u32 *values) {
   u32 at, rest;
   if (callee->module != fn->module) return fail(fn, "a callee of another module");
   if (!add_list(fn, argc, args, &at) || !add_list(fn, count, values, &rest)) return 0;
   u32 results = callee->kind == LOOP_NATIVE ? callee->results.count : 0;
-  u32 id = add_body(fn, (LoopNode){.op = LOOP_CALL, .a = argc, .b = results, .c = exit, .list = at, .count = argc + count, .imm = callee->name});
+  u32 id = add_body(fn, (LoopNode){.op = LOOP_CALL, .a = argc, .b = results, .c = exit, .list = at,
+                                   .count = argc + count, .imm = callee->name});
   for (u32 i = 0; id && i < results; i++)
     if (!add_node(fn, (LoopNode){.op = LOOP_RESULT, .type = callee->results.data[i], .a = id, .b = i})) return 0;
   return id;
@@ -413,7 +424,8 @@ static u32 open_head(LoopFn *fn, Head h) {
   u32 id = add_body(fn, n);
   bool ok = id != 0;
   for (u32 i = 0; ok && i < n.a; i++) {
-    Name index = i == 0 && h.index ? name_cstr(&fn->module->names, h.index) : name_intern(&fn->module->names, &"ijkl"[(fn->open.count + i) & 3], 1);
+    Name index = i == 0 && h.index ? name_cstr(&fn->module->names, h.index)
+                                   : name_intern(&fn->module->names, &"ijkl"[(fn->open.count + i) & 3], 1);
     ok = index && add_node(fn, (LoopNode){.op = LOOP_INDEX, .type = LT_I64, .a = id, .b = i, .list = index});
   }
   for (u32 i = 0; ok && i < n.b; i++)

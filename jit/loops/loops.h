@@ -4,10 +4,10 @@
  *   graph passes ──builder──▶ LoopFn ──▶ loops_verify ──▶ interpreter · MIR · vector code · PTX · C text
  *   text ─loops_parse─▶ LoopFn ─loops_print─▶ text
  *
- * A function is an array of nodes and a body. Node ids are u32, 0 is none; a node is an SSA value, a statement, or both.
- * The body is one flat array of node ids in program order; heads (par for while if reduce scan) and their END bracket it,
- * so every consumer is one loop over `body` with a stack, never a recursion. Leaves (parameters, constants, indices,
- * carried values, results) are not in the body: a leaf is valid wherever what it belongs to is.
+ * A function is an array of nodes and a body. Node ids are u32, 0 is none; a node is an SSA value, a statement, or
+ * both. The body is one flat array of node ids in program order; heads (par for while if reduce scan) and their END
+ * bracket it, so every consumer is one loop over `body` with a stack, never a recursion. Leaves (parameters,
+ * constants, indices, carried values, results) are not in the body: a leaf is valid wherever what it belongs to is.
  * Nodes are not changed once built; a pass builds a new function or reorders `body`.
  *
  * Text, one statement per line or not (newlines are blanks, `;` begins a comment up to the line's end):
@@ -54,29 +54,35 @@
  *     return %r
  *   }
  *
- * - Kinds. `kernel`: `u64 k(const u64 *args, i64 lo, i64 hi)`. Its body is one outermost `par`, after pure statements and
- *   loads if any; it runs the trips lo .. hi-1 of that `par`, and nothing at all when lo >= hi. `native`: `u32 f(LoopCtx *, args…)`. `math NAME TYPE`: the scalar C
- *   function `TYPE wm_NAME_TYPE(TYPE…)`: scalar float parameters, one result, values, `if`, `for`, `while`, tables; it may use
- *   `math` of functions defined before it. Its name in the module is NAME with its type, so exp f64 and exp f32 are two.
- *   `extern native f (f64, i64) -> (f64)` and `extern kernel …` declare a function that is called and linked by address.
- * - Operands are %names, parameter and index names, or literals (`3 -1 0x1F 2.5 0x1.8p+3 inf -inf nan true false`). A literal takes the
- *   type of the operation's other operand or of what it is stored to; standing alone, i64 or f64, unless it is written
+ * - Kinds. `kernel`: `u64 k(const u64 *args, i64 lo, i64 hi)`. Its body is one outermost `par`, after pure
+ *   statements and loads if any; it runs the trips lo .. hi-1 of that `par`, and nothing at all when lo >= hi.
+ *   `native`: `u32 f(LoopCtx *, args…)`. `math NAME TYPE`: the scalar C function `TYPE wm_NAME_TYPE(TYPE…)`: scalar
+ *   float parameters, one result, values, `if`, `for`, `while`, tables; it may use
+ *   `math` of functions defined before it. Its name in the module is NAME with its type, so exp f64 and exp f32 are
+ *   two. `extern native f (f64, i64) -> (f64)` and `extern kernel …` declare a function that is called and linked by
+ *   address.
+ * - Operands are %names, parameter and index names, or literals (`3 -1 0x1F 2.5 0x1.8p+3 inf -inf nan true false`).
+ *   A literal takes the type of the operation's other operand or of what it is stored to; standing alone, i64 or
+ *   f64, unless it is written
  *   `2.5:f32`. `%a %b = …` names several results. A name is visible to the end of its
  *   block and is not defined again while it is visible; what a head leaves is visible after its `}`.
- * - Access `b[e]`: e is a sum of terms; a term is a product of an optional integer literal, optional strides (parameters)
- *   and at most one other i64 value: `x[i*sx + 2*j + %k + off - 1]`, `x[%1]`, `x[0]`. Affine when every variable is a
- *   loop index or a parameter; else a gather or scatter. Unit: elements. The caller guarantees that affine accesses are in bounds.
+ * - Access `b[e]`: e is a sum of terms; a term is a product of an optional integer literal, optional strides
+ *   (parameters) and at most one other i64 value: `x[i*sx + 2*j + %k + off - 1]`, `x[%1]`, `x[0]`. Affine when every
+ *   variable is a loop index or a parameter; else a gather or scatter. Unit: elements. The caller guarantees that
+ *   affine accesses are in bounds.
  * - if: `%a %b = if %c -> (f64, i64) { … yield %1 %2 } else { … yield %3 %4 }`; an arm that ends by next, break,
  *   return or exit gives no results. Without results: `if %c { … }`, `if %c { … } else { … }`.
- * - for: `for i in 0..n { … }` or `%s = for i in 0..n (%a: f64 = 0.0) { … next %b }`; `break` and `next` reach through `if`s
- *   to the nearest `for` or `while`, never out of a par, reduce or scan. Trip counts are read as u64.
- * - reduce: `%r = reduce add f64 j in 0..m, k in 0..n { … yield %v }`: elements numbered row-major over its axes, combined
- *   in the order LANES; `reduce add f64 rows j in 0..m {…}`: in the order ROWS. The body has no stores to what it reads.
+ * - for: `for i in 0..n { … }` or `%s = for i in 0..n (%a: f64 = 0.0) { … next %b }`; `break` and `next` reach
+ *   through `if`s to the nearest `for` or `while`, never out of a par, reduce or scan. Trip counts are read as u64.
+ * - reduce: `%r = reduce add f64 j in 0..m, k in 0..n { … yield %v }`: elements numbered row-major over its axes,
+ *   combined in the order LANES; `reduce add f64 rows j in 0..m {…}`: in the order ROWS. The body has no stores to
+ *   what it reads.
  * - scan: `%total = scan add f64 j in 0..n { … %p = prefix %v … store y[j] %p }`, in segments of 16.
  * - check in a kernel: when it fails, the key (number in the top 16 bits, element in the low 48, saturating) joins the
- *   kernel's least key and the rest of the innermost loop's trip is skipped: a `reduce` or `scan` goes on without that element, a
- *   `for` keeps its carried values, a `while` ends with them. The element is the row-major number over the axes of the enclosing
- *   par, for, reduce and scan loops. What a kernel wrote is unspecified once its key is not ~0; memory safety holds.
+ *   kernel's least key and the rest of the innermost loop's trip is skipped: a `reduce` or `scan` goes on without
+ *   that element, a `for` keeps its carried values, a `while` ends with them. The element is the row-major number
+ *   over the axes of the enclosing par, for, reduce and scan loops. What a kernel wrote is unspecified once its key
+ *   is not ~0; memory safety holds.
  * - check in a native: `check index %1 n #3 (%a, %b)`: leaves with exit number 3 and the values its recipe needs.
  * - call: `%a %b = call f (x, %1) #2 (%k)`, exit 2 with its values in parentheses when f left by an exit. */
 #ifndef WEFT_JIT_LOOPS_H
@@ -213,7 +219,8 @@ typedef struct LoopMath {
   u8 type;          /* LoopType */
   u8 arity;         /* 1 .. 3 */
   void (*fn)(void); /* f64 (*)(f64…) or f32 (*)(f32…) */
-  u32 (*strip)(void *out, const void *x, const void *y, i64 n); /* out[i] = fn(x[i]) or fn(x[i], y[i]), faster; NULL: none */
+  /* out[i] = fn(x[i]) or fn(x[i], y[i]), faster; NULL: none */
+  u32 (*strip)(void *out, const void *x, const void *y, i64 n);
 } LoopMath;
 
 /* Owns its functions, names and tables. `math` is what `math NAME` means to the interpreter and the emitters when the
@@ -231,9 +238,11 @@ struct LoopModule {
 
 WeftStatus loop_module_init(LoopModule *m, Allocator *alloc) MUST_USE;
 void loop_module_free(LoopModule *m);
-void loop_module_truncate(LoopModule *m, u32 fns, u32 tables); /* frees the functions and forgets the tables added since */
+/* frees the functions and forgets the tables added since */
+void loop_module_truncate(LoopModule *m, u32 fns, u32 tables);
 LoopFn *loop_module_find(const LoopModule *m, const char *name);                         /* kernel or native; NULL */
-LoopFn *loop_module_find_math(const LoopModule *m, const char *name, LoopType t);        /* defined in the module; NULL */
+/* defined in the module; NULL */
+LoopFn *loop_module_find_math(const LoopModule *m, const char *name, LoopType t);
 const LoopMath *loop_module_math(const LoopModule *m, const char *name, LoopType t);     /* of C; NULL */
 
 /* ---- builder ------------------------------------------------------------------------------- */
@@ -271,8 +280,8 @@ u32 loop_poll(LoopFn *fn, u32 exit, u32 count, const u32 *values);
 /* The callee must be in the module (defined or extern). Results: loop_result_of(fn, call, i). */
 u32 loop_call(LoopFn *fn, LoopFn *callee, u32 argc, const u32 *args, u32 exit, u32 count, const u32 *values);
 
-/* Heads return their node id; their indices, carried values and results have the ids below. A name that is NULL, or not asked for,
- * becomes i, j, k or l by depth; the printer keeps names apart. */
+/* Heads return their node id; their indices, carried values and results have the ids below. A name that is NULL, or
+ * not asked for, becomes i, j, k or l by depth; the printer keeps names apart. */
 u32 loop_begin_par(LoopFn *fn, const char *index, u32 trips, u64 grain);
 u32 loop_begin_for(LoopFn *fn, const char *index, u32 trips, u32 carried, const u32 *init);
 u32 loop_begin_while(LoopFn *fn, u32 carried, const u32 *init);
@@ -304,7 +313,9 @@ static inline u32 loop_result_of(const LoopFn *fn, u32 head, u32 i) {
   return n->op == LOOP_CALL ? head + 1 + i : head + 1 + n->a + n->b + i;
 }
 /* Of a head: trip count of an axis, condition of an `if`, initial value of a carried one. */
-static inline u32 loop_trips_of(const LoopFn *fn, u32 head, u32 axis) { return loop_list(fn, loop_node(fn, head))[axis]; }
+static inline u32 loop_trips_of(const LoopFn *fn, u32 head, u32 axis) {
+  return loop_list(fn, loop_node(fn, head))[axis];
+}
 static inline u32 loop_cond_of(const LoopFn *fn, u32 head) { return loop_list(fn, loop_node(fn, head))[0]; }
 static inline u32 loop_init_of(const LoopFn *fn, u32 head, u32 i) {
   const LoopNode *n = loop_node(fn, head);
@@ -318,8 +329,8 @@ bool loop_access_is_affine(const LoopFn *fn, const LoopNode *access);
 /* Calls `visit` with every value the node reads, in order (terms' strides and variables included). */
 void loop_each_operand(const LoopFn *fn, const LoopNode *n, void (*visit)(void *ctx, u32 id), void *ctx);
 
-/* The value of a pure operation (forms UNARY to CONVERT) on words; `from` is the type of a. The one place where their meaning
- * is written in C. False for any other operation. */
+/* The value of a pure operation (forms UNARY to CONVERT) on words; `from` is the type of a. The one place where
+ * their meaning is written in C. False for any other operation. */
 bool loop_eval(LoopOp op, LoopType type, LoopType from, u64 a, u64 b, u64 c, u64 *out);
 u64 loop_normal(LoopType type, u64 bits);               /* the word form of `bits` */
 u64 loop_load_memory(LoopType mem, const void *at);     /* as LOAD gives it */
@@ -329,22 +340,24 @@ u64 loop_reduce_identity(LoopReduce op, LoopType type); /* the start of a lane: 
 u64 loop_reduce_empty(LoopReduce op, LoopType type);    /* the result without elements: 0, 1, … */
 LoopOp loop_reduce_op(LoopReduce op);                   /* its combining operation */
 
-/* Lanes and block length of the order LANES for an accumulator type; trips of a block of ROWS and of a scan's segment. */
+/* Lanes and block length of the order LANES for an accumulator type; trips of a block of ROWS and of a scan's
+ * segment. */
 static inline u32 loop_lanes(LoopType t) { return 256 / loop_type_bytes(t); }
 enum { LOOP_BLOCK_TRIPS = 64, LOOP_ROW_BLOCK = 64, LOOP_SCAN_SEGMENT = 16 };
 
 /* ---- text, verifier ------------------------------------------------------------------------ */
 
-/* Adds the functions and tables of the text to the module; they are verified. On error the module is unchanged in what it
- * finds by name and `why` holds "line:column: reason". */
+/* Adds the functions and tables of the text to the module; they are verified. On error the module is unchanged in
+ * what it finds by name and `why` holds "line:column: reason". */
 WeftStatus loops_parse(LoopModule *m, const char *text, size_t len, Buf *why) MUST_USE;
 void loops_print(const LoopFn *fn, Buf *out);
 void loops_print_module(const LoopModule *m, Buf *out); /* tables, then functions */
 /* Types, scopes, dominance, nesting, buffer directions, access terms, what each kind of function may hold. */
 WeftStatus loops_verify(const LoopFn *fn, Buf *why) MUST_USE;
 
-/* Folding, common values, invariants moved out of loops, dead code: a new function with the same results, bit for bit, for
- * emitters that do not do this themselves. Owned by the caller (loop_fn_free), in no module's list; NULL when memory was refused. */
+/* Folding, common values, invariants moved out of loops, dead code: a new function with the same results, bit for
+ * bit, for emitters that do not do this themselves. Owned by the caller (loop_fn_free), in no module's list; NULL
+ * when memory was refused. */
 LoopFn *loops_simplify(const LoopFn *fn);
 bool loops_drop_dead(LoopFn *fn) MUST_USE; /* false: memory refused */
 void loop_fn_free(LoopFn *fn); /* only of functions that are in no module's list */
@@ -365,8 +378,8 @@ struct LoopCtx {
   void *owner;
 };
 
-/* Words: integers extended to 64 bits by their type, i1 0 or 1, f64 its bits, f32 its bits in the low half and zeros above, a
- * buffer the address of its element 0. */
+/* Words: integers extended to 64 bits by their type, i1 0 or 1, f64 its bits, f32 its bits in the low half and
+ * zeros above, a buffer the address of its element 0. */
 typedef u64 (*LoopKernelFn)(const u64 *args, i64 lo, i64 hi);
 #define LOOP_KEY_NONE UINT64_MAX
 static inline u64 loop_key(u32 check, u64 element) {
@@ -374,20 +387,24 @@ static inline u64 loop_key(u32 check, u64 element) {
   return (u64)check << 48 | (element < low ? element : low);
 }
 
-/* Defines the meaning; slow. WEFT_ERROR only when memory was refused, a callee or math function has no definition, or `*steps`
- * (may be NULL) ran out: `why` (may be NULL) says which. */
-WeftStatus loops_interp_kernel(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, u64 *key, u64 *steps, Buf *why) MUST_USE;
-WeftStatus loops_interp_native(const LoopFn *fn, LoopCtx *ctx, const u64 *args, u32 *exit, u64 *steps, Buf *why) MUST_USE;
+/* Defines the meaning; slow. WEFT_ERROR only when memory was refused, a callee or math function has no definition,
+ * or `*steps` (may be NULL) ran out: `why` (may be NULL) says which. */
+WeftStatus loops_interp_kernel(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, u64 *key, u64 *steps,
+                               Buf *why) MUST_USE;
+WeftStatus loops_interp_native(const LoopFn *fn, LoopCtx *ctx, const u64 *args, u32 *exit, u64 *steps,
+                               Buf *why) MUST_USE;
 WeftStatus loops_interp_math(const LoopFn *fn, const u64 *args, u64 *result, u64 *steps, Buf *why) MUST_USE;
 
 /* ---- C text -------------------------------------------------------------------------------- */
 
-/* Writes one function as gnu11 (compile with -ffp-contract=off -fno-math-errno): kernels and natives with the ABI above under
- * `symbol`, or lw_NAME when it is NULL; math functions always as `TYPE wm_NAME_TYPE(TYPE…)`. loops_c_prelude comes first in
- * the file, once; then loops_c_tables; then functions in the module's order. `linkage` is "" or "static " or so. Math that the
- * module does not define is called by its C name; the file must declare it. */
+/* Writes one function as gnu11 (compile with -ffp-contract=off -fno-math-errno): kernels and natives with the ABI
+ * above under `symbol`, or lw_NAME when it is NULL; math functions always as `TYPE wm_NAME_TYPE(TYPE…)`.
+ * loops_c_prelude comes first in the file, once; then loops_c_tables; then functions in the module's order.
+ * `linkage` is "" or "static " or so. Math that the module does not define is called by its C name; the file must
+ * declare it. */
 void loops_c_prelude(Buf *out);
 void loops_c_tables(const LoopModule *m, Buf *out);
-WeftStatus loops_c(const LoopFn *fn, const char *symbol, const char *linkage, Buf *out) MUST_USE; /* error: memory refused */
+/* error: memory refused */
+WeftStatus loops_c(const LoopFn *fn, const char *symbol, const char *linkage, Buf *out) MUST_USE;
 
 #endif

@@ -1,156 +1,168 @@
 /* loops_c.c — loop IR as C text: for scalar math functions, ahead-of-time export, and as a test oracle.
  *
- * Every value is a C variable v<id>; heads become C loops, so `next` and `break` are `continue` and `break` (only ifs lie
- * between). The prelude holds what C has no operator for; reductions and scans are instances of its LW_FOLD. */
+ * Every value is a C variable v<id>; heads become C loops, so `next` and `break` are `continue` and `break` (only
+ * ifs lie between). The prelude holds what C has no operator for; reductions and scans are instances of its LW_FOLD. */
 #include "jit/loops/loops.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char prelude[] =
-  "#include <stdint.h>\n"
-  "#include <string.h>\n"
-  "#ifndef LW_PRELUDE\n#define LW_PRELUDE\n"
-  "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
-  "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n"
-  "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n"
-  "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
-  "typedef uint8_t lw_i1;\ntypedef uint8_t lw_u8;\ntypedef int32_t lw_i32;\ntypedef uint32_t lw_u32;\n"
-  "typedef int64_t lw_i64;\ntypedef uint64_t lw_u64;\ntypedef float lw_f32;\ntypedef double lw_f64;\n"
-  "typedef struct { uint16_t bits; } lw_f16;\ntypedef struct { uint16_t bits; } lw_bf16;\n"
-  "typedef struct lw_ctx lw_ctx;\n"
-  "struct lw_ctx {\n"
-  "  uint64_t *results; int64_t budget, depth;\n"
-  "  uint32_t (*poll)(lw_ctx *);\n"
-  "  void (*frame)(lw_ctx *, uint64_t tag, uint32_t exit, const uint64_t *values, uint32_t count);\n"
-  "  void *owner;\n};\n"
-  "#define LW_BITS(NAME, TO, FROM) static inline TO NAME(FROM v) { TO r = 0; memcpy(&r, &v, sizeof v < sizeof r ? sizeof v : sizeof r); return r; }\n"
-  "LW_BITS(lw_f64_bits, uint64_t, double) LW_BITS(lw_bits_f64, double, uint64_t)\n"
-  "LW_BITS(lw_f32_bits, uint32_t, float) LW_BITS(lw_bits_f32, float, uint32_t)\n"
-  "#define LW_WORD_I(T) static inline uint64_t lw_word_##T(lw_##T v) { return (uint64_t)v; } static inline lw_##T lw_of_##T(uint64_t w) { return (lw_##T)w; }\n"
-  "LW_WORD_I(i1) LW_WORD_I(u8) LW_WORD_I(i32) LW_WORD_I(u32) LW_WORD_I(i64) LW_WORD_I(u64)\n"
-  "static inline uint64_t lw_word_f32(float v) { return lw_f32_bits(v); }\n"
-  "static inline float lw_of_f32(uint64_t w) { return lw_bits_f32((uint32_t)w); }\n"
-  "static inline uint64_t lw_word_f64(double v) { return lw_f64_bits(v); }\n"
-  "static inline double lw_of_f64(uint64_t w) { return lw_bits_f64(w); }\n"
-  "/* integers: U is the unsigned twin, W the width */\n"
-  "#define LW_INT(T, U, WIDE, W) \\\n"
-  "static inline lw_##T lw_add_##T(lw_##T a, lw_##T b) { return (lw_##T)((U)a + (U)b); } \\\n"
-  "static inline lw_##T lw_sub_##T(lw_##T a, lw_##T b) { return (lw_##T)((U)a - (U)b); } \\\n"
-  "static inline lw_##T lw_mul_##T(lw_##T a, lw_##T b) { return (lw_##T)((U)a * (U)b); } \\\n"
-  "static inline lw_##T lw_mulhi_##T(lw_##T a, lw_##T b) { return (lw_##T)(((WIDE)a * (WIDE)b) >> W); } \\\n"
-  "static inline lw_##T lw_min_##T(lw_##T a, lw_##T b) { return b < a ? b : a; } \\\n"
-  "static inline lw_##T lw_max_##T(lw_##T a, lw_##T b) { return a < b ? b : a; } \\\n"
-  "static inline lw_##T lw_and_##T(lw_##T a, lw_##T b) { return (lw_##T)(a & b); } \\\n"
-  "static inline lw_##T lw_or_##T(lw_##T a, lw_##T b) { return (lw_##T)(a | b); } \\\n"
-  "static inline lw_##T lw_xor_##T(lw_##T a, lw_##T b) { return (lw_##T)(a ^ b); } \\\n"
-  "static inline lw_##T lw_not_##T(lw_##T a) { return (lw_##T)~a; } \\\n"
-  "static inline lw_##T lw_neg_##T(lw_##T a) { return (lw_##T)(0 - (U)a); } \\\n"
-  "static inline lw_##T lw_shl_##T(lw_##T a, lw_##T b) { return (U)b < W ? (lw_##T)((U)a << (U)b) : 0; }\n"
-  "LW_INT(u8, uint8_t, unsigned, 8) LW_INT(u32, uint32_t, uint64_t, 32) LW_INT(u64, uint64_t, unsigned __int128, 64)\n"
-  "LW_INT(i32, uint32_t, int64_t, 32) LW_INT(i64, uint64_t, __int128, 64)\n"
-  "#define LW_SIGNED(T, W) \\\n"
-  "static inline lw_##T lw_div_##T(lw_##T a, lw_##T b) { return b == 0 ? 0 : b == -1 ? lw_neg_##T(a) : a / b; } \\\n"
-  "static inline lw_##T lw_rem_##T(lw_##T a, lw_##T b) { return b == 0 ? a : b == -1 ? 0 : a % b; } \\\n"
-  "static inline lw_##T lw_floordiv_##T(lw_##T a, lw_##T b) { lw_##T r = lw_rem_##T(a, b); return lw_div_##T(a, b) - (b != 0 && r != 0 && (r < 0) != (b < 0)); } \\\n"
-  "static inline lw_##T lw_mod_##T(lw_##T a, lw_##T b) { lw_##T r = lw_rem_##T(a, b); return b != 0 && r != 0 && (r < 0) != (b < 0) ? r + b : r; } \\\n"
-  "static inline lw_##T lw_abs_##T(lw_##T a) { return a < 0 ? lw_neg_##T(a) : a; } \\\n"
-  "static inline lw_##T lw_shr_##T(lw_##T a, lw_##T b) { return a >> ((u##T##_t)b < W ? b : W - 1); }\n"
-  "typedef uint32_t ui32_t;\ntypedef uint64_t ui64_t;\n"
-  "LW_SIGNED(i32, 32) LW_SIGNED(i64, 64)\n"
-  "#define LW_UNSIGNED(T, W) \\\n"
-  "static inline lw_##T lw_div_##T(lw_##T a, lw_##T b) { return (lw_##T)(b == 0 ? 0 : a / b); } \\\n"
-  "static inline lw_##T lw_rem_##T(lw_##T a, lw_##T b) { return (lw_##T)(b == 0 ? a : a % b); } \\\n"
-  "static inline lw_##T lw_floordiv_##T(lw_##T a, lw_##T b) { return lw_div_##T(a, b); } \\\n"
-  "static inline lw_##T lw_mod_##T(lw_##T a, lw_##T b) { return lw_rem_##T(a, b); } \\\n"
-  "static inline lw_##T lw_abs_##T(lw_##T a) { return a; } \\\n"
-  "static inline lw_##T lw_shr_##T(lw_##T a, lw_##T b) { return (lw_##T)(b < W ? a >> b : 0); }\n"
-  "LW_UNSIGNED(u8, 8) LW_UNSIGNED(u32, 32) LW_UNSIGNED(u64, 64)\n"
-  "static inline lw_i1 lw_and_i1(lw_i1 a, lw_i1 b) { return (lw_i1)(a & b); }\n"
-  "static inline lw_i1 lw_or_i1(lw_i1 a, lw_i1 b) { return (lw_i1)(a | b); }\n"
-  "static inline lw_i1 lw_xor_i1(lw_i1 a, lw_i1 b) { return (lw_i1)(a ^ b); }\n"
-  "static inline lw_i1 lw_not_i1(lw_i1 a) { return (lw_i1)!a; }\n"
-  "#define LW_FLOAT(T, C, S) \\\n"
-  "static inline C lw_add_##T(C a, C b) { return a + b; } \\\n"
-  "static inline C lw_sub_##T(C a, C b) { return a - b; } \\\n"
-  "static inline C lw_mul_##T(C a, C b) { return a * b; } \\\n"
-  "static inline C lw_div_##T(C a, C b) { return a / b; } \\\n"
-  "static inline C lw_neg_##T(C a) { return -a; } \\\n"
-  "static inline C lw_fma_##T(C a, C b, C c) { return __builtin_fma##S(a, b, c); } \\\n"
-  "static inline C lw_sqrt_##T(C a) { return __builtin_sqrt##S(a); } \\\n"
-  "static inline C lw_abs_##T(C a) { return __builtin_fabs##S(a); } \\\n"
-  "static inline C lw_floor_##T(C a) { return __builtin_floor##S(a); } \\\n"
-  "static inline C lw_ceil_##T(C a) { return __builtin_ceil##S(a); } \\\n"
-  "static inline C lw_trunc_##T(C a) { return __builtin_trunc##S(a); } \\\n"
-  "static inline C lw_rint_##T(C a) { return __builtin_rint##S(a); } \\\n"
-  "static inline C lw_copysign_##T(C a, C b) { return __builtin_copysign##S(a, b); } \\\n"
-  "static inline C lw_min_##T(C a, C b) { return a < b ? a : b < a ? b : a == b ? (__builtin_signbit(a) ? a : b) : a + b; } \\\n"
-  "static inline C lw_max_##T(C a, C b) { return a > b ? a : b > a ? b : a == b ? (__builtin_signbit(a) ? b : a) : a + b; }\n"
-  "LW_FLOAT(f32, float, f) LW_FLOAT(f64, double, )\n"
-  "#define LW_FIT(T, ABOVE, BELOW, LOW, HIGH) \\\n"
-  "static inline int lw_fit_##T(double v) { return v > (ABOVE) && v < (BELOW); } \\\n"
-  "static inline lw_##T lw_to_##T(double v) { return lw_fit_##T(v) ? (lw_##T)v : v <= (ABOVE) ? (LOW) : v >= (BELOW) ? (HIGH) : 0; }\n"
-  "LW_FIT(u8, -1.0, 256.0, 0, 255) LW_FIT(i32, -2147483649.0, 2147483648.0, INT32_MIN, INT32_MAX) LW_FIT(u32, -1.0, 4294967296.0, 0, UINT32_MAX)\n"
-  "LW_FIT(i64, -0x1.0000000000001p63, 0x1p63, INT64_MIN, INT64_MAX) LW_FIT(u64, -1.0, 0x1p64, 0, UINT64_MAX)\n"
-  "static inline float lw_half_in(lw_f16 h) {\n"
-  "  uint32_t s = (uint32_t)(h.bits & 0x8000) << 16, e = h.bits >> 10 & 31, f = h.bits & 0x3FF;\n"
-  "  if (e == 0) return __builtin_copysignf((float)f * 0x1p-24f, s ? -1.0f : 1.0f);\n"
-  "  return lw_bits_f32(s | (e == 31 ? 0x7F800000u : (e + 112) << 23) | f << 13);\n}\n"
-  "static inline lw_f16 lw_half_out(float v) {\n"
-  "  uint32_t s = lw_f32_bits(v) >> 16 & 0x8000, m = lw_f32_bits(v) & 0x7FFFFFFF;\n"
-  "  if (v != v) return (lw_f16){0x7E00};\n"
-  "  if (m >= 0x477FF000) return (lw_f16){(uint16_t)(s | 0x7C00)};\n"
-  "  if (m < 0x38800000) return (lw_f16){(uint16_t)(s | (uint32_t)__builtin_rintf(lw_bits_f32(m) * 0x1p24f))};\n"
-  "  m += 0xFFF + (m >> 13 & 1);\n"
-  "  return (lw_f16){(uint16_t)(s | ((m >> 13) - (112u << 10)))};\n}\n"
-  "static inline float lw_brain_in(lw_bf16 h) { return lw_bits_f32((uint32_t)h.bits << 16); }\n"
-  "static inline lw_bf16 lw_brain_out(float v) {\n"
-  "  uint32_t m = lw_f32_bits(v);\n"
-  "  return (lw_bf16){(uint16_t)(v != v ? 0x7FC0 : (m + 0x7FFF + (m >> 16 & 1)) >> 16)};\n}\n"
-  "static inline float lw_round_f16_f32(float v) { return lw_half_in(lw_half_out(v)); }\n"
-  "static inline float lw_round_bf16_f32(float v) { return lw_brain_in(lw_brain_out(v)); }\n"
-  "static inline uint64_t lw_key(uint64_t n, uint64_t e) { return n << 48 | (e < 0xFFFFFFFFFFFF ? e : 0xFFFFFFFFFFFF); }\n"
-  "/* reductions and scans, block by block: LANES accumulators, blocks of BLOCK elements, levels upward */\n"
-  "#define LW_FOLD(NAME, T, OP, IDENTITY, LANES, BLOCK) \\\n"
-  "typedef struct { T lane[16][LANES], before[16]; uint64_t count[16]; uint8_t used, any, has[16]; T total; } NAME; \\\n"
-  "static void NAME##_open(NAME *f, int l) { \\\n"
-  "  if (f->used <= l) f->used = (uint8_t)(l + 1), f->count[l] = 0, f->has[l] = 0; \\\n"
-  "  if (f->count[l] == 0) for (int i = 0; i < LANES; i++) f->lane[l][i] = IDENTITY; } \\\n"
-  "static T NAME##_block(NAME *f, int l) { \\\n"
-  "  for (int h = LANES / 2; h; h /= 2) for (int i = 0; i < h; i++) f->lane[l][i] = OP(f->lane[l][i], f->lane[l][i + h]); \\\n"
-  "  return f->lane[l][0]; } \\\n"
-  "static void NAME##_push(NAME *f, T v) { \\\n"
-  "  f->any = 1; \\\n"
-  "  for (int l = 0;; l++) { \\\n"
-  "    NAME##_open(f, l); \\\n"
-  "    T *lane = &f->lane[l][f->count[l] % LANES]; \\\n"
-  "    *lane = OP(*lane, v); \\\n"
-  "    if (++f->count[l] < BLOCK) return; \\\n"
-  "    v = NAME##_block(f, l); f->count[l] = 0; } } \\\n"
-  "static T NAME##_result(NAME *f, T empty) { \\\n"
-  "  int top = 0; \\\n"
-  "  if (!f->any) return empty; \\\n"
-  "  for (int l = 0; l < f->used; l++) if (f->count[l]) top = l; \\\n"
-  "  for (int l = 0; l < top; l++) if (f->count[l]) { \\\n"
-  "    T v = NAME##_block(f, l); f->count[l] = 0; \\\n"
-  "    NAME##_open(f, l + 1); \\\n"
-  "    T *lane = &f->lane[l + 1][f->count[l + 1]++ % LANES]; *lane = OP(*lane, v); } \\\n"
-  "  return NAME##_block(f, top); } \\\n"
-  "static T NAME##_prefix(NAME *f, T v) { \\\n"
-  "  T local[16]; int l = 0; \\\n"
-  "  f->any = 1; \\\n"
-  "  for (;; l++) { \\\n"
-  "    NAME##_open(f, l); \\\n"
-  "    v = local[l] = f->lane[l][0] = OP(f->lane[l][0], v); \\\n"
-  "    if (++f->count[l] < BLOCK) break; \\\n"
-  "    f->count[l] = 0; } \\\n"
-  "  T scanned = v; \\\n"
-  "  for (int k = l; k >= 0; k--) { \\\n"
-  "    T out = f->has[k] ? OP(f->before[k], local[k]) : local[k]; \\\n"
-  "    if (k < l) f->before[k] = scanned, f->has[k] = 1; \\\n"
-  "    scanned = out; } \\\n"
-  "  return f->total = scanned; }\n"
-  "#endif\n";
+    "#include <stdint.h>\n"
+    "#include <string.h>\n"
+    "#ifndef LW_PRELUDE\n#define LW_PRELUDE\n"
+    "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
+    "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n"
+    "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n"
+    "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+    "typedef uint8_t lw_i1;\ntypedef uint8_t lw_u8;\ntypedef int32_t lw_i32;\ntypedef uint32_t lw_u32;\n"
+    "typedef int64_t lw_i64;\ntypedef uint64_t lw_u64;\ntypedef float lw_f32;\ntypedef double lw_f64;\n"
+    "typedef struct { uint16_t bits; } lw_f16;\ntypedef struct { uint16_t bits; } lw_bf16;\n"
+    "typedef struct lw_ctx lw_ctx;\n"
+    "struct lw_ctx {\n"
+    "  uint64_t *results; int64_t budget, depth;\n"
+    "  uint32_t (*poll)(lw_ctx *);\n"
+    "  void (*frame)(lw_ctx *, uint64_t tag, uint32_t exit, const uint64_t *values, uint32_t count);\n"
+    "  void *owner;\n};\n"
+    "#define LW_BITS(NAME, TO, FROM) static inline TO NAME(FROM v) { TO r = 0; memcpy(&r, "
+    "&v, sizeof v < sizeof r ? sizeof v : sizeof r); return r; }\n"
+    "LW_BITS(lw_f64_bits, uint64_t, double) LW_BITS(lw_bits_f64, double, uint64_t)\n"
+    "LW_BITS(lw_f32_bits, uint32_t, float) LW_BITS(lw_bits_f32, float, uint32_t)\n"
+    "#define LW_WORD_I(T) static inline uint64_t lw_word_##T(lw_##T v) { return (uint64_t)v; "
+    "} static inline lw_##T lw_of_##T(uint64_t w) { return (lw_##T)w; }\n"
+    "LW_WORD_I(i1) LW_WORD_I(u8) LW_WORD_I(i32) LW_WORD_I(u32) LW_WORD_I(i64) LW_WORD_I(u64)\n"
+    "static inline uint64_t lw_word_f32(float v) { return lw_f32_bits(v); }\n"
+    "static inline float lw_of_f32(uint64_t w) { return lw_bits_f32((uint32_t)w); }\n"
+    "static inline uint64_t lw_word_f64(double v) { return lw_f64_bits(v); }\n"
+    "static inline double lw_of_f64(uint64_t w) { return lw_bits_f64(w); }\n"
+    "/* integers: U is the unsigned twin, W the width */\n"
+    "#define LW_INT(T, U, WIDE, W) \\\n"
+    "static inline lw_##T lw_add_##T(lw_##T a, lw_##T b) { return (lw_##T)((U)a + (U)b); } \\\n"
+    "static inline lw_##T lw_sub_##T(lw_##T a, lw_##T b) { return (lw_##T)((U)a - (U)b); } \\\n"
+    "static inline lw_##T lw_mul_##T(lw_##T a, lw_##T b) { return (lw_##T)((U)a * (U)b); } \\\n"
+    "static inline lw_##T lw_mulhi_##T(lw_##T a, lw_##T b) { return (lw_##T)(((WIDE)a * (WIDE)b) >> W); } \\\n"
+    "static inline lw_##T lw_min_##T(lw_##T a, lw_##T b) { return b < a ? b : a; } \\\n"
+    "static inline lw_##T lw_max_##T(lw_##T a, lw_##T b) { return a < b ? b : a; } \\\n"
+    "static inline lw_##T lw_and_##T(lw_##T a, lw_##T b) { return (lw_##T)(a & b); } \\\n"
+    "static inline lw_##T lw_or_##T(lw_##T a, lw_##T b) { return (lw_##T)(a | b); } \\\n"
+    "static inline lw_##T lw_xor_##T(lw_##T a, lw_##T b) { return (lw_##T)(a ^ b); } \\\n"
+    "static inline lw_##T lw_not_##T(lw_##T a) { return (lw_##T)~a; } \\\n"
+    "static inline lw_##T lw_neg_##T(lw_##T a) { return (lw_##T)(0 - (U)a); } \\\n"
+    "static inline lw_##T lw_shl_##T(lw_##T a, lw_##T b) { return (U)b < W ? (lw_##T)((U)a << (U)b) : 0; }\n"
+    "LW_INT(u8, uint8_t, unsigned, 8) LW_INT(u32, uint32_t, uint64_t, 32) LW_INT(u64, "
+    "uint64_t, unsigned __int128, 64)\n"
+    "LW_INT(i32, uint32_t, int64_t, 32) LW_INT(i64, uint64_t, __int128, 64)\n"
+    "#define LW_SIGNED(T, W) \\\n"
+    "static inline lw_##T lw_div_##T(lw_##T a, lw_##T b) { return b == 0 ? 0 : b == -1 ? lw_neg_##T(a) : a / b; } \\\n"
+    "static inline lw_##T lw_rem_##T(lw_##T a, lw_##T b) { return b == 0 ? a : b == -1 ? 0 : a % b; } \\\n"
+    "static inline lw_##T lw_floordiv_##T(lw_##T a, lw_##T b) { lw_##T r = lw_rem_##T(a, b); "
+    "return lw_div_##T(a, b) - (b != 0 && r != 0 && (r < 0) != (b < 0)); } \\\n"
+    "static inline lw_##T lw_mod_##T(lw_##T a, lw_##T b) { lw_##T r = lw_rem_##T(a, "
+    "b); return b != 0 && r != 0 && (r < 0) != (b < 0) ? r + b : r; } \\\n"
+    "static inline lw_##T lw_abs_##T(lw_##T a) { return a < 0 ? lw_neg_##T(a) : a; } \\\n"
+    "static inline lw_##T lw_shr_##T(lw_##T a, lw_##T b) { return a >> ((u##T##_t)b < W ? b : W - 1); }\n"
+    "typedef uint32_t ui32_t;\ntypedef uint64_t ui64_t;\n"
+    "LW_SIGNED(i32, 32) LW_SIGNED(i64, 64)\n"
+    "#define LW_UNSIGNED(T, W) \\\n"
+    "static inline lw_##T lw_div_##T(lw_##T a, lw_##T b) { return (lw_##T)(b == 0 ? 0 : a / b); } \\\n"
+    "static inline lw_##T lw_rem_##T(lw_##T a, lw_##T b) { return (lw_##T)(b == 0 ? a : a % b); } \\\n"
+    "static inline lw_##T lw_floordiv_##T(lw_##T a, lw_##T b) { return lw_div_##T(a, b); } \\\n"
+    "static inline lw_##T lw_mod_##T(lw_##T a, lw_##T b) { return lw_rem_##T(a, b); } \\\n"
+    "static inline lw_##T lw_abs_##T(lw_##T a) { return a; } \\\n"
+    "static inline lw_##T lw_shr_##T(lw_##T a, lw_##T b) { return (lw_##T)(b < W ? a >> b : 0); }\n"
+    "LW_UNSIGNED(u8, 8) LW_UNSIGNED(u32, 32) LW_UNSIGNED(u64, 64)\n"
+    "static inline lw_i1 lw_and_i1(lw_i1 a, lw_i1 b) { return (lw_i1)(a & b); }\n"
+    "static inline lw_i1 lw_or_i1(lw_i1 a, lw_i1 b) { return (lw_i1)(a | b); }\n"
+    "static inline lw_i1 lw_xor_i1(lw_i1 a, lw_i1 b) { return (lw_i1)(a ^ b); }\n"
+    "static inline lw_i1 lw_not_i1(lw_i1 a) { return (lw_i1)!a; }\n"
+    "#define LW_FLOAT(T, C, S) \\\n"
+    "static inline C lw_add_##T(C a, C b) { return a + b; } \\\n"
+    "static inline C lw_sub_##T(C a, C b) { return a - b; } \\\n"
+    "static inline C lw_mul_##T(C a, C b) { return a * b; } \\\n"
+    "static inline C lw_div_##T(C a, C b) { return a / b; } \\\n"
+    "static inline C lw_neg_##T(C a) { return -a; } \\\n"
+    "static inline C lw_fma_##T(C a, C b, C c) { return __builtin_fma##S(a, b, c); } \\\n"
+    "static inline C lw_sqrt_##T(C a) { return __builtin_sqrt##S(a); } \\\n"
+    "static inline C lw_abs_##T(C a) { return __builtin_fabs##S(a); } \\\n"
+    "static inline C lw_floor_##T(C a) { return __builtin_floor##S(a); } \\\n"
+    "static inline C lw_ceil_##T(C a) { return __builtin_ceil##S(a); } \\\n"
+    "static inline C lw_trunc_##T(C a) { return __builtin_trunc##S(a); } \\\n"
+    "static inline C lw_rint_##T(C a) { return __builtin_rint##S(a); } \\\n"
+    "static inline C lw_copysign_##T(C a, C b) { return __builtin_copysign##S(a, b); } \\\n"
+    "static inline C lw_min_##T(C a, C b) { return a < b ? a : b < a ? b : a == b ? (__builtin_signbit(a) ? a : "
+    "b) : a + b; } \\\n"
+    "static inline C lw_max_##T(C a, C b) { return a > b ? a : b > a ? b : a == b ? (__builtin_signbit(a) ? b : "
+    "a) : a + b; }\n"
+    "LW_FLOAT(f32, float, f) LW_FLOAT(f64, double, )\n"
+    "#define LW_FIT(T, ABOVE, BELOW, LOW, HIGH) \\\n"
+    "static inline int lw_fit_##T(double v) { return v > (ABOVE) && v < (BELOW); } \\\n"
+    "static inline lw_##T lw_to_##T(double v) { return lw_fit_##T(v) ? (lw_##T)v : "
+    "v <= (ABOVE) ? (LOW) : v >= (BELOW) ? (HIGH) : 0; }\n"
+    "LW_FIT(u8, -1.0, 256.0, 0, 255) LW_FIT(i32, -2147483649.0, 2147483648.0, INT32_MIN, INT32_MAX) LW_FIT(u32, "
+    "-1.0, 4294967296.0, 0, UINT32_MAX)\n"
+    "LW_FIT(i64, -0x1.0000000000001p63, 0x1p63, INT64_MIN, INT64_MAX) LW_FIT(u64, -1.0, 0x1p64, 0, UINT64_MAX)\n"
+    "static inline float lw_half_in(lw_f16 h) {\n"
+    "  uint32_t s = (uint32_t)(h.bits & 0x8000) << 16, e = h.bits >> 10 & 31, f = h.bits & 0x3FF;\n"
+    "  if (e == 0) return __builtin_copysignf((float)f * 0x1p-24f, s ? -1.0f : 1.0f);\n"
+    "  return lw_bits_f32(s | (e == 31 ? 0x7F800000u : (e + 112) << 23) | f << 13);\n}\n"
+    "static inline lw_f16 lw_half_out(float v) {\n"
+    "  uint32_t s = lw_f32_bits(v) >> 16 & 0x8000, m = lw_f32_bits(v) & 0x7FFFFFFF;\n"
+    "  if (v != v) return (lw_f16){0x7E00};\n"
+    "  if (m >= 0x477FF000) return (lw_f16){(uint16_t)(s | 0x7C00)};\n"
+    "  if (m < 0x38800000) return (lw_f16){(uint16_t)(s | (uint32_t)__builtin_rintf(lw_bits_f32(m) * 0x1p24f))};\n"
+    "  m += 0xFFF + (m >> 13 & 1);\n"
+    "  return (lw_f16){(uint16_t)(s | ((m >> 13) - (112u << 10)))};\n}\n"
+    "static inline float lw_brain_in(lw_bf16 h) { return lw_bits_f32((uint32_t)h.bits << 16); }\n"
+    "static inline lw_bf16 lw_brain_out(float v) {\n"
+    "  uint32_t m = lw_f32_bits(v);\n"
+    "  return (lw_bf16){(uint16_t)(v != v ? 0x7FC0 : (m + 0x7FFF + (m >> 16 & 1)) >> 16)};\n}\n"
+    "static inline float lw_round_f16_f32(float v) { return lw_half_in(lw_half_out(v)); }\n"
+    "static inline float lw_round_bf16_f32(float v) { return lw_brain_in(lw_brain_out(v)); }\n"
+    "static inline uint64_t lw_key(uint64_t n, "
+    "uint64_t e) { return n << 48 | (e < 0xFFFFFFFFFFFF ? e : 0xFFFFFFFFFFFF); }\n"
+    "/* reductions and scans, block by block: LANES accumulators, blocks of BLOCK elements, levels upward */\n"
+    "#define LW_FOLD(NAME, T, OP, IDENTITY, LANES, BLOCK) \\\n"
+    "typedef struct { T lane[16][LANES], before[16]; uint64_t count[16]; uint8_t used, any, has[16]; "
+    "T total; } NAME; \\\n"
+    "static void NAME##_open(NAME *f, int l) { \\\n"
+    "  if (f->used <= l) f->used = (uint8_t)(l + 1), f->count[l] = 0, f->has[l] = 0; \\\n"
+    "  if (f->count[l] == 0) for (int i = 0; i < LANES; i++) f->lane[l][i] = IDENTITY; } \\\n"
+    "static T NAME##_block(NAME *f, int l) { \\\n"
+    "  for (int h = LANES / 2; h; h /= 2) for (int i = 0; i < h; "
+    "i++) f->lane[l][i] = OP(f->lane[l][i], f->lane[l][i + h]); \\\n"
+    "  return f->lane[l][0]; } \\\n"
+    "static void NAME##_push(NAME *f, T v) { \\\n"
+    "  f->any = 1; \\\n"
+    "  for (int l = 0;; l++) { \\\n"
+    "    NAME##_open(f, l); \\\n"
+    "    T *lane = &f->lane[l][f->count[l] % LANES]; \\\n"
+    "    *lane = OP(*lane, v); \\\n"
+    "    if (++f->count[l] < BLOCK) return; \\\n"
+    "    v = NAME##_block(f, l); f->count[l] = 0; } } \\\n"
+    "static T NAME##_result(NAME *f, T empty) { \\\n"
+    "  int top = 0; \\\n"
+    "  if (!f->any) return empty; \\\n"
+    "  for (int l = 0; l < f->used; l++) if (f->count[l]) top = l; \\\n"
+    "  for (int l = 0; l < top; l++) if (f->count[l]) { \\\n"
+    "    T v = NAME##_block(f, l); f->count[l] = 0; \\\n"
+    "    NAME##_open(f, l + 1); \\\n"
+    "    T *lane = &f->lane[l + 1][f->count[l + 1]++ % LANES]; *lane = OP(*lane, v); } \\\n"
+    "  return NAME##_block(f, top); } \\\n"
+    "static T NAME##_prefix(NAME *f, T v) { \\\n"
+    "  T local[16]; int l = 0; \\\n"
+    "  f->any = 1; \\\n"
+    "  for (;; l++) { \\\n"
+    "    NAME##_open(f, l); \\\n"
+    "    v = local[l] = f->lane[l][0] = OP(f->lane[l][0], v); \\\n"
+    "    if (++f->count[l] < BLOCK) break; \\\n"
+    "    f->count[l] = 0; } \\\n"
+    "  T scanned = v; \\\n"
+    "  for (int k = l; k >= 0; k--) { \\\n"
+    "    T out = f->has[k] ? OP(f->before[k], local[k]) : local[k]; \\\n"
+    "    if (k < l) f->before[k] = scanned, f->has[k] = 1; \\\n"
+    "    scanned = out; } \\\n"
+    "  return f->total = scanned; }\n"
+    "#endif\n";
 
 void loops_c_prelude(Buf *out) { buf_puts(out, prelude); }
 
@@ -194,7 +206,8 @@ static void put_constant(Buf *out, LoopType type, u64 bits) {
 void loops_c_tables(const LoopModule *m, Buf *out) {
   for (u32 i = 1; i < m->tables.count; i++) {
     const LoopTable *t = &m->tables.data[i];
-    buf_printf(out, "static const lw_%s lw_table_%s[%u] = {", loop_type_text(t->type), name_text(&m->names, t->name), t->count ? t->count : 1);
+    buf_printf(out, "static const lw_%s lw_table_%s[%u] = {", loop_type_text(t->type), name_text(&m->names, t->name),
+               t->count ? t->count : 1);
     for (u32 k = 0; k < t->count; k++) {
       buf_puts(out, k % 4 ? ", " : k ? ",\n  " : "\n  ");
       put_constant(out, t->type, t->bits[k]);
@@ -210,7 +223,8 @@ static void line(Writer *w) {
 static void put(Writer *w, u32 id) {
   const LoopNode *n = node(w, id);
   if (n->op == LOOP_CONST) put_constant(w->out, (LoopType)n->type, n->imm);
-  else if (n->op == LOOP_TABLE) buf_printf(w->out, "lw_table_%s", name_text(&w->fn->module->names, w->fn->module->tables.data[n->a].name));
+  else if (n->op == LOOP_TABLE)
+    buf_printf(w->out, "lw_table_%s", name_text(&w->fn->module->names, w->fn->module->tables.data[n->a].name));
   else buf_printf(w->out, "v%u", id);
 }
 
@@ -245,7 +259,8 @@ static void put_index(Writer *w, const LoopNode *n) {
 static void fold_name(Writer *w, u32 head) {
   const LoopNode *n = node(w, head);
   const char *order = n->op == LOOP_SCAN ? "scan" : n->mem == LOOP_ORDER_ROWS ? "rows" : "lanes";
-  buf_printf(w->out, "lw_%s_%s_%s", order, loop_reduce_text((LoopReduce)n->aux), type_text(w, loop_result_of(w->fn, head, 0)));
+  buf_printf(w->out, "lw_%s_%s_%s", order, loop_reduce_text((LoopReduce)n->aux),
+             type_text(w, loop_result_of(w->fn, head, 0)));
 }
 
 /* The instance of LW_FOLD that a head needs, guarded so that it stands in a file once. */
@@ -367,7 +382,8 @@ static void leave(Writer *w, u32 exit, const char *code, const u32 *ids, u32 cou
     put_word(w, ids[i]);
     buf_puts(w->out, ", ");
   }
-  buf_printf(w->out, "0}; if (ctx->frame) ctx->frame(ctx, UINT64_C(%llu), %uu, words, %u); return ", (unsigned long long)w->fn->tag, exit, count);
+  buf_printf(w->out, "0}; if (ctx->frame) ctx->frame(ctx, UINT64_C(%llu), %uu, words, %u); return ",
+             (unsigned long long)w->fn->tag, exit, count);
   if (code) buf_printf(w->out, "%s; }\n", code);
   else buf_printf(w->out, "%uu; }\n", exit);
 }
@@ -422,7 +438,9 @@ static void put_check(Writer *w, const LoopNode *n) {
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
-static void put_callee(Writer *w, const LoopFn *f) { buf_printf(w->out, "lw_%s", name_text(&w->fn->module->names, f->name)); }
+static void put_callee(Writer *w, const LoopFn *f) {
+  buf_printf(w->out, "lw_%s", name_text(&w->fn->module->names, f->name));
+}
 
 static const LoopFn *callee_of(const Writer *w, const LoopNode *n) {
   return loop_module_find(w->fn->module, name_text(&w->fn->module->names, (Name)n->imm));
@@ -525,7 +543,8 @@ static void put_expression(Writer *w, const LoopNode *n) {
     case LOOP_FORM_CONVERT: put_convert(w, n); return;
     case LOOP_FORM_ACCESS: put_memory(w, n); return;
     case LOOP_FORM_MATH:
-      buf_printf(w->out, "wm_%s_%s(", name_text(&w->fn->module->names, (Name)n->imm), loop_type_text((LoopType)n->type));
+      buf_printf(w->out, "wm_%s_%s(", name_text(&w->fn->module->names, (Name)n->imm),
+                 loop_type_text((LoopType)n->type));
       break;
     case LOOP_FORM_PREFIX: {
       u32 head = w->open.data[w->open.count - 1];
@@ -620,7 +639,8 @@ static void put_signature(Writer *w, const LoopFn *f, const char *symbol, const 
   const Names *names = &f->module->names;
   buf_puts(w->out, linkage);
   if (f->kind == LOOP_MATH_FN) {
-    buf_printf(w->out, "lw_%s wm_%s_%s(", loop_type_text(f->math_type), name_text(names, f->name), loop_type_text(f->math_type));
+    buf_printf(w->out, "lw_%s wm_%s_%s(", loop_type_text(f->math_type), name_text(names, f->name),
+               loop_type_text(f->math_type));
   } else {
     buf_puts(w->out, f->kind == LOOP_KERNEL ? "uint64_t " : "uint32_t ");
     if (symbol) buf_puts(w->out, symbol);
@@ -632,7 +652,8 @@ static void put_signature(Writer *w, const LoopFn *f, const char *symbol, const 
     u32 id = f->params.data[i];
     const LoopNode *n = loop_node(f, id);
     if (i || f->kind == LOOP_NATIVE) buf_puts(w->out, ", ");
-    if (n->type == LT_PTR) buf_printf(w->out, "%slw_%s *v%u", n->aux == LOOP_IN ? "const " : "", loop_type_text((LoopType)n->mem), id);
+    if (n->type == LT_PTR)
+      buf_printf(w->out, "%slw_%s *v%u", n->aux == LOOP_IN ? "const " : "", loop_type_text((LoopType)n->mem), id);
     else buf_printf(w->out, "lw_%s v%u", loop_type_text((LoopType)n->type), id);
   }
   buf_puts(w->out, ")");

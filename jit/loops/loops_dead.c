@@ -1,7 +1,7 @@
 /* loops_dead.c — loop IR without what nothing needs.
  *
- * What is needed is marked from statements with an effect on: through a loop's carried values and results one by one, so that a
- * value that only feeds itself goes. What a head lists for a value nobody needs becomes 0. */
+ * What is needed is marked from statements with an effect on: through a loop's carried values and results one by
+ * one, so that a value that only feeds itself goes. What a head lists for a value nobody needs becomes 0. */
 #include "jit/loops/loops.h"
 
 typedef struct Dead {
@@ -39,7 +39,8 @@ static void need_leaf(Dead *d, const LoopNode *leaf) {
   if (leaf->op == LOOP_CARRY) need(d, loop_init_of(d->fn, head, leaf->b));
   if (leaf->op == LOOP_RESULT && loop) need(d, loop_carry_of(d->fn, head, leaf->b));
   for (u32 t = d->first[head]; t; t = d->next[t])
-    if ((loop_node(d->fn, t)->op == LOOP_NEXT) == (leaf->op == LOOP_CARRY)) need(d, loop_list(d->fn, loop_node(d->fn, t))[leaf->b]);
+    if ((loop_node(d->fn, t)->op == LOOP_NEXT) == (leaf->op == LOOP_CARRY))
+      need(d, loop_list(d->fn, loop_node(d->fn, t))[leaf->b]);
 }
 
 /* Heads that hold an effect are kept; a `next`, `break` or `return` is one for the heads it leaves. */
@@ -60,7 +61,8 @@ static void find_effects(Dead *d) {
     const LoopNode *n = loop_node(fn, id);
     LoopForm form = loop_op_form((LoopOp)n->op);
     if (n->op == LOOP_END) open.count--;
-    bool pure = form <= LOOP_FORM_MATH || n->op == LOOP_LOAD || form == LOOP_FORM_PREFIX || form == LOOP_FORM_MARK || loop_is_head(n);
+    bool pure = form <= LOOP_FORM_MATH || n->op == LOOP_LOAD || form == LOOP_FORM_PREFIX || form == LOOP_FORM_MARK ||
+                loop_is_head(n);
     bool leaves = form == LOOP_FORM_TERM && n->op != LOOP_YIELD;
     if ((!pure && form != LOOP_FORM_TERM) || n->op == LOOP_RETURN) loop_each_operand(fn, n, need, d);
     for (u32 k = open.count; k-- > 0 && ((!pure && form != LOOP_FORM_TERM) || leaves);) {

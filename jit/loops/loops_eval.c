@@ -291,7 +291,8 @@ bool loop_eval(LoopOp op, LoopType type, LoopType from, u64 a, u64 b, u64 c, u64
     case LOOP_FORM_COMPARE: *out = compare(op, from, a, b); return true;
     case LOOP_FORM_SELECT: *out = a ? b : c; return true;
     case LOOP_FORM_CONVERT:
-      *out = op == LOOP_CONVERT ? convert(type, from, a) : loop_is_int(type) ? loop_normal(type, a) : from == LT_I32 ? (u32)a : a;
+      *out = op == LOOP_CONVERT ? convert(type, from, a) : loop_is_int(type) ? loop_normal(type, a)
+                                : from == LT_I32 ? (u32)a : a;
       return true;
     default: return false;
   }
@@ -315,8 +316,9 @@ bool loop_check_holds(LoopCheck kind, LoopType type, u64 a, u64 b) {
 /* ---- reductions ---------------------------------------------------------------------------- */
 
 LoopOp loop_reduce_op(LoopReduce op) {
-  static const u8 ops[LOOP_REDUCE_COUNT] = {[LOOP_REDUCE_ADD] = LOOP_ADD, [LOOP_REDUCE_MUL] = LOOP_MUL, [LOOP_REDUCE_MIN] = LOOP_MIN,
-    [LOOP_REDUCE_MAX] = LOOP_MAX, [LOOP_REDUCE_AND] = LOOP_AND, [LOOP_REDUCE_OR] = LOOP_OR, [LOOP_REDUCE_XOR] = LOOP_XOR};
+  static const u8 ops[LOOP_REDUCE_COUNT] = {[LOOP_REDUCE_ADD] = LOOP_ADD, [LOOP_REDUCE_MUL] =
+      LOOP_MUL, [LOOP_REDUCE_MIN] = LOOP_MIN, [LOOP_REDUCE_MAX] = LOOP_MAX, [LOOP_REDUCE_AND] = LOOP_AND,
+                                            [LOOP_REDUCE_OR] = LOOP_OR, [LOOP_REDUCE_XOR] = LOOP_XOR};
   return (LoopOp)ops[op];
 }
 

@@ -1,5 +1,6 @@
-/* loops_forward.c — loads of what the trip before stored: a value that the loop carries is there sooner than one that goes through memory. And loads
- * that are the same in every trip, from buffers that are only read: a native function's others do not overlap them. */
+/* loops_forward.c — loads of what the trip before stored: a value that the loop carries is there sooner than one
+ * that goes through memory. And loads that are the same in every trip, from buffers that are only read: a native
+ * function's others do not overlap them. */
 #include "jit/loops/loops_forward.h"
 
 typedef struct Place { /* an access's index: `constant` and what is added to it */
@@ -30,7 +31,8 @@ static bool place_of(const LoopFn *fn, const LoopNode *access, Place *p) {
     while (t.var && !t.stride[0]) {
       const LoopNode *n = loop_node(fn, t.var);
       if (n->op == LOOP_ADD && is_const(fn, n->a)) p->constant += t.coef * (i64)loop_node(fn, n->a)->imm, t.var = n->b;
-      else if ((n->op == LOOP_ADD || n->op == LOOP_SUB) && is_const(fn, n->b)) p->constant += (n->op == LOOP_ADD ? t.coef : -t.coef) * (i64)loop_node(fn, n->b)->imm, t.var = n->a;
+      else if ((n->op == LOOP_ADD || n->op == LOOP_SUB) && is_const(fn, n->b))
+        p->constant += (n->op == LOOP_ADD ? t.coef : -t.coef) * (i64)loop_node(fn, n->b)->imm, t.var = n->a;
       else break;
     }
     if (!add_term(p, t)) return false;
@@ -69,7 +71,8 @@ static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, c
 /* Does control go on behind the statement? */
 static bool goes_on(const LoopFn *fn, u32 pos) {
   const LoopNode *n = loop_node(fn, fn->body.data[pos]), *last;
-  if (n->op != LOOP_END || loop_node(fn, n->a)->op != LOOP_IF) return n->op != LOOP_EXIT && n->op != LOOP_RETURN && n->op != LOOP_BREAK && n->op != LOOP_NEXT;
+  if (n->op != LOOP_END || loop_node(fn, n->a)->op != LOOP_IF)
+    return n->op != LOOP_EXIT && n->op != LOOP_RETURN && n->op != LOOP_BREAK && n->op != LOOP_NEXT;
   if (goes_on(fn, pos - 1)) return true;
   while (last = loop_node(fn, fn->body.data[--pos]), last->op != LOOP_ELSE || last->a != n->a)
     if (fn->body.data[pos] == n->a) return true;
@@ -84,8 +87,12 @@ static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
     const LoopNode *n = loop_node(fn, id);
     if (loop_is_head(n)) depth++;
     if (n->op == LOOP_STORE) *store = stores++ || depth ? 0 : id;
-    if (n->op == LOOP_CALL || ((n->op == LOOP_NEXT || n->op == LOOP_BREAK) && n->a == head && (depth || n->op == LOOP_BREAK))) return 0;
-    if (n->op == LOOP_END && depth-- == 0) return loop_node(fn, fn->body.data[pos - 1])->op == LOOP_NEXT || (!loop_node(fn, head)->b && goes_on(fn, pos - 1)) ? pos : 0;
+    if (n->op == LOOP_CALL ||
+        ((n->op == LOOP_NEXT || n->op == LOOP_BREAK) && n->a == head && (depth || n->op == LOOP_BREAK)))
+      return 0;
+    if (n->op == LOOP_END && depth-- == 0)
+      return loop_node(fn, fn->body.data[pos - 1])->op == LOOP_NEXT ||
+             (!loop_node(fn, head)->b && goes_on(fn, pos - 1)) ? pos : 0;
   }
 }
 

@@ -9,7 +9,9 @@ enum { FORWARDS = 8, FORWARD_TERMS = 6 };
 typedef struct Forward {
   u32 head;  /* a `for` of one axis */
   u32 store; /* the only one in its body, in every trip; 0: the load gives the same in all trips */
-  u32 load;  /* gives what `store` stored a trip before, but in the first trip; every trip comes by, and no check stands before it */
+  /* gives what `store` stored a trip before, but in the first trip; every trip comes by, and no check stands before
+   * it */
+  u32 load;
   i64 constant; /* where it is in the first trip: this and these, of values from before the loop */
   u32 count;
   LoopTerm terms[FORWARD_TERMS];

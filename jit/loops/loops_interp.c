@@ -1,7 +1,7 @@
 /* loops_interp.c — the reference interpreter of the loop IR: slow, and what the others are measured against.
  *
- * Values are 64-bit words, one per node. The body is run by position; heads, ELSE and END know each other's positions. A
- * frame is one activation of a function; calls between functions recurse in C, bounded by CALL_DEPTH. */
+ * Values are 64-bit words, one per node. The body is run by position; heads, ELSE and END know each other's
+ * positions. A frame is one activation of a function; calls between functions recurse in C, bounded by CALL_DEPTH. */
 #include "jit/loops/loops.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ typedef struct Interp {
   i64 lo, hi; /* of the kernel's outermost par */
 } Interp;
 
-static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, i64 lo, i64 hi, u64 *steps, Buf *why, u32 depth,
-  u64 *result, u64 *key, u32 *exit);
+static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, i64 lo, i64 hi, u64 *steps, Buf *why,
+                               u32 depth, u64 *result, u64 *key, u32 *exit);
 
 static void stop(Interp *in, const char *why, const char *name) {
   if (in->failed) return;
@@ -200,7 +200,8 @@ static u64 trip_count(const Interp *in, u32 head) {
 
 static void finish_loop(Interp *in, u32 head) {
   const LoopNode *n = node(in, head);
-  if (n->op == LOOP_REDUCE) in->values[loop_result_of(in->fn, head, 0)] = reduce_result(in, in->folds[head], shape_of(in, head));
+  if (n->op == LOOP_REDUCE)
+    in->values[loop_result_of(in->fn, head, 0)] = reduce_result(in, in->folds[head], shape_of(in, head));
   if (n->op == LOOP_SCAN) {
     Fold *f = in->folds[head];
     Shape s = shape_of(in, head);
@@ -212,7 +213,8 @@ static void finish_loop(Interp *in, u32 head) {
 /* Copies values into the carried ones or the results of a head; all are read before any is written. */
 static bool assign(Interp *in, const u32 *from, u32 first, u32 count) {
   u64 few[32], *copy = few;
-  if (count > COUNT_OF(few) && !(copy = mem_alloc(in->alloc, sizeof *copy * count))) return stop(in, "out of memory", ""), false;
+  if (count > COUNT_OF(few) && !(copy = mem_alloc(in->alloc, sizeof *copy * count)))
+    return stop(in, "out of memory", ""), false;
   for (u32 i = 0; i < count; i++) copy[i] = value(in, from[i]);
   for (u32 i = 0; i < count; i++) in->values[first + i] = copy[i];
   if (copy != few) mem_free(in->alloc, copy, sizeof *copy * count);
@@ -221,7 +223,8 @@ static bool assign(Interp *in, const u32 *from, u32 first, u32 count) {
 
 static void results_from_carried(Interp *in, u32 head) {
   u32 count = node(in, head)->b;
-  for (u32 i = 0; i < count; i++) in->values[loop_result_of(in->fn, head, i)] = in->values[loop_carry_of(in->fn, head, i)];
+  for (u32 i = 0; i < count; i++)
+    in->values[loop_result_of(in->fn, head, i)] = in->values[loop_carry_of(in->fn, head, i)];
 }
 
 /* Enters a head at position pc; gives the next position. */
@@ -309,7 +312,8 @@ static u64 element_number(const Interp *in) {
 }
 
 static u32 run_check(Interp *in, u32 pc, const LoopNode *n) {
-  if (loop_check_holds((LoopCheck)n->aux, loop_type_of(in->fn, n->a), value(in, n->a), n->b ? value(in, n->b) : 0)) return pc + 1;
+  if (loop_check_holds((LoopCheck)n->aux, loop_type_of(in->fn, n->a), value(in, n->a), n->b ? value(in, n->b) : 0))
+    return pc + 1;
   if (in->fn->kind == LOOP_NATIVE) {
     in->exit = (u32)n->imm;
     leave(in, in->exit, loop_list(in->fn, n), n->count);
@@ -339,7 +343,8 @@ static void run_call(Interp *in, u32 id, const LoopNode *n) {
   if (callee->kind == LOOP_KERNEL) {
     i64 lo = (i64)args[n->a - 2], hi = (i64)args[n->a - 1];
     if (!callee->is_extern) {
-      if (run_function(callee, args, NULL, lo, hi, in->steps, in->why, in->depth + 1, NULL, &key, NULL) != WEFT_OK) in->failed = true;
+      if (run_function(callee, args, NULL, lo, hi, in->steps, in->why, in->depth + 1, NULL, &key, NULL) != WEFT_OK)
+        in->failed = true;
     } else if (callee->address) {
       key = ((LoopKernelFn)callee->address)(args, lo, hi);
     } else {
@@ -350,7 +355,8 @@ static void run_call(Interp *in, u32 id, const LoopNode *n) {
     stop(in, "no definition of", name);
   } else {
     if (--in->ctx->depth < 0) in->ctx->budget = 0;
-    if (run_function(callee, args, in->ctx, 0, 0, in->steps, in->why, in->depth + 1, NULL, NULL, &code) != WEFT_OK) in->failed = true;
+    if (run_function(callee, args, in->ctx, 0, 0, in->steps, in->why, in->depth + 1, NULL, NULL, &code) != WEFT_OK)
+      in->failed = true;
     in->ctx->depth++;
     for (u32 i = 0; !code && i < n->b; i++) in->values[loop_result_of(in->fn, id, i)] = in->ctx->results[i];
   }
@@ -369,7 +375,8 @@ static void run_math(Interp *in, u32 id, const LoopNode *n) {
   u64 args[3] = {value(in, n->a), n->b ? value(in, n->b) : 0, n->c ? value(in, n->c) : 0};
   const LoopFn *fn = loop_module_find_math(m, name, type);
   if (fn) {
-    if (run_function(fn, args, NULL, 0, 0, in->steps, in->why, in->depth + 1, &in->values[id], NULL, NULL) != WEFT_OK) in->failed = true;
+    if (run_function(fn, args, NULL, 0, 0, in->steps, in->why, in->depth + 1, &in->values[id], NULL, NULL) != WEFT_OK)
+      in->failed = true;
     return;
   }
   const LoopMath *c = loop_module_math(m, name, type);
@@ -480,8 +487,8 @@ static u32 step(Interp *in, u32 pc) {
       return pc + 1;
     }
     default:
-      (void)loop_eval((LoopOp)n->op, (LoopType)n->type, loop_type_of(in->fn, n->a), value(in, n->a), n->b ? value(in, n->b) : 0,
-        n->c ? value(in, n->c) : 0, &in->values[id]);
+      (void)loop_eval((LoopOp)n->op, (LoopType)n->type, loop_type_of(in->fn, n->a), value(in, n->a),
+                      n->b ? value(in, n->b) : 0, n->c ? value(in, n->c) : 0, &in->values[id]);
       return pc + 1;
   }
 }
@@ -509,17 +516,19 @@ static bool find_jumps(Interp *in) {
   return true;
 }
 
-static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, i64 lo, i64 hi, u64 *steps, Buf *why, u32 depth,
-  u64 *result, u64 *key, u32 *exit) {
+static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, i64 lo, i64 hi, u64 *steps, Buf *why,
+                               u32 depth, u64 *result, u64 *key, u32 *exit) {
   u32 nodes = fn->nodes.count;
   LoopCtx math = {.results = result}; /* a math function returns through this */
-  Interp in = {.fn = fn, .alloc = fn->module->alloc, .args = args, .ctx = ctx ? ctx : &math, .key = LOOP_KEY_NONE, .steps = steps,
+  Interp in = {.fn = fn, .alloc = fn->module->alloc, .args = args, .ctx = ctx ? ctx : &math, .key = LOOP_KEY_NONE,
+               .steps = steps,
     .why = why, .depth = depth, .lo = lo, .hi = hi};
   if (depth > CALL_DEPTH) {
     stop(&in, "calls nest too deeply", "");
     return WEFT_ERROR;
   }
-  const size_t words = (size_t)nodes * 4 + fn->body.count + 1, bytes = words * sizeof(u64) + nodes * sizeof(u32); /* one piece: much of what runs is short */
+  /* one piece: much of what runs is short */
+  const size_t words = (size_t)nodes * 4 + fn->body.count + 1, bytes = words * sizeof(u64) + nodes * sizeof(u32);
   _Static_assert(sizeof(Jump) == sizeof(u64) && sizeof(Fold *) == sizeof(u64), "all but `where` are words");
   in.values = mem_alloc_zero(in.alloc, bytes);
   if (in.values) {

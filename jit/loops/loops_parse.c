@@ -1,7 +1,7 @@
 /* loops_parse.c — loop IR from text, through the builder (the form is described in loops.h).
  *
- * One pass, no recursion: open blocks are a stack, and a name is forgotten where its block ends. A literal keeps its text until
- * the type it is read as is known. */
+ * One pass, no recursion: open blocks are a stack, and a name is forgotten where its block ends. A literal keeps its
+ * text until the type it is read as is known. */
 #include "jit/loops/loops.h"
 
 #include <ctype.h>
@@ -124,7 +124,9 @@ static void advance(Parser *p) {
   p->tok = t;
 }
 
-static bool is_word(const Token *t, const char *word) { return t->len == strlen(word) && memcmp(t->at, word, t->len) == 0; }
+static bool is_word(const Token *t, const char *word) {
+  return t->len == strlen(word) && memcmp(t->at, word, t->len) == 0;
+}
 static bool is(const Parser *p, const char *word) { return p->tok.kind != T_END && is_word(&p->tok, word); }
 
 static bool accept(Parser *p, const char *word) {
@@ -264,7 +266,8 @@ static LoopType literal_default(const Operand *o) {
   return LT_I64;
 }
 
-/* The node of an operand; an open literal becomes `context`, or its default type when that is VOID. 0 after an error. */
+/* The node of an operand; an open literal becomes `context`, or its default type when that is VOID. 0 after an
+ * error. */
 static u32 settle(Parser *p, const Operand *o, LoopType context) {
   u64 bits;
   if (o->id) return o->id;
@@ -328,7 +331,8 @@ static bool take_term(Parser *p, Access *a, bool negative) {
     if (!id) return false;
     bool param = loop_node(p->fn, id)->op == LOOP_PARAM;
     if (!t.var) t.var = id;
-    else if (!param && loop_node(p->fn, t.var)->op != LOOP_PARAM) return error_at(p, o.at, "a second variable in an index term:", o.at, o.len);
+    else if (!param && loop_node(p->fn, t.var)->op != LOOP_PARAM)
+      return error_at(p, o.at, "a second variable in an index term:", o.at, o.len);
     else {
       u32 stride = id;
       if (!param) stride = t.var, t.var = id;
@@ -361,7 +365,8 @@ static bool parse_load(Parser *p, u32 *id) {
   const char *at = p->tok.at;
   bool ok = take_access(p, &a) && take_type(p, &type);
   if (ok) *id = loop_load(p->fn, a.buffer, a.constant, a.terms.data, a.terms.count);
-  if (ok && *id && loop_node(p->fn, *id)->mem != type) ok = error_at(p, at, "load of another type than the buffer's", NULL, 0);
+  if (ok && *id && loop_node(p->fn, *id)->mem != type)
+    ok = error_at(p, at, "load of another type than the buffer's", NULL, 0);
   vec_free(p->m->alloc, &a.terms);
   return ok;
 }
@@ -369,7 +374,8 @@ static bool parse_load(Parser *p, u32 *id) {
 static bool parse_store(Parser *p) {
   Access a = {0};
   u32 value = 0;
-  bool ok = take_access(p, &a) && (value = take_settled(p, loop_value_type((LoopType)loop_node(p->fn, a.buffer)->mem))) != 0;
+  bool ok = take_access(p, &a) &&
+            (value = take_settled(p, loop_value_type((LoopType)loop_node(p->fn, a.buffer)->mem))) != 0;
   if (ok) loop_store(p->fn, a.buffer, a.constant, a.terms.data, a.terms.count, value);
   vec_free(p->m->alloc, &a.terms);
   return ok;
@@ -381,7 +387,8 @@ static bool parse_check(Parser *p) {
     if (is(p, loop_check_text((LoopCheck)kind))) break;
   if (kind == LOOP_CHECK_COUNT) return error_here(p, "expected a kind of check");
   advance(p);
-  if (!take_group(p, loop_check_args((LoopCheck)kind), ids) || !take_number(p, &number) || !take_exit_values(p, &first)) return false;
+  if (!take_group(p, loop_check_args((LoopCheck)kind), ids) || !take_number(p, &number) || !take_exit_values(p, &first))
+    return false;
   loop_check(p->fn, (LoopCheck)kind, number, ids[0], ids[1], p->ids.count - first, p->ids.data + first);
   p->ids.count = first;
   return true;
@@ -425,7 +432,8 @@ static bool parse_call(Parser *p, u32 names, const char *at) {
     if (!accept(p, ",")) break;
   }
   if (!expect(p, ")") || !take_number(p, &exit) || !take_exit_values(p, &values)) return false;
-  u32 call = loop_call(p->fn, callee, values - first, p->ids.data + first, exit, p->ids.count - values, p->ids.data + values);
+  u32 call = loop_call(p->fn, callee, values - first, p->ids.data + first, exit, p->ids.count - values,
+                       p->ids.data + values);
   p->ids.count = first;
   if (!call) return true;
   return bind_pending(p, names, loop_result_of(p->fn, call, 0), loop_node(p->fn, call)->b, at);
@@ -462,8 +470,10 @@ static bool take_carried(Parser *p, u32 *first_name, u32 *first_init) {
     if (!expect(p, ":") || !take_type(p, &type) || !expect(p, "=")) return false;
     u32 id = take_settled(p, type);
     if (!id) return false;
-    if (loop_type_of(p->fn, id) != type) return error_at(p, name.at, "initial value of another type:", name.at, name.len);
-    if (!vec_push(p->m->alloc, &p->ids, id) || !vec_push(p->m->alloc, &p->pending, (Binding){name.at, name.len, 0})) return no_memory(p);
+    if (loop_type_of(p->fn, id) != type)
+      return error_at(p, name.at, "initial value of another type:", name.at, name.len);
+    if (!vec_push(p->m->alloc, &p->ids, id) || !vec_push(p->m->alloc, &p->pending, (Binding){name.at, name.len, 0}))
+      return no_memory(p);
   } while (accept(p, ","));
   return expect(p, ")");
 }
@@ -667,7 +677,8 @@ static bool parse_statement(Parser *p) {
     if (*loop_op_text((LoopOp)i) == *p->tok.at && is(p, loop_op_text((LoopOp)i))) op = i;
   if (op == LOOP_OP_COUNT || op == LOOP_ELSE || op == LOOP_END) return error_here(p, "not an operation:");
   advance(p);
-  if (op >= LOOP_PAR && op <= LOOP_SCAN) return op == LOOP_IF ? parse_if(p, names, at) : parse_head(p, (LoopOp)op, names, at);
+  if (op >= LOOP_PAR && op <= LOOP_SCAN)
+    return op == LOOP_IF ? parse_if(p, names, at) : parse_head(p, (LoopOp)op, names, at);
   if (op == LOOP_CALL) return parse_call(p, names, at);
   if (op <= LOOP_PREFIX) {
     if (!parse_value(p, (LoopOp)op, &id)) return false;
@@ -691,7 +702,8 @@ static bool parse_param(Parser *p) {
   static const char unnamed[] = "abcdefghijklmnop";
   Token first = p->tok;
   /* extern declarations may give types only */
-  bool typed_only = p->fn->is_extern && first.kind == T_NAME && (is(p, "in") || is(p, "out") || is(p, "inout") || loop_type_find(first.at, first.len));
+  bool typed_only = p->fn->is_extern && first.kind == T_NAME &&
+                    (is(p, "in") || is(p, "out") || is(p, "inout") || loop_type_find(first.at, first.len));
   if (!typed_only && (!take_name(p, &name) || !expect(p, ":"))) return false;
   if (typed_only) {
     if (p->fn->params.count >= sizeof unnamed - 1) return error_here(p, "name the parameters before");
@@ -770,7 +782,8 @@ static bool parse_table(Parser *p) {
     const char *at = p->tok.at;
     accept(p, "-");
     u32 len = (u32)(p->tok.at + p->tok.len - at);
-    ok = p->tok.kind == T_NUMBER || p->tok.kind == T_NAME ? literal_bits(p, at, len, type, &v) : error_here(p, "expected a literal");
+    ok = p->tok.kind == T_NUMBER ||
+         p->tok.kind == T_NAME ? literal_bits(p, at, len, type, &v) : error_here(p, "expected a literal");
     if (ok && !vec_push(p->m->alloc, &bits, v)) ok = no_memory(p);
     advance(p);
     if (!accept(p, ",")) break;
@@ -788,12 +801,13 @@ WeftStatus loops_parse(LoopModule *m, const char *text, size_t len, Buf *why) {
   advance(&p);
   while (!p.failed && p.tok.kind != T_END) {
     bool is_extern = accept(&p, "extern");
-    bool ok = accept(&p, "kernel")                  ? parse_function(&p, LOOP_KERNEL, is_extern)
-              : accept(&p, "native")                ? parse_function(&p, LOOP_NATIVE, is_extern)
-              : !is_extern && accept(&p, "math")    ? parse_function(&p, LOOP_MATH_FN, false)
-              : !is_extern && accept(&p, "table")   ? parse_table(&p)
-                                                    : error_here(&p, "expected kernel, native, math, table or extern, not");
-    if (!ok) error_at(&p, p.tok.at, p.fn && p.fn->failed ? p.fn->failed : "malformed text", NULL, 0); /* what the builder refused */
+    bool ok = accept(&p, "kernel") ? parse_function(&p, LOOP_KERNEL, is_extern)
+                                   : accept(&p, "native") ? parse_function(&p, LOOP_NATIVE, is_extern)
+                                   : !is_extern && accept(&p, "math") ? parse_function(&p, LOOP_MATH_FN, false)
+                                   : !is_extern && accept(&p, "table") ? parse_table(&p)
+                                   : error_here(&p, "expected kernel, native, math, table or extern, not");
+    /* what the builder refused */
+    if (!ok) error_at(&p, p.tok.at, p.fn && p.fn->failed ? p.fn->failed : "malformed text", NULL, 0);
   }
   if (p.failed) loop_module_truncate(m, fns, tables);
   vec_free(m->alloc, &p.bindings);

@@ -156,7 +156,8 @@ static void name_index(Printer *p, u32 id, const u32 *open, u32 depth) {
       for (u32 axis = 0; axis < h->a && loop_index_of(open[d], axis) < id; axis++) {
         u32 index = loop_index_of(open[d], axis);
         const LoopNode *x = loop_node(fn, index);
-        snprintf(other, sizeof other, p->number[index] ? "%s_%u" : "%s", name_text(p->names, x->list), p->number[index]);
+        snprintf(other, sizeof other, p->number[index] ? "%s_%u" : "%s", name_text(p->names, x->list),
+                 p->number[index]);
         taken |= strcmp(other, wanted) == 0;
       }
     }
@@ -181,7 +182,8 @@ static void put_head(Printer *p, u32 id, const u32 *open, u32 depth) {
     return;
   }
   if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) {
-    buf_printf(out, " %s %s", loop_reduce_text((LoopReduce)n->aux), loop_type_text(loop_type_of(fn, loop_result_of(fn, id, 0))));
+    buf_printf(out, " %s %s", loop_reduce_text((LoopReduce)n->aux),
+               loop_type_text(loop_type_of(fn, loop_result_of(fn, id, 0))));
     if (n->mem == LOOP_ORDER_ROWS) buf_puts(out, " rows");
   }
   for (u32 axis = 0; axis < n->a; axis++) {

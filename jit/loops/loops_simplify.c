@@ -1,10 +1,12 @@
-/* loops_simplify.c — loop IR to loop IR, before scalar code: folding, common values, invariants out of loops, dead code.
+/* loops_simplify.c — loop IR to loop IR, before scalar code: folding, common values, invariants out of loops, dead
+ * code.
  *
- * One pass over the body builds a new function. Each operation is folded or replaced where an identity of its type is exact;
- * else looked up among the values that are visible; else placed as far out as its operands allow: every pure operation is
- * total, so it may run where it would not have. Loads are shared when nothing was stored between them and never moved.
- * Then what nothing needs is dropped (loops_dead.c). Bits are preserved; the pass ends because it reads the body once. Where a trip loads what the
- * one before stored or loaded (loops_forward.c), a second pass has the loop carry it. */
+ * One pass over the body builds a new function. Each operation is folded or replaced where an identity of its type
+ * is exact; else looked up among the values that are visible; else placed as far out as its operands allow: every
+ * pure operation is total, so it may run where it would not have. Loads are shared when nothing was stored between
+ * them and never moved. Then what nothing needs is dropped (loops_dead.c). Bits are preserved; the pass ends because
+ * it reads the body once. Where a trip loads what the one before stored or loaded (loops_forward.c), a second pass
+ * has the loop carry it. */
 #include "jit/loops/loops_forward.h"
 
 #include <string.h>
@@ -18,7 +20,8 @@ typedef struct Frame { /* an open head of the old function */
   u32 head;   /* in the new function */
   u32 block;  /* of the body or arm being read */
   u32 outer;  /* block that the head stands in */
-  u32 before; /* link: the entry that new invariants of this loop go behind; in an arm of an `if`, what is ready when it begins */
+  /* link: the entry that new invariants of this loop go behind; in an arm of an `if`, what is ready when it begins */
+  u32 before;
   u32 joins_at; /* old position of the yield behind which the next `if` goes on in here, and of the END; 0: none */
   u32 joins_end;
   const Forward *forward; /* of a loop: the first of what it carries besides, */
@@ -64,7 +67,8 @@ static void refuse(Pass *p) { p->failed = true; }
 
 static u32 new_node(Pass *p, LoopNode n, Place at) {
   if (p->failed) return 0;
-  if (!toil(p->old->module->toil, 1) || !vec_push(p->alloc, &p->fn->nodes, n) || !vec_push(p->alloc, &p->place, at)) return refuse(p), 0;
+  if (!toil(p->old->module->toil, 1) || !vec_push(p->alloc, &p->fn->nodes, n) || !vec_push(p->alloc, &p->place, at))
+    return refuse(p), 0;
   return p->fn->nodes.count - 1;
 }
 
@@ -105,8 +109,8 @@ static u32 constant(Pass *p, LoopType type, u64 bits) {
 /* ---- table of known values ----------------------------------------------------------------- */
 
 static u64 hash_node(const LoopNode *n, u32 epoch) {
-  u64 words[4] = {(u64)n->op | (u64)n->type << 8 | (u64)n->mem << 16 | (u64)n->aux << 24 | (u64)n->a << 32, (u64)n->b | (u64)n->c << 32,
-    n->imm, epoch};
+  u64 words[4] = {(u64)n->op | (u64)n->type << 8 | (u64)n->mem << 16 | (u64)n->aux << 24 | (u64)n->a << 32,
+                  (u64)n->b | (u64)n->c << 32, n->imm, epoch};
   u64 h = 0;
   for (u32 i = 0; i < 4; i++) h = (h ^ words[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
   return h;
@@ -114,12 +118,14 @@ static u64 hash_node(const LoopNode *n, u32 epoch) {
 
 static bool same_terms(const Pass *p, const LoopNode *x, const LoopNode *y) {
   bool same = x->count == y->count;
-  for (u32 i = 0; same && i < x->count; i++) same = loop_terms_equal(&loop_terms(p->fn, x)[i], &loop_terms(p->fn, y)[i]);
+  for (u32 i = 0; same && i < x->count; i++)
+    same = loop_terms_equal(&loop_terms(p->fn, x)[i], &loop_terms(p->fn, y)[i]);
   return same;
 }
 
 static bool same_value(const Pass *p, const LoopNode *x, const LoopNode *y) {
-  if (x->op != y->op || x->type != y->type || x->mem != y->mem || x->aux != y->aux || x->a != y->a || x->b != y->b || x->c != y->c || x->imm != y->imm)
+  if (x->op != y->op || x->type != y->type || x->mem != y->mem || x->aux != y->aux || x->a != y->a || x->b != y->b ||
+      x->c != y->c || x->imm != y->imm)
     return false;
   return x->op != LOOP_LOAD || same_terms(p, x, y);
 }
@@ -153,10 +159,11 @@ static bool visible(const Pass *p, u32 id) { return !p->closed.data[p->place.dat
 
 /* ---- placing ------------------------------------------------------------------------------- */
 
-/* In an arm, a float made of one that stands before it alone: comes first in the arm, as it would wait behind what waits for others. */
+/* In an arm, a float made of one that stands before it alone: comes first in the arm, as it would wait behind what
+ * waits for others. */
 static bool ready(const Pass *p, const LoopNode *n) {
-  return p->frames.count && !p->frames.data[p->frames.count - 1].loop && loop_is_float((LoopType)n->type) && n->op == LOOP_ADD && n->a == n->b &&
-         p->place.data[n->a].block != current_block(p);
+  return p->frames.count && !p->frames.data[p->frames.count - 1].loop && loop_is_float((LoopType)n->type) &&
+         n->op == LOOP_ADD && n->a == n->b && p->place.data[n->a].block != current_block(p);
 }
 
 /* A pure operation: found, or new and as far out as its operands allow. */
@@ -199,11 +206,13 @@ static u32 make(Pass *p, LoopOp op, LoopType type, u32 a, u32 b, u32 *known) {
   return place_value(p, (LoopNode){.op = (u8)op, .type = (u8)type, .a = a, .b = b}, known);
 }
 
-/* A float that is never -0: a square, what was an integer, an absolute value, and a sum of which one of them is a part. */
+/* A float that is never -0: a square, what was an integer, an absolute value, and a sum of which one of them is a
+ * part. */
 static bool not_minus_zero(const Pass *p, u32 id) {
   const LoopNode *n = node(p, id);
   for (u32 step = 0; n->op == LOOP_ADD && step < 8; step++) n = node(p, n->b);
-  return n->op == LOOP_ABS || (n->op == LOOP_MUL && n->a == n->b) || (n->op == LOOP_CONVERT && loop_is_int(loop_type_of(p->fn, n->a)));
+  return n->op == LOOP_ABS || (n->op == LOOP_MUL && n->a == n->b) ||
+         (n->op == LOOP_CONVERT && loop_is_int(loop_type_of(p->fn, n->a)));
 }
 
 /* Exact, NaN and zeros included: times 1; times 2 is a sum, sooner done; by a power of two is times its reciprocal. */
@@ -249,7 +258,8 @@ static Range range_of(const Pass *p, u32 id, u32 depth) {
 static u32 by_range(Pass *p, const LoopNode *n) {
   if (n->op == LOOP_SELECT) { /* 0 < x ? x : 0 */
     const LoopNode *cond = node(p, n->a);
-    bool above = cond->op == LOOP_LT && cond->b == n->b && is_const(p, cond->a) && node(p, cond->a)->imm == 0 && is_const(p, n->c) && node(p, n->c)->imm == 0;
+    bool above = cond->op == LOOP_LT && cond->b == n->b && is_const(p, cond->a) && node(p, cond->a)->imm == 0 &&
+                 is_const(p, n->c) && node(p, n->c)->imm == 0;
     return above && n->type == LT_I64 && range_of(p, n->b, RANGE_DEPTH).least >= 0 ? n->b : 0;
   }
   bool most = n->op == LOOP_MAX || n->op == LOOP_MIN;
@@ -274,7 +284,8 @@ static u32 sum_with_constant(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
   LoopType t = (LoopType)n->type;
   const LoopNode x = *node(p, n->a);
   if ((x.op != LOOP_ADD && x.op != LOOP_SUB) || !is_const(p, x.b)) return 0;
-  u64 first = node(p, x.b)->imm, sum = loop_normal(t, (x.op == LOOP_ADD ? first : 0 - first) + (n->op == LOOP_ADD ? bits : 0 - bits));
+  u64 first = node(p, x.b)->imm,
+      sum = loop_normal(t, (x.op == LOOP_ADD ? first : 0 - first) + (n->op == LOOP_ADD ? bits : 0 - bits));
   return sum ? make(p, LOOP_ADD, t, x.a, constant(p, t, sum), known) : x.a;
 }
 
@@ -339,14 +350,17 @@ static bool commutes(const LoopNode *n) {
 static u32 join_zero_tests(Pass *p, const LoopNode *n, u32 *known) {
   const LoopNode a = *node(p, n->a), b = *node(p, n->b);
   LoopOp test = n->op == LOOP_AND ? LOOP_EQ : LOOP_NE;
-  bool zeros = p->fn->kind == LOOP_NATIVE && n->type == LT_I1 && a.op == test && b.op == test && is_const(p, a.b) && is_const(p, b.b) && node(p, a.b)->imm == 0 && node(p, b.b)->imm == 0;
+  bool zeros = p->fn->kind == LOOP_NATIVE && n->type == LT_I1 && a.op == test && b.op == test && is_const(p, a.b) &&
+               is_const(p, b.b) && node(p, a.b)->imm == 0 && node(p, b.b)->imm == 0;
   LoopType t = zeros ? loop_type_of(p->fn, a.a) : LT_VOID;
   if (!loop_is_int(t) || t != loop_type_of(p->fn, b.a)) return 0;
   return make(p, test, LT_I1, make(p, LOOP_OR, t, a.a, b.a, known), a.b, known);
 }
 
 /* The i-th value that an open loop carries besides. */
-static u32 carried(const Pass *p, const Frame *f, u32 i) { return loop_carry_of(p->fn, f->head, node(p, f->head)->b - f->forwards + i); }
+static u32 carried(const Pass *p, const Frame *f, u32 i) {
+  return loop_carry_of(p->fn, f->head, node(p, f->head)->b - f->forwards + i);
+}
 
 /* What the trip before stored, or what is made of it at once: it comes later than the rest. */
 static bool is_late(const Pass *p, u32 id) {
@@ -364,8 +378,8 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   LoopType from = loop_type_of(p->fn, n.a);
   bool constants = is_const(p, n.a) && (!n.b || is_const(p, n.b)) && (!n.c || is_const(p, n.c));
   u64 bits;
-  if (constants && n.op != LOOP_MATH &&
-      loop_eval((LoopOp)n.op, (LoopType)n.type, from, node(p, n.a)->imm, n.b ? node(p, n.b)->imm : 0, n.c ? node(p, n.c)->imm : 0, &bits))
+  if (constants && n.op != LOOP_MATH && loop_eval((LoopOp)n.op, (LoopType)n.type, from, node(p, n.a)->imm,
+                                                  n.b ? node(p, n.b)->imm : 0, n.c ? node(p, n.c)->imm : 0, &bits))
     return constant(p, (LoopType)n.type, bits);
   if (n.b && !n.c && commutes(&n) && (is_const(p, n.a) || (!is_const(p, n.b) && n.a > n.b))) {
     u32 a = n.a;
@@ -374,7 +388,8 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   }
   u32 same = by_range(p, &n);
   if (same) return same;
-  for (u32 side = 0; side < 2 && (n.op == LOOP_MIN || n.op == LOOP_MAX) && loop_is_int((LoopType)n.type); side++) { /* min(min(late, x), y) */
+  /* min(min(late, x), y) */
+  for (u32 side = 0; side < 2 && (n.op == LOOP_MIN || n.op == LOOP_MAX) && loop_is_int((LoopType)n.type); side++) {
     const LoopNode inner = *node(p, side ? n.b : n.a);
     u32 y = side ? n.a : n.b;
     if (inner.op != n.op || is_late(p, y) || is_late(p, inner.a) == is_late(p, inner.b)) continue;
@@ -395,7 +410,9 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   if (n.op == LOOP_SELECT) {
     if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
     else if (n.b == n.c) same = n.b;
-    else if (loop_is_int((LoopType)n.type) && is_const(p, n.b) && is_const(p, n.c) && node(p, n.b)->imm + node(p, n.c)->imm == 1 && node(p, n.b)->imm < 2) { /* 1 and 0 */
+    /* 1 and 0 */
+    else if (loop_is_int((LoopType)n.type) && is_const(p, n.b) && is_const(p, n.c) &&
+             node(p, n.b)->imm + node(p, n.c)->imm == 1 && node(p, n.b)->imm < 2) {
       u32 cond = node(p, n.b)->imm ? n.a : pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = n.a}, known);
       same = make(p, LOOP_CONVERT, (LoopType)n.type, cond, 0, known);
     }
@@ -446,11 +463,13 @@ static void one_more(Pass *p, LoopNode *n, u32 value) {
 /* What such a load gives in the first trip, before the loop, if it has trips. */
 static u32 first_load(Pass *p, const Forward *f) {
   LoopType t = loop_type_of(p->old, f->load);
-  u32 trips = mapped(p, loop_trips_of(p->old, f->head, 0)), zero = constant(p, t, 0), some = new_node(p, (LoopNode){.op = LOOP_NE, .type = LT_I1, .a = trips, .b = constant(p, LT_I64, 0)}, here(p));
+  u32 trips = mapped(p, loop_trips_of(p->old, f->head, 0)), zero = constant(p, t, 0),
+      some = new_node(p, (LoopNode){.op = LOOP_NE, .type = LT_I1, .a = trips, .b = constant(p, LT_I64, 0)}, here(p));
   LoopNode n = {.op = LOOP_IF, .c = 1, .list = p->fn->list.count}, load = *loop_node(p->old, f->load);
   append(p, some);
   one_more(p, &n, some);
-  u32 head = new_node(p, n, here(p)), result = new_node(p, (LoopNode){.op = LOOP_RESULT, .type = (u8)t, .a = head}, here(p));
+  u32 head = new_node(p, n, here(p)),
+      result = new_node(p, (LoopNode){.op = LOOP_RESULT, .type = (u8)t, .a = head}, here(p));
   append(p, head);
   for (u32 arm = 0; arm < 2; arm++) {
     Place inside = {new_block(p), p->loops.count};
@@ -480,10 +499,12 @@ static void copy_head(Pass *p, u32 id, const LoopNode *from) {
   const Forward *forward = p->forwards;
   u32 first[FORWARDS], more = 0;
   while (forward < p->forwards + p->forward_count && forward->head != id) forward++;
-  for (; forward + more < p->forwards + p->forward_count && forward[more].head == id; more++) first[more] = first_load(p, &forward[more]);
+  for (; forward + more < p->forwards + p->forward_count && forward[more].head == id; more++)
+    first[more] = first_load(p, &forward[more]);
   if (!copy_list(p, from, &n)) return;
   bool loop = n.op != LOOP_IF;
-  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p), .forward = forward, .forwards = more};
+  Frame f = {.outer = current_block(p), .before = p->last, .loop = loop, .block = new_block(p), .forward = forward,
+             .forwards = more};
   for (u32 i = 0; i < more; i++) one_more(p, &n, first[i]);
   n.b += more;
   n.c += more;
@@ -496,7 +517,9 @@ static void copy_head(Pass *p, u32 id, const LoopNode *from) {
     u32 carry = i - from->a - from->b, result = i - leaves - more; /* number of one more, when it is small */
     bool one = carry < more || (i >= leaves + more);
     LoopNode leaf = *loop_node(p->old, one ? forward[carry < more ? carry : result].load : old_leaf);
-    if (one) leaf = (LoopNode){.op = carry < more ? LOOP_CARRY : LOOP_RESULT, .type = leaf.type, .b = carry < more ? from->b + carry : from->c + result};
+    if (one)
+      leaf = (LoopNode){.op = carry < more ? LOOP_CARRY : LOOP_RESULT, .type = leaf.type,
+                        .b = carry < more ? from->b + carry : from->c + result};
     leaf.a = head;
     u32 made = new_node(p, leaf, leaf.op == LOOP_RESULT ? outside : inside);
     if (!one) p->map[old_leaf++] = made;
@@ -538,7 +561,8 @@ static void copy_mark(Pass *p, const LoopNode *from) {
   if (p->frames.count && p->frames.data[p->frames.count - 1].joins_end == UINT32_MAX) copy_mark(p, from);
 }
 
-/* The same check stands where this one is only reached past it: leaving, by whatever exit, it would have left there. If not, it is noted. */
+/* The same check stands where this one is only reached past it: leaving, by whatever exit, it would have left there. If
+ * not, it is noted. */
 static bool checked_before(Pass *p, const LoopNode *n, u32 *known) {
   LoopNode key = {.op = n->op, .aux = n->aux, .a = n->a, .b = n->b};
   if (*known * 2 >= p->table_size && !grow_table(p)) return refuse(p), false;
@@ -634,8 +658,9 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
 
 static void count_use(void *ctx, u32 id) { ((u32 *)ctx)[id]++; }
 
-/* An `if` that gives a truth value, false in its second arm, which nothing but the `if` behind it asks for: that one stands in its first arm
- * then, and sees what was computed there. Not where it gives values itself, unless it is one more of these. */
+/* An `if` that gives a truth value, false in its second arm, which nothing but the `if` behind it asks for: that
+ * one stands in its first arm then, and sees what was computed there. Not where it gives values itself, unless it
+ * is one more of these. */
 static bool joins(const Pass *p, u32 at, u32 *yield_at, u32 *end_at) {
   const LoopFn *old = p->old;
   u32 id = old->body.data[at], depth = 0, other = 0, end = at + 1;
@@ -652,8 +677,11 @@ static bool joins(const Pass *p, u32 at, u32 *yield_at, u32 *end_at) {
   if (end != other + 2 || end + 1 >= old->body.count) return false;
   const LoopNode *yes = statement(old, other - 1), *no = statement(old, other + 1);
   u32 asks = old->body.data[end + 1], given = no->op == LOOP_YIELD ? loop_list(old, no)[0] : 0;
-  if (yes->op != LOOP_YIELD || !given || loop_node(old, asks)->op != LOOP_IF || loop_cond_of(old, asks) != loop_result_of(old, id, 0)) return false;
-  if (given != loop_cond_of(old, id) && (loop_node(old, given)->op != LOOP_CONST || loop_node(old, given)->imm)) return false;
+  if (yes->op != LOOP_YIELD || !given || loop_node(old, asks)->op != LOOP_IF ||
+      loop_cond_of(old, asks) != loop_result_of(old, id, 0))
+    return false;
+  if (given != loop_cond_of(old, id) && (loop_node(old, given)->op != LOOP_CONST || loop_node(old, given)->imm))
+    return false;
   *yield_at = other - 1;
   *end_at = end;
   u32 ignored[2];
@@ -699,7 +727,8 @@ static bool is_extreme(const Pass *p, u32 cond, u32 a, u32 b) {
   return (c->op == LOOP_LT || c->op == LOOP_GT) && ((c->a == a && c->b == b) || (c->a == b && c->b == a));
 }
 
-/* x + v where a condition holds, else x, or the other way round: x plus v or 0, or the condition itself where v is 1. */
+/* x + v where a condition holds, else x, or the other way round: x plus v or 0, or the condition itself where v is
+ * 1. */
 static u32 sum_or_not(Pass *p, const LoopNode *n, u32 *known) {
   for (u32 side = 0; side < 2; side++) {
     u32 x = side ? n->b : n->c, bit = n->a;
@@ -708,14 +737,16 @@ static u32 sum_or_not(Pass *p, const LoopNode *n, u32 *known) {
     u32 v = sum.a == x ? sum.b : sum.a;
     if (side) bit = make(p, LOOP_NOT, LT_I1, bit, 0, known);
     bit = make(p, LOOP_CONVERT, LT_I64, bit, 0, known);
-    if (!is_const(p, v) || node(p, v)->imm != 1) bit = make(p, LOOP_AND, LT_I64, make(p, LOOP_NEG, LT_I64, bit, 0, known), v, known);
+    if (!is_const(p, v) || node(p, v)->imm != 1)
+      bit = make(p, LOOP_AND, LT_I64, make(p, LOOP_NEG, LT_I64, bit, 0, known), v, known);
     return make(p, LOOP_ADD, LT_I64, x, bit, known);
   }
   return 0;
 }
 
-/* An `if` whose arms compute nothing, of results that are chosen without a branch: as selects. So is one that goes on to the next trip, before
- * the trip ends, with a sum of integers or two on either way. The position of its END, of the trip's; 0: it is none. */
+/* An `if` whose arms compute nothing, of results that are chosen without a branch: as selects. So is one that goes
+ * on to the next trip, before the trip ends, with a sum of integers or two on either way. The position of its END,
+ * of the trip's; 0: it is none. */
 static u32 choose(Pass *p, u32 at, u32 *known) {
   const LoopFn *old = p->old;
   u32 id = old->body.data[at], values[2][4], masks = 0, ends[2], begins[2] = {at + 1, 0};
@@ -753,7 +784,8 @@ static u32 choose(Pass *p, u32 at, u32 *known) {
   }
   if (masks > 2) return 0;
   for (u32 i = 0; i < next.count; i++) {
-    LoopNode select = {.op = LOOP_SELECT, .type = (u8)loop_type_of(old, loop_list(old, lists[0])[i]), .a = cond, .b = values[0][i], .c = values[1][i]};
+    LoopNode select = {.op = LOOP_SELECT, .type = (u8)loop_type_of(old, loop_list(old, lists[0])[i]), .a = cond,
+                       .b = values[0][i], .c = values[1][i]};
     u32 sum = trip ? sum_or_not(p, &select, known) : 0;
     values[0][i] = sum ? sum : pure_value(p, select, known);
     if (!trip) p->map[loop_result_of(old, id, i)] = values[0][i];
@@ -770,9 +802,10 @@ static u32 choose(Pass *p, u32 at, u32 *known) {
 
 enum { UNROLL_TRIPS = 8, UNROLL_STATEMENTS = 100, UNROLL_CARRIED = 16, UNROLL_STORES = 4 };
 
-/* The position of the END of a loop of a few trips, known in number, and a short body that holds no loop and only its end goes on to the
- * next trip; 0: it is no such loop. Polls in it are not needed. Many stores stay a loop: a load elsewhere that finds what now this one, now
- * that one of them wrote waits for the wrong one, since processors foresee that by addresses of instructions. */
+/* The position of the END of a loop of a few trips, known in number, and a short body that holds no loop and only
+ * its end goes on to the next trip; 0: it is no such loop. Polls in it are not needed. Many stores stay a loop: a
+ * load elsewhere that finds what now this one, now that one of them wrote waits for the wrong one, since processors
+ * foresee that by addresses of instructions. */
 static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
   const LoopFn *old = p->old;
   u32 id = old->body.data[at], depth = 0, stores = 0;
@@ -790,7 +823,8 @@ static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
       if (depth-- == 0) return pos;
     } else if ((x->op == LOOP_NEXT || x->op == LOOP_BREAK) && (depth || x->op == LOOP_BREAK)) {
       return 0;
-    } else if (x->op == LOOP_CALL || x->op == LOOP_EXIT || x->op == LOOP_RETURN || (x->op == LOOP_STORE && ++stores * *trips > UNROLL_STORES)) {
+    } else if (x->op == LOOP_CALL || x->op == LOOP_EXIT || x->op == LOOP_RETURN ||
+               (x->op == LOOP_STORE && ++stores * *trips > UNROLL_STORES)) {
       return 0;
     }
   }
@@ -858,7 +892,8 @@ static LoopFn *simplify(const LoopFn *old, const Forward *forwards, u32 forward_
   for (u32 i = 0; !p.failed && i < old->body.count; i++) {
     u64 trips = 0;
     if (!toil(old->module->toil, 1 + p.frames.count)) refuse(&p);
-    bool joined = p.frames.count && p.frames.data[p.frames.count - 1].joins_end == UINT32_MAX; /* this `if` ends another, too */
+    /* this `if` ends another, too */
+    bool joined = p.frames.count && p.frames.data[p.frames.count - 1].joins_end == UINT32_MAX;
     u32 chosen = joined ? 0 : choose(&p, i, &known), end = chosen ? 0 : short_loop(&p, i, &trips);
     if (!chosen) chosen = go_on_inside(&p, i);
     if (chosen) {

@@ -1,7 +1,8 @@
 /* loops_straight.c — math functions without their rare branches (see loops_straight.h).
  *
- * One walk over the body copies it, leaving out every first arm; the conditions met on the way are joined to what NAME_rare
- * gives. Both new functions hold the whole copy: what one of them does not need is dead code to whoever compiles it. */
+ * One walk over the body copies it, leaving out every first arm; the conditions met on the way are joined to what
+ * NAME_rare gives. Both new functions hold the whole copy: what one of them does not need is dead code to whoever
+ * compiles it. */
 #include "jit/loops/loops_straight.h"
 
 #include <string.h>
@@ -15,7 +16,9 @@ typedef struct Copy {
   bool loops;
 } Copy;
 
-static const char *callee_text(const LoopFn *fn, const LoopNode *n) { return name_text(&fn->module->names, (Name)n->imm); }
+static const char *callee_text(const LoopFn *fn, const LoopNode *n) {
+  return name_text(&fn->module->names, (Name)n->imm);
+}
 
 static LoopFn *find_with(LoopModule *m, const char *name, const char *tail, LoopType type) {
   char text[128];
@@ -45,13 +48,16 @@ static u32 mapped(Copy *c, u32 id) {
   return c->map[id];
 }
 
-static void join_rare(Copy *c, u32 cond) { c->rare = c->rare ? loop_emit(c->to, LOOP_OR, LT_I1, c->rare, cond, 0) : cond; }
+static void join_rare(Copy *c, u32 cond) {
+  c->rare = c->rare ? loop_emit(c->to, LOOP_OR, LT_I1, c->rare, cond, 0) : cond;
+}
 
 static u32 copy_math(Copy *c, const LoopNode *n) {
   LoopType type = (LoopType)n->type;
   const char *name = callee_text(c->from, n);
   u32 a = mapped(c, n->a), b = mapped(c, n->b), d = mapped(c, n->c);
-  LoopFn *usual = find_with(c->from->module, name, "_usual", type), *rare = find_with(c->from->module, name, "_rare", type);
+  LoopFn *usual = find_with(c->from->module, name, "_usual", type),
+      *rare = find_with(c->from->module, name, "_rare", type);
   if (!usual || !rare) {
     LoopFn *callee = loop_module_find_math(c->from->module, name, type);
     if (callee && !loop_math_is_straight(callee)) c->loops = true;
@@ -70,7 +76,8 @@ static u32 copy_load(Copy *c, const LoopNode *n) {
   }
   for (u32 i = 0; i < n->count; i++) {
     const LoopTerm *t = &loop_terms(c->from, n)[i];
-    terms[i] = (LoopTerm){.coef = t->coef, .stride = {mapped(c, t->stride[0]), mapped(c, t->stride[1])}, .var = mapped(c, t->var)};
+    terms[i] = (LoopTerm){.coef = t->coef, .stride = {mapped(c, t->stride[0]), mapped(c, t->stride[1])},
+                          .var = mapped(c, t->var)};
   }
   return loop_load(c->to, mapped(c, n->a), (i64)n->imm, terms, n->count);
 }
@@ -147,7 +154,8 @@ static WeftStatus copy_function(LoopModule *m, const LoopFn *fn, const char *tai
     u32 v = copy_statement(&c, fn->body.data[i]);
     if (v) value = v;
   }
-  if (rare) value = loop_emit(c.to, LOOP_SELECT, type, c.rare, loop_const_f(c.to, type, 1), loop_const_f(c.to, type, 0));
+  if (rare)
+    value = loop_emit(c.to, LOOP_SELECT, type, c.rare, loop_const_f(c.to, type, 1), loop_const_f(c.to, type, 0));
   loop_return(c.to, 1, &value);
   if (c.loops) {
     if (why) buf_printf(why, "%s has a loop outside its rare branches", name);

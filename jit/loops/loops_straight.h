@@ -8,9 +8,9 @@
  * functions of the same parameters to the module:
  *   NAME_usual   what the second arms give; equal to NAME where
  *   NAME_rare    is 0; it is 1 where a first arm would be taken, here or in a function that is called
- * A function without `if`, that calls none with one, stays as it is and `*made` is false; so does one with a loop, which
- * nothing straight can replace (`*made` is false, loop_math_is_straight says which case it is).
- * Callees must have gone through this before. */
+ * A function without `if`, that calls none with one, stays as it is and `*made` is false; so does one with a loop,
+ * which nothing straight can replace (`*made` is false, loop_math_is_straight says which case it is). Callees must
+ * have gone through this before. */
 WeftStatus loops_straighten(LoopModule *m, const LoopFn *fn, bool *made, Buf *why) MUST_USE;
 
 /* No `if` and no loop, here or in what it calls. */

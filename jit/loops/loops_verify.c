@@ -34,7 +34,8 @@ static bool bad(Verifier *v, const char *rule) {
   buf_printf(v->why, "%s: %s", name_text(&v->fn->module->names, v->fn->name), rule);
   if (v->at < v->fn->body.count) {
     u32 id = v->fn->body.data[v->at];
-    if (id < v->fn->nodes.count) buf_printf(v->why, " (statement %u, %s)", v->at + 1, loop_op_text((LoopOp)loop_node(v->fn, id)->op));
+    if (id < v->fn->nodes.count)
+      buf_printf(v->why, " (statement %u, %s)", v->at + 1, loop_op_text((LoopOp)loop_node(v->fn, id)->op));
   }
   return false;
 }
@@ -96,7 +97,8 @@ static bool check_convert(Verifier *v, const LoopNode *n) {
   LoopType from = type_of(v, n->a), to = (LoopType)n->type;
   if (to == LT_VOID || to >= LT_PTR) return bad(v, "conversion to what is no scalar type");
   if (n->op == LOOP_CONVERT) return to != LT_I1 || bad(v, "conversion to i1");
-  return (from != LT_I1 && to != LT_I1 && loop_type_bytes(from) == loop_type_bytes(to)) || bad(v, "bitcast between widths");
+  return (from != LT_I1 && to != LT_I1 && loop_type_bytes(from) == loop_type_bytes(to)) ||
+         bad(v, "bitcast between widths");
 }
 
 static bool check_arithmetic(Verifier *v, const LoopNode *n) {
@@ -110,13 +112,15 @@ static bool check_arithmetic(Verifier *v, const LoopNode *n) {
   LoopType t = type_of(v, n->a);
   if (form == LOOP_FORM_SELECT) {
     if (t != LT_I1) return bad(v, "a condition is no i1");
-    return (type_of(v, n->b) == type_of(v, n->c) && n->type == type_of(v, n->b)) || bad(v, "operands of different types");
+    return (type_of(v, n->b) == type_of(v, n->c) && n->type == type_of(v, n->b)) ||
+           bad(v, "operands of different types");
   }
   if (!in_class(t, op_classes[n->op])) return bad(v, "the operation does not take this type");
   if (form == LOOP_FORM_CONVERT) return check_convert(v, n);
   for (u32 i = 1; i < count; i++)
     if (type_of(v, operands[i]) != t) return bad(v, "operands of different types");
-  if ((n->op == LOOP_ROUND_F16 || n->op == LOOP_ROUND_BF16) && t != LT_F32) return bad(v, "the operation does not take this type");
+  if ((n->op == LOOP_ROUND_F16 || n->op == LOOP_ROUND_BF16) && t != LT_F32)
+    return bad(v, "the operation does not take this type");
   return n->type == (form == LOOP_FORM_COMPARE ? LT_I1 : t) || bad(v, "result of the wrong type");
 }
 
@@ -204,7 +208,8 @@ static bool check_call(Verifier *v, const LoopNode *n) {
     }
     if (!usable(v, arg)) return false;
     const LoopNode *b = node(v, arg);
-    if (b->op != LOOP_PARAM || b->type != LT_PTR || b->mem != param->mem) return bad(v, "an argument is no such buffer");
+    if (b->op != LOOP_PARAM || b->type != LT_PTR || b->mem != param->mem)
+      return bad(v, "an argument is no such buffer");
     if (param->aux & ~b->aux) return bad(v, "a buffer is passed on for more than it allows");
   }
   for (u32 i = 0; i < n->b; i++)
@@ -223,16 +228,19 @@ static bool check_head(Verifier *v, u32 id, const LoopNode *n) {
     return bad(v, "a math function has only if, for and while");
   if (n->op == LOOP_IF && !scalar_of(v, list[0], LT_I1)) return false;
   for (u32 i = 0; i < n->a; i++)
-    if (!scalar(v, list[i]) || (type_of(v, list[i]) != LT_I64 && type_of(v, list[i]) != LT_U64)) return bad(v, "a trip count is no i64 or u64");
+    if (!scalar(v, list[i]) || (type_of(v, list[i]) != LT_I64 && type_of(v, list[i]) != LT_U64))
+      return bad(v, "a trip count is no i64 or u64");
   if ((n->op == LOOP_REDUCE || n->op == LOOP_SCAN) && n->a == 0) return bad(v, "no axes");
   for (u32 i = 0; i < n->b; i++) {
     if (!scalar_of(v, list[first + i], type_of(v, loop_carry_of(fn, id, i)))) return false;
-    if (type_of(v, loop_carry_of(fn, id, i)) != type_of(v, loop_result_of(fn, id, i))) return bad(v, "a malformed head");
+    if (type_of(v, loop_carry_of(fn, id, i)) != type_of(v, loop_result_of(fn, id, i)))
+      return bad(v, "a malformed head");
   }
   if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) {
     if (n->aux >= LOOP_REDUCE_COUNT || n->mem >= LOOP_ORDER_COUNT) return bad(v, "a malformed head");
     LoopType t = type_of(v, loop_result_of(fn, id, 0));
-    if (t == LT_VOID || t >= LT_PTR || !in_class(t, reduce_classes[n->aux])) return bad(v, "the reduction does not take this type");
+    if (t == LT_VOID || t >= LT_PTR || !in_class(t, reduce_classes[n->aux]))
+      return bad(v, "the reduction does not take this type");
   }
   for (u32 i = 0; n->op == LOOP_IF && i < n->c; i++) {
     LoopType t = type_of(v, loop_result_of(fn, id, i));
@@ -243,7 +251,8 @@ static bool check_head(Verifier *v, u32 id, const LoopNode *n) {
     if (top(v)->yielded) return bad(v, "a kernel has one outermost par");
     top(v)->yielded = true;
   }
-  if (!vec_push(fn->module->alloc, &v->open, (Open){.head = id, .defined = v->defined.count, .live = true})) return bad(v, "out of memory");
+  if (!vec_push(fn->module->alloc, &v->open, (Open){.head = id, .defined = v->defined.count, .live = true}))
+    return bad(v, "out of memory");
   for (u32 i = 0; i < n->a; i++)
     if (!show(v, loop_index_of(id, i))) return false;
   for (u32 i = 0; i < n->b; i++)
@@ -278,7 +287,8 @@ static bool check_block_end(Verifier *v) {
 
 static bool check_else(Verifier *v, const LoopNode *n) {
   Open *o = top(v);
-  if (v->open.count < 2 || o->head != n->a || node(v, o->head)->op != LOOP_IF || o->in_else) return bad(v, "else without if");
+  if (v->open.count < 2 || o->head != n->a || node(v, o->head)->op != LOOP_IF || o->in_else)
+    return bad(v, "else without if");
   if (!check_block_end(v)) return false;
   hide_from(v, o->defined);
   o->in_else = true;
@@ -312,11 +322,13 @@ static bool check_terminator(Verifier *v, const LoopNode *n) {
   u32 target = 0;
   if (n->op == LOOP_EXIT) {
     o->live = false;
-    return native_only(v) && (n->imm != 0 && n->imm <= UINT32_MAX ? check_values(v, n, 0) : bad(v, "exit 0 is the return"));
+    return native_only(v) &&
+           (n->imm != 0 && n->imm <= UINT32_MAX ? check_values(v, n, 0) : bad(v, "exit 0 is the return"));
   }
   if (n->op == LOOP_YIELD) {
     target = o->head;
-    if (v->open.count < 2 || (node(v, target)->op != LOOP_IF && node(v, target)->op != LOOP_REDUCE)) return bad(v, "yield outside an if or reduce");
+    if (v->open.count < 2 || (node(v, target)->op != LOOP_IF && node(v, target)->op != LOOP_REDUCE))
+      return bad(v, "yield outside an if or reduce");
     o->yielded = true;
   } else if (n->op == LOOP_RETURN) {
     if (fn->kind == LOOP_KERNEL) return bad(v, "a kernel does not return");
@@ -356,7 +368,8 @@ static bool check_statement(Verifier *v, u32 id) {
   if (!top(v)->live) return bad(v, "a statement that cannot be reached");
   bool outermost = fn->kind == LOOP_KERNEL && v->open.count == 1;
   if (outermost && top(v)->yielded) return bad(v, "a statement behind a kernel's outermost par");
-  if (outermost && !loop_is_head(n) && n->op != LOOP_LOAD && loop_op_form((LoopOp)n->op) >= LOOP_FORM_ACCESS) return bad(v, "only pure statements stand before a kernel's par");
+  if (outermost && !loop_is_head(n) && n->op != LOOP_LOAD && loop_op_form((LoopOp)n->op) >= LOOP_FORM_ACCESS)
+    return bad(v, "only pure statements stand before a kernel's par");
   switch (loop_op_form((LoopOp)n->op)) {
     case LOOP_FORM_LEAF: return bad(v, "a leaf stands in the body");
     case LOOP_FORM_HEAD: return check_head(v, id, n);
@@ -365,16 +378,19 @@ static bool check_statement(Verifier *v, u32 id) {
     case LOOP_FORM_CALL: return check_call(v, n);
     case LOOP_FORM_EXIT:
       if (n->op == LOOP_EXIT) return check_terminator(v, n);
-      return native_only(v) && (n->imm != 0 && n->imm <= UINT32_MAX ? check_values(v, n, 0) : bad(v, "exit 0 is the return"));
+      return native_only(v) &&
+             (n->imm != 0 && n->imm <= UINT32_MAX ? check_values(v, n, 0) : bad(v, "exit 0 is the return"));
     case LOOP_FORM_ACCESS:
       if (!check_access(v, n)) return false;
       return n->op == LOOP_STORE || show(v, id);
     case LOOP_FORM_MATH: return check_math(v, n) && show(v, id);
     case LOOP_FORM_PREFIX: {
       const LoopNode *h = v->open.count > 1 ? node(v, top(v)->head) : NULL;
-      if (!h || h->op != LOOP_SCAN || top(v)->prefixed) return bad(v, "a scan's body has one prefix, not inside another block");
+      if (!h || h->op != LOOP_SCAN || top(v)->prefixed)
+        return bad(v, "a scan's body has one prefix, not inside another block");
       top(v)->prefixed = true;
-      return scalar_of(v, n->a, type_of(v, loop_result_of(fn, top(v)->head, 0))) && n->type == type_of(v, n->a) && show(v, id);
+      return scalar_of(v, n->a, type_of(v, loop_result_of(fn, top(v)->head, 0))) && n->type == type_of(v, n->a) &&
+             show(v, id);
     }
     default: return check_arithmetic(v, n) && show(v, id);
   }
@@ -385,16 +401,20 @@ static bool check_signature(Verifier *v) {
   for (u32 i = 0; i < fn->params.count; i++) {
     const LoopNode *n = node(v, fn->params.data[i]);
     bool buffer = n->type == LT_PTR;
-    if (fn->kind == LOOP_MATH_FN && n->type != fn->math_type) return bad(v, "a parameter of another type than the math function's");
+    if (fn->kind == LOOP_MATH_FN && n->type != fn->math_type)
+      return bad(v, "a parameter of another type than the math function's");
     if (!buffer && (n->type == LT_VOID || n->type > LT_PTR)) return bad(v, "a parameter without a scalar type");
-    if (buffer && (n->mem == LT_VOID || n->mem == LT_PTR || n->aux < LOOP_IN || n->aux > LOOP_INOUT)) return bad(v, "a buffer without element type or direction");
+    if (buffer && (n->mem == LT_VOID || n->mem == LT_PTR || n->aux < LOOP_IN || n->aux > LOOP_INOUT))
+      return bad(v, "a buffer without element type or direction");
     for (u32 k = 0; k < i; k++)
       if (node(v, fn->params.data[k])->list == n->list) return bad(v, "two parameters of one name");
   }
   if (fn->kind == LOOP_KERNEL && fn->results.count) return bad(v, "a kernel with results");
-  if (fn->kind == LOOP_MATH_FN && (!loop_is_float(fn->math_type) || fn->params.count < 1 || fn->params.count > 3)) return bad(v, "a math function has one to three float parameters");
+  if (fn->kind == LOOP_MATH_FN && (!loop_is_float(fn->math_type) || fn->params.count < 1 || fn->params.count > 3))
+    return bad(v, "a math function has one to three float parameters");
   for (u32 i = 0; i < fn->results.count; i++)
-    if (fn->results.data[i] == LT_VOID || fn->results.data[i] >= LT_PTR) return bad(v, "a result without a scalar type");
+    if (fn->results.data[i] == LT_VOID || fn->results.data[i] >= LT_PTR)
+      return bad(v, "a result without a scalar type");
   return true;
 }
 
@@ -407,8 +427,10 @@ WeftStatus loops_verify(const LoopFn *fn, Buf *why) {
   bool ok = !v.failed && check_signature(&v);
   for (v.at = 0; ok && !fn->is_extern && v.at < fn->body.count; v.at++) ok = check_statement(&v, fn->body.data[v.at]);
   if (ok && v.open.count > 1) ok = bad(&v, "a head is not closed");
-  if (ok && !fn->is_extern && fn->kind != LOOP_KERNEL && fn->results.count && top(&v)->live) ok = bad(&v, "the function must end by return");
-  if (ok && !fn->is_extern && fn->kind == LOOP_KERNEL && !top(&v)->yielded) ok = bad(&v, "a kernel has one outermost par");
+  if (ok && !fn->is_extern && fn->kind != LOOP_KERNEL && fn->results.count && top(&v)->live)
+    ok = bad(&v, "the function must end by return");
+  if (ok && !fn->is_extern && fn->kind == LOOP_KERNEL && !top(&v)->yielded)
+    ok = bad(&v, "a kernel has one outermost par");
   mem_free(alloc, v.visible, fn->nodes.count);
   mem_free(alloc, v.seen, fn->nodes.count);
   vec_free(alloc, &v.defined);

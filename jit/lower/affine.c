@@ -19,7 +19,9 @@ static u32 hash_aff(const Affines *a, const Aff *x) {
 
 static bool same_terms(const Affines *a, u32 x, u32 y, u32 count) {
   for (u32 i = 0; i < count; i++)
-    if (a->terms.data[x + i].var != a->terms.data[y + i].var || a->terms.data[x + i].factor != a->terms.data[y + i].factor) return false;
+    if (a->terms.data[x + i].var != a->terms.data[y + i].var ||
+        a->terms.data[x + i].factor != a->terms.data[y + i].factor)
+      return false;
   return true;
 }
 
@@ -48,7 +50,8 @@ void affines_free(Affines *a) {
 }
 
 /* Puts id into a table of ids; `hash` of it is known. Grows the table at three quarters. */
-static bool table_put(Affines *a, u32 **table, u32 *slots, u32 count, u32 id, u32 hash, u32 (*rehash)(const Affines *, u32)) {
+static bool table_put(Affines *a, u32 **table, u32 *slots, u32 count, u32 id, u32 hash,
+                      u32 (*rehash)(const Affines *, u32)) {
   if (4 * count >= 3 * *slots) {
     u32 n = *slots * 2, *bigger = mem_alloc_zero(a->alloc, sizeof *bigger * n);
     if (!bigger) return false;
@@ -156,7 +159,8 @@ static u32 intern_ix(Affines *a, bool linear, u32 count, const u32 *affs) {
   for (u32 at = h & (a->ix_slots - 1); a->ix_table[at]; at = (at + 1) & (a->ix_slots - 1)) {
     u32 id = a->ix_table[at] - 1;
     const Ix *y = &a->ixs.data[id];
-    if (y->linear == linear && y->count == count && (count == 0 || memcmp(a->items.data + y->first, a->items.data + first, count * sizeof(u32)) == 0)) {
+    if (y->linear == linear && y->count == count &&
+        (count == 0 || memcmp(a->items.data + y->first, a->items.data + first, count * sizeof(u32)) == 0)) {
       a->items.count = first;
       return id;
     }

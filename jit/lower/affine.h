@@ -51,7 +51,9 @@ u32 ix_make(Affines *a, u32 count, const u32 *affs);
 u32 ix_linear(Affines *a, u32 aff);
 static inline const Ix *ix_at(const Affines *a, u32 x) { return &a->ixs.data[x]; }
 /* 0 beyond the end: what a failure leaves is shorter than it should be. */
-static inline u32 ix_item(const Affines *a, u32 x, u32 i) { return i < a->ixs.data[x].count ? a->items.data[a->ixs.data[x].first + i] : 0; }
+static inline u32 ix_item(const Affines *a, u32 x, u32 i) {
+  return i < a->ixs.data[x].count ? a->items.data[a->ixs.data[x].first + i] : 0;
+}
 /* Row-major (or any strides') number of the element that a vector index names. */
 u32 ix_offset(Affines *a, u32 ix, const Dim *strides);
 

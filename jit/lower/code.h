@@ -13,7 +13,8 @@ typedef struct JitState JitState;
 /* How kernels and natives become callable. */
 typedef struct JitTarget {
   const char *name;
-  /* Fills fn or call and self of the plan's kernels and natives, whose `self` is their LoopFn. False with a line in `why`. */
+  /* Fills fn or call and self of the plan's kernels and natives, whose `self` is their LoopFn. False with a line in
+   * `why`. */
   bool (*link)(Vm *vm, JitCode *code, Plan *plan, Buf *why);
   void (*unlink)(Vm *vm, JitCode *code);
   void (*print)(const JitCode *code, const Plan *plan, Buf *out); /* may be NULL */

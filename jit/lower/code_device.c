@@ -3,7 +3,8 @@
 
 static bool link_device(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   const JitDevice *device = code->state->device;
-  return target_mir.link(vm, code, plan, why) && device->link(vm, plan->kernels.data, plan->kernels.count, &code->on_device, why);
+  return target_mir.link(vm, code, plan, why) &&
+         device->link(vm, plan->kernels.data, plan->kernels.count, &code->on_device, why);
 }
 
 static void unlink_device(Vm *vm, JitCode *code) {

@@ -28,7 +28,8 @@ bool compile_late(Compiler *c) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
 
-/* What is no symbol may be known to be v all the same, by a guard or a check: then 1 is broadcast here as in the rules. */
+/* What is no symbol may be known to be v all the same, by a guard or a check: then 1 is broadcast here as in the
+ * rules. */
 bool dim_is(const Compiler *c, Dim d, i64 v) {
   SizePool *p = (SizePool *)&c->g->sizes;
   i64 k;
@@ -120,7 +121,8 @@ static bool renamed_exit(Compiler *c, NodeId n, u32 *map, bool results, u32 *mad
   const GraphNode *x = graph_node_at(g, n);
   const GraphBlock *body = &g->blocks.data[x->sub[1]];
   u32 first, ncaps = node_captures(g, n, &first);
-  for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = results ? node_result(g, n, i) : node_operand(g, n, i);
+  for (u32 i = 0; i < x->carried; i++)
+    map[body->params.data[i]] = results ? node_result(g, n, i) : node_operand(g, n, i);
   for (u32 k = 0; k < ncaps; k++) map[body->captures.data[k].inner] = node_operand(g, n, first + k);
   *made = exit_clone(&g->exits, x->exit, map, g->values.count);
   for (u32 i = 0; i < x->carried; i++) map[body->params.data[i]] = 0;
@@ -130,7 +132,8 @@ static bool renamed_exit(Compiler *c, NodeId n, u32 *map, bool results, u32 *mad
   return true;
 }
 
-/* A loop that ends by its condition alone, which may be asked again: what it carries at the end is a state at its head. */
+/* A loop that ends by its condition alone, which may be asked again: what it carries at the end is a state at its
+ * head. */
 static bool ends_at_head(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   for (NodeId k = block_first(g, x->sub[0]); k; k = node_next(g, k)) {
@@ -149,8 +152,9 @@ static bool ends_at_head(const Graph *g, NodeId n) {
   return ends;
 }
 
-/* A loop can be left at its head before the first trip (of the root alone), and behind it, as if it were to look once more
- * whether it goes on: what stands before it is then not done again, so that what it updated need not be kept as it was. */
+/* A loop can be left at its head before the first trip (of the root alone), and behind it, as if it were to look
+ * once more whether it goes on: what stands before it is then not done again, so that what it updated need not be
+ * kept as it was. */
 static bool exits_of_loops(Compiler *c) {
   Graph *g = c->g;
   u32 nodes = g->nodes.count;
@@ -183,7 +187,8 @@ static bool exits_of_loops(Compiler *c) {
 static bool compiler_init(Compiler *c) {
   Graph *g = c->g;
   if (!exits_of_loops(c)) return false;
-  if (!vec_reserve(c->alloc, (void **)&c->values.data, &c->values.cap, g->values.count + 1, sizeof *c->values.data)) return false;
+  if (!vec_reserve(c->alloc, (void **)&c->values.data, &c->values.cap, g->values.count + 1, sizeof *c->values.data))
+    return false;
   c->values.count = g->values.count;
   for (u32 v = 0; v < c->values.count; v++) c->values.data[v] = (ValueInfo){.slot = NO_SLOT};
   c->classes = arena_alloc(&c->arena, g->nodes.count + 1);
@@ -254,7 +259,8 @@ static void print_code(const Region *r, Buf *out) {
 bool region_on_device(const Region *r, u32 device) {
   const Graph *g = r->graph;
   for (u32 i = 0; i < g->inputs.count; i++)
-    if (!value_is_token(g, g->inputs.data[i].value) && value_type(g, g->inputs.data[i].value)->device == device) return true;
+    if (!value_is_token(g, g->inputs.data[i].value) && value_type(g, g->inputs.data[i].value)->device == device)
+      return true;
   return false;
 }
 
@@ -264,8 +270,10 @@ static u32 abreast_most(VecLevel cpu) {
   return cpu == VEC_AVX2 && !cpu_has(CPU_FETCH) ? PAIRED_MOST : 0;
 }
 
-BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why) {
-  Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why, .toil = r->graph->toil};
+BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r,
+                             const CompileLimits *limits, Buf *why) {
+  Compiler c = {.vm = vm, .alloc = &vm->alloc, .g = r->graph, .region = r, .limits = limits, .why = why,
+                .toil = r->graph->toil};
   arena_init(&c.arena, c.alloc);
   if (limits && limits->nodes && graph_node_count(r->graph) > limits->nodes) {
     buf_puts(why, "too many nodes");
@@ -279,7 +287,8 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (limits && limits->ns && !limits->forced) c.deadline = now(limits) + limits->ns;
   c.code = code_new(vm, target, state);
   if (c.code) c.code->module.toil = c.toil;
-  bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) && compiler_init(&c);
+  bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) &&
+            compiler_init(&c);
   if (!ok) c.failed = true;
   if (!compile_stopped(&c)) {
     c.plan = plan_new(vm, c.g);
@@ -293,13 +302,17 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.plan && c.plan->failed) c.failed = true;
   u32 shared = 0;
   if (begins(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
-  if (begins(&c) && target == &target_mir && !c.device && !plan_cut(vm, c.plan, &c.code->module, abreast_most(state->cpu))) c.failed = true;
+  if (begins(&c) && target == &target_mir && !c.device &&
+      !plan_cut(vm, c.plan, &c.code->module, abreast_most(state->cpu)))
+    c.failed = true;
   if (begins(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (begins(&c)) {
     c.plan->code_bytes = c.code->bytes;
     if (!counts_join(c.plan) || !blocks_join(c.plan) || !plan_finish(c.plan, why)) c.failed = true;
   }
-  BackendResult result = toil_ended(c.toil) ? BACKEND_skip : c.failed ? BACKEND_fatal : c.unsupported ? (c.restart ? BACKEND_restart : BACKEND_unsupported) : c.late ? BACKEND_skip : BACKEND_ok;
+  BackendResult result = toil_ended(c.toil) ? BACKEND_skip : c.failed ? BACKEND_fatal
+                                            : c.unsupported ? (c.restart ? BACKEND_restart : BACKEND_unsupported)
+                                            : c.late ? BACKEND_skip : BACKEND_ok;
   if (result == BACKEND_skip && !why->len) buf_puts(why, "compilation takes too long");
   if (c.code && (!c.plan || c.plan->code != c.code)) code_free(vm, c.code);
   if (result == BACKEND_ok) {

@@ -37,7 +37,8 @@ typedef struct ValueUse {
   u32 check_block, check_unit; /* the last check of it as an index */
   bool dies;  /* schedule.c: the unit at work is the last that needs it */
   bool lent;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
-  u32 variable; /* schedule.c: the unit at work is a loop, behind which nothing but this module variable (a SourceId) holds it; 0 */
+  /* schedule.c: the unit at work is a loop, behind which nothing but this module variable (a SourceId) holds it; 0 */
+  u32 variable;
   bool over;  /* schedule.c: an update that lies in the slot of the old version */
   u32 last;   /* schedule.c: when it was needed last … */
   u32 read;   /* … by the block itself, or by exits that make something else of it */
@@ -69,7 +70,8 @@ typedef struct Compiler {
   Buf *why;
   VEC(ValueInfo) values; /* by ValueId: as many as the graph has when code is made */
   u8 *classes;           /* by NodeId, of partition.c */
-  u8 *lowers;            /* by NodeId, of element.c: 1 + the dtype it computes with; 0: not asked yet, or it does not lower */
+  /* by NodeId, of element.c: 1 + the dtype it computes with; 0: not asked yet, or it does not lower */
+  u8 *lowers;
   VEC(Dim) strides;      /* entry 0 unused */
   u32 *sym_slot;         /* by symbol; NO_SLOT */
   u32 sym_count;
@@ -96,7 +98,9 @@ typedef struct Compiler {
   u64 deadline; /* nanoseconds of the limits' clock; 0: none */
 } Compiler;
 
-static inline bool compile_stopped(const Compiler *c) { return c->failed || c->unsupported || c->late || toil_ended(c->toil); }
+static inline bool compile_stopped(const Compiler *c) {
+  return c->failed || c->unsupported || c->late || toil_ended(c->toil);
+}
 /* A loop of a pass goes on, that many steps later. */
 static inline bool compile_goes_on(const Compiler *c, u64 steps) { return toil(c->toil, steps) && !compile_stopped(c); }
 /* share.c: kernels and natives that do the same become one. Before they are linked. False: memory was refused. */
@@ -141,8 +145,10 @@ bool element_op_lowers(Compiler *c, u32 op, u32 compute); /* on operands of that
 /* -n <= i < n counts from the end: the index within 0 … n-1 when the check holds. All i64. */
 u32 element_wrap_index(LoopFn *fn, u32 index, u32 n);
 /* A check of the graph on one element of each operand; number: key or exit. False: there is no such check. */
-bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, u32 b, u32 number, u32 count, const u32 *values);
-LoopReduce element_reduce(u32 op, LoopType t); /* how the reduction combines elements of the type; sums and counts add */
+bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, u32 b, u32 number, u32 count,
+                   const u32 *values);
+/* how the reduction combines elements of the type; sums and counts add */
+LoopReduce element_reduce(u32 op, LoopType t);
 u32 element_flops(const Graph *g, NodeId n);
 
 /* ---- partition.c ------------------------------------------------------------------------------------ */
@@ -210,7 +216,8 @@ typedef struct Kernel {
 
 enum { JOIN_RUN = 64 };
 u32 join_run(Compiler *c, NodeId n, u32 part); /* how many operands of a join one kernel writes */
-/* Builds the loop function of a unit: kernel, scan, or the parts of a join from `part` on. False: memory was refused, or `why`. */
+/* Builds the loop function of a unit: kernel, scan, or the parts of a join from `part` on. False: memory was refused,
+ * or `why`. */
 bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out);
 void kernel_free(Compiler *c, Kernel *k);
 /* Offset and strides of a view of something stored (UNIT_view). False: memory was refused, or `*why`. */
@@ -225,7 +232,8 @@ void schedule_block(Compiler *c, BlockId b);
 u32 schedule_slot(Compiler *c, ValueId v);
 u32 schedule_new_slot(Compiler *c, ValueId v); /* for a value that is about to be computed */
 u32 schedule_dense(Compiler *c, ValueId v); /* an array, row-major without gaps */
-SourceId schedule_variable(const Compiler *c, ValueId v); /* of an array that a module variable holds and every end of the region sets; 0: not so */
+/* of an array that a module variable holds and every end of the region sets; 0: not so */
+SourceId schedule_variable(const Compiler *c, ValueId v);
 PlanArg schedule_dim(Compiler *c, Dim d);
 void schedule_symbols(Compiler *c, ValueId v); /* sizes that v carries are known from here on */
 /* Everything cached since the mark lies in slots that only this path fills. */
@@ -242,7 +250,8 @@ PlanStep *schedule_step(Compiler *c, PlanOp op, u32 exit); /* exit NO_EXIT: that
 void schedule_bind(Compiler *c, u32 exit);
 /* The same with some values' slots given, and the others to be found. */
 void schedule_bind_with(Compiler *c, u32 exit, const RegionBind *given, u32 count, const ValueId *others, u32 nothers);
-/* Do exits that name the array that an update of the block takes count elements before the one written, and may it be written? */
+/* Do exits that name the array that an update of the block takes count elements before the one written, and may it be
+ * written? */
 bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n);
 /* Puts value v into slot `to`. `take`: v is not needed any more. */
 void schedule_move(Compiler *c, u32 to, ValueId v, bool take);
@@ -253,7 +262,8 @@ void schedule_move(Compiler *c, u32 to, ValueId v, bool take);
 void control_steps(Compiler *c, NodeId n);
 /* As one native function. False: it does not fit (nothing was added). */
 bool native_control(Compiler *c, NodeId n);
-/* All of the graph as one, its exits included. False: it does not fit (arrays that it reads may have been laid out row by row). */
+/* All of the graph as one, its exits included. False: it does not fit (arrays that it reads may have been laid out row
+ * by row). */
 bool native_region(Compiler *c);
 
 /* ---- compile.c ------------------------------------------------------------------------------------------ */
@@ -261,7 +271,8 @@ bool native_region(Compiler *c);
 /* An array that goes in lies on this device. */
 bool region_on_device(const Region *r, u32 device);
 /* What Backend.compile is, for one target. */
-BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r, const CompileLimits *limits, Buf *why);
+BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r,
+                             const CompileLimits *limits, Buf *why);
 
 /* ---- decompose.c ---------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
 static void place_param(Compiler *c, ValueId param, u32 slot, ValueId like) {
   if (param >= c->values.count) return;
   const ValueInfo *from = like ? value_info(c, like) : NULL;
-  *value_info(c, param) = (ValueInfo){.where = AT_SLOT, .slot = slot, .wanted = true, .strides = from ? from->strides : 0};
+  *value_info(c, param) = (ValueInfo){.where = AT_SLOT, .slot = slot, .wanted = true,
+                                      .strides = from ? from->strides : 0};
 }
 
 static void place_captures(Compiler *c, NodeId n, BlockId b) {
@@ -121,7 +122,8 @@ static void cond_steps(Compiler *c, NodeId n) {
 static void while_steps(Compiler *c, NodeId n) {
   Graph *g = c->g;
   GraphNode x = *graph_node_at(g, n);
-  u32 count = x.carried, *slots = arena_alloc(&c->arena, sizeof *slots * (count + 1)), *outer = c->loop_slots, exit = c->exit, outer_exit = c->loop_exit;
+  u32 count = x.carried, *slots = arena_alloc(&c->arena, sizeof *slots * (count + 1)), *outer = c->loop_slots,
+      exit = c->exit, outer_exit = c->loop_exit;
   if (!slots) {
     compile_no_memory(c);
     return;

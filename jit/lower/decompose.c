@@ -1,5 +1,6 @@
-/* decompose.c — operations that are formulae of others become these: the formulae of stdlib/array/compose.c, so that every
- * tier gives the same bits. Calls, custom rules and checkpoints become their bodies, a scan becomes a while.
+/* decompose.c — operations that are formulae of others become these: the formulae of stdlib/array/compose.c, so
+ * that every tier gives the same bits. Calls, custom rules and checkpoints become their bodies, a scan becomes a
+ * while.
  *
  * Ends because every rewrite takes one node away, and what it makes is not rewritten again but for the constructs of a
  * body, of which there is one copy. What a formula does not cover stays, and runs by its eager kernel. */
@@ -25,10 +26,14 @@ static void replace(Rewrite *r, ValueId from, ValueId to) {
 static ValueId op1(Rewrite *r, u32 op, ValueId a) { return a ? graph_op1(r->g, op, a) : 0; }
 static ValueId op2(Rewrite *r, u32 op, ValueId a, ValueId b) { return a && b ? graph_op2(r->g, op, a, b) : 0; }
 
-static ValueId reduced(Rewrite *r, u32 op, ValueId x, u32 mask, bool keep) { return x ? graph_reduce(r->g, op, x, mask, keep) : 0; }
+static ValueId reduced(Rewrite *r, u32 op, ValueId x, u32 mask, bool keep) {
+  return x ? graph_reduce(r->g, op, x, mask, keep) : 0;
+}
 
 /* f(x): x as its float dtype, strong. */
-static ValueId as_float(Rewrite *r, ValueId x) { return graph_convert(r->g, x, dtype_float_of(value_type(r->g, x)->dtype)); }
+static ValueId as_float(Rewrite *r, ValueId x) {
+  return graph_convert(r->g, x, dtype_float_of(value_type(r->g, x)->dtype));
+}
 
 static ValueId weak_number(Rewrite *r, f64 v) { return graph_const(r->g, value_weak_f64(v)); }
 
@@ -113,7 +118,9 @@ static ValueId logsumexp(Rewrite *r, const GraphArg *args, u32 mask, bool keep) 
   return graph_reshape(g, v, shape.rank, shape.dims);
 }
 
-static ValueId shifted(Rewrite *r, ValueId f, u32 mask) { return op2(r, OP_subtract, f, reduced(r, OP_max, f, mask, true)); }
+static ValueId shifted(Rewrite *r, ValueId f, u32 mask) {
+  return op2(r, OP_subtract, f, reduced(r, OP_max, f, mask, true));
+}
 
 static ValueId softmax(Rewrite *r, ValueId x, u32 mask) {
   ValueId f = as_float(r, x);
@@ -147,7 +154,8 @@ static ValueId gelu(Rewrite *r, const GraphArg *args) {
   if (!arg_bool(&args[1], false)) return 0;
   const ArrayType t = *value_type(r->g, args[0].value);
   ValueId x = dtype_kind(t.dtype) == DK_FLOAT ? args[0].value : as_float(r, args[0].value);
-  ValueId inner = op2(r, OP_add, op2(r, OP_multiply, op1(r, OP_square, x), weak_number(r, 0.07135481627260025)), weak_number(r, 1.5957691216057308));
+  ValueId inner = op2(r, OP_add, op2(r, OP_multiply, op1(r, OP_square, x), weak_number(r, 0.07135481627260025)),
+                      weak_number(r, 1.5957691216057308));
   return op2(r, OP_multiply, op1(r, OP_sigmoid, op2(r, OP_multiply, inner, x)), x);
 }
 
@@ -195,7 +203,8 @@ static ValueId outer(Rewrite *r, const GraphArg *args) {
   ArrayType column = *value_type(r->g, args[0].value);
   column.rank = 2;
   column.dims[1] = 1;
-  return op2(r, OP_multiply, graph_index(r->g, args[0].value, NULL, 0, (IndexItem[2]){{.kind = INDEX_slice}, {.kind = INDEX_newaxis}}, 2, graph_type(r->g, &column)), args[1].value);
+  return op2(r, OP_multiply, graph_index(r->g, args[0].value, NULL, 0, (IndexItem[2]){
+      {.kind = INDEX_slice}, {.kind = INDEX_newaxis}}, 2, graph_type(r->g, &column)), args[1].value);
 }
 
 static ValueId formula(Rewrite *r, NodeId n) {
@@ -298,7 +307,8 @@ static bool inline_block(Rewrite *r, NodeId n, BlockId b, u32 args) {
     ok = graph_inline(g, b, &map);
     if (!ok) compile_no_memory(r->c);
   }
-  for (u32 i = 0; ok && i < graph_node_at(g, n)->result_count; i++) replace(r, node_result(g, n, i), map_get(&map, block_result(g, b, i)));
+  for (u32 i = 0; ok && i < graph_node_at(g, n)->result_count; i++)
+    replace(r, node_result(g, n, i), map_get(&map, block_result(g, b, i)));
   map_free(&map);
   return ok;
 }
@@ -306,7 +316,8 @@ static bool inline_block(Rewrite *r, NodeId n, BlockId b, u32 args) {
 /* Element `at` of xs, weak when the parameter is that stands for it. */
 static ValueId element_at(Rewrite *r, ValueId xs, ValueId at, ValueId param) {
   Graph *g = r->g;
-  ArrayType t = *value_type(g, xs), item = {.dtype = t.dtype, .device = t.device, .rank = (u8)(t.rank - 1), .weak = value_type(g, param)->weak};
+  ArrayType t = *value_type(g, xs),
+      item = {.dtype = t.dtype, .device = t.device, .rank = (u8)(t.rank - 1), .weak = value_type(g, param)->weak};
   memcpy(item.dims, t.dims + 1, item.rank * sizeof *item.dims);
   IndexItem i = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
   return graph_index(g, xs, &at, 1, &i, 1, graph_type(g, &item));
@@ -331,9 +342,9 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
   values[0] = graph_const(g, value_i64(0));
   for (u32 i = 0; i < x.carried; i++) {
     ValueId init = node_operand(g, n, i), param = g->blocks.data[from].params.data[i];
-    values[1 + i] = !value_is_token(g, init) && value_type(g, init)->rank == 0 && value_type(g, init)->weak != value_type(g, param)->weak && value_type(g, init)->dtype != value_type(g, param)->dtype
-                        ? graph_convert(g, init, value_type(g, param)->dtype)
-                        : init;
+    values[1 + i] = !value_is_token(g, init) && value_type(g, init)->rank == 0 &&
+                    value_type(g, init)->weak != value_type(g, param)->weak && value_type(g, init)->dtype !=
+                    value_type(g, param)->dtype ? graph_convert(g, init, value_type(g, param)->dtype) : init;
   }
   for (u32 i = 0; i < stacked; i++) {
     const ArrayType t = *value_type(g, node_result(g, n, x.carried + i));
@@ -349,7 +360,8 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
   memcpy(init, values, sizeof *init * count);
   {
     ValueId i = graph_param(g, cond, graph_scalar_type(g, DT_i64, false));
-    for (u32 k = 0; k < x.carried; k++) (void)graph_param(g, cond, g->values.data[g->blocks.data[from].params.data[k]].type);
+    for (u32 k = 0; k < x.carried; k++)
+      (void)graph_param(g, cond, g->values.data[g->blocks.data[from].params.data[k]].type);
     for (u32 k = 0; k < stacked; k++) (void)graph_param(g, cond, g->values.data[init[1 + x.carried + k]].type);
     ValueId more = graph_op2(g, OP_less, i, graph_size(g, x.length));
     ok = more && graph_close(g, TERM_yield, &more, 1, 0) && (body = graph_open(g)) != 0;
@@ -360,14 +372,16 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
       ValueId old = g->blocks.data[from].params.data[k], p = graph_param(g, body, g->values.data[old].type);
       ok = p && map_set(&map, old, p);
     }
-    for (u32 k = 0; k < stacked; k++) values[1 + x.carried + k] = graph_param(g, body, g->values.data[init[1 + x.carried + k]].type);
+    for (u32 k = 0; k < stacked; k++)
+      values[1 + x.carried + k] = graph_param(g, body, g->values.data[init[1 + x.carried + k]].type);
     if (ok && x.reverse) at = graph_op2(g, OP_subtract, graph_size(g, size_sub(&g->sizes, x.length, 1)), i);
     for (u32 k = 0; k < captures && ok; k++) {
       ValueId v = graph_lift(g, body, node_operand(g, n, first + k));
       ok = v && map_set(&map, g->blocks.data[from].captures.data[k].inner, v);
     }
     for (u32 k = 0; k < x.xs && ok; k++) {
-      ValueId xs = graph_lift(g, body, node_operand(g, n, x.carried + k)), item = xs && at ? element_at(r, xs, at, g->blocks.data[from].params.data[x.carried + k]) : 0;
+      ValueId xs = graph_lift(g, body, node_operand(g, n, x.carried + k)),
+          item = xs && at ? element_at(r, xs, at, g->blocks.data[from].params.data[x.carried + k]) : 0;
       ok = item && map_set(&map, g->blocks.data[from].params.data[x.carried + k], item);
     }
     if (ok && x.index) ok = map_set(&map, g->blocks.data[from].params.data[x.carried + x.xs], at);
@@ -378,7 +392,8 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
       for (u32 k = 0; k < x.carried; k++) values[1 + k] = map_get(&map, block_result(g, from, k));
       IndexItem item = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
       for (u32 k = 0; k < stacked; k++)
-        values[1 + x.carried + k] = graph_update(g, OP_none, values[1 + x.carried + k], &at, 1, &item, 1, map_get(&map, block_result(g, from, x.carried + k)));
+        values[1 + x.carried + k] = graph_update(g, OP_none, values[1 + x.carried + k], &at, 1, &item, 1,
+                                                 map_get(&map, block_result(g, from, x.carried + k)));
       for (u32 k = 0; k < count && ok; k++) ok = values[k] != 0;
       ok = ok && graph_close(g, TERM_next, values, count, 0);
     }
@@ -392,7 +407,8 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
   }
   if (!ok) compile_no_memory(r->c); /* half a loop stands there */
   for (u32 i = 0; ok && i < x.carried; i++) replace(r, node_result(g, n, i), node_result(g, made, 1 + i));
-  for (u32 i = 0; ok && i < stacked; i++) replace(r, node_result(g, n, x.carried + i), node_result(g, made, 1 + x.carried + i));
+  for (u32 i = 0; ok && i < stacked; i++)
+    replace(r, node_result(g, n, x.carried + i), node_result(g, made, 1 + x.carried + i));
 done:
   if (values) mem_free(alloc, values, sizeof *values * (count + 1));
   map_free(&map);
@@ -478,7 +494,8 @@ static bool is_dead(const Rewrite *r, NodeId n) {
 }
 
 /* One pass over all blocks; true in `*more` when what it made may want another. */
-enum { PASSES = 2 * GRAPH_MAX_DEPTH }; /* each takes the outermost constructs apart that are left; calls and loops are GRAPH_MAX_DEPTH deep at most */
+/* each takes the outermost constructs apart that are left; calls and loops are GRAPH_MAX_DEPTH deep at most */
+enum { PASSES = 2 * GRAPH_MAX_DEPTH };
 
 static void one_pass(Rewrite *r, bool *more) {
   Graph *g = r->g;

@@ -39,19 +39,24 @@ typedef struct Lowering {
 static u32 unary(LoopFn *fn, LoopOp op, u32 a) { return loop_emit(fn, op, LT_VOID, a, 0, 0); }
 static u32 binary(LoopFn *fn, LoopOp op, u32 a, u32 b) { return loop_emit(fn, op, LT_VOID, a, b, 0); }
 static u32 pick(LoopFn *fn, u32 c, u32 a, u32 b) { return loop_emit(fn, LOOP_SELECT, LT_VOID, c, a, b); }
-static u32 number(LoopFn *fn, LoopType t, i64 v) { return t == LT_I1 ? loop_const(fn, t, v != 0) : loop_const_i(fn, t, v); }
+static u32 number(LoopFn *fn, LoopType t, i64 v) {
+  return t == LT_I1 ? loop_const(fn, t, v != 0) : loop_const_i(fn, t, v);
+}
 
 static u32 truth(LoopFn *fn, u32 v, LoopType t) { return t == LT_I1 ? v : binary(fn, LOOP_NE, v, number(fn, t, 0)); }
 
 static u32 emit_positive(LoopFn *fn, LoopType t, const u32 *x) { return (void)fn, (void)t, x[0]; }
 static u32 emit_square(LoopFn *fn, LoopType t, const u32 *x) { return (void)t, binary(fn, LOOP_MUL, x[0], x[0]); }
-static u32 emit_reciprocal(LoopFn *fn, LoopType t, const u32 *x) { return binary(fn, LOOP_DIV, number(fn, t, 1), x[0]); }
+static u32 emit_reciprocal(LoopFn *fn, LoopType t, const u32 *x) {
+  return binary(fn, LOOP_DIV, number(fn, t, 1), x[0]);
+}
 static u32 emit_relu(LoopFn *fn, LoopType t, const u32 *x) { return binary(fn, LOOP_MAX, x[0], number(fn, t, 0)); }
 
 static u32 emit_sign(LoopFn *fn, LoopType t, const u32 *x) {
   u32 zero = number(fn, t, 0);
   u32 up = binary(fn, LOOP_GT, x[0], zero), down = binary(fn, LOOP_LT, x[0], zero);
-  if (!loop_is_float(t)) return binary(fn, LOOP_SUB, element_convert(fn, up, LT_I1, t), element_convert(fn, down, LT_I1, t));
+  if (!loop_is_float(t))
+    return binary(fn, LOOP_SUB, element_convert(fn, up, LT_I1, t), element_convert(fn, down, LT_I1, t));
   u32 rest = pick(fn, binary(fn, LOOP_EQ, x[0], zero), zero, x[0]); /* +0, or NaN */
   return pick(fn, up, number(fn, t, 1), pick(fn, down, number(fn, t, -1), rest));
 }
@@ -104,7 +109,8 @@ static u32 emit_power(LoopFn *fn, LoopType t, const u32 *x) {
   u32 again = loop_begin_if(fn, more, 0, NULL);
   (void)again;
   u32 odd = binary(fn, LOOP_NE, binary(fn, LOOP_AND, e, number(fn, LT_U64, 1)), number(fn, LT_U64, 0));
-  u32 next[3] = {pick(fn, odd, binary(fn, LOOP_MUL, r, b), r), binary(fn, LOOP_MUL, b, b), binary(fn, LOOP_SHR, e, number(fn, LT_U64, 1))};
+  u32 next[3] = {pick(fn, odd, binary(fn, LOOP_MUL, r, b), r), binary(fn, LOOP_MUL, b, b),
+                 binary(fn, LOOP_SHR, e, number(fn, LT_U64, 1))};
   loop_next(fn, 3, next);
   loop_end(fn);
   u32 done[3] = {r, b, e};
@@ -113,8 +119,12 @@ static u32 emit_power(LoopFn *fn, LoopType t, const u32 *x) {
   return fn->failed ? 0 : loop_result_of(fn, w, 0);
 }
 
-static u32 emit_minimum(LoopFn *fn, LoopType t, const u32 *x) { return binary(fn, t == LT_I1 ? LOOP_AND : LOOP_MIN, x[0], x[1]); }
-static u32 emit_maximum(LoopFn *fn, LoopType t, const u32 *x) { return binary(fn, t == LT_I1 ? LOOP_OR : LOOP_MAX, x[0], x[1]); }
+static u32 emit_minimum(LoopFn *fn, LoopType t, const u32 *x) {
+  return binary(fn, t == LT_I1 ? LOOP_AND : LOOP_MIN, x[0], x[1]);
+}
+static u32 emit_maximum(LoopFn *fn, LoopType t, const u32 *x) {
+  return binary(fn, t == LT_I1 ? LOOP_OR : LOOP_MAX, x[0], x[1]);
+}
 static u32 emit_where(LoopFn *fn, LoopType t, const u32 *x) { return (void)t, pick(fn, x[0], x[1], x[2]); }
 
 static u32 emit_clip(LoopFn *fn, LoopType t, const u32 *x) {
@@ -145,7 +155,8 @@ static u32 emit_bit_count(LoopFn *fn, LoopType t, const u32 *x) {
 #define MASK(m) loop_const(fn, u, (m) & ones)
 #define SHR(a, n) binary(fn, LOOP_SHR, a, number(fn, u, n))
   v = binary(fn, LOOP_SUB, v, binary(fn, LOOP_AND, SHR(v, 1), MASK(0x5555555555555555u)));
-  v = binary(fn, LOOP_ADD, binary(fn, LOOP_AND, v, MASK(0x3333333333333333u)), binary(fn, LOOP_AND, SHR(v, 2), MASK(0x3333333333333333u)));
+  v = binary(fn, LOOP_ADD, binary(fn, LOOP_AND, v, MASK(0x3333333333333333u)),
+             binary(fn, LOOP_AND, SHR(v, 2), MASK(0x3333333333333333u)));
   v = binary(fn, LOOP_AND, binary(fn, LOOP_ADD, v, SHR(v, 4)), MASK(0x0f0f0f0f0f0f0f0fu));
   v = SHR(binary(fn, LOOP_MUL, v, MASK(0x0101010101010101u)), wide ? 56 : 24);
 #undef MASK
@@ -327,7 +338,9 @@ u32 element_emit(LoopFn *fn, u32 op, LoopType compute, LoopType result, const u3
   u32 v = 0;
   LoopType made = compute;
   switch (l->rule) {
-    case R_binary: v = loop_emit(fn, (LoopOp)l->op, LT_VOID, x[0], loop_op_form((LoopOp)l->op) == LOOP_FORM_UNARY ? 0 : x[1], 0); break;
+    case R_binary:
+      v = loop_emit(fn, (LoopOp)l->op, LT_VOID, x[0], loop_op_form((LoopOp)l->op) == LOOP_FORM_UNARY ? 0 : x[1], 0);
+      break;
     case R_float: v = loop_is_float(compute) ? unary(fn, (LoopOp)l->op, x[0]) : x[0]; break;
     case R_compare:
       v = emit_compare(fn, (LoopOp)l->op, compute, x[0], x[1]);
@@ -370,7 +383,8 @@ LoopReduce element_reduce(u32 op, LoopType t) {
   }
 }
 
-bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, u32 b, u32 num, u32 count, const u32 *values) {
+bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, u32 b, u32 num, u32 count,
+                   const u32 *values) {
   u32 holds;
   switch (kind) {
     case CHECK_index: /* a, b are i64 */
@@ -385,7 +399,9 @@ bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, 
       if (!loop_is_float(type)) {
         if (dtype_kind(dtype) != DK_INT || type != LT_I64 || dtype == DT_i64) return true;
         holds = binary(fn, LOOP_GE, a, loop_const_i(fn, LT_I64, dtype_int_min(dtype)));
-        if (dtype != DT_u64) holds = binary(fn, LOOP_AND, holds, binary(fn, LOOP_LE, a, loop_const_i(fn, LT_I64, (i64)dtype_int_max(dtype))));
+        if (dtype != DT_u64)
+          holds = binary(fn, LOOP_AND, holds,
+                         binary(fn, LOOP_LE, a, loop_const_i(fn, LT_I64, (i64)dtype_int_max(dtype))));
         loop_check(fn, LOOP_CHECK_ASSERT, num, holds, 0, count, values);
         return true;
       }

@@ -17,10 +17,11 @@ static u32 task_hash(const Task *t) {
 }
 
 static bool task_equal(const Task *a, const Task *b) {
-  if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->value != b->value || a->ix != b->ix || a->aff != b->aff ||
-      a->imm != b->imm || a->dim != b->dim)
+  if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->value != b->value || a->ix != b->ix ||
+      a->aff != b->aff || a->imm != b->imm || a->dim != b->dim)
     return false;
-  if (a->kind != TASK_convert && a->kind != TASK_op && a->kind != TASK_wrap) return true; /* its needs follow from the rest */
+  /* its needs follow from the rest */
+  if (a->kind != TASK_convert && a->kind != TASK_op && a->kind != TASK_wrap) return true;
   return a->deps == b->deps && memcmp(a->dep, b->dep, sizeof a->dep) == 0;
 }
 
@@ -66,7 +67,9 @@ static u32 task(Kern *k, Task t) {
 
 static u8 type_of_task(const Kern *k, u32 t) { return k->tasks.data[t].type; }
 
-u32 kern_word(Kern *k, LoopType type, u64 bits) { return task(k, (Task){.kind = TASK_word, .type = (u8)type, .imm = bits}); }
+u32 kern_word(Kern *k, LoopType type, u64 bits) {
+  return task(k, (Task){.kind = TASK_word, .type = (u8)type, .imm = bits});
+}
 
 u32 kern_dim(Kern *k, Dim d) {
   i64 v;
@@ -79,7 +82,8 @@ u32 kern_convert(Kern *k, u32 from, LoopType to) {
   if (!from || type_of_task(k, from) == to) return from;
   const Task *f = &k->tasks.data[from];
   u64 bits;
-  if (f->kind == TASK_word && to != LT_I1 && loop_eval(LOOP_CONVERT, to, (LoopType)f->type, f->imm, 0, 0, &bits)) return kern_word(k, to, bits);
+  if (f->kind == TASK_word && to != LT_I1 && loop_eval(LOOP_CONVERT, to, (LoopType)f->type, f->imm, 0, 0, &bits))
+    return kern_word(k, to, bits);
   return task(k, (Task){.kind = TASK_convert, .type = (u8)to, .dep = {from}, .deps = 1});
 }
 
@@ -276,7 +280,8 @@ static bool open_reduction(Kern *k, u32 id, u32 mask, bool keep, u32 *ix) {
     }
     at += keep;
     u32 scope = k->scopes.count, var = new_var(k, scope, 0);
-    if (!var || !vec_push(k->c->alloc, &k->scopes, (KScope){.parent = count ? scope - 1 : 0, .trips = x.dims[d], .var = var})) {
+    if (!var ||
+        !vec_push(k->c->alloc, &k->scopes, (KScope){.parent = count ? scope - 1 : 0, .trips = x.dims[d], .var = var})) {
       k->failed = true;
       return false;
     }
@@ -306,7 +311,8 @@ static void need_reduction(Kern *k, u32 id) {
   if (!open_reduction(k, id, mask, arg_bool(&args[keep], false), &ix)) return;
   LoopType from = loop_type_of_dtype(xt.dtype), acc = (LoopType)t.type;
   u32 dep[2] = {0};
-  if (op == OP_any || op == OP_all || op == OP_count_nonzero) dep[0] = kern_convert(k, kern_want_as(k, x, ix, LT_I1), acc);
+  if (op == OP_any || op == OP_all || op == OP_count_nonzero)
+    dep[0] = kern_convert(k, kern_want_as(k, x, ix, LT_I1), acc);
   else if (t.kind == TASK_extreme) dep[0] = kern_want_as(k, x, ix, from == LT_I1 ? LT_U8 : from);
   else dep[0] = kern_want_as(k, x, ix, acc);
   if (t.kind == TASK_extreme && dep[0]) {
@@ -315,7 +321,8 @@ static void need_reduction(Kern *k, u32 id) {
     for (u32 i = 0; i < count; i++) sizes[i] = k->scopes.data[k->tasks.data[id].inner + i].trips;
     dims_strides(k->c, count, sizes, strides);
     for (u32 i = 0; i < count; i++)
-      number = aff_add(&k->ax, number, aff_scale(&k->ax, aff_var(&k->ax, k->scopes.data[k->tasks.data[id].inner + i].var), strides[i]));
+      number = aff_add(&k->ax, number,
+                       aff_scale(&k->ax, aff_var(&k->ax, k->scopes.data[k->tasks.data[id].inner + i].var), strides[i]));
     dep[1] = kern_index(k, number);
   }
   Task *made = &k->tasks.data[id];
@@ -359,8 +366,8 @@ static u32 main_scope(const Kern *k, u32 ix) {
   return s;
 }
 
-/* A check that fails skips the rest of its trip, and its exit wants what stands before it in the program: that is stored
- * first, which can be done in the innermost loop only. */
+/* A check that fails skips the rest of its trip, and its exit wants what stands before it in the program: that is
+ * stored first, which can be done in the innermost loop only. */
 static bool check_follows_store(const Kern *k, const Task *check) {
   for (u32 i = 0; i + 1 < check->imm; i++) {
     NodeId n = k->u->nodes.data[i];
@@ -402,7 +409,8 @@ static void place(Kern *k, u32 id) {
     for (u32 i = 0; i < aff_at(&k->ax, t->aff)->count; i++) {
       const KVar *v = &k->vars.data[terms[i].var];
       scope = deeper(k, scope, v->scope == UINT32_MAX ? k->tasks.data[v->task].scope : v->scope);
-      if (t->kind == TASK_load && v->scope == UINT32_MAX) scope = deeper(k, scope, 1); /* behind the check of its index */
+      /* behind the check of its index */
+      if (t->kind == TASK_load && v->scope == UINT32_MAX) scope = deeper(k, scope, 1);
     }
   } else if (t->kind == TASK_reduce || t->kind == TASK_extreme) {
     scope = main_scope(k, t->ix);
@@ -510,8 +518,8 @@ static void open_nest(Kern *k, u32 rank, const Dim *dims, u32 skip, u32 *ix) {
   }
 }
 
-/* Opens the loops over a shape with the innermost one in parts (kernel_turns.c), each a scope beside the others; a single loop
- * stands in one of one trip. Gives the axes' forms but for the last. */
+/* Opens the loops over a shape with the innermost one in parts (kernel_turns.c), each a scope beside the others; a
+ * single loop stands in one of one trip. Gives the axes' forms but for the last. */
 static void open_parts(Kern *k, u32 rank, const Dim *dims, u32 *affs) {
   k->turns.scope = 0;
   if (rank == 1) (void)open_main(k, 1);
@@ -548,7 +556,8 @@ static bool want_roots(Kern *k, u32 nest, u32 *roots) {
     NodeId n = k->u->nodes.data[i];
     const GraphNode *node = graph_node_at(k->g, n);
     roots[i] = 0;
-    if (node->kind != NODE_check && !value_info(k->c, node_result(k->g, n, 0))->wanted) continue; /* only inside, if at all */
+    /* only inside, if at all */
+    if (node->kind != NODE_check && !value_info(k->c, node_result(k->g, n, 0))->wanted) continue;
     ArrayType shape;
     if (node->kind != NODE_check) shape = *value_type(k->g, node_result(k->g, n, 0));
     else if (!check_shape(k->c, n, &shape)) return false;
@@ -615,7 +624,8 @@ static bool want_parts(Kern *k, u32 part, u32 ix, u32 *roots) {
       for (u32 d = 0; d < rt.rank; d++) at[d] = d == axis ? aff_const(&k->ax, part + i) : affs[d - (d > axis)];
     } else {
       Dim before = 0;
-      for (u32 p = 0; p < part + i; p++) before = size_add(k->sizes, before, value_type(g, node_operand(g, n, p))->dims[axis]);
+      for (u32 p = 0; p < part + i; p++)
+        before = size_add(k->sizes, before, value_type(g, node_operand(g, n, p))->dims[axis]);
       memcpy(at, affs, sizeof at);
       at[axis] = aff_add(&k->ax, affs[axis], aff_const(&k->ax, before));
     }
@@ -631,7 +641,9 @@ u32 join_run(Compiler *c, NodeId n, u32 part) {
   Graph *g = c->g;
   u32 count = graph_node_at(g, n)->operand_count, end = part + 1;
   const ArrayType *t = value_type(g, node_operand(g, n, part));
-  while (end < count && end - part < JOIN_RUN && dims_same(c, t->rank, t->dims, value_type(g, node_operand(g, n, end))->dims)) end++;
+  while (end < count && end - part < JOIN_RUN &&
+         dims_same(c, t->rank, t->dims, value_type(g, node_operand(g, n, end))->dims))
+    end++;
   return end - part;
 }
 
@@ -713,7 +725,8 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
     if (!ok) break;
     k.turns.collect = u->kind == UNIT_kernel && rank && !k.linear && c->code->target == &target_mir && !c->device;
     k.turns.var = k.scopes.data[k.main_scopes - 1].var;
-    built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_parts(&k, part, ix, roots) : want_roots(&k, ix, roots);
+    built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_parts(&k, part, ix, roots)
+                                 : want_roots(&k, ix, roots);
     if (built && kern_turns_split(&k)) built = want_in_parts(&k, roots);
     ok = !k.failed && !k.ax.failed;
     if (k.ax.too_big) {
@@ -760,7 +773,8 @@ bool kernel_view_strides(Compiler *c, NodeId n, Dim *offset, Dim *strides, const
       else sum = ix_offset(&k.ax, ix, own);
       *offset = aff_at(&k.ax, sum)->c;
       memset(strides, 0, sizeof *strides * t.rank);
-      for (u32 i = 0; i < aff_at(&k.ax, sum)->count; i++) strides[aff_terms(&k.ax, sum)[i].var - 1] = aff_terms(&k.ax, sum)[i].factor;
+      for (u32 i = 0; i < aff_at(&k.ax, sum)->count; i++)
+        strides[aff_terms(&k.ax, sum)[i].var - 1] = aff_terms(&k.ax, sum)[i].factor;
     }
   }
   if (k.failed || k.ax.failed) compile_no_memory(c);

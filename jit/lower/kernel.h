@@ -55,8 +55,8 @@ typedef struct KScope {
   u32 var;
 } KScope;
 
-/* A nest whose innermost loop is split where rolls along it turn: before `lo`, from there to `hi`, where every rolled place is a
- * sum again, and the rest. Each part is a loop of its own in the row's scope. */
+/* A nest whose innermost loop is split where rolls along it turn: before `lo`, from there to `hi`, where every
+ * rolled place is a sum again, and the rest. Each part is a loop of its own in the row's scope. */
 enum { TURNS_MOST = 6, TURN_PARTS = 3 };
 typedef struct Turns {
   Dim at[TURNS_MOST]; /* the trip from which on a roll reads from its axis' other end */

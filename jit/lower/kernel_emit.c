@@ -70,7 +70,8 @@ static u32 index_ir(Kern *k, u32 aff) {
 static void emit_scope(Kern *k, u32 scope);
 
 static void note_by_row(Kern *k, NodeId n) {
-  if (value_info(k->c, node_result(k->g, n, 0))->where == AT_USE && !vec_push(k->c->alloc, &k->out->by_row, n)) k->failed = true;
+  if (value_info(k->c, node_result(k->g, n, 0))->where == AT_USE && !vec_push(k->c->alloc, &k->out->by_row, n))
+    k->failed = true;
 }
 
 static u32 emit_reduce(Kern *k, u32 id) {
@@ -98,14 +99,16 @@ static u32 emit_reduce(Kern *k, u32 id) {
 /* One of two passes over a long row in memory: the best, then the first number that has it. */
 static u32 emit_pass(Kern *k, const Task *t, LoopReduce reduce, LoopType type, u32 best) {
   LoopFn *fn = k->out->fn;
-  u32 trips = dim_ir(k, k->scopes.data[t->inner].trips), head = loop_begin_reduce(fn, reduce, best ? LT_I64 : type, LOOP_ORDER_LANES, 1, &trips);
+  u32 trips = dim_ir(k, k->scopes.data[t->inner].trips),
+      head = loop_begin_reduce(fn, reduce, best ? LT_I64 : type, LOOP_ORDER_LANES, 1, &trips);
   if (!head) return 0;
   k->vars.data[k->scopes.data[t->inner].var].ir = loop_index_of(head, 0);
   emit_scope(k, t->inner);
   u32 v = k->tasks.data[t->dep[0]].ir, out = v;
   if (best) {
     u32 has = loop_emit(fn, LOOP_EQ, LT_VOID, v, best, 0);
-    if (loop_is_float(type)) has = loop_emit(fn, LOOP_OR, LT_VOID, has, loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), 0); /* none is equal to NaN */
+    /* none is equal to NaN */
+    if (loop_is_float(type)) has = loop_emit(fn, LOOP_OR, LT_VOID, has, loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), 0);
     out = loop_emit(fn, LOOP_SELECT, LT_VOID, has, k->tasks.data[t->dep[1]].ir, loop_const_i(fn, LT_I64, INT64_MAX));
   }
   loop_yield(fn, 1, &out);
@@ -118,11 +121,13 @@ static bool takes_passes(const Kern *k, const Task *t, LoopType type) {
   const Task *v = &k->tasks.data[t->dep[0]];
   i64 n;
   bool wide = type == LT_F64 || type == LT_F32 || type == LT_I64 || type == LT_I32;
-  return t->inner_count == 1 && wide && v->kind == TASK_load && size_hint(k->sizes, k->scopes.data[t->inner].trips, &n) && n >= ROW_LEAST;
+  return t->inner_count == 1 && wide && v->kind == TASK_load &&
+         size_hint(k->sizes, k->scopes.data[t->inner].trips, &n) && n >= ROW_LEAST;
 }
 
-/* argmin, argmax: (best so far, its number) through the loops of the reduced axes, which are not empty: begun with the identity and 0,
- * since only the first element can be the answer when none is better. NaN wins, the first of ties. */
+/* argmin, argmax: (best so far, its number) through the loops of the reduced axes, which are not empty: begun with
+ * the identity and 0, since only the first element can be the answer when none is better. NaN wins, the first of
+ * ties. */
 static u32 emit_extreme(Kern *k, u32 id) {
   const Task t = k->tasks.data[id];
   LoopFn *fn = k->out->fn;
@@ -134,7 +139,8 @@ static u32 emit_extreme(Kern *k, u32 id) {
     u32 best = emit_pass(k, &t, reduce, type, 0);
     return best ? emit_pass(k, &t, LOOP_REDUCE_MIN, type, best) : 0;
   }
-  u32 heads[TYPE_MAX_RANK], state[2] = {loop_const(fn, type, loop_reduce_identity(reduce, type)), loop_const_i(fn, LT_I64, 0)};
+  u32 heads[TYPE_MAX_RANK],
+      state[2] = {loop_const(fn, type, loop_reduce_identity(reduce, type)), loop_const_i(fn, LT_I64, 0)};
   for (u32 i = 0; i < t.inner_count; i++) {
     u32 scope = t.inner + i;
     heads[i] = loop_begin_for(fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 2, state);
@@ -151,7 +157,8 @@ static u32 emit_extreme(Kern *k, u32 id) {
     u32 nan = loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), held = loop_emit(fn, LOOP_EQ, LT_VOID, state[0], state[0], 0);
     take = loop_emit(fn, LOOP_OR, LT_VOID, take, loop_emit(fn, LOOP_AND, LT_VOID, nan, held, 0), 0);
   }
-  u32 next[2] = {loop_emit(fn, LOOP_SELECT, LT_VOID, take, v, state[0]), loop_emit(fn, LOOP_SELECT, LT_VOID, take, number, state[1])};
+  u32 next[2] = {loop_emit(fn, LOOP_SELECT, LT_VOID, take, v, state[0]),
+                 loop_emit(fn, LOOP_SELECT, LT_VOID, take, number, state[1])};
   for (u32 i = t.inner_count; i-- > 0;) {
     loop_next(fn, 2, next);
     loop_end(fn);
@@ -171,8 +178,10 @@ static void emit_check(Kern *k, const Task *t) {
   if (!vec_push(k->c->alloc, &k->out->checks, (KernelCheck){t->value})) k->failed = true;
   const Task *a = &k->tasks.data[t->dep[0]];
   u32 b = t->deps > 1 ? k->tasks.data[t->dep[1]].ir : 0, dtype = DT_NONE;
-  if (node->op == CHECK_cast_range && node->operand_count > 1) dtype = value_type(k->g, node_operand(k->g, t->value, 1))->dtype;
-  if (!element_check(k->out->fn, (CheckKind)node->op, (LoopType)a->type, dtype, a->ir, b, number, 0, NULL)) k->why = "an unknown check";
+  if (node->op == CHECK_cast_range && node->operand_count > 1)
+    dtype = value_type(k->g, node_operand(k->g, t->value, 1))->dtype;
+  if (!element_check(k->out->fn, (CheckKind)node->op, (LoopType)a->type, dtype, a->ir, b, number, 0, NULL))
+    k->why = "an unknown check";
 }
 
 static void emit_task(Kern *k, u32 id) {
@@ -195,7 +204,8 @@ static void emit_task(Kern *k, u32 id) {
       }
       if (t.aff != k->own)
         for (u32 i = 0; i < k->out->args.count; i++)
-          if (k->out->args.data[i].kind == KA_in && k->out->args.data[i].value == t.value) k->out->args.data[i].same = false;
+          if (k->out->args.data[i].kind == KA_in && k->out->args.data[i].value == t.value)
+            k->out->args.data[i].same = false;
       u32 n = terms_of(k, t.aff, &constant, terms, MAX_TERMS);
       ir = loop_load(fn, buffer, constant, terms, n);
       break;
@@ -204,7 +214,9 @@ static void emit_task(Kern *k, u32 id) {
     case TASK_convert: ir = element_convert(fn, x[0], (LoopType)k->tasks.data[t.dep[0]].type, (LoopType)t.type); break;
     case TASK_op: ir = loop_emit(fn, (LoopOp)t.op, (LoopType)t.type, x[0], x[1], x[2]); break;
     case TASK_wrap: ir = element_wrap_index(fn, x[0], x[1]); break;
-    case TASK_element: ir = element_emit(fn, graph_node_at(k->g, t.value)->op, (LoopType)t.from, (LoopType)t.type, x); break;
+    case TASK_element:
+      ir = element_emit(fn, graph_node_at(k->g, t.value)->op, (LoopType)t.from, (LoopType)t.type, x);
+      break;
     case TASK_reduce: ir = emit_reduce(k, id); break;
     case TASK_extreme: ir = emit_extreme(k, id); break;
     case TASK_check: emit_check(k, &t); return;
@@ -217,8 +229,10 @@ enum { LEVELS_MOST = 64 };
 static bool is_reduction(const Task *t) { return t->kind == TASK_reduce || t->kind == TASK_extreme; }
 
 static void emit_tasks(Kern *k, u32 scope, u32 level, bool reductions) {
-  for (u32 t = k->scopes.data[scope].first; t && !k->failed && !k->why && !k->out->fn->failed; t = k->tasks.data[t].next)
-    if (level == UINT32_MAX || (k->tasks.data[t].level == level && is_reduction(&k->tasks.data[t]) == reductions)) emit_task(k, t);
+  for (u32 t = k->scopes.data[scope].first; t && !k->failed && !k->why && !k->out->fn->failed;
+       t = k->tasks.data[t].next)
+    if (level == UINT32_MAX || (k->tasks.data[t].level == level && is_reduction(&k->tasks.data[t]) == reductions))
+      emit_task(k, t);
 }
 
 /* Level by level, so that reductions that do not need each other stand next to each other: one read serves them all. */
@@ -309,7 +323,8 @@ static u64 work_of(Kern *k) {
   for (u32 s = 2; s < k->main_scopes; s++) work = work > UINT32_MAX ? work : work * hinted(k, s);
   for (u32 s = k->main_scopes; s < k->scopes.count; s++) {
     u64 m = hinted(k, s);
-    for (u32 up = k->scopes.data[s].parent; up >= k->main_scopes && m < UINT32_MAX; up = k->scopes.data[up].parent) m *= hinted(k, up);
+    for (u32 up = k->scopes.data[s].parent; up >= k->main_scopes && m < UINT32_MAX; up = k->scopes.data[up].parent)
+      m *= hinted(k, up);
     more += m;
   }
   return more ? work < UINT32_MAX ? work * more : more : work;
@@ -319,7 +334,8 @@ static u64 work_of(Kern *k) {
 static void emit_parts(Kern *k) {
   u32 *store = k->store;
   for (u32 part = 0; part < TURN_PARTS; part++) {
-    u32 scope = k->turns.scope + part, head = loop_begin_for(k->out->fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 0, NULL);
+    u32 scope = k->turns.scope + part,
+        head = loop_begin_for(k->out->fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 0, NULL);
     if (!head) break;
     k->vars.data[k->scopes.data[scope].var].ir = loop_index_of(head, 0);
     k->own = k->turns.own[part];
@@ -362,7 +378,8 @@ bool kern_emit(Kern *k, const u32 *roots) {
   } else if (k->u->kind == UNIT_scan) {
     emit_scan(k, roots[0]);
   } else if (k->u->kind == UNIT_join) {
-    for (u32 i = 0; i < k->parts; i++) emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], k->tasks.data[roots[i]].ir);
+    for (u32 i = 0; i < k->parts; i++)
+      emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], k->tasks.data[roots[i]].ir);
   } else {
     emit_stores(k, k->u->nodes.count);
   }

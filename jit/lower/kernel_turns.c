@@ -1,5 +1,6 @@
-/* kernel_turns.c — rolls in a nest: the place that a roll reads is the trip plus a distance, less the axis' size from some trip on.
- * Along the innermost loop that is no place for a vector load: the loop is split where it turns (see Turns in kernel.h). */
+/* kernel_turns.c — rolls in a nest: the place that a roll reads is the trip plus a distance, less the axis' size
+ * from some trip on. Along the innermost loop that is no place for a vector load: the loop is split where it turns
+ * (see Turns in kernel.h). */
 #include "jit/lower/kernel.h"
 
 bool kern_roll_shift(Kern *k, const GraphArg *a, Dim *shift) {
@@ -16,7 +17,8 @@ static bool is_trip(Kern *k, u32 aff) {
   return a->count == 1 && aff_terms(&k->ax, aff)->var == k->turns.var && aff_terms(&k->ax, aff)->factor == 1;
 }
 
-/* It depends on what a task computes: on another roll, whose own turns would divide the parts further, or on a gather. */
+/* It depends on what a task computes: on another roll, whose own turns would divide the parts further, or on a
+ * gather. */
 static bool is_computed(const Kern *k, u32 aff) {
   for (u32 i = 0; i < aff_at(&k->ax, aff)->count; i++)
     if (k->vars.data[aff_terms(&k->ax, aff)[i].var].scope == UINT32_MAX) return true;
@@ -35,8 +37,8 @@ static void note_turn(Kern *k, Dim at, bool early) {
   t->early[t->count++] = early;
 }
 
-/* Of the general form there is no division: vector code has none. n - shift mod n is at most n, and does not overflow for any
- * shift, as -shift would. */
+/* Of the general form there is no division: vector code has none. n - shift mod n is at most n, and does not
+ * overflow for any shift, as -shift would. */
 u32 kern_turned(Kern *k, u32 aff, Dim shift, Dim n) {
   Turns *t = &k->turns;
   i64 hint;
@@ -44,7 +46,8 @@ u32 kern_turned(Kern *k, u32 aff, Dim shift, Dim n) {
   if (is_computed(k, aff)) t->collect = false;
   Dim by = size_mod(k->sizes, shift, size_max(k->sizes, n, size_const(k->sizes, 1)));
   if (trip && t->collect) note_turn(k, size_sub(k->sizes, by, aff_at(&k->ax, aff)->c), early);
-  if (trip && (t->part == 2 || (t->part && t->count == 1))) { /* a single turn leaves two parts, in which all is known */
+  /* a single turn leaves two parts, in which all is known */
+  if (trip && (t->part == 2 || (t->part && t->count == 1))) {
     bool behind = t->part == 3 || (t->part == 2 && early);
     Dim away = behind ? by : size_sub(k->sizes, by, n);
     return aff_add(&k->ax, aff, aff_const(&k->ax, size_mul(k->sizes, away, size_const(k->sizes, -1))));

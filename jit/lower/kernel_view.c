@@ -11,7 +11,8 @@ static bool slice_start(Graph *g, const IndexItem *it, Dim n, Dim *start, i64 *s
   SizePool *p = &g->sizes;
   *step = 1;
   if (it->part[2] == PART_dim && !size_is_const(p, it->at[2], step)) return false;
-  if (it->part[2] == PART_operand || *step == 0 || it->part[0] == PART_operand || it->part[1] == PART_operand) return false;
+  if (it->part[2] == PART_operand || *step == 0 || it->part[0] == PART_operand || it->part[1] == PART_operand)
+    return false;
   Dim least = *step > 0 ? 0 : size_const(p, -1), most = *step > 0 ? n : size_sub(p, n, 1);
   if (it->part[0] == PART_none) {
     *start = *step > 0 ? least : most;
@@ -79,7 +80,8 @@ bool index_map(Graph *g, NodeId n, const ArrayType *x, IndexMap *out) {
   }
   out->array_at = apart || first == UINT32_MAX ? 0 : first;
   for (u32 i = 0; i < out->count && advanced; i++)
-    if (out->axes[i].kind == INDEX_slice && out->axes[i].result >= out->array_at) out->axes[i].result += out->array_rank;
+    if (out->axes[i].kind == INDEX_slice && out->axes[i].result >= out->array_at)
+      out->axes[i].result += out->array_rank;
   return true;
 }
 
@@ -143,7 +145,8 @@ static bool permutation_of(const Graph *g, NodeId n, const ArrayType *x, u32 *pe
       }
       return count[0] == count[1] && rule_moveaxis(count[0], from, to, x->rank, perm, &err);
     }
-    case OP_swapaxes: return arg_int(&args[1], 0, &a) && arg_int(&args[2], 0, &b) && rule_swapaxes(a, b, x->rank, perm, &err);
+    case OP_swapaxes:
+      return arg_int(&args[1], 0, &a) && arg_int(&args[2], 0, &b) && rule_swapaxes(a, b, x->rank, perm, &err);
     default:
       if (!at || at->kind == ATTR_nil) {
         for (u32 d = 0; d < x->rank; d++) perm[d] = x->rank - 1 - d;
@@ -177,7 +180,8 @@ static bool squeezed_axes(const Graph *g, NodeId n, const ArrayType *x, const Ar
   u32 count = 1;
   const GraphAttr *a = args[1].kind == ARG_attr ? args[1].attr : NULL;
   if (a && a->kind == ATTR_int) list[0] = a->i;
-  else if (a && a->kind == ATTR_ints && a->count <= TYPE_MAX_RANK) memcpy(list, a->ints, sizeof *list * (count = a->count));
+  else if (a && a->kind == ATTR_ints && a->count <= TYPE_MAX_RANK)
+    memcpy(list, a->ints, sizeof *list * (count = a->count));
   else if (a) return false;
   return rule_axes(count, list, r->rank, mask, &err);
 }
@@ -253,7 +257,8 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
       return true;
     case OP_tile:
       if (!kern_axes(k, &rt, *ix, from)) break;
-      for (u32 d = 0; d < xt.rank; d++) to[d] = dim_is(k->c, xt.dims[d], 1) ? 0 : modulo(k, from[rt.rank - xt.rank + d], xt.dims[d], LOOP_REM);
+      for (u32 d = 0; d < xt.rank; d++)
+        to[d] = dim_is(k->c, xt.dims[d], 1) ? 0 : modulo(k, from[rt.rank - xt.rank + d], xt.dims[d], LOOP_REM);
       *ix = kern_vector(k, &xt, to);
       return true;
     case OP_repeat: {
@@ -338,13 +343,15 @@ static u32 make_ramp(Kern *k, u32 op, const GraphArg *args, const ArrayType *rt,
   u32 parts = kern_convert(k, kern_dim(k, parts_dim), LT_F64), zero = kern_word(k, LT_F64, 0);
   u32 span = kern_op(k, LOOP_SUB, LT_F64, stop, start, 0), f = kern_convert(k, i, LT_F64);
   u32 some = kern_op(k, LOOP_GT, LT_I1, parts, zero, 0);
-  u32 apart = kern_op(k, LOOP_SUB, LT_F64, kern_op(k, LOOP_DIV, LT_F64, stop, parts, 0), kern_op(k, LOOP_DIV, LT_F64, start, parts, 0), 0);
+  u32 apart = kern_op(k, LOOP_SUB, LT_F64, kern_op(k, LOOP_DIV, LT_F64, stop, parts, 0),
+                      kern_op(k, LOOP_DIV, LT_F64, start, parts, 0), 0);
   u32 finite = kern_op(k, LOOP_EQ, LT_I1, kern_op(k, LOOP_SUB, LT_F64, span, span, 0), zero, 0);
   u32 step = kern_op(k, LOOP_SELECT, LT_F64, finite, kern_op(k, LOOP_DIV, LT_F64, span, parts, 0), apart);
   step = kern_op(k, LOOP_SELECT, LT_F64, some, step, zero);
   u32 tiny = kern_op(k, LOOP_MUL, LT_F64, kern_op(k, LOOP_DIV, LT_F64, f, parts, 0), span, 0);
   u32 by = kern_op(k, LOOP_SELECT, LT_F64, some, tiny, zero);
-  by = kern_op(k, LOOP_SELECT, LT_F64, kern_op(k, LOOP_NE, LT_I1, step, zero, 0), kern_op(k, LOOP_MUL, LT_F64, f, step, 0), by);
+  by = kern_op(k, LOOP_SELECT, LT_F64, kern_op(k, LOOP_NE, LT_I1, step, zero, 0),
+               kern_op(k, LOOP_MUL, LT_F64, f, step, 0), by);
   u32 v = kern_op(k, LOOP_ADD, LT_F64, start, by, 0);
   if (endpoint) {
     u32 last = kern_op(k, LOOP_EQ, LT_I1, i, kern_dim(k, size_sub(k->sizes, n, 1)), 0);
@@ -387,7 +394,8 @@ static u32 make_value(Kern *k, NodeId n, u32 ix) {
     case OP_tril:
     case OP_triu: {
       if (!kern_axes(k, &rt, ix, axes)) return 0;
-      u32 row = kern_index(k, axes[rt.rank - 2]), column = kern_index(k, axes[rt.rank - 1]), shift = setting(k, &args[1], LT_I64);
+      u32 row = kern_index(k, axes[rt.rank - 2]), column = kern_index(k, axes[rt.rank - 1]),
+          shift = setting(k, &args[1], LT_I64);
       if (shift) row = kern_op(k, LOOP_ADD, LT_I64, row, shift, 0);
       u32 inside = kern_op(k, node->op == OP_tril ? LOOP_LE : LOOP_GE, LT_I1, column, row, 0);
       return kern_op(k, LOOP_SELECT, t, inside, kern_want(k, args[0].value, ix), zero);

@@ -2,8 +2,9 @@
  * calls and constructs run, in which order.
  *
  * 1. Backwards: a value is used by kernels (told apart by the root they store), through the same index or another one,
- *    or by something that needs it in memory. Used by one kernel in one way it is computed there; else where that is cheap.
- *    A reduction of rows that is broadcast over them again is computed before each row; views of what lies in memory are views.
+ *    or by something that needs it in memory. Used by one kernel in one way it is computed there; else where that is
+ *    cheap. A reduction of rows that is broadcast over them again is computed before each row; views of what lies in
+ *    memory are views.
  * 2. Forwards: what got memory joins a kernel over the same shape that runs late enough, or becomes a unit of its own.
  * Both passes look at each node and operand once. */
 #include "jit/lower/kernel.h"
@@ -15,9 +16,10 @@ enum { UNIT_NODES = 12 };
 enum { CHEAP_TWICE = 4, CHEAP_SPREAD = 8, MERGE_TRIES = 8, COST_MAX = 1 << 20 };
 enum { USED_NONE = 0, USED_MANY = UINT32_MAX };
 
-typedef enum NodeClass { CLASS_none, CLASS_point, CLASS_reduce, CLASS_check, CLASS_scan, CLASS_join, CLASS_index, CLASS_update, CLASS_extern, CLASS_control, CLASS_effect } NodeClass;
-/* Read at the same index; at another one; by several elements; by a reduction of rows, in the nest over rows; one for each row,
- * by all of the row. */
+typedef enum NodeClass { CLASS_none, CLASS_point, CLASS_reduce, CLASS_check, CLASS_scan, CLASS_join, CLASS_index,
+                         CLASS_update, CLASS_extern, CLASS_control, CLASS_effect } NodeClass;
+/* Read at the same index; at another one; by several elements; by a reduction of rows, in the nest over rows; one
+ * for each row, by all of the row. */
 typedef enum Edge { EDGE_same, EDGE_moved, EDGE_spread, EDGE_rows, EDGE_row } Edge;
 
 typedef struct Work {
@@ -63,7 +65,8 @@ static bool reduce_lowers(Compiler *c, NodeId n) {
     default: return false;
   }
   node_args(c->g, n, args);
-  return args[0].kind == ARG_value && arg_axes(&args[op_param(op, "axis")], value_type(c->g, args[0].value)->rank, &mask);
+  return args[0].kind == ARG_value &&
+         arg_axes(&args[op_param(op, "axis")], value_type(c->g, args[0].value)->rank, &mask);
 }
 
 bool unit_of_scan(Compiler *c, NodeId n, Unit *u) {
@@ -92,19 +95,23 @@ bool unit_of_scan(Compiler *c, NodeId n, Unit *u) {
 
 enum { SCAN_LONG = 256 };
 
-/* A long sum along the last axis: the eager kernel takes whole segments at a time, a loop of scalars waits for each element. */
+/* A long sum along the last axis: the eager kernel takes whole segments at a time, a loop of scalars waits for each
+ * element. */
 static bool scan_is_eager(Compiler *c, NodeId n, const Unit *u) {
   const GraphNode *x = graph_node_at(c->g, n);
   const ArrayType *t = value_type(c->g, node_result(c->g, n, 0));
   i64 trips;
-  if (c->code->target != &target_mir || c->device || (x->op != OP_cumsum && x->op != OP_cumprod) || dtype_kind(t->dtype) != DK_FLOAT) return false;
-  return u->axis + 1 == u->rank && !u->reverse && size_hint(&c->g->sizes, u->dims[u->axis], &trips) && trips >= SCAN_LONG;
+  if (c->code->target != &target_mir || c->device || (x->op != OP_cumsum && x->op != OP_cumprod) ||
+      dtype_kind(t->dtype) != DK_FLOAT)
+    return false;
+  return u->axis + 1 == u->rank && !u->reverse && size_hint(&c->g->sizes, u->dims[u->axis], &trips) &&
+         trips >= SCAN_LONG;
 }
 
 enum { ROLL_LARGE = 512 };
 
-/* Rolled over all of its axes at once, an array is read at places that no vector load reaches: the eager kernel copies rows.
- * Along one axis it rolls within a kernel (kernel_turns.c). */
+/* Rolled over all of its axes at once, an array is read at places that no vector load reaches: the eager kernel
+ * copies rows. Along one axis it rolls within a kernel (kernel_turns.c). */
 static bool roll_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   GraphArg args[OP_MAX_PARAMS];
@@ -118,15 +125,16 @@ static bool roll_is_eager(Compiler *c, NodeId n) {
 
 enum { TURNED_LARGE = 1 << 16 };
 
-/* Large, its rows across those of the operand, and read by elementwise operations alone: copied in tiles that suit the caches, which the
- * loops of a kernel do not. */
+/* Large, its rows across those of the operand, and read by elementwise operations alone: copied in tiles that suit
+ * the caches, which the loops of a kernel do not. */
 static bool turn_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);
   ValueId v = node_result(g, n, 0);
   const ArrayType *t = value_type(g, v);
   i64 size;
-  if (x->op != OP_transpose || t->rank != 2 || c->code->target != &target_mir || c->device || dtype_bytes(t->dtype) < 4) return false;
+  if (x->op != OP_transpose || t->rank != 2 || c->code->target != &target_mir || c->device || dtype_bytes(t->dtype) < 4)
+    return false;
   if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < TURNED_LARGE) return false;
   for (NodeId u = node_next(g, n); u; u = node_next(g, u)) {
     const GraphNode *y = graph_node_at(g, u);
@@ -138,21 +146,25 @@ static bool turn_is_eager(Compiler *c, NodeId n) {
 
 enum { JOINED_LARGE = 1 << 20, JOINED_RUN = 512 };
 
-/* Arrays that are there already, put into a large one in long runs: copied one after another, past the caches. A kernel is faster with short rows. */
+/* Arrays that are there already, put into a large one in long runs: copied one after another, past the caches. A kernel
+ * is faster with short rows. */
 static bool join_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);
   const ArrayType *t = value_type(g, node_result(g, n, 0));
   GraphArg args[OP_MAX_PARAMS];
   i64 size, axis;
-  if (x->op != OP_concat || c->code->target != &target_mir || c->device || !size_hint(&g->sizes, dims_total(c, t), &size) || size < JOINED_LARGE) return false;
+  if (x->op != OP_concat || c->code->target != &target_mir || c->device ||
+      !size_hint(&g->sizes, dims_total(c, t), &size) || size < JOINED_LARGE)
+    return false;
   node_args(g, n, args);
   if (!arg_int(&args[1], 0, &axis)) return false;
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(g, n, i);
     const ArrayType *of = value_type(g, v);
     i64 run = 1, dim;
-    for (i64 d = axis < 0 ? axis + of->rank : axis; d < of->rank; d++) run = size_hint(&g->sizes, of->dims[d], &dim) ? run * dim : 0;
+    for (i64 d = axis < 0 ? axis + of->rank : axis; d < of->rank; d++)
+      run = size_hint(&g->sizes, of->dims[d], &dim) ? run * dim : 0;
     if (value_node(g, v) || of->dtype != t->dtype || run < JOINED_RUN) return false;
   }
   return true;
@@ -182,13 +194,15 @@ static NodeClass classify(Compiler *c, NodeId n) {
     case NODE_op: break;
     default: return CLASS_control;
   }
-  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || turn_is_eager(c, n) || join_is_eager(c, n)) return CLASS_extern;
+  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || turn_is_eager(c, n) || join_is_eager(c, n))
+    return CLASS_extern;
   bool maker = view_maps(g, n);
   if (!loop_dtypes(c, n)) return CLASS_extern;
   if (maker) return CLASS_point;
   if (x->op == OP_concat || x->op == OP_stack) return CLASS_join;
   if (op_info(x->op)->family == FAM_reduce) return reduce_lowers(c, n) ? CLASS_reduce : CLASS_extern;
-  if (op_info(x->op)->family == FAM_scan) return unit_of_scan(c, n, &scan) && !scan_is_eager(c, n, &scan) ? CLASS_scan : CLASS_extern;
+  if (op_info(x->op)->family == FAM_scan)
+    return unit_of_scan(c, n, &scan) && !scan_is_eager(c, n, &scan) ? CLASS_scan : CLASS_extern;
   return element_lowers(c, n, &compute) ? CLASS_point : CLASS_extern;
 }
 
@@ -258,14 +272,16 @@ static Edge edge_of(Work *w, NodeId n, u32 i) {
   if (view_maps(g, n)) {
     bool in_place = x->op == OP_tril || x->op == OP_triu;
     if (in_place) return EDGE_same;
-    bool grows = x->op == OP_broadcast_to || x->op == OP_tile || x->op == OP_repeat || x->op == OP_full || x->op == OP_full_like;
+    bool grows = x->op == OP_broadcast_to || x->op == OP_tile || x->op == OP_repeat || x->op == OP_full ||
+                 x->op == OP_full_like;
     return grows ? EDGE_spread : EDGE_moved;
   }
   return shape ? EDGE_same : gives_row(w, t, r) ? EDGE_row : EDGE_spread;
 }
 
 static u32 own_cost(Work *w, NodeId n) {
-  if (view_maps(w->g, n)) return graph_node_at(w->g, n)->kind == NODE_index && graph_node_at(w->g, n)->operand_count > 1 ? 2 : 0;
+  if (view_maps(w->g, n))
+    return graph_node_at(w->g, n)->kind == NODE_index && graph_node_at(w->g, n)->operand_count > 1 ? 2 : 0;
   return element_flops(w->g, n);
 }
 
@@ -303,7 +319,8 @@ static bool computed_by_row(Work *w, NodeId n, const ValueUse *u) {
   Graph *g = w->g;
   GraphArg args[OP_MAX_PARAMS];
   u32 op = graph_node_at(g, n)->op;
-  if (u->forced || u->strange || u->across || u->same || !u->spread || u->kernel == USED_NONE || u->kernel == USED_MANY) return false;
+  if (u->forced || u->strange || u->across || u->same || !u->spread || u->kernel == USED_NONE || u->kernel == USED_MANY)
+    return false;
   node_args(g, n, args);
   return arg_bool(&args[op_param(op, "keepdims")], false) && reduces_rows(w, n);
 }
@@ -375,9 +392,11 @@ static void look_back(Work *w, NodeId n) {
       for (u32 i = 0; i < x->operand_count; i++) {
         ValueId o = node_operand(g, n, i);
         Edge e = edge_of(w, n, i);
-        if (inside && e == EDGE_same && u->moved) e = !u->strange ? (u->spread ? EDGE_row : EDGE_rows) : u->spread ? EDGE_spread : EDGE_moved;
+        if (inside && e == EDGE_same && u->moved)
+          e = !u->strange ? (u->spread ? EDGE_row : EDGE_rows) : u->spread ? EDGE_spread : EDGE_moved;
         use(w, o, kernel, e);
-        if (in_block(w, o)) use_of(w, o)->across |= inside ? u->strange || u->across : class == CLASS_reduce && !reduces_rows(w, n);
+        if (in_block(w, o))
+          use_of(w, o)->across |= inside ? u->strange || u->across : class == CLASS_reduce && !reduces_rows(w, n);
         if (view && i == 0) force(w, o);
         NodeId d = value_node(g, o);
         bool gathers = d && x->kind == NODE_index && i && graph_node_at(g, d)->kind == NODE_index;
@@ -502,7 +521,8 @@ static void mark_ready(Work *w, NodeId n, u32 unit) {
 static void needs_of(Work *w, NodeId n, u32 *need, u32 *moved) {
   Graph *g = w->g;
   const GraphNode *x = graph_node_at(g, n);
-  bool typed = x->result_count && !value_is_token(g, node_result(g, n, 0)) && (w->classes[n] == CLASS_point || w->classes[n] == CLASS_reduce);
+  bool typed = x->result_count && !value_is_token(g, node_result(g, n, 0)) &&
+               (w->classes[n] == CLASS_point || w->classes[n] == CLASS_reduce);
   *need = *moved = size_need(w, n);
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(g, n, i);
@@ -544,7 +564,8 @@ static void look_forward(Work *w, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   NodeClass class = (NodeClass)w->classes[n];
   u32 need, moved, unit = 0;
-  if ((class == CLASS_point || class == CLASS_reduce) && value_info(w->c, node_result(g, n, 0))->where == AT_NOWHERE) return;
+  if ((class == CLASS_point || class == CLASS_reduce) && value_info(w->c, node_result(g, n, 0))->where == AT_NOWHERE)
+    return;
   needs_of(w, n, &need, &moved);
   switch (class) {
     case CLASS_point:
@@ -603,7 +624,8 @@ static void look_forward(Work *w, NodeId n) {
       const ArrayType *r = value_type(g, node_result(g, n, 0));
       RuleError err;
       u32 own = 0;
-      if (unit && arg_int(&args[1], 0, &axis) && rule_axis(axis, r->rank, &own, &err)) w->out->units.data[unit].axis = own;
+      if (unit && arg_int(&args[1], 0, &axis) && rule_axis(axis, r->rank, &own, &err))
+        w->out->units.data[unit].axis = own;
       else compile_unsupported(w->c, "an axis known only at run time");
       if (unit && !vec_push(w->c->alloc, &w->out->units.data[unit].nodes, n)) compile_no_memory(w->c);
       break;
@@ -657,7 +679,8 @@ static void updates_last(Work *w) {
 static void force_unbacked(Work *w) {
   for (u32 i = 0; i < w->g->sizes.syms.count; i++) {
     const SizeSym *s = &w->g->sizes.syms.data[i];
-    if (s->unbacked && s->source && s->source < w->c->values.count && in_block(w, s->source)) use_of(w, s->source)->forced = true;
+    if (s->unbacked && s->source && s->source < w->c->values.count && in_block(w, s->source))
+      use_of(w, s->source)->forced = true;
   }
 }
 

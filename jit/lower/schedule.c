@@ -1,9 +1,11 @@
-/* schedule.c — units of a block become steps of the plan: memory, lifetimes, the order of things (slots: schedule_slots.c).
+/* schedule.c — units of a block become steps of the plan: memory, lifetimes, the order of things (slots:
+ * schedule_slots.c).
  *
- * Lifetimes. `use.last` of a value is DURING of the last unit whose work reads its slot, BEFORE it when only the steps before the
- * work (allocation, sizes) may still leave by an exit that needs it, LEAVING when what is inside of a construct may. An array that
- * dies in the work of a unit may lend its memory to a result of the same shape, provided the kernel reads it at the same index alone.
- * One that nobody wants behind a cond belongs to its arms, where exits are the only ones that may ask for what it was. */
+ * Lifetimes. `use.last` of a value is DURING of the last unit whose work reads its slot, BEFORE it when only the
+ * steps before the work (allocation, sizes) may still leave by an exit that needs it, LEAVING when what is inside of
+ * a construct may. An array that dies in the work of a unit may lend its memory to a result of the same shape,
+ * provided the kernel reads it at the same index alone. One that nobody wants behind a cond belongs to its arms,
+ * where exits are the only ones that may ask for what it was. */
 #include "jit/lower/kernel.h"
 
 #include <stdlib.h>
@@ -62,9 +64,9 @@ static bool is_stored(Compiler *c, ValueId v, u32 when) {
   return info->where == AT_SLOT && info->wanted && BEFORE(info->unit) <= when;
 }
 
-/* What is not stored is recomputed from what is: that lives as long. So does what carries a size that a block inside speaks of.
- * Blocks around keep what they made; what lies inside, but the value itself, has its life decided there. Of that, `last` may come
- * from another block, whose units have other numbers. */
+/* What is not stored is recomputed from what is: that lives as long. So does what carries a size that a block
+ * inside speaks of. Blocks around keep what they made; what lies inside, but the value itself, has its life decided
+ * there. Of that, `last` may come from another block, whose units have other numbers. */
 static void exit_value_lives(void *ctx, u32 v) {
   ExitLife *e = ctx;
   Compiler *c = e->b->c;
@@ -83,8 +85,10 @@ static void exit_value_lives(void *ctx, u32 v) {
     info->use.last = e->when;
     info->use.told = e->b->id;
     if (x->origin == GV_const || x->origin == GV_size) continue;
-    if (!around && at != v && !(vec_push(c->alloc, &e->inside, at) && vec_push(c->alloc, &e->inside, last))) compile_no_memory(c);
-    if (n && (in == e->b->id ? !is_stored(c, at, e->when) : !around && e->unbacked)) schedule_push_makers(c, &e->stack, n);
+    if (!around && at != v && !(vec_push(c->alloc, &e->inside, at) && vec_push(c->alloc, &e->inside, last)))
+      compile_no_memory(c);
+    if (n && (in == e->b->id ? !is_stored(c, at, e->when) : !around && e->unbacked))
+      schedule_push_makers(c, &e->stack, n);
   }
   for (u32 i = 0; i + 1 < e->inside.count; i += 2) {
     ValueUse *use = &value_info(c, e->inside.data[i])->use;
@@ -104,15 +108,20 @@ static void exit_lent_lives(void *ctx, u32 v) {
     u32 at = stack.data[--stack.count], slot = value_info(c, at)->slot;
     const GraphValue *x = &c->g->values.data[at];
     NodeId n = value_node(c->g, at);
-    if (x->origin == GV_const || x->origin == GV_size || (n && graph_node_at(c->g, n)->block == e->b->id && is_stored(c, at, e->when))) continue;
+    if (x->origin == GV_const || x->origin == GV_size ||
+        (n && graph_node_at(c->g, n)->block == e->b->id && is_stored(c, at, e->when)))
+      continue;
     for (u32 i = 0; i < block->captures.count; i++)
-      if (steps == 64 || (slot != NO_SLOT && value_info(c, block->captures.data[i].inner)->slot == slot)) live_until(e->b, block->captures.data[i].inner, e->when);
+      if (steps == 64 || (slot != NO_SLOT && value_info(c, block->captures.data[i].inner)->slot == slot))
+        live_until(e->b, block->captures.data[i].inner, e->when);
     if (steps == 64) break;
     if (slot != NO_SLOT) continue;
     if (n) schedule_push_makers(c, &stack, n);
     else if (x->origin == GV_param && x->def)
       for (u32 i = 0; i < c->g->blocks.data[x->def].captures.count; i++)
-        if (c->g->blocks.data[x->def].captures.data[i].inner == at && !vec_push(c->alloc, &stack, c->g->blocks.data[x->def].captures.data[i].outer)) compile_no_memory(c);
+        if (c->g->blocks.data[x->def].captures.data[i].inner == at &&
+            !vec_push(c->alloc, &stack, c->g->blocks.data[x->def].captures.data[i].outer))
+          compile_no_memory(c);
   }
   vec_free(c->alloc, &stack);
 }
@@ -151,8 +160,8 @@ typedef struct Stored {
   bool all;
 } Stored;
 
-/* In a slot by then, or made again from what is. What gets its slot only later would be bound as something to make again, and
- * what it is made of might be gone. */
+/* In a slot by then, or made again from what is. What gets its slot only later would be bound as something to make
+ * again, and what it is made of might be gone. */
 static void exit_value_stored(void *ctx, u32 v) {
   Stored *s = ctx;
   Compiler *c = s->b->c;
@@ -177,7 +186,8 @@ static void exit_value_stored(void *ctx, u32 v) {
 /* The exit behind an update, a cond or a loop, for the steps that come: where all it names is to be had by then. */
 static u32 exit_behind(Block *b, u32 unit) {
   const Unit *u = &b->part.units.data[unit];
-  u32 exit = u->kind == UNIT_update || (u->kind == UNIT_control && graph_node_at(b->g, u->node)->kind == NODE_cond) ? graph_node_at(b->g, u->node)->exit : NO_EXIT;
+  u32 exit = u->kind == UNIT_update || (u->kind == UNIT_control && graph_node_at(b->g, u->node)->kind == NODE_cond)
+                 ? graph_node_at(b->g, u->node)->exit : NO_EXIT;
   if (u->kind == UNIT_control && b->c->behind[u->node]) exit = b->c->behind[u->node];
   Stored s = {b, unit, true};
   if (exit != NO_EXIT) graph_exit_values(b->g, exit, exit_value_stored, &s);
@@ -202,10 +212,12 @@ static void find_lifetimes(Block *b) {
       for (u32 k = b->kernel_of[u]; k < parts; k++) {
         const Kernel *kernel = &b->kernels.data[k];
         for (u32 i = 0; i < kernel->args.count; i++)
-          if (kernel->args.data[i].kind == KA_in || kernel->args.data[i].kind == KA_number) read_until(b, kernel->args.data[i].value, when);
+          if (kernel->args.data[i].kind == KA_in || kernel->args.data[i].kind == KA_number)
+            read_until(b, kernel->args.data[i].value, when);
       }
     } else {
-      for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++) read_until(b, node_operand(g, unit->node, i), when);
+      for (u32 i = 0; i < graph_node_at(g, unit->node)->operand_count; i++)
+        read_until(b, node_operand(g, unit->node, i), when);
     }
     ExitLife e = {.b = b, .when = when, .unbacked = unbacked};
     bool leaves_late = false; /* by the block's exit, in the middle of its work */
@@ -226,9 +238,12 @@ static void find_lifetimes(Block *b) {
     if (behind != NO_EXIT) now = behind;
   }
   const GraphBlock *block = &g->blocks.data[b->id];
-  if (b->lent && now != NO_EXIT) graph_exit_values(g, now, exit_lent_lives, &(ExitLife){.b = b, .when = BEFORE(b->part.units.count), .unbacked = unbacked});
+  if (b->lent && now != NO_EXIT)
+    graph_exit_values(g, now, exit_lent_lives,
+                      &(ExitLife){.b = b, .when = BEFORE(b->part.units.count), .unbacked = unbacked});
   for (u32 i = 0; i < block->term_count; i++) read_until(b, block_result(g, b->id, i), UINT32_MAX);
-  if (block->term == TERM_exit && block->exit != NO_EXIT) exit_lives(&(ExitLife){.b = b, .when = UINT32_MAX, .unbacked = unbacked}, block->exit);
+  if (block->term == TERM_exit && block->exit != NO_EXIT)
+    exit_lives(&(ExitLife){.b = b, .when = UINT32_MAX, .unbacked = unbacked}, block->exit);
 }
 
 /* Appending to the columns of a list: an exit that wants the old list finds it in what is as long, or longer. */
@@ -237,7 +252,8 @@ static void find_written_over(Block *b) {
   for (u32 u = 1; u < b->part.units.count; u++) {
     const Unit *unit = &b->part.units.data[u];
     if (unit->kind != UNIT_update) continue;
-    ValueUse *old = &value_info(c, node_operand(b->g, unit->node, 0))->use, *new = &value_info(c, node_result(b->g, unit->node, 0))->use;
+    ValueUse *old = &value_info(c, node_operand(b->g, unit->node, 0))->use,
+        *new = &value_info(c, node_result(b->g, unit->node, 0))->use;
     new->over = old->last > DURING(u) && old->read <= DURING(u) && schedule_writes_behind(c, b->id, unit->node);
     if (new->over && new->last < old->last) new->last = old->last;
   }
@@ -260,7 +276,8 @@ static bool needs_kernel(const Block *b, const Unit *u) {
   return false; /* all of it is computed where it is used */
 }
 
-/* Backwards, so that a kernel knows which of its values later ones read. `*again`: a node turned out to have no kernel. */
+/* Backwards, so that a kernel knows which of its values later ones read. `*again`: a node turned out to have no
+ * kernel. */
 static bool build_kernels(Block *b, bool *again) {
   Compiler *c = b->c;
   u32 units = b->part.units.count;
@@ -311,7 +328,9 @@ static ValueId dying_operand(Block *b, const Kernel *k, ValueId result, const Va
     const ValueInfo *info = value_info(c, a->value);
     const ArrayType *t = value_type(b->g, a->value);
     if (!info->owned || info->strides || info->use.last > DURING(b->unit)) continue;
-    if (dtype_bytes(t->dtype) != dtype_bytes(r->dtype) || t->rank != r->rank || !dims_same(c, t->rank, t->dims, r->dims)) continue;
+    if (dtype_bytes(t->dtype) != dtype_bytes(r->dtype) || t->rank != r->rank ||
+        !dims_same(c, t->rank, t->dims, r->dims))
+      continue;
     bool used = false;
     for (u32 j = 0; j < ntaken && !used; j++) used = value_info(c, taken[j])->slot == info->slot;
     if (!used) return a->value;
@@ -358,7 +377,8 @@ static void kernel_step(Block *b, const Kernel *k, bool in_place) {
       default: *to = plan_arg(PA_data, schedule_slot(c, a->value), 0);
     }
   }
-  PlanKernel made = {.self = k->fn, .grain = k->grain, .flags = in_place ? PK_INPLACE : 0, .name = name_text(&k->fn->module->names, k->fn->name)};
+  PlanKernel made = {.self = k->fn, .grain = k->grain, .flags = in_place ? PK_INPLACE : 0,
+                     .name = name_text(&k->fn->module->names, k->fn->name)};
   made.bytes_per_trip = 8 * k->work_per_trip;
   made.flops_per_trip = k->work_per_trip;
   u32 number = plan_kernel(c->plan, &made, u->nodes.data, u->nodes.count), first = plan_args(c->plan, args, n);
@@ -425,7 +445,8 @@ static void kernel_unit(Block *b) {
     for (u32 i = 0; i < k->args.count && !compile_stopped(c); i++) {
       const KernelArg *a = &k->args.data[i];
       if (a->kind != KA_out || (u->kind == UNIT_join && !first)) continue;
-      ValueId from = u->kind == UNIT_kernel && !k->checks.count && ntaken < COUNT_OF(taken) ? dying_operand(b, k, a->value, taken, ntaken) : 0;
+      ValueId from = u->kind == UNIT_kernel && !k->checks.count &&
+                     ntaken < COUNT_OF(taken) ? dying_operand(b, k, a->value, taken, ntaken) : 0;
       if (from) taken[ntaken++] = from;
       alloc_result(b, a->value, from);
     }
@@ -472,7 +493,7 @@ static void view_unit(Block *b) {
     if (!vec_push(c->alloc, &c->strides, strides[d])) compile_no_memory(c);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static PlanArg number_arg(Compiler *c, ValueId v) {
   const GraphValue *x = &c->g->values.data[v];
@@ -497,7 +518,7 @@ static void number_unit(Block *b) {
   s->node = n;
 }
 
-/* ---- eager code ---------------------------------------------------------------------------------------------------- */
+/* ---- eager code ------------------------------------------------------------------------------ */
 
 static void push_arg(Compiler *c, PlanArg a) {
   if (!vec_push(c->alloc, &c->scratch, a)) compile_no_memory(c);
@@ -569,11 +590,13 @@ static u32 index_attr(const Graph *g, NodeId n) {
 
 static bool leaves_no_more(Block *b);
 
-/* What the value was read from, when that is a module variable, or lies in what one holds, of which no exit but by the journal tells; 0. */
+/* What the value was read from, when that is a module variable, or lies in what one holds, of which no exit but by the
+ * journal tells; 0. */
 static SourceId variable_of(const Graph *g, ValueId v, SourceId *root) {
   SourceId source = 0;
   for (u32 i = 0; i < g->inputs.count; i++)
-    if (g->inputs.data[i].value == v && g->inputs.data[i].input != UINT32_MAX) source = g->guards.inputs.data[g->inputs.data[i].input].source;
+    if (g->inputs.data[i].value == v && g->inputs.data[i].input != UINT32_MAX)
+      source = g->guards.inputs.data[g->inputs.data[i].input].source;
   const Source *items = g->guards.sources.items.data;
   for (*root = source; items[*root].parent; *root = items[*root].parent)
     if (items[*root].kind != SRC_field && items[*root].kind != SRC_item && items[*root].kind != SRC_column) return 0;
@@ -589,14 +612,15 @@ SourceId schedule_variable(const Compiler *c, ValueId v) {
   return source && journal_last(t, t->exits.data[c->g->blocks.data[1].exit].journal, root) ? source : 0;
 }
 
-/* Is `base` an array that only a module variable names, or what it holds, and that every state behind the unit sets? Then it may be
- * written in place, though it is counted there. *value: the recipe of what is set. */
+/* Is `base` an array that only a module variable names, or what it holds, and that every state behind the unit
+ * sets? Then it may be written in place, though it is counted there. *value: the recipe of what is set. */
 static SourceId lent_by(Block *b, ValueId base, const Recipe **value) {
   Graph *g = b->g;
   const ExitTable *t = &g->exits;
   u32 exit = exit_behind(b, b->unit);
   if (exit == NO_EXIT) exit = g->blocks.data[b->id].term == TERM_exit ? g->blocks.data[b->id].exit : NO_EXIT;
-  if (b->id != 1 || exit == NO_EXIT || value_info(b->c, base)->use.last > DURING(b->unit) || !leaves_no_more(b)) return 0;
+  if (b->id != 1 || exit == NO_EXIT || value_info(b->c, base)->use.last > DURING(b->unit) || !leaves_no_more(b))
+    return 0;
   SourceId root, source = variable_of(g, base, &root);
   JournalId j = source ? journal_last(t, t->exits.data[exit].journal, root) : 0;
   if (!j) return 0;
@@ -664,9 +688,12 @@ static bool leaves_no_more(Block *b) {
 static bool may_lend(Block *b, NodeId n, ValueId v) {
   Compiler *c = b->c;
   const ValueInfo *info = value_info(c, v);
-  if (graph_node_at(b->g, n)->kind != NODE_cond || !info->owned || info->use.last > LEAVING(b->unit) || !leaves_no_more(b)) return false;
+  if (graph_node_at(b->g, n)->kind != NODE_cond || !info->owned || info->use.last > LEAVING(b->unit) ||
+      !leaves_no_more(b))
+    return false;
   u32 names = 0; /* under which the arms know it */
-  for (u32 i = 0; i < graph_node_at(b->g, n)->operand_count; i++) names += value_info(c, node_operand(b->g, n, i))->slot == info->slot;
+  for (u32 i = 0; i < graph_node_at(b->g, n)->operand_count; i++)
+    names += value_info(c, node_operand(b->g, n, i))->slot == info->slot;
   return names == 1;
 }
 
@@ -717,7 +744,7 @@ static void effect_unit(Block *b) {
   s->node = n;
 }
 
-/* ---- sizes that values carry ----------------------------------------------------------------------------------------- */
+/* ---- sizes that values carry ----------------------------------------------------------------- */
 
 static void unit_symbols(Block *b) {
   const Unit *u = &b->part.units.data[b->unit];
@@ -731,7 +758,7 @@ static void unit_symbols(Block *b) {
   }
 }
 
-/* ---- the block ------------------------------------------------------------------------------------------------------- */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 /* Arrays of the block that nobody reads any more. */
 static void free_dead(Block *b, u32 *freed) {
@@ -813,8 +840,10 @@ void schedule_block(Compiler *c, BlockId id) {
     Block b = {.c = c, .g = c->g, .id = id};
     u32 fns = c->code->module.fns.count;
     again = false;
-    for (u32 i = 0; i < c->g->blocks.data[id].captures.count; i++) b.lent |= value_info(c, c->g->blocks.data[id].captures.data[i].inner)->owned;
-    for (u32 i = 0; c->carriers && i < c->g->blocks.data[id].params.count; i++) schedule_symbols(c, c->g->blocks.data[id].params.data[i]);
+    for (u32 i = 0; i < c->g->blocks.data[id].captures.count; i++)
+      b.lent |= value_info(c, c->g->blocks.data[id].captures.data[i].inner)->owned;
+    for (u32 i = 0; c->carriers && i < c->g->blocks.data[id].params.count; i++)
+      schedule_symbols(c, c->g->blocks.data[id].params.data[i]);
     if (partition_block(c, id, &b.part)) {
       b.kernel_of = mem_alloc_zero(c->alloc, sizeof *b.kernel_of * (b.part.units.count + 1));
       if (!b.kernel_of) compile_no_memory(c);

@@ -1,5 +1,6 @@
-/* schedule_slots.c — what the steps of a plan refer to: slots of values, sizes and constants; what exits find where; which
- * updates may lie over the old version, since exits want no more of it than elements before the one that is written. */
+/* schedule_slots.c — what the steps of a plan refer to: slots of values, sizes and constants; what exits find
+ * where; which updates may lie over the old version, since exits want no more of it than elements before the one
+ * that is written. */
 #include "jit/lower/kernel.h"
 
 /* ---- steps, slots ------------------------------------------------------------------------------------ */
@@ -69,7 +70,8 @@ u32 schedule_slot(Compiler *c, ValueId v) {
   u8 origin = c->g->values.data[v].origin;
   if (origin == GV_const || origin == GV_size) return constant_slot(c, v);
   const ValueInfo *info = value_info(c, v);
-  if (info->slot == NO_SLOT && !compile_stopped(c)) compile_unsupported(c, "a value that is not there when it is needed");
+  if (info->slot == NO_SLOT && !compile_stopped(c))
+    compile_unsupported(c, "a value that is not there when it is needed");
   return info->slot;
 }
 
@@ -81,7 +83,8 @@ u32 schedule_dense(Compiler *c, ValueId v) {
   PlanStep *s = schedule_step(c, STEP_dense, NO_EXIT);
   s->dst = to;
   s->src = slot;
-  *info = (ValueInfo){.where = info->where, .slot = to, .owned = true, .wanted = info->wanted, .unit = info->unit, .use = info->use};
+  *info = (ValueInfo){.where = info->where, .slot = to, .owned = true, .wanted = info->wanted, .unit = info->unit,
+                      .use = info->use};
   return to;
 }
 
@@ -184,7 +187,7 @@ void schedule_bind(Compiler *c, u32 exit) {
   vec_free(c->alloc, &b.binds);
 }
 
-/* ---- elements that no exit counts --------------------------------------------------------------------------------- */
+/* ---- elements that no exit counts ------------------------------------------------------------ */
 
 /* Is `at` the number `count`, or that and some more? */
 static bool is_from(const Graph *g, ValueId at, ValueId count) {
@@ -220,7 +223,9 @@ static bool is_own(Compiler *c, BlockId b, ValueId v) {
   const GraphBlock *block = &c->g->blocks.data[b];
   NodeId n = value_node(c->g, v);
   const ValueInfo *info = value_info(c, v);
-  if (n) return graph_node_at(c->g, n)->block == b && graph_node_at(c->g, n)->kind == NODE_update && info->where == AT_SLOT && info->wanted;
+  if (n)
+    return graph_node_at(c->g, n)->block == b && graph_node_at(c->g, n)->kind == NODE_update &&
+           info->where == AT_SLOT && info->wanted;
   bool carried = false;
   for (u32 i = 0; i < block->params.count; i++) carried |= block->params.data[i] == v;
   for (u32 i = 0; i < block->captures.count; i++) carried &= block->captures.data[i].inner != v;
@@ -234,7 +239,9 @@ bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n) {
   ValueId base = node_operand(g, n, 0), v = node_result(g, n, 0);
   for (u32 i = 0; i < x->attr_count; i++)
     if (node_attr(g, n, i)->kind == ATTR_index) index = node_attr(g, n, i);
-  if (x->op != OP_none || !index || index->count != 1 || index->items[0].kind != INDEX_int || index->items[0].part[0] != PART_operand) return false;
+  if (x->op != OP_none || !index || index->count != 1 || index->items[0].kind != INDEX_int ||
+      index->items[0].part[0] != PART_operand)
+    return false;
   if (!is_own(c, b, base) || !value_info(c, v)->wanted) return false;
   ValueId at = node_operand(g, n, (u32)index->items[0].at[0]);
   for (ValueId old = base;; old = node_operand(g, value_node(g, old), 0)) {
@@ -244,7 +251,7 @@ bool schedule_writes_behind(Compiler *c, BlockId b, NodeId n) {
   return true;
 }
 
-/* ---- sizes that values carry ----------------------------------------------------------------------------------------- */
+/* ---- sizes that values carry ----------------------------------------------------------------- */
 
 void schedule_symbols(Compiler *c, ValueId v) {
   const SizePool *p = &c->g->sizes;

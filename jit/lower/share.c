@@ -1,6 +1,6 @@
-/* share.c — repeated work has one body: kernels and native functions of a plan that are the same loops become one, compiled
- * once and called from each of their steps. `f(f(x))`, layers of one form, unrolled trips: what differs is what they are
- * called with. */
+/* share.c — repeated work has one body: kernels and native functions of a plan that are the same loops become one,
+ * compiled once and called from each of their steps. `f(f(x))`, layers of one form, unrolled trips: what differs is
+ * what they are called with. */
 #include "jit/lower/compile.h"
 
 #include <string.h>
@@ -33,7 +33,9 @@ static u64 hash_of(const LoopFn *fn) {
   return mix(h, fn->list.data, sizeof *fn->list.data * fn->list.count);
 }
 
-static bool same_run(const void *a, u32 na, const void *b, u32 nb, size_t each) { return na == nb && (na == 0 || memcmp(a, b, na * each) == 0); }
+static bool same_run(const void *a, u32 na, const void *b, u32 nb, size_t each) {
+  return na == nb && (na == 0 || memcmp(a, b, na * each) == 0);
+}
 
 static bool same_loops(const LoopFn *a, const LoopFn *b) {
   if (a->kind != b->kind || a->is_extern || b->is_extern || a->nodes.count != b->nodes.count) return false;
@@ -44,7 +46,8 @@ static bool same_loops(const LoopFn *a, const LoopFn *b) {
   if (a->terms.count != b->terms.count) return false;
   for (u32 i = 0; i < a->terms.count; i++) { /* field by field: there is a gap in them */
     const LoopTerm *x = &a->terms.data[i], *y = &b->terms.data[i];
-    if (x->coef != y->coef || x->stride[0] != y->stride[0] || x->stride[1] != y->stride[1] || x->var != y->var) return false;
+    if (x->coef != y->coef || x->stride[0] != y->stride[0] || x->stride[1] != y->stride[1] || x->var != y->var)
+      return false;
   }
   return same_run(a->body.data, a->body.count, b->body.data, b->body.count, sizeof *a->body.data) &&
          same_run(a->list.data, a->list.count, b->list.data, b->list.count, sizeof *a->list.data) &&

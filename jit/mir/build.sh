@@ -23,7 +23,8 @@ else
   # The generator alone: no text reader, no binary files, no interpreter, no logs of the generator. `long double` is 64
   # bits, as in all that includes mir.h. Hidden: its calls of itself go straight.
   flags="-std=gnu11 -w -fPIC -fsigned-char -mlong-double-64 -DNDEBUG -DMIR_NO_IO=1 -DMIR_NO_SCAN=1 -DMIR_NO_INTERP=1
-    -DMIR_NO_GEN_DEBUG=1 -O2 -ffunction-sections -fdata-sections -fvisibility=hidden -ffile-prefix-map=$out/new=. -ffile-prefix-map=$headers=."
+    -DMIR_NO_GEN_DEBUG=1 -O2 -ffunction-sections -fdata-sections -fvisibility=hidden -ffile-prefix-map=$out/new=.
+    -ffile-prefix-map=$headers=."
   rm -rf "$out/new" "$archive" "$out/target"
   mkdir "$out/new"
   for f in "$headers/mir.c" "$headers"/mir-gen*.c "$headers"/mir*.h; do

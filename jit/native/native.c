@@ -1,9 +1,10 @@
 /* native.c — scalar control flow as one native function: cond and while whose values are numbers, and arrays that are
  * only indexed and updated by element.
  *
- * Arrays. The graph's arrays are values; here they are buffers, written in place. Each update gives a buffer a new version;
- * a value of the graph names a buffer at one version. A use of a version that is not the present one cannot be had: the
- * function is given up and the construct becomes steps of the plan. A loop carries an array in the buffer that it came in.
+ * Arrays. The graph's arrays are values; here they are buffers, written in place. Each update gives a buffer a new
+ * version; a value of the graph names a buffer at one version. A use of a version that is not the present one cannot
+ * be had: the function is given up and the construct becomes steps of the plan. A loop carries an array in the
+ * buffer that it came in.
  *
  * Exits want the state of their program point, arrays included. So before the first update of a straight piece of code
  * the checks behind it are made, as far as they do not depend on it: what lies between is pure. */
@@ -57,7 +58,8 @@ u32 native_dim_ir(Native *n, Dim d) {
   }
   if (dim_is_const(n->c, d, &k) || (n->small && native_dim_known(n, d, &k))) return loop_const_i(n->fn, LT_I64, k);
   bool inner = false;
-  if (size_is_unbacked(&n->g->sizes, size_resolve(&n->g->sizes, d))) size_symbols(&n->g->sizes, size_resolve(&n->g->sizes, d), carried_inside, &(Carried){n, &inner});
+  if (size_is_unbacked(&n->g->sizes, size_resolve(&n->g->sizes, d)))
+    size_symbols(&n->g->sizes, size_resolve(&n->g->sizes, d), carried_inside, &(Carried){n, &inner});
   if (inner) return native_size_ir(n, size_resolve(&n->g->sizes, d));
   for (u32 i = 0; i < n->args.count; i++)
     if (n->args.data[i].kind == NARG_dim && n->args.data[i].dim == d) return n->args.data[i].ir;
@@ -84,7 +86,9 @@ u32 native_number(Native *n, ValueId v) {
   return ir;
 }
 
-u32 native_buffer_param(Native *n, LoopType elem, LoopDir dir) { return add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, elem, dir); }
+u32 native_buffer_param(Native *n, LoopType elem, LoopDir dir) {
+  return add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, elem, dir);
+}
 
 /* The buffer of an array, at the version that v means; UINT32_MAX: none, or another version is there now. */
 u32 native_buffer(Native *n, ValueId v) {
@@ -148,7 +152,8 @@ static bool plain_index(Native *n, ValueId v, u32 depth) {
   NodeId d = value_node(n->g, v);
   const GraphNode *node = graph_node_at(n->g, d);
   bool plain = false;
-  if (node->kind == NODE_op && (node->op == OP_add || node->op == OP_multiply || node->op == OP_floor_divide || node->op == OP_remainder))
+  if (node->kind == NODE_op &&
+      (node->op == OP_add || node->op == OP_multiply || node->op == OP_floor_divide || node->op == OP_remainder))
     plain = plain_index(n, node_operand(n->g, d, 0), depth + 1) && plain_index(n, node_operand(n->g, d, 1), depth + 1);
   native_value(n, v)->plain = plain ? 1 : 2;
   return plain;
@@ -168,7 +173,9 @@ u32 native_index(Native *n, ValueId v, u32 size) {
   return plain_index(n, v, 0) ? i : element_wrap_index(n->fn, i, size);
 }
 
-static u32 index_ir(Native *n, ValueId v, Dim size) { return native_index(n, v, plain_index(n, v, 0) ? 0 : native_dim_ir(n, size)); }
+static u32 index_ir(Native *n, ValueId v, Dim size) {
+  return native_index(n, v, plain_index(n, v, 0) ? 0 : native_dim_ir(n, size));
+}
 
 /* Which element an index node or update names; every axis by an integer. */
 static bool place_of(Native *n, NodeId node, Place *p) {
@@ -196,7 +203,8 @@ static bool place_of(Native *n, NodeId node, Place *p) {
     }
     LoopTerm *term = &p->terms[p->count++];
     *term = (LoopTerm){.coef = 1, .var = index_ir(n, a->operand, t.dims[a->axis])};
-    if (!dim_is_const(n->c, by, &term->coef) && !(n->small && native_dim_known(n, by, &term->coef))) term->stride[0] = native_dim_ir(n, by);
+    if (!dim_is_const(n->c, by, &term->coef) && !(n->small && native_dim_known(n, by, &term->coef)))
+      term->stride[0] = native_dim_ir(n, by);
   }
   return !n->why;
 }
@@ -204,8 +212,11 @@ static bool place_of(Native *n, NodeId node, Place *p) {
 static bool emit_index(Native *n, NodeId node) {
   Place p;
   ValueId x = node_operand(n->g, node, 0);
-  if (n->small && (!is_number(n, node_result(n->g, node, 0)) || native_value(n, x)->split)) return native_small_index(n, node);
-  if (n->rows && (!is_number(n, node_result(n->g, node, 0)) || (native_value(n, x)->row && !native_value(n, x)->buffer))) return native_rows_node(n, node);
+  if (n->small && (!is_number(n, node_result(n->g, node, 0)) || native_value(n, x)->split))
+    return native_small_index(n, node);
+  if (n->rows &&
+      (!is_number(n, node_result(n->g, node, 0)) || (native_value(n, x)->row && !native_value(n, x)->buffer)))
+    return native_rows_node(n, node);
   if (!place_of(n, node, &p)) return false;
   u32 ir = loop_load(n->fn, n->buffers.data[p.buffer].ir, p.constant, p.terms, p.count);
   native_value(n, node_result(n->g, node, 0))->ir = ir;
@@ -225,9 +236,11 @@ u32 native_stored(Native *n, NodeId node, const ArrayType *array, u32 old, u32 v
     DTypeResult r;
     RuleError err;
     bool divides = x->op == OP_floor_divide || x->op == OP_remainder || x->op == OP_power || x->op == OP_pow;
-    if (!rule_dtype(x->op, 2, types, &r, &err) || !dtype_in_loops(r.compute) || !dtype_in_loops(r.result)) return native_bail(n, "a compound update that does not lower"), 0;
+    if (!rule_dtype(x->op, 2, types, &r, &err) || !dtype_in_loops(r.compute) || !dtype_in_loops(r.result))
+      return native_bail(n, "a compound update that does not lower"), 0;
     if (divides && dtype_kind(r.compute) != DK_FLOAT) return native_bail(n, "a compound update that may fail"), 0;
-    if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(array->dtype)) return native_bail(n, "a compound update that may fail"), 0;
+    if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(array->dtype))
+      return native_bail(n, "a compound update that may fail"), 0;
     if (!element_op_lowers(n->c, x->op, r.compute)) return native_bail(n, "a compound update that does not lower"), 0;
     LoopType compute = loop_type_of_dtype(r.compute), made = loop_type_of_dtype(r.result);
     u32 operands[3] = {element_convert(n->fn, old, elem, compute), element_convert(n->fn, value, type, compute), 0};
@@ -275,8 +288,10 @@ static bool emit_update(Native *n, NodeId node) {
 static bool takes_arrays(Native *n, NodeId node) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, node);
-  bool arrays = value_is_token(g, node_result(g, node, 0)) || !is_number(n, node_result(g, node, 0)) || op_info(x->op)->family == FAM_random;
-  for (u32 i = 0; i < x->operand_count && !arrays; i++) arrays = value_is_token(g, node_operand(g, node, i)) || !is_number(n, node_operand(g, node, i));
+  bool arrays = value_is_token(g, node_result(g, node, 0)) || !is_number(n, node_result(g, node, 0)) ||
+                op_info(x->op)->family == FAM_random;
+  for (u32 i = 0; i < x->operand_count && !arrays; i++)
+    arrays = value_is_token(g, node_operand(g, node, i)) || !is_number(n, node_operand(g, node, i));
   return arrays;
 }
 
@@ -290,7 +305,8 @@ static bool emit_op(Native *n, NodeId node) {
   u32 count = element_operands(g, node, operands), op = graph_node_at(g, node)->op;
   for (u32 i = 0; i < count; i++)
     if (operands[i] && !is_number(n, operands[i])) return native_bail(n, "an operation on arrays");
-  if (node_is_eager(n->c, node) || !element_lowers(n->c, node, &compute)) return native_bail(n, "an operation that does not lower");
+  if (node_is_eager(n->c, node) || !element_lowers(n->c, node, &compute))
+    return native_bail(n, "an operation that does not lower");
   LoopType t = loop_type_of_dtype(compute);
   for (u32 i = 0; i < count; i++) {
     if (!operands[i]) continue;
@@ -328,10 +344,11 @@ static bool emit_check(Native *n, NodeId node) {
     }
   }
   u32 dtype = x->op == CHECK_cast_range && b ? value_type(g, b)->dtype : DT_NONE;
-  return element_check(n->fn, (CheckKind)x->op, type, dtype, p, q, number, count, values) || native_bail(n, "an unknown check");
+  return element_check(n->fn, (CheckKind)x->op, type, dtype, p, q, number, count, values) ||
+         native_bail(n, "an unknown check");
 }
 
-/* ---- straight code ------------------------------------------------------------------------------------------------ */
+/* ---- straight code --------------------------------------------------------------------------- */
 
 static bool emitted(Native *n, NodeId node) {
   const GraphNode *x = graph_node_at(n->g, node);
@@ -383,7 +400,7 @@ static void hoist_checks(Native *n, NodeId from) {
   n->loads_ahead = false;
 }
 
-/* ---- constructs --------------------------------------------------------------------------------------------------- */
+/* ---- constructs ------------------------------------------------------------------------------ */
 
 void native_captures(Native *n, NodeId node, BlockId b) {
   u32 first, count = node_captures(n->g, node, &first);
@@ -399,7 +416,8 @@ static bool split_words(Native *n, ValueId v, const NSplit *like, u32 *out, u32 
   }
   const NSplit *s = native_split(n, v);
   if (!s) return false;
-  if (s->rank != like->rank || memcmp(s->dims, like->dims, sizeof *s->dims * s->rank) != 0) return native_bail(n, "an array of another size in each trip, or arm");
+  if (s->rank != like->rank || memcmp(s->dims, like->dims, sizeof *s->dims * s->rank) != 0)
+    return native_bail(n, "an array of another size in each trip, or arm");
   for (u32 i = 0; i < s->count; i++) out[(*count)++] = s->ir[i];
   return true;
 }
@@ -422,7 +440,8 @@ static bool loop_values(Native *n, BlockId b, u32 *out, u32 *count) {
   for (u32 i = 0; i < l->buffers; i++) { /* what is only captured must not have changed */
     bool carried = false;
     for (u32 k = 0; k < block->term_count && !carried; k++) carried = l->buffer[k] == i + 1;
-    if (!carried && n->buffers.data[i].version != l->versions[i]) return native_bail(n, "a loop that changes an array which it does not carry");
+    if (!carried && n->buffers.data[i].version != l->versions[i])
+      return native_bail(n, "a loop that changes an array which it does not carry");
   }
   return !n->why;
 }
@@ -440,7 +459,8 @@ bool native_terminator(Native *n, BlockId b, u32 results, const NSplit **split) 
       for (u32 i = 0; i < block->term_count; i++) {
         ValueId v = block_result(n->g, b, i);
         if (is_number(n, v)) out[count++] = native_number(n, v);
-        else if (split && split[i] ? !split_words(n, v, split[i], out, &count) : native_buffer(n, v) == UINT32_MAX) return false;
+        else if (split && split[i] ? !split_words(n, v, split[i], out, &count) : native_buffer(n, v) == UINT32_MAX)
+          return false;
       }
       if (count != results) return native_bail(n, "an arm of another size");
       if (count) loop_yield(n->fn, count, out);
@@ -470,14 +490,16 @@ static const NSplit *carried_split(Native *n, ValueId v) {
   return s && s->count <= SMALL_CARRIED ? s : NULL;
 }
 
-/* A loop that counts is one of so many trips, so that addresses can step along with its index; what it carries, the counter
- * included, stays. *head 0: it does not. */
+/* A loop that counts is one of so many trips, so that addresses can step along with its index; what it carries, the
+ * counter included, stays. *head 0: it does not. */
 static bool begin_counted(Native *n, NodeId node, u32 numbers, const u32 *init, u32 *counter, u32 *head, u32 *index) {
   ValueId bound;
   if (!native_counts(n, node, counter, &bound)) return true;
-  u32 end = native_number(n, bound), first = native_number(n, node_operand(n->g, node, *counter)), zero = loop_const_i(n->fn, LT_I64, 0);
+  u32 end = native_number(n, bound), first = native_number(n, node_operand(n->g, node, *counter)),
+      zero = loop_const_i(n->fn, LT_I64, 0);
   if (!end || !first) return false;
-  u32 some = loop_emit(n->fn, LOOP_LT, LT_VOID, first, end, 0), trips = loop_emit(n->fn, LOOP_SUB, LT_VOID, end, first, 0);
+  u32 some = loop_emit(n->fn, LOOP_LT, LT_VOID, first, end, 0),
+      trips = loop_emit(n->fn, LOOP_SUB, LT_VOID, end, first, 0);
   trips = loop_emit(n->fn, LOOP_SELECT, LT_VOID, some, trips, zero);
   *head = loop_begin_for(n->fn, NULL, trips, numbers, init);
   if (!*head) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
@@ -595,7 +617,8 @@ static bool emit_while(Native *n, NodeId node) {
   if (!c) return false;
   c = element_convert(n->fn, c, native_type(n, more), LT_I1);
   for (u32 i = 0; i < loop.buffers; i++)
-    if (n->buffers.data[i].version != loop.versions[i]) return native_bail(n, "a loop's condition that changes an array");
+    if (n->buffers.data[i].version != loop.versions[i])
+      return native_bail(n, "a loop's condition that changes an array");
   if (!loop_begin_if(n->fn, c, 0, NULL)) return native_bail(n, "a malformed if");
   f = native_block(n, body);
   if (f == FLOW_BAIL || (f == FLOW_ON && !native_terminator(n, body, 0, NULL))) return false;
@@ -653,7 +676,7 @@ Flow native_block(Native *n, BlockId b) {
   return FLOW_BAIL;
 }
 
-/* ---- the function ------------------------------------------------------------------------------------------------------ */
+/* ---- the function ---------------------------------------------------------------------------- */
 
 /* The elements of a result go to memory that the plan makes before the call. */
 static bool give_elements(Native *n, ValueId v) {
@@ -725,7 +748,8 @@ bool native_function(Native *n) {
     if (!b) return false;
     b->from_stays = is_shared(n, i); /* it is read as it was: the loop has a copy */
     n->own[i] = n->buffers.count;
-    if (!b->from_stays) *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b->version};
+    if (!b->from_stays)
+      *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b->version};
   }
   bool ok = false;
   if (!n->node) ok = whole(n, &goes_on);
@@ -736,13 +760,15 @@ bool native_function(Native *n) {
   for (u32 i = 0; i < x->result_count; i++) {
     ValueId v = node_result(g, n->node, i);
     if (!is_number(n, v)) {
-      if (native_value(n, v)->split ? !give_elements(n, v) : x->kind == NODE_cond) return native_bail(n, "arms that give arrays");
+      if (native_value(n, v)->split ? !give_elements(n, v) : x->kind == NODE_cond)
+        return native_bail(n, "arms that give arrays");
       continue;
     }
     LoopType t = native_type(n, v);
     loop_result(n->fn, t);
     const ValueInfo *info = value_info(n->c, v);
-    out[count++] = info->use.last || info->use.forced ? native_value(n, v)->ir : loop_const(n->fn, t, 0); /* what only a value needs that nobody reads, not as a size either, is not computed */
+    /* what only a value needs that nobody reads, not as a size either, is not computed */
+    out[count++] = info->use.last || info->use.forced ? native_value(n, v)->ir : loop_const(n->fn, t, 0);
   }
   if (goes_on) loop_return(n->fn, count, out);
   Buf why;

@@ -14,7 +14,8 @@ typedef struct NArg { /* a parameter */
 } NArg;
 
 typedef struct NBuffer {
-  ValueId value, from; /* written: the result that it becomes, and what it begins as; of a region as a whole, this twice */
+  /* written: the result that it becomes, and what it begins as; of a region as a whole, this twice */
+  ValueId value, from;
   u32 slot, ir, version;
   bool written;
   bool result; /* what the function gives, as elements: made before the call, written at its end */
@@ -90,7 +91,8 @@ typedef struct Native {
   VEC(LoopFn *) callees; /* functions that it calls, of the same module */
   struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;
-  bool rows;   /* parts of arrays, and what is made of them, are stored and reduced by kernels that the function calls */
+  /* parts of arrays, and what is made of them, are stored and reduced by kernels that the function calls */
+  bool rows;
   VEC(LoopFn *) kernels;
   u32 now;     /* the exit that holds at this place; NO_EXIT: not known */
   bool small;  /* arrays of few elements become numbers, */
@@ -107,7 +109,8 @@ bool native_outside(Native *n, ValueId v); /* defined around the construct */
 /* Computes a number of the present block ahead of its place, if it can be. */
 bool native_force(Native *n, ValueId v);
 
-/* native_exits.c. The number by which the function leaves for a graph exit, and what it passes. 0: that cannot be done here. */
+/* native_exits.c. The number by which the function leaves for a graph exit, and what it passes. 0: that cannot be done
+ * here. */
 u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count);
 /* Can the exit be taken here: are its arrays as they are now, its numbers known? Without adding anything. */
 bool native_exit_ready(Native *n, u32 graph_exit);
@@ -165,18 +168,21 @@ enum { SMALL_ELEMENTS = 256, SMALL_CARRIED = 64, SMALL_NODES = 4000 };
 bool native_dim(Native *n, Dim d, i64 *out); /* the size is known while the function is made, or small and assumed */
 bool native_dim_known(Native *n, Dim d, i64 *out); /* nothing more is assumed */
 bool native_is_small(Native *n, ValueId v);  /* an array that is, or can be, split */
-/* Updates and arms lead from value `from`, or from an array in memory that the function writes when it is 0, to v: it lies where that lay. */
+/* Updates and arms lead from value `from`, or from an array in memory that the function writes when it is 0, to v: it
+ * lies where that lay. */
 bool native_stays(Native *n, ValueId v, ValueId from);
 bool native_carried_stays(Native *n, NodeId loop, u32 i); /* in every trip */
 const NSplit *native_split(Native *n, ValueId v); /* numbers too; NULL: it cannot be had here */
 NSplit *native_split_new(Native *n, u32 rank, const i64 *dims); /* without elements; NULL: too many, or no memory */
 bool native_split_set(Native *n, ValueId v, const NSplit *s); /* rank 0: a number */
-u32 native_broadcast_at(const NSplit *x, const NSplit *out, u32 at); /* the element of x that meets element `at` of out */
+/* the element of x that meets element `at` of out */
+u32 native_broadcast_at(const NSplit *x, const NSplit *out, u32 at);
 bool native_small_op(Native *n, NodeId node);
 bool native_small_check(Native *n, NodeId node, u32 number, u32 count, const u32 *values);
 
 /* native_views.c */
-enum { PICKS_MOST = 64 }; /* in a function that could have its arrays in memory: what each costs is little, all that MIR makes of them is not */
+/* in a function that could have its arrays in memory: what each costs is little, all that MIR makes of them is not */
+enum { PICKS_MOST = 64 };
 bool native_small_view(Native *n, NodeId node);   /* an operation that only moves elements, or makes constants */
 bool native_small_index(Native *n, NodeId node);
 bool native_small_update(Native *n, NodeId node); /* of an array that is split */

@@ -1,4 +1,5 @@
-/* native_cond.c — `cond` in a native function: as arithmetic where both arms cost less than a branch, else as an `if` (see native.h). */
+/* native_cond.c — `cond` in a native function: as arithmetic where both arms cost less than a branch, else as an `if`
+ * (see native.h). */
 #include "jit/native/native.h"
 
 #include <string.h>
@@ -12,7 +13,9 @@ static ValueId origin_of(Native *n, ValueId v) {
   return s ? s : v;
 }
 
-static bool is_truth(Native *n, ValueId v) { return !value_is_token(n->g, v) && number(n, v) && value_type(n->g, v)->dtype == DT_bool; }
+static bool is_truth(Native *n, ValueId v) {
+  return !value_is_token(n->g, v) && number(n, v) && value_type(n->g, v)->dtype == DT_bool;
+}
 
 /* Does the arm do nothing and give `what` or the constant `as`? */
 static bool gives(Native *n, BlockId b, ValueId what, bool as) {
@@ -24,8 +27,9 @@ static bool gives(Native *n, BlockId b, ValueId what, bool as) {
 }
 
 static bool cheap(u32 op) {
-  static const u8 ops[] = {OP_less, OP_less_equal, OP_greater, OP_greater_equal, OP_equal, OP_not_equal, OP_add, OP_subtract, OP_multiply,
-                           OP_negative, OP_bitwise_and, OP_bitwise_or, OP_bitwise_xor, OP_logical_and, OP_logical_or, OP_logical_not};
+  static const u8 ops[] = {OP_less, OP_less_equal, OP_greater, OP_greater_equal, OP_equal, OP_not_equal, OP_add,
+                           OP_subtract, OP_multiply, OP_negative, OP_bitwise_and, OP_bitwise_or, OP_bitwise_xor,
+                           OP_logical_and, OP_logical_or, OP_logical_not};
   for (u32 i = 0; i < COUNT_OF(ops); i++)
     if (ops[i] == op) return true;
   return false;
@@ -54,7 +58,8 @@ static bool emit_logic(Native *n, NodeId node, u32 p, bool *done) {
   ValueId c = node_operand(n->g, node, 0);
   *done = false;
   if (x.result_count != 1 || !is_truth(n, node_result(n->g, node, 0)) || !is_truth(n, c)) return true;
-  bool both = gives(n, x.sub[1], c, false) && harmless(n, x.sub[0]), either = !both && gives(n, x.sub[0], c, true) && harmless(n, x.sub[1]);
+  bool both = gives(n, x.sub[1], c, false) && harmless(n, x.sub[0]),
+      either = !both && gives(n, x.sub[0], c, true) && harmless(n, x.sub[1]);
   if (!both && !either) return true;
   BlockId arm = x.sub[both ? 0 : 1], around = n->block;
   if (native_block(n, arm) != FLOW_ON) return false;
@@ -67,8 +72,9 @@ static bool emit_logic(Native *n, NodeId node, u32 p, bool *done) {
   return ir != 0 || native_bail(n, "an operation that does not lower");
 }
 
-/* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. Of what a loop carries alone:
- * a position made on the spot leads to loads, which a foreseen branch lets begin before the outcome is known. */
+/* `if p { k += v }` of integers: k + v or k + 0 without a branch, which data would make hard to foresee. Of what a
+ * loop carries alone: a position made on the spot leads to loads, which a foreseen branch lets begin before the
+ * outcome is known. */
 static bool emit_count(Native *n, NodeId node, u32 c) {
   const GraphNode *x = graph_node_at(n->g, node);
   if (x->result_count != 1 || native_type(n, node_result(n->g, node, 0)) != LT_I64) return false;
@@ -78,7 +84,8 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
     const GraphNode *add = k ? graph_node_at(n->g, k) : NULL;
     if (!add || node_next(n->g, k) || add->kind != NODE_op || add->op != OP_add || block_first(n->g, other)) continue;
     if (n->g->blocks.data[b].term != TERM_yield || n->g->blocks.data[other].term != TERM_yield) continue;
-    ValueId was = block_result(n->g, other, 0), more = block_result(n->g, b, 0), p = node_operand(n->g, k, 0), q = node_operand(n->g, k, 1);
+    ValueId was = block_result(n->g, other, 0), more = block_result(n->g, b, 0), p = node_operand(n->g, k, 0),
+        q = node_operand(n->g, k, 1);
     if (more != node_result(n->g, k, 0)) continue;
     if (origin_of(n, p) != origin_of(n, was)) {
       ValueId t = p;
@@ -91,8 +98,10 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
     if (arm) c = loop_emit(n->fn, LOOP_XOR, LT_VOID, c, loop_const_i(n->fn, LT_I1, 1), 0);
     u32 bit = element_convert(n->fn, c, LT_I1, LT_I64);
     Value one;
-    if (!value_const(n->g, q, &one) || one.i != 1) bit = loop_emit(n->fn, LOOP_AND, LT_VOID, loop_emit(n->fn, LOOP_SUB, LT_VOID, zero, bit, 0), right, 0);
-    *native_value(n, node_result(n->g, node, 0)) = (NValue){.stamp = n->stamp, .ir = loop_emit(n->fn, LOOP_ADD, LT_VOID, left, bit, 0)};
+    if (!value_const(n->g, q, &one) || one.i != 1)
+      bit = loop_emit(n->fn, LOOP_AND, LT_VOID, loop_emit(n->fn, LOOP_SUB, LT_VOID, zero, bit, 0), right, 0);
+    *native_value(n, node_result(n->g, node, 0)) = (NValue){.stamp = n->stamp,
+                                                            .ir = loop_emit(n->fn, LOOP_ADD, LT_VOID, left, bit, 0)};
     return true;
   }
   return false;
@@ -124,7 +133,8 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
   GraphNode x = *graph_node_at(g, node);
   LoopType *types = arena_alloc(&n->c->arena, sizeof *types * (x.result_count * SMALL_CARRIED + 1));
   const NSplit **split = arena_alloc(&n->c->arena, sizeof *split * (x.result_count + 1));
-  u32 *arrays = arena_alloc(&n->c->arena, sizeof *arrays * (x.result_count + 1)), numbers = 0, nbuffers = n->buffers.count;
+  u32 *arrays = arena_alloc(&n->c->arena, sizeof *arrays * (x.result_count + 1)), numbers = 0,
+      nbuffers = n->buffers.count;
   if (!types || !arrays || !split) return native_no_memory(n);
   ValueId p = node_operand(g, node, 0);
   u32 c = native_number(n, p);
@@ -147,7 +157,8 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
     for (u32 k = split[i] ? split[i]->count : number(n, v); k > 0; k--) types[numbers++] = type;
   }
   if (n->why) return false;
-  u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)), *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
+  u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)),
+      *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
   if (!before || !changed) return native_no_memory(n);
   for (u32 i = 0; i < nbuffers; i++) before[i] = n->buffers.data[i].version;
   u32 head = loop_begin_if(n->fn, c, numbers, types);
@@ -174,7 +185,8 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
         }
       }
     }
-    for (u32 i = 0; i < n->buffers.count; i++) n->buffers.data[i].version = i < nbuffers ? before[i] : n->buffers.data[i].version;
+    for (u32 i = 0; i < n->buffers.count; i++)
+      n->buffers.data[i].version = i < nbuffers ? before[i] : n->buffers.data[i].version;
   }
   n->block = around;
   loop_end(n->fn);

@@ -24,9 +24,12 @@ static void pass_elements(Native *n, NExit *e, ValueId v, const NSplit *s) {
   u32 at = 0, number = (u32)(e - n->exits.data) + 1;
   for (; at < n->kept.count; at++) {
     const NKept *k = &n->kept.data[at];
-    if (k->exit != number && k->type.dtype == t.dtype && k->shape->rank == s->rank && memcmp(k->shape->dims, s->dims, sizeof *s->dims * s->rank) == 0) break;
+    if (k->exit != number && k->type.dtype == t.dtype && k->shape->rank == s->rank &&
+        memcmp(k->shape->dims, s->dims, sizeof *s->dims * s->rank) == 0)
+      break;
   }
-  if (at == n->kept.count && !vec_push(alloc, &n->kept, (NKept){.slot = plan_slot_for(n->c->plan, v), .type = t, .shape = s})) {
+  if (at == n->kept.count &&
+      !vec_push(alloc, &n->kept, (NKept){.slot = plan_slot_for(n->c->plan, v), .type = t, .shape = s})) {
     native_no_memory(n);
     return;
   }
@@ -77,7 +80,8 @@ static void exit_value(void *ctx, u32 v) {
   x = native_value(n, v);
   if (x->buffer) {
     NBuffer *b = &n->buffers.data[x->buffer - 1];
-    if (b->version != x->version && b->from == v && b->written && !b->temp && value_info(n->c, v)->slot != NO_SLOT) { /* as it was before the loop: a variable still has it */
+    /* as it was before the loop: a variable still has it */
+    if (b->version != x->version && b->from == v && b->written && !b->temp && value_info(n->c, v)->slot != NO_SLOT) {
       b->from_stays = true;
       if (w->first && !vec_push(n->c->alloc, &w->exit->outer, v)) native_no_memory(n);
       return;
@@ -88,7 +92,8 @@ static void exit_value(void *ctx, u32 v) {
     }
     for (u32 i = 0; i < w->exit->binds.count; i++) /* it lies elsewhere since the exit was decided */
       w->failed |= w->exit->binds.data[i].value == v && w->exit->binds.data[i].slot != b->slot;
-    if (w->first && !passed(w->exit, v) && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, b->slot})) native_no_memory(n);
+    if (w->first && !passed(w->exit, v) && !vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, b->slot}))
+      native_no_memory(n);
     return;
   }
   if (w->first && x->split) {
@@ -98,8 +103,8 @@ static void exit_value(void *ctx, u32 v) {
   if (w->first) {
     if (passed(w->exit, v)) return;
     u32 slot = plan_slot_for(n->c->plan, v);
-    if (!vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, slot}) || !vec_push(n->c->alloc, &w->exit->slots, slot) ||
-        !vec_push(n->c->alloc, &w->exit->passed, v))
+    if (!vec_push(n->c->alloc, &w->exit->binds, (RegionBind){v, slot}) ||
+        !vec_push(n->c->alloc, &w->exit->slots, slot) || !vec_push(n->c->alloc, &w->exit->passed, v))
       native_no_memory(n);
   }
 }
@@ -123,7 +128,8 @@ u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count) {
   e = &n->exits.data[number - 1];
   *count = 0;
   *values = NULL;
-  if (graph_exit != NO_EXIT && (graph_exit != n->c->exit || !n->node)) { /* the region as a whole may have taken what the plan's exit names */
+  /* the region as a whole may have taken what the plan's exit names */
+  if (graph_exit != NO_EXIT && (graph_exit != n->c->exit || !n->node)) {
     ExitWalk w = {.n = n, .exit = e, .first = first};
     graph_exit_values(n->g, graph_exit, exit_value, &w);
     if (w.failed || n->why) return native_bail(n, "an exit needs a value that is not there any more"), 0;
@@ -134,7 +140,8 @@ u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count) {
     for (u32 i = 0; i < e->passed.count; i++) {
       const NValue *x = native_value(n, e->passed.data[i]);
       u32 words = x->split ? x->split->count : 1;
-      if ((!x->split && !x->ir) || at + words > *count) return native_bail(n, "an exit needs a value that is not there yet"), 0;
+      if ((!x->split && !x->ir) || at + words > *count)
+        return native_bail(n, "an exit needs a value that is not there yet"), 0;
       for (u32 k = 0; k < words; k++) (*values)[at++] = x->split ? x->split->ir[k] : x->ir;
     }
     if (at != *count) return native_bail(n, "an exit needs an array of another size"), 0;
@@ -161,6 +168,7 @@ static void exit_ready(void *ctx, u32 v) {
 
 bool native_exit_ready(Native *n, u32 graph_exit) {
   ReadyWalk w = {n, true};
-  if (graph_exit != NO_EXIT && (graph_exit != n->c->exit || !n->node)) exit_values(&n->g->exits, graph_exit, exit_ready, &w);
+  if (graph_exit != NO_EXIT && (graph_exit != n->c->exit || !n->node))
+    exit_values(&n->g->exits, graph_exit, exit_ready, &w);
   return w.ready;
 }

@@ -1,11 +1,12 @@
 /* native_hoist.c — checks of indices before loops instead of in every trip.
  *
- * Before a trip has done anything the loop's poll can leave, and to leave early is always right: the interpreter finds what is wrong
- * where it is wrong. So a check that each trip makes, whose operands the loop does not change, is made before the loop, and one of
- * an index that counts with the loop is made for the first and the last trip; if it fails, the function leaves as the first trip's
- * poll would. Loops without trips check nothing. What only some trips check, or what stands behind a way out of the loop, stays.
- * In `while c < limit { … c += step }` and in `while c > limit { … c -= step }` c lies between its first value and the limit.
- * In `while 2 * c + 1 < limit { … c = 2 * c + 1 }`, as heaps have it, what goes on and what is looked at lies below the limit. */
+ * Before a trip has done anything the loop's poll can leave, and to leave early is always right: the interpreter
+ * finds what is wrong where it is wrong. So a check that each trip makes, whose operands the loop does not change,
+ * is made before the loop, and one of an index that counts with the loop is made for the first and the last trip; if
+ * it fails, the function leaves as the first trip's poll would. Loops without trips check nothing. What only some
+ * trips check, or what stands behind a way out of the loop, stays. In `while c < limit { … c += step }` and in
+ * `while c > limit { … c -= step }` c lies between its first value and the limit. In `while 2 * c + 1 < limit { … c
+ * = 2 * c + 1 }`, as heaps have it, what goes on and what is looked at lies below the limit. */
 #include "jit/native/native.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ typedef struct Sum { /* modulo 2^64 */
   u64 constant;
 } Sum;
 
-typedef struct Hoisted { /* x < y, unsigned, where each of `trips` is not 0: counts of trips, the condition of a `while` */
+/* x < y, unsigned, where each of `trips` is not 0: counts of trips, the condition of a `while` */
+typedef struct Hoisted {
   Sum x, y;
   u32 trips[HOIST_LOOPS], loops;
   u32 head; /* the loop that it is made before; 0: it has gone further out */
@@ -56,8 +58,8 @@ static bool constant(const Hoist *h, u32 id, u32 depth, u64 *out) {
 
 /* ---- what is known before a loop ------------------------------------------------------------ */
 
-/* Is the value the same in all trips, and can it be had before the loop. `first`: the loop's own index and what it carries count, as the first
- * trip has them. */
+/* Is the value the same in all trips, and can it be had before the loop. `first`: the loop's own index and what it
+ * carries count, as the first trip has them. */
 static bool known(const Hoist *h, u32 id, u32 loop, bool first, u32 depth) {
   const LoopNode *n = at(h, id);
   if (!id || n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE) return true;
@@ -66,7 +68,8 @@ static bool known(const Hoist *h, u32 id, u32 loop, bool first, u32 depth) {
   if (leaf && n->a == loop && n->op != LOOP_RESULT) return first;
   if (place < h->where[loop] || place > h->end[loop]) return true;
   if (leaf || depth == 0 || !is_pure(n)) return false;
-  return known(h, n->a, loop, first, depth - 1) && known(h, n->b, loop, first, depth - 1) && known(h, n->c, loop, first, depth - 1);
+  return known(h, n->a, loop, first, depth - 1) && known(h, n->b, loop, first, depth - 1) &&
+         known(h, n->c, loop, first, depth - 1);
 }
 
 static bool sum_known(const Hoist *h, const Sum *s, u32 loop) {
@@ -104,7 +107,8 @@ static bool is_positive(const Hoist *h, const Sum *s) {
 static bool is_from_end(const Hoist *h, const LoopNode *n) {
   const LoopNode *less = at(h, n->a);
   u64 zero;
-  return n->op == LOOP_SELECT && n->type == LT_I64 && less->op == LOOP_LT && less->a == n->c && constant(h, less->b, 0, &zero) && zero == 0;
+  return n->op == LOOP_SELECT && n->type == LT_I64 && less->op == LOOP_LT && less->a == n->c &&
+         constant(h, less->b, 0, &zero) && zero == 0;
 }
 
 static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
@@ -114,9 +118,11 @@ static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
     s->constant += minus ? 0 - value : value;
     return true;
   }
-  if (depth && (n->op == LOOP_ADD || n->op == LOOP_SUB)) return add_value(h, s, n->a, minus, depth - 1) && add_value(h, s, n->b, minus ^ (n->op == LOOP_SUB), depth - 1);
+  if (depth && (n->op == LOOP_ADD || n->op == LOOP_SUB))
+    return add_value(h, s, n->a, minus, depth - 1) && add_value(h, s, n->b, minus ^ (n->op == LOOP_SUB), depth - 1);
   Sum x = {0};
-  if (depth && is_from_end(h, n) && add_value(h, &x, n->c, false, HOIST_DEPTH) && is_positive(h, &x)) return add_value(h, s, n->c, minus, HOIST_DEPTH);
+  if (depth && is_from_end(h, n) && add_value(h, &x, n->c, false, HOIST_DEPTH) && is_positive(h, &x))
+    return add_value(h, s, n->c, minus, HOIST_DEPTH);
   u32 *other = minus ? s->plus : s->minus, *others = minus ? &s->pluses : &s->minuses;
   for (u32 i = 0; i < *others; i++) {
     if (other[i] != id) continue;
@@ -136,10 +142,13 @@ static u32 above_zero(const Hoist *h, u32 id) {
     const LoopNode *n = at(h, id);
     u64 value;
     u32 other = n->op == LOOP_SELECT ? n->c : n->b;
-    if ((n->op != LOOP_SELECT && n->op != LOOP_MAX && n->op != LOOP_SUB) || !constant(h, other, 3, &value) || value != 0) return id;
+    if ((n->op != LOOP_SELECT && n->op != LOOP_MAX && n->op != LOOP_SUB) ||
+        !constant(h, other, 3, &value) || value != 0)
+      return id;
     if (n->op == LOOP_SELECT) {
       const LoopNode *less = at(h, n->a), *difference = at(h, n->b);
-      if (less->op != LOOP_LT || difference->op != LOOP_SUB || less->a != difference->b || less->b != difference->a) return id;
+      if (less->op != LOOP_LT || difference->op != LOOP_SUB || less->a != difference->b || less->b != difference->a)
+        return id;
       other = n->b;
     } else {
       other = n->a;
@@ -248,14 +257,17 @@ static void hoist_from(Hoist *h, u32 loop) {
     if (n->op == LOOP_END) depth--;
     if (depth == 0 && n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX) {
       Hoisted c = {.head = 0};
-      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0)) h->dropped[id] = move_out(h, c, loop, way_out == end);
+      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0))
+        h->dropped[id] = move_out(h, c, loop, way_out == end);
     }
     for (u32 i = 0; depth == 0 && n->op == LOOP_FOR && i < before; i++)
       if (h->checks[i].head == id && move_out(h, h->checks[i], loop, way_out == end)) h->checks[i].head = 0;
     if (loop_is_head(n)) depth++;
   }
   for (u32 i = 0; i < h->count; i++)
-    if (h->checks[i].head && h->where[h->checks[i].head] > begin && h->where[h->checks[i].head] < end && implied(h, &h->checks[i], loop)) h->checks[i].head = 0;
+    if (h->checks[i].head && h->where[h->checks[i].head] > begin && h->where[h->checks[i].head] < end &&
+        implied(h, &h->checks[i], loop))
+      h->checks[i].head = 0;
 }
 
 /* ---- while loops whose number grows ------------------------------------------------------------ */
@@ -285,8 +297,11 @@ static bool line_of(const Grown *g, u32 id, u32 depth, Line *out) {
   if (constant(g->h, id, 3, &value)) {
     *out = (Line){0, value};
   } else {
-    if (!depth || (n->op != LOOP_ADD && n->op != LOOP_MUL) || !line_of(g, n->a, depth - 1, &x) || !line_of(g, n->b, depth - 1, &y) || (n->op == LOOP_MUL && x.times && y.times)) return false;
-    *out = n->op == LOOP_ADD ? (Line){x.times + y.times, x.plus + y.plus} : (Line){x.times * y.plus + y.times * x.plus, x.plus * y.plus};
+    if (!depth || (n->op != LOOP_ADD && n->op != LOOP_MUL) || !line_of(g, n->a, depth - 1, &x) ||
+        !line_of(g, n->b, depth - 1, &y) || (n->op == LOOP_MUL && x.times && y.times))
+      return false;
+    *out = n->op == LOOP_ADD ? (Line){x.times + y.times, x.plus + y.plus}
+                             : (Line){x.times * y.plus + y.times * x.plus, x.plus * y.plus};
   }
   return out->times <= 1 << 12 && out->plus <= 1 << 30;
 }
@@ -301,7 +316,9 @@ static u32 arm_gives(const Hoist *h, u32 result, bool yes) {
   return gives->op == LOOP_YIELD && gives->a == r->a ? loop_list(h->fn, gives)[r->b] : 0;
 }
 
-static bool is_if_result(const Hoist *h, u32 id) { return at(h, id)->op == LOOP_RESULT && at(h, at(h, id)->a)->op == LOOP_IF; }
+static bool is_if_result(const Hoist *h, u32 id) {
+  return at(h, id)->op == LOOP_RESULT && at(h, at(h, id)->a)->op == LOOP_IF;
+}
 
 /* A condition that holds: of `and`, and of `if`s that give false where another does not hold, both. */
 static void learn(Grown *g, u32 cond, u32 depth) {
@@ -316,7 +333,8 @@ static void learn(Grown *g, u32 cond, u32 depth) {
     if (!yes || !other || (other != asked && (!constant(g->h, other, 0, &no) || no))) return;
     learn(g, asked, depth - 1);
     learn(g, yes, depth - 1);
-  } else if ((n->op == LOOP_LT || n->op == LOOP_GT) && g->count < GROWN_FACTS && loop_type_of(g->h->fn, n->a) == LT_I64) {
+  } else if ((n->op == LOOP_LT || n->op == LOOP_GT) && g->count < GROWN_FACTS &&
+             loop_type_of(g->h->fn, n->a) == LT_I64) {
     u32 less = n->op == LOOP_LT ? n->a : n->b, limit = n->op == LOOP_LT ? n->b : n->a;
     if (limit == g->limit && line_of(g, less, 3, &g->facts[g->count])) g->count++;
   }
@@ -341,8 +359,9 @@ static bool is_below(Grown *g, u32 id, u32 depth) {
   return a && b && is_below(&yes, a, depth - 1) && is_below(g, b, depth - 1);
 }
 
-/* One walk over a trip. First, without `write`: does each way to the next trip go on below the limit, and is anything checked that is below it; what
- * that needs is noted. Then those checks are dropped, and indices from the end are what they are. */
+/* One walk over a trip. First, without `write`: does each way to the next trip go on below the limit, and is
+ * anything checked that is below it; what that needs is noted. Then those checks are dropped, and indices from the
+ * end are what they are. */
 static bool walk_grown(Hoist *h, Grown *g, bool write) {
   const u32 *body = h->fn->body.data;
   Grown around[HOIST_DEPTH + 1];
@@ -365,7 +384,9 @@ static bool walk_grown(Hoist *h, Grown *g, bool write) {
       h->fn->nodes.data[id].b = n->c;
     } else if (n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX && !h->dropped[id] && is_below(g, n->a, GROWN_DEPTH)) {
       Hoisted fits = {.trips = {g->cond}, .loops = 1, .head = g->loop};
-      if (!add_value(h, &fits.x, g->limit, false, 3) || !add_value(h, &fits.y, n->b, false, 0) || !sum_known(h, &fits.y, g->loop)) continue;
+      if (!add_value(h, &fits.x, g->limit, false, 3) || !add_value(h, &fits.y, n->b, false, 0) ||
+          !sum_known(h, &fits.y, g->loop))
+        continue;
       fits.x.constant--;
       if (write) h->dropped[id] = true;
       else if (!note(h, &fits)) return false;
@@ -375,8 +396,8 @@ static bool walk_grown(Hoist *h, Grown *g, bool write) {
   return any;
 }
 
-/* `while c * times + plus < limit { poll … }`, where the next c is no less than 0 and below the limit: the first is not negative, and the limit
- * is not above the sizes. */
+/* `while c * times + plus < limit { poll … }`, where the next c is no less than 0 and below the limit: the first is
+ * not negative, and the limit is not above the sizes. */
 static void hoist_grown(Hoist *h, u32 loop, u32 cond) {
   Grown g = {.h = h, .loop = loop, .cond = cond}, start;
   const LoopNode *n = at(h, cond);
@@ -392,7 +413,8 @@ static void hoist_grown(Hoist *h, u32 loop, u32 cond) {
   }
   if (loop_type_of(h->fn, g.carry) != LT_I64 || !known(h, g.limit, loop, false, HOIST_DEPTH)) return;
   start = g;
-  Hoisted first = {.x = {.plus = {g.carry}, .pluses = 1}, .y = {.constant = (u64)1 << 48}, .trips = {cond}, .loops = 1, .head = loop}, limit = first;
+  Hoisted first = {.x = {.plus = {g.carry}, .pluses = 1}, .y = {.constant = (u64)1 << 48}, .trips = {cond}, .loops = 1,
+                   .head = loop}, limit = first;
   limit.x = (Sum){.constant = (u64)-1};
   if (add_value(h, &limit.x, g.limit, false, 3) && note(h, &first) && note(h, &limit) && walk_grown(h, &g, false)) {
     g = start;
@@ -417,19 +439,24 @@ static bool bounded_by(const Hoist *h, u32 loop, u32 cond, Bounded *b) {
   if ((!less && !more) || loop_type_of(h->fn, n->a) != LT_I64) return false;
   bool turned = at(h, n->b)->op == LOOP_CARRY && at(h, n->b)->a == loop;
   const LoopNode *carry = at(h, turned ? n->b : n->a);
-  *b = (Bounded){.carry = turned ? n->b : n->a, .number = carry->b, .limit = turned ? n->a : n->b, .up = less != turned, .closed = n->op == LOOP_LE || n->op == LOOP_GE};
+  *b = (Bounded){.carry = turned ? n->b : n->a, .number = carry->b, .limit = turned ? n->a : n->b, .up = less != turned,
+                 .closed = n->op == LOOP_LE || n->op == LOOP_GE};
   return carry->op == LOOP_CARRY && carry->a == loop && known(h, b->limit, loop, false, HOIST_DEPTH);
 }
 
-/* An index c + constant is right in the first trip and at the limit: then it is in between, for c only steps towards the limit; sizes and steps below
- * 2^62 do not wrap. A limit that the loop need not come to, for it has a way out, is not looked at: it must be right whatever it is. */
+/* An index c + constant is right in the first trip and at the limit: then it is in between, for c only steps
+ * towards the limit; sizes and steps below 2^62 do not wrap. A limit that the loop need not come to, for it has a
+ * way out, is not looked at: it must be right whatever it is. */
 static bool move_out_bounded(Hoist *h, Hoisted c, u32 size, u32 loop, u32 cond, const Bounded *b, bool all) {
   Sum rest = c.x, last = {0}, room = {0};
-  if (!without_index(&rest, b->carry) || rest.pluses || rest.minuses || rest.constant + (1 << 30) > (u64)1 << 31 || !sum_known(h, &c.y, loop)) return false;
+  if (!without_index(&rest, b->carry) || rest.pluses || rest.minuses || rest.constant + (1 << 30) > (u64)1 << 31 ||
+      !sum_known(h, &c.y, loop))
+    return false;
   last.constant = rest.constant + (b->closed ? 0 : b->up ? (u64)-1 : 1);
   if (!add_value(h, &last, b->limit, false, 3)) return false;
   room = last;
-  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses && room.constant >> 32 == UINT32_MAX /* a little below */ : is_positive(h, &last);
+  bool sure = b->up ? add_value(h, &room, size, true, 3) && !room.pluses && !room.minuses &&
+              room.constant >> 32 == UINT32_MAX /* a little below */ : is_positive(h, &last);
   if (!sure && !all) return false;
   c.trips[c.loops++] = cond;
   c.head = loop;
@@ -443,7 +470,8 @@ static bool move_out_bounded(Hoist *h, Hoisted c, u32 size, u32 loop, u32 cond, 
     Hoisted step = c;
     step.x = (Sum){0};
     step.y = (Sum){.constant = (u64)1 << 62};
-    ok = add_value(h, &step.x, loop_list(h->fn, n)[b->number], !b->up, 3) && add_value(h, &step.x, b->carry, b->up, 0) && sum_known(h, &step.x, loop);
+    ok = add_value(h, &step.x, loop_list(h->fn, n)[b->number], !b->up, 3) &&
+         add_value(h, &step.x, b->carry, b->up, 0) && sum_known(h, &step.x, loop);
     ok = ok && (is_positive(h, &step.x) || (all && step.x.pluses + step.x.minuses && note(h, &step)));
   }
   if (!ok) h->count = was;
@@ -458,12 +486,14 @@ static bool move_out_any(Hoist *h, const Hoisted *c, u32 size, u32 loop, u32 who
   same.trips[same.loops++] = whole;
   same.head = loop;
   if (sum_known(h, &c->x, loop)) return sum_known(h, &c->y, loop) && note(h, &same);
-  if (n->op == LOOP_AND && depth) return move_out_any(h, c, size, loop, whole, n->a, all, depth - 1) || move_out_any(h, c, size, loop, whole, n->b, all, depth - 1);
+  if (n->op == LOOP_AND && depth)
+    return move_out_any(h, c, size, loop, whole, n->a, all, depth - 1) ||
+           move_out_any(h, c, size, loop, whole, n->b, all, depth - 1);
   return bounded_by(h, loop, cond, &b) && move_out_bounded(h, *c, size, loop, whole, &b, all);
 }
 
-/* The loop ends where `chosen` is not taken: its other arm goes on with no trip, and behind it stands a break, or another `if` that asks
- * for what the other arm gives then, false. */
+/* The loop ends where `chosen` is not taken: its other arm goes on with no trip, and behind it stands a break, or
+ * another `if` that asks for what the other arm gives then, false. */
 static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
   const u32 *body = h->fn->body.data;
   u32 end = h->end[chosen], other = end, next = end + 1;
@@ -479,7 +509,8 @@ static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
   const LoopNode *asked = at(h, loop_cond_of(h->fn, body[next]));
   if (asked->op != LOOP_RESULT || asked->a != chosen) return false;
   u32 value = loop_list(h->fn, gives)[asked->b];
-  return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) && ends_unless(h, loop, body[next]);
+  return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) &&
+         ends_unless(h, loop, body[next]);
 }
 
 static bool ends_arm(const LoopNode *n, u32 head) { return (n->op == LOOP_END || n->op == LOOP_ELSE) && n->a == head; }
@@ -504,7 +535,8 @@ static void hoist_while(Hoist *h, u32 loop) {
     if (n->op == LOOP_END) depth--;
     if (depth == 0 && n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX) {
       Hoisted c = {.head = 0};
-      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0)) h->dropped[id] = move_out_any(h, &c, n->b, loop, cond, cond, all, 3);
+      if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0))
+        h->dropped[id] = move_out_any(h, &c, n->b, loop, cond, cond, all, 3);
     }
     if (loop_is_head(n)) depth++;
   }
@@ -518,7 +550,8 @@ static u32 value_before(Hoist *h, u32 id, u32 loop) {
   LoopNode n = *at(h, id);
   if (!id || id >= h->nodes || n.op == LOOP_PARAM || n.op == LOOP_CONST || n.op == LOOP_TABLE) return id;
   bool leaf = n.op == LOOP_INDEX || n.op == LOOP_CARRY || n.op == LOOP_RESULT;
-  if (leaf && n.a == loop && n.op != LOOP_RESULT) return n.op == LOOP_INDEX ? loop_const_i(h->fn, LT_I64, 0) : loop_init_of(h->fn, loop, n.b);
+  if (leaf && n.a == loop && n.op != LOOP_RESULT)
+    return n.op == LOOP_INDEX ? loop_const_i(h->fn, LT_I64, 0) : loop_init_of(h->fn, loop, n.b);
   if (leaf || h->where[id] < h->where[loop] || h->where[id] > h->end[loop]) return id;
   u32 a = value_before(h, n.a, loop), b = value_before(h, n.b, loop), c = value_before(h, n.c, loop);
   return loop_emit(h->fn, (LoopOp)n.op, (LoopType)n.type, a, b, c);
@@ -526,9 +559,12 @@ static u32 value_before(Hoist *h, u32 id, u32 loop) {
 
 static u32 put_sum(Hoist *h, const Sum *s, u32 loop) {
   u32 sum = s->pluses ? value_before(h, s->plus[0], loop) : loop_const(h->fn, LT_I64, s->constant);
-  for (u32 i = 1; i < s->pluses; i++) sum = loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, value_before(h, s->plus[i], loop), 0);
-  for (u32 i = 0; i < s->minuses; i++) sum = loop_emit(h->fn, LOOP_SUB, LT_VOID, sum, value_before(h, s->minus[i], loop), 0);
-  return s->pluses && s->constant ? loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, loop_const(h->fn, LT_I64, s->constant), 0) : sum;
+  for (u32 i = 1; i < s->pluses; i++)
+    sum = loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, value_before(h, s->plus[i], loop), 0);
+  for (u32 i = 0; i < s->minuses; i++)
+    sum = loop_emit(h->fn, LOOP_SUB, LT_VOID, sum, value_before(h, s->minus[i], loop), 0);
+  return s->pluses &&
+         s->constant ? loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, loop_const(h->fn, LT_I64, s->constant), 0) : sum;
 }
 
 /* Those that want the same loops to have trips, together. */
@@ -575,7 +611,8 @@ bool native_hoist(Native *n) {
   Arena *arena = &n->c->arena;
   if (n->c->limits && n->c->limits->exact) return true;
   Hoist *h = arena_alloc(arena, sizeof *h);
-  u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, checks = 0, loops = 0, *words = arena_alloc(arena, sizeof *words * (4 * (size_t)nodes + 2 * (size_t)count + 1));
+  u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, checks = 0, loops = 0,
+      *words = arena_alloc(arena, sizeof *words * (4 * (size_t)nodes + 2 * (size_t)count + 1));
   u8 *dropped = arena_alloc(arena, nodes);
   if (!h || !words || !dropped) return false;
   memset(words, 0, sizeof *words * 4 * nodes);

@@ -1,5 +1,6 @@
-/* native_loops.c — kernels that a native function calls: the elements of rows (native_rows.h) stored into a part of an array, or
- * reduced. They have no checks and take what they need as numbers: where the parts begin, sizes, and what the trip computed. */
+/* native_loops.c — kernels that a native function calls: the elements of rows (native_rows.h) stored into a part of
+ * an array, or reduced. They have no checks and take what they need as numbers: where the parts begin, sizes, and
+ * what the trip computed. */
 #include "jit/native/native_rows.h"
 
 #include <stdio.h>
@@ -36,8 +37,8 @@ static u32 word(Maker *m, u32 ir) {
   return m->there[m->count++] = loop_param(m->fn, name, (LoopType)x->type);
 }
 
-/* What is stored to is another buffer to the kernel than what is read, though it may be the same memory: each element is read, if at
- * all, before it is written, so that trips need not keep their order. */
+/* What is stored to is another buffer to the kernel than what is read, though it may be the same memory: each
+ * element is read, if at all, before it is written, so that trips need not keep their order. */
 static u32 memory(Maker *m, u32 buffer, LoopDir dir) {
   Native *n = m->n;
   const NBuffer *b = &n->buffers.data[buffer];
@@ -100,7 +101,8 @@ static bool place(Native *n, const NRow *r, u32 *first, i64 *constant, i64 *coef
     if (known && at && !even) begin = add(n, begin, loop_const_i(n->fn, LT_I64, at));
     else *constant += at * by;
     if (begin) {
-      if (!even || by != 1) begin = loop_emit(n->fn, LOOP_MUL, LT_VOID, begin, even ? loop_const_i(n->fn, LT_I64, by) : size, 0);
+      if (!even || by != 1)
+        begin = loop_emit(n->fn, LOOP_MUL, LT_VOID, begin, even ? loop_const_i(n->fn, LT_I64, by) : size, 0);
       *first = add(n, *first, begin);
     }
     if (!a->slice) continue;
@@ -116,7 +118,8 @@ static u32 access_terms(Maker *m, const NRow *r, const u32 *ix, LoopTerm *terms,
   if (!place(m->n, r, &first, constant, coef, stride)) return UINT32_MAX;
   if (first) terms[count++] = (LoopTerm){.coef = 1, .var = word(m, first)};
   for (u32 d = 0; d < r->rank; d++)
-    if (ix[d] && coef[d]) terms[count++] = (LoopTerm){.coef = coef[d], .stride = {stride[d] ? word(m, stride[d]) : 0}, .var = ix[d]};
+    if (ix[d] && coef[d])
+      terms[count++] = (LoopTerm){.coef = coef[d], .stride = {stride[d] ? word(m, stride[d]) : 0}, .var = ix[d]};
   return m->n->why ? UINT32_MAX : count;
 }
 
@@ -159,12 +162,14 @@ static u32 element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
   } else {
     LoopTerm terms[TYPE_MAX_RANK + 1];
     i64 constant;
-    if (n->buffers.data[r->buffer].version != r->version) return native_bail(n, "an old version of an array is used"), 0;
+    if (n->buffers.data[r->buffer].version != r->version)
+      return native_bail(n, "an old version of an array is used"), 0;
     u32 count = access_terms(m, r, ix, terms, &constant);
     if (count == UINT32_MAX) return 0;
     ir = loop_load(m->fn, memory(m, r->buffer, LOOP_IN), constant, terms, count);
   }
-  if (!ir || m->fn->failed) return native_bail(n, m->fn->failed ? m->fn->failed : "an operation that does not lower"), 0;
+  if (!ir || m->fn->failed)
+    return native_bail(n, m->fn->failed ? m->fn->failed : "an operation that does not lower"), 0;
   if (m->nseen < SEEN) {
     Seen *s = &m->seen[m->nseen++];
     s->v = v;
@@ -181,14 +186,15 @@ static ValueId origin_of(Native *n, ValueId v) {
   return s ? s : v;
 }
 
-/* Two parts of one buffer, read and written at the same element of a loop nest: is each element that is read that which is written
- * then, or written never? Integers may differ, and then the parts have nothing in common. */
+/* Two parts of one buffer, read and written at the same element of a loop nest: is each element that is read that
+ * which is written then, or written never? Integers may differ, and then the parts have nothing in common. */
 static bool in_step(Native *n, const NRow *to, const NRow *from, u32 shift) {
   for (u32 k = 0; k < to->axes; k++) {
     const NAxis *a = &to->axis[k], *b = &from->axis[k];
     if (a->slice != b->slice) return false;
     if (!a->slice) continue;
-    if (a->at != b->at || origin_of(n, a->by) != origin_of(n, b->by) || a->step != b->step || a->to != b->to + shift) return false;
+    if (a->at != b->at || origin_of(n, a->by) != origin_of(n, b->by) || a->step != b->step || a->to != b->to + shift)
+      return false;
     if (!dims_same(n->c, 1, &to->dims[a->to], &from->dims[b->to])) return false;
   }
   return true;
@@ -219,11 +225,13 @@ static bool few(Native *n, u32 rank, const Dim *dims) {
   if (!hints) return native_no_memory(n);
   for (u32 i = 0; i < p->syms.count; i++) hints[i] = p->syms.data[i].hint;
   for (u32 d = 0; d < rank; d++)
-    if (!size_eval(p, dims[d], hints, &k) || (k > 1 && (most *= k) > ROW_ELEMENTS) || k > ROW_ELEMENTS) return native_bail(n, "long rows");
+    if (!size_eval(p, dims[d], hints, &k) || (k > 1 && (most *= k) > ROW_ELEMENTS) || k > ROW_ELEMENTS)
+      return native_bail(n, "long rows");
   return true;
 }
 
-/* Opens loops over `dims` in the kernel; their indices go to ix, the outermost trip count, in the function, to *trips. */
+/* Opens loops over `dims` in the kernel; their indices go to ix, the outermost trip count, in the function, to
+ * *trips. */
 static bool open_nest(Maker *m, u32 rank, const Dim *dims, u32 *ix, u32 *trips) {
   Native *n = m->n;
   for (u32 d = 0; d < rank; d++) {
@@ -275,7 +283,8 @@ u32 native_temp(Native *n, ValueId v, const NRow *r) {
   if (!native_row_type(n, &t)) return UINT32_MAX;
   for (u32 d = 0; d < t.rank; d++)
     if (native_size_own(n, r->bound[d])) return native_bail(n, "a size that is known only in the trip"), UINT32_MAX;
-  NBuffer b = {.value = v, .temp = true, .written = true, .elem = loop_type_of_dtype(t.dtype), .version = ++n->versions};
+  NBuffer b = {.value = v, .temp = true, .written = true, .elem = loop_type_of_dtype(t.dtype),
+               .version = ++n->versions};
   for (u32 d = 0; d < t.rank; d++) {
     b.loose |= r->bound[d] != t.dims[d];
     t.dims[d] = r->bound[d];
@@ -368,7 +377,8 @@ static bool put(Native *n, const NRow *to, ValueId v, NodeId update) {
     ok = native_fill(n, t.v[i]);
   }
   ok = ok && store_row(n, to, v, update);
-  for (u32 i = 0; i < t.count && thin && ok; i++) *native_value(n, t.v[i]) = t.was[i]; /* what is made of it here is gone with it elsewhere */
+  /* what is made of it here is gone with it elsewhere */
+  for (u32 i = 0; i < t.count && thin && ok; i++) *native_value(n, t.v[i]) = t.was[i];
   return ok;
 }
 
@@ -400,7 +410,8 @@ static bool exits_name(const Graph *g, NodeId node, ValueId v) {
   for (u32 i = 0; i < node_subs(g, node) && !named.found; i++) {
     const GraphBlock *b = &g->blocks.data[x->sub[i]];
     if (b->term == TERM_exit) graph_exit_values(g, b->exit, is_named, &named);
-    for (NodeId k = block_first(g, x->sub[i]); k && !named.found; k = node_next(g, k)) named.found = exits_name(g, k, v);
+    for (NodeId k = block_first(g, x->sub[i]); k && !named.found; k = node_next(g, k))
+      named.found = exits_name(g, k, v);
   }
   return named.found;
 }
@@ -455,7 +466,8 @@ bool native_rows_carry(Native *n, BlockId b) {
   for (u32 i = 0; i < block->term_count && moved; i++) {
     ValueId v = block_result(n->g, b, i);
     const NValue *x = native_value(n, v);
-    if (moves(n, l, i, x) && moved > 1 && !x->buffer && !native_fill(n, v)) return false; /* others may read what it replaces */
+    /* others may read what it replaces */
+    if (moves(n, l, i, x) && moved > 1 && !x->buffer && !native_fill(n, v)) return false;
   }
   for (u32 i = 0; i < block->term_count && moved; i++) {
     ValueId v = block_result(n->g, b, i);
@@ -463,7 +475,8 @@ bool native_rows_carry(Native *n, BlockId b) {
     if (!moves(n, l, i, x)) continue;
     u32 at = l->buffer[i] - 1;
     NRow to = whole_temp(n, v, at);
-    if (!dims_same(n->c, to.rank, to.dims, n->buffers.data[at].type.dims)) return native_bail(n, "an array of another size in each trip");
+    if (!dims_same(n->c, to.rank, to.dims, n->buffers.data[at].type.dims))
+      return native_bail(n, "an array of another size in each trip");
     if (!put(n, &to, v, 0)) return false;
     n->buffers.data[at].version = ++n->versions;
     *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = at + 1, .version = n->versions};
@@ -478,9 +491,11 @@ static bool not_empty(Native *n, u32 op, const ArrayType *t, u32 mask) {
   if (op != OP_min && op != OP_max && op != OP_argmin && op != OP_argmax) return true;
   for (u32 d = 0; d < t->rank; d++) {
     if (!(mask >> d & 1) || size_prove(&n->g->sizes, REL_lt, 0, t->dims[d]) == TRUTH_always) continue;
-    u32 *values, count, exit = n->now != NO_EXIT && native_exit_ready(n, n->now) ? native_exit(n, n->now, &values, &count) : 0;
+    u32 *values, count,
+        exit = n->now != NO_EXIT && native_exit_ready(n, n->now) ? native_exit(n, n->now, &values, &count) : 0;
     if (!exit) return native_bail(n, "a reduction of nothing");
-    loop_check(n->fn, LOOP_CHECK_INDEX, exit, loop_const_i(n->fn, LT_I64, 0), native_dim_ir(n, t->dims[d]), count, values);
+    loop_check(n->fn, LOOP_CHECK_INDEX, exit, loop_const_i(n->fn, LT_I64, 0), native_dim_ir(n, t->dims[d]),
+               count, values);
   }
   return !n->why;
 }
@@ -489,7 +504,8 @@ static bool not_empty(Native *n, u32 op, const ArrayType *t, u32 mask) {
 static u32 extreme(Maker *m, u32 op, ValueId x, u32 trips, u32 axis, u32 *ix) {
   LoopFn *fn = m->fn;
   LoopType own = native_type(m->n, x), type = own == LT_I1 ? LT_U8 : own;
-  u32 state[2] = {loop_const_i(fn, type, 0), loop_const_i(fn, LT_I64, -1)}, head = loop_begin_for(fn, NULL, trips, 2, state);
+  u32 state[2] = {loop_const_i(fn, type, 0), loop_const_i(fn, LT_I64, -1)},
+      head = loop_begin_for(fn, NULL, trips, 2, state);
   if (!head) return 0;
   ix[axis] = loop_index_of(head, 0);
   u32 best = loop_carry_of(fn, head, 0), number = loop_carry_of(fn, head, 1), v = element(m, x, ix, 0);
@@ -500,17 +516,21 @@ static u32 extreme(Maker *m, u32 op, ValueId x, u32 trips, u32 axis, u32 *ix) {
     u32 nan = loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), held = loop_emit(fn, LOOP_EQ, LT_VOID, best, best, 0);
     take = loop_emit(fn, LOOP_OR, LT_VOID, take, loop_emit(fn, LOOP_AND, LT_VOID, nan, held, 0), 0);
   }
-  take = loop_emit(fn, LOOP_OR, LT_VOID, take, loop_emit(fn, LOOP_LT, LT_VOID, number, loop_const_i(fn, LT_I64, 0), 0), 0);
-  u32 next[2] = {loop_emit(fn, LOOP_SELECT, LT_VOID, take, v, best), loop_emit(fn, LOOP_SELECT, LT_VOID, take, ix[axis], number)};
+  take = loop_emit(fn, LOOP_OR, LT_VOID, take,
+                   loop_emit(fn, LOOP_LT, LT_VOID, number, loop_const_i(fn, LT_I64, 0), 0), 0);
+  u32 next[2] = {loop_emit(fn, LOOP_SELECT, LT_VOID, take, v, best),
+                 loop_emit(fn, LOOP_SELECT, LT_VOID, take, ix[axis], number)};
   loop_next(fn, 2, next);
   loop_end(fn);
   return fn->failed ? 0 : loop_result_of(fn, head, 1);
 }
 
-static u32 combine(Maker *m, u32 op, ValueId x, LoopType acc, bool lanes, u32 axes, const u32 *trips, const u32 *axis, u32 *ix) {
+static u32 combine(Maker *m, u32 op, ValueId x, LoopType acc, bool lanes, u32 axes, const u32 *trips,
+                   const u32 *axis, u32 *ix) {
   LoopFn *fn = m->fn;
   bool truth = op == OP_any || op == OP_all || op == OP_count_nonzero;
-  u32 head = loop_begin_reduce(fn, element_reduce(op, acc), acc, lanes ? LOOP_ORDER_LANES : LOOP_ORDER_ROWS, axes, trips);
+  u32 head = loop_begin_reduce(fn, element_reduce(op, acc), acc, lanes ? LOOP_ORDER_LANES : LOOP_ORDER_ROWS,
+                               axes, trips);
   if (!head) return 0;
   for (u32 i = 0; i < axes; i++) ix[axis[i]] = loop_index_of(head, i);
   u32 v = element(m, x, ix, 0);
@@ -530,9 +550,13 @@ bool native_reduce(Native *n, NodeId node) {
   node_args(g, node, args);
   ValueId v = node_result(g, node, 0), x = args[0].value;
   bool extremes = op == OP_argmin || op == OP_argmax;
-  if (op != OP_sum && op != OP_prod && op != OP_min && op != OP_max && op != OP_any && op != OP_all && op != OP_count_nonzero && !extremes) return native_bail(n, "a reduction that does not lower");
+  if (op != OP_sum && op != OP_prod && op != OP_min && op != OP_max && op != OP_any && op != OP_all &&
+      op != OP_count_nonzero && !extremes)
+    return native_bail(n, "a reduction that does not lower");
   const ArrayType t = args[0].kind == ARG_value ? *value_type(g, x) : (ArrayType){0}, rt = *value_type(g, v);
-  if (!t.rank || !arg_axes(&args[op_param(op, "axis")], t.rank, &mask) || !mask || arg_bool(&args[op_param(op, "keepdims")], false)) return native_bail(n, "axes known only at run time");
+  if (!t.rank || !arg_axes(&args[op_param(op, "axis")], t.rank, &mask) || !mask ||
+      arg_bool(&args[op_param(op, "keepdims")], false))
+    return native_bail(n, "axes known only at run time");
   const NRow *r = native_row(n, x);
   if (!r || !few(n, r->rank, r->bound) || !not_empty(n, op, &t, mask)) return false;
   NRow to = {.rank = rt.rank};
@@ -549,7 +573,8 @@ bool native_reduce(Native *n, NodeId node) {
   for (u32 d = 0, k = 0; d < t.rank; d++)
     if (!(mask >> d & 1)) ix[d] = kept[k++];
   for (u32 i = 0; i < axes; i++) own[i] = word(m, native_dim_ir(n, t.dims[axis[i]]));
-  u32 result = n->why ? 0 : extremes ? extreme(m, op, x, own[0], axis[0], ix) : combine(m, op, x, native_type(n, v), mask >> (t.rank - 1) & 1, axes, own, axis, ix);
+  u32 result = n->why ? 0 : extremes ? extreme(m, op, x, own[0], axis[0], ix)
+                      : combine(m, op, x, native_type(n, v), mask >> (t.rank - 1) & 1, axes, own, axis, ix);
   if (!result) return native_bail(n, m->fn->failed ? m->fn->failed : "a reduction that does not lower");
   NRow whole = whole_temp(n, v, at);
   LoopTerm terms[TYPE_MAX_RANK + 1];

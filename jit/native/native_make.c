@@ -1,4 +1,5 @@
-/* native_make.c — which native function is made: for a construct, in several ways, or for a region as a whole (see native.h). */
+/* native_make.c — which native function is made: for a construct, in several ways, or for a region as a whole (see
+ * native.h). */
 #include "jit/native/native.h"
 
 #include <stdio.h>
@@ -8,7 +9,8 @@ static bool sizes_change(Compiler *c, NodeId node) {
   const GraphNode *x = graph_node_at(c->g, node);
   for (u32 i = 0; c->carriers && i < c->sym_count; i++) {
     const SizeSym *s = &c->g->sizes.syms.data[i];
-    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(c->g, s->source)->rank) return true;
+    if (s->unbacked && s->source && s->source - x->result_first < x->result_count && value_type(c->g, s->source)->rank)
+      return true;
   }
   return false;
 }
@@ -22,7 +24,9 @@ typedef struct Making {
 } Making;
 
 static Made native_make(Compiler *c, NodeId node, Making *how) {
-  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done, .stamp = ++c->native_stamp, .small = how->small, .in_memory = how->in_memory, .rows = how->rows, .picks_most = how->picks, .now = NO_EXIT};
+  Native n = {.c = c, .g = c->g, .node = node, .values = c->native_values, .done = c->native_done,
+              .stamp = ++c->native_stamp, .small = how->small, .in_memory = how->in_memory, .rows = how->rows,
+              .picks_most = how->picks, .now = NO_EXIT};
   n.block = n.home = node ? graph_node_at(c->g, node)->block : 0;
   u32 fns = c->code->module.fns.count;
   char name[32];
@@ -53,7 +57,8 @@ static Made make_small(Compiler *c, NodeId node, Making *how) {
 }
 
 bool native_make_rows(Compiler *c, NodeId node) {
-  return c->device == DEV_CPU && !sizes_change(c, node) && native_make(c, node, &(Making){.rows = true, .picks = UINT32_MAX}) == MADE;
+  return c->device == DEV_CPU && !sizes_change(c, node) &&
+         native_make(c, node, &(Making){.rows = true, .picks = UINT32_MAX}) == MADE;
 }
 
 static bool has_tables(Compiler *c) {
@@ -65,23 +70,28 @@ static bool has_tables(Compiler *c) {
   return !compile_stopped(c);
 }
 
-enum { LOOPS_APART = 3 }; /* that follow each other stay functions of their own, since those that are the same share a body */
+/* that follow each other stay functions of their own, since those that are the same share a body */
+enum { LOOPS_APART = 3 };
 
 static bool leaves(const Graph *g, const GraphNode *cond) {
   return g->blocks.data[cond->sub[0]].term == TERM_exit || g->blocks.data[cond->sub[1]].term == TERM_exit;
 }
 
 /* A number, or (of what writes) an array. */
-static bool is_plain(const Graph *g, ValueId v, bool array) { return !value_is_token(g, v) && (!value_type(g, v)->rank || array); }
+static bool is_plain(const Graph *g, ValueId v, bool array) {
+  return !value_is_token(g, v) && (!value_type(g, v)->rank || array);
+}
 
-/* Constructs on numbers, and what stands around them: operations, elements of arrays that are read and written. More than one step in a
- * plan. Where it may return before it writes, an array that others hold would be copied for nothing. */
+/* Constructs on numbers, and what stands around them: operations, elements of arrays that are read and written.
+ * More than one step in a plan. Where it may return before it writes, an array that others hold would be copied for
+ * nothing. */
 static bool is_scalar(const Graph *g, BlockId b) {
   u32 constructs = 0, others = 0, loops = 0, leaving = 0, writes = 0;
   for (NodeId k = block_first(g, b); k; k = node_next(g, k)) {
     const GraphNode *x = graph_node_at(g, k);
     bool construct = x->kind == NODE_cond || x->kind == NODE_while || x->kind == NODE_recur;
-    if (!construct && x->kind != NODE_op && x->kind != NODE_index && x->kind != NODE_check && x->kind != NODE_update) return false;
+    if (!construct && x->kind != NODE_op && x->kind != NODE_index && x->kind != NODE_check && x->kind != NODE_update)
+      return false;
     bool wrote = x->kind == NODE_update;
     for (u32 i = 0; i < x->result_count; i++) {
       ValueId v = node_result(g, k, i);
@@ -118,8 +128,9 @@ bool native_region(Compiler *c) {
 
 enum { LANES = 8, LANES_ENOUGH = 16, LANES_MOST = 128 };
 
-/* How many numbers a trip would make of arrays of LANES elements or more; 0 where it does anything with small arrays but go by their elements, or
- * goes on with several: each is a kernel of its own, which takes as long as some numbers. */
+/* How many numbers a trip would make of arrays of LANES elements or more; 0 where it does anything with small
+ * arrays but go by their elements, or goes on with several: each is a kernel of its own, which takes as long as
+ * some numbers. */
 static u32 lanes_of(Compiler *c, NodeId loop) {
   const Graph *g = c->g;
   u32 lanes = 0, carried = 0, compute;
@@ -140,7 +151,8 @@ static u32 lanes_of(Compiler *c, NodeId loop) {
       continue;
     }
     i64 count = 1, dim;
-    for (u32 d = 0; d < value_type(g, v)->rank; d++) count *= size_hint(&g->sizes, value_type(g, v)->dims[d], &dim) && dim <= LANES_MOST ? dim : 0;
+    for (u32 d = 0; d < value_type(g, v)->rank; d++)
+      count *= size_hint(&g->sizes, value_type(g, v)->dims[d], &dim) && dim <= LANES_MOST ? dim : 0;
     if (x->kind != NODE_op || !count || !element_lowers(c, k, &compute)) return 0;
     if (count >= LANES) lanes += (u32)count;
   }
@@ -154,7 +166,8 @@ bool native_control(Compiler *c, NodeId node) {
   if (!change && native_make(c, node, &(Making){.picks = UINT32_MAX}) == MADE) return true;
   if (kind != NODE_while || compile_stopped(c)) return false;
   bool rows = c->device == DEV_CPU && !change;
-  if (rows && lanes_of(c, node) >= LANES_ENOUGH && native_make_rows(c, node)) return true; /* numbers would not stay in registers */
+  /* numbers would not stay in registers */
+  if (rows && lanes_of(c, node) >= LANES_ENOUGH && native_make_rows(c, node)) return true;
   if (compile_stopped(c)) return false;
   Making few = {.picks = rows ? PICKS_MOST : UINT32_MAX};
   Made made = make_small(c, node, &few);

@@ -1,4 +1,5 @@
-/* native_random.c — random draws within a native function: Philox 4x32-10 on numbers, as in stdlib/random/random.c, bit for bit. */
+/* native_random.c — random draws within a native function: Philox 4x32-10 on numbers, as in stdlib/random/random.c, bit
+ * for bit. */
 #include "jit/native/native.h"
 
 #include <string.h>
@@ -14,10 +15,12 @@ typedef struct DrawKey {
 
 /* Block `block` of a key: two words of 64 bits. The words of the cipher are u64 below 2^32. */
 static void philox(Native *n, DrawKey k, u32 block, u32 out[2]) {
-  u32 c0 = low(n, block), c1 = high(n, block), c2 = low(n, k.stream), c3 = high(n, k.stream), k0 = low(n, k.seed), k1 = high(n, k.seed);
+  u32 c0 = low(n, block), c1 = high(n, block), c2 = low(n, k.stream), c3 = high(n, k.stream), k0 = low(n, k.seed),
+      k1 = high(n, k.seed);
   for (u32 round = 0; round < 10; round++) {
     u32 a = binary(n, LOOP_MUL, c0, word(n, 0xD2511F53u)), b = binary(n, LOOP_MUL, c2, word(n, 0xCD9E8D57u));
-    u32 n0 = binary(n, LOOP_XOR, binary(n, LOOP_XOR, high(n, b), c1), k0), n2 = binary(n, LOOP_XOR, binary(n, LOOP_XOR, high(n, a), c3), k1);
+    u32 n0 = binary(n, LOOP_XOR, binary(n, LOOP_XOR, high(n, b), c1), k0),
+        n2 = binary(n, LOOP_XOR, binary(n, LOOP_XOR, high(n, a), c3), k1);
     c1 = low(n, b);
     c3 = low(n, a);
     c0 = n0;
@@ -67,7 +70,8 @@ static bool give_key(Native *n, ValueId v, DrawKey k) {
 /* An integer of rank 0; 0: it is none. */
 static u32 integer(Native *n, const GraphArg *a) {
   if (a->kind == ARG_attr && a->attr->kind == ATTR_int) return loop_const_i(n->fn, LT_I64, a->attr->i);
-  if (a->kind != ARG_value || value_type(n->g, a->value)->rank || value_type(n->g, a->value)->dtype != DT_i64) return native_bail(n, "a draw by something else than an integer"), 0;
+  if (a->kind != ARG_value || value_type(n->g, a->value)->rank || value_type(n->g, a->value)->dtype != DT_i64)
+    return native_bail(n, "a draw by something else than an integer"), 0;
   return native_number(n, a->value);
 }
 
@@ -88,7 +92,8 @@ static NSplit *drawn(Native *n, const GraphArg *shape) {
   else if (shape->kind == ARG_attr && (shape->attr->kind == ATTR_dims || shape->attr->kind == ATTR_ints)) {
     for (; rank < shape->attr->count && rank < TYPE_MAX_RANK; rank++)
       if (shape->attr->kind == ATTR_ints) dims[rank] = shape->attr->ints[rank];
-      else if (!native_dim(n, shape->attr->ints[rank], &dims[rank])) return native_bail(n, "a shape that is not known"), NULL;
+      else if (!native_dim(n, shape->attr->ints[rank], &dims[rank]))
+        return native_bail(n, "a shape that is not known"), NULL;
   } else if (shape->kind == ARG_attr && shape->attr->kind == ATTR_dim) {
     if (!native_dim(n, shape->attr->dim, &dims[rank++])) return native_bail(n, "a shape that is not known"), NULL;
   } else if (shape->kind != ARG_hole && !(shape->kind == ARG_attr && shape->attr->kind == ATTR_nil)) {
@@ -126,9 +131,12 @@ static bool uniform(Native *n, ValueId v, const GraphArg *args) {
   units(n, k, s->count, s->ir);
   if (args[2].kind == ARG_hole && args[3].kind == ARG_hole) return native_split_set(n, v, s);
   /* as the eager code has it: see uniform_at in stdlib/random/random.c */
-  u32 finite = binary(n, LOOP_EQ, binary(n, LOOP_SUB, span, span), loop_const_f(fn, LT_F64, 0)), upwards = binary(n, LOOP_LT, lo, hi);
-  u32 scale = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, half), back = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, loop_const_f(fn, LT_F64, 2));
-  u32 from = binary(n, LOOP_MUL, lo, scale), wide = binary(n, LOOP_SUB, binary(n, LOOP_MUL, hi, scale), from), last = loop_math(fn, "nextafter", hi, lo, 0);
+  u32 finite = binary(n, LOOP_EQ, binary(n, LOOP_SUB, span, span), loop_const_f(fn, LT_F64, 0)),
+      upwards = binary(n, LOOP_LT, lo, hi);
+  u32 scale = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, half),
+      back = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, loop_const_f(fn, LT_F64, 2));
+  u32 from = binary(n, LOOP_MUL, lo, scale), wide = binary(n, LOOP_SUB, binary(n, LOOP_MUL, hi, scale), from),
+      last = loop_math(fn, "nextafter", hi, lo, 0);
   for (u32 i = 0; i < s->count; i++) {
     u32 x = binary(n, LOOP_MUL, binary(n, LOOP_ADD, from, binary(n, LOOP_MUL, s->ir[i], wide)), back);
     u32 inside = loop_emit(fn, LOOP_SELECT, LT_VOID, upwards, binary(n, LOOP_LT, x, hi), binary(n, LOOP_GT, x, hi));
@@ -147,8 +155,10 @@ static bool normal(Native *n, ValueId v, const GraphArg *args) {
   units(n, k, 2 * s->count, u);
   for (u32 i = 0; i < s->count; i++) {
     u32 log = loop_math(fn, "log", binary(n, LOOP_SUB, loop_const_f(fn, LT_F64, 1), u[2 * i]), 0, 0);
-    u32 cos = loop_math(fn, "cos", binary(n, LOOP_MUL, loop_const_f(fn, LT_F64, 6.283185307179586), u[2 * i + 1]), 0, 0);
-    s->ir[i] = binary(n, LOOP_MUL, loop_emit(fn, LOOP_SQRT, LT_VOID, binary(n, LOOP_MUL, loop_const_f(fn, LT_F64, -2), log), 0, 0), cos);
+    u32 cos = loop_math(fn, "cos",
+                        binary(n, LOOP_MUL, loop_const_f(fn, LT_F64, 6.283185307179586), u[2 * i + 1]), 0, 0);
+    s->ir[i] = binary(n, LOOP_MUL, loop_emit(fn, LOOP_SQRT, LT_VOID,
+                                             binary(n, LOOP_MUL, loop_const_f(fn, LT_F64, -2), log), 0, 0), cos);
   }
   return native_split_set(n, v, s);
 }
@@ -169,12 +179,13 @@ static bool below(Native *n, ValueId v, const GraphArg *args) {
   Value lo, hi;
   NSplit *s = drawn(n, &args[3]);
   if (!s || !key_of(n, &args[0], &k)) return false;
-  if (args[1].kind != ARG_value || args[2].kind != ARG_value || !value_const(n->g, args[1].value, &lo) || !value_const(n->g, args[2].value, &hi) ||
-      lo.dtype != DT_i64 || hi.dtype != DT_i64 || lo.i >= hi.i)
+  if (args[1].kind != ARG_value || args[2].kind != ARG_value || !value_const(n->g, args[1].value, &lo) ||
+      !value_const(n->g, args[2].value, &hi) || lo.dtype != DT_i64 || hi.dtype != DT_i64 || lo.i >= hi.i)
     return native_bail(n, "integers between limits known only at run time");
   words(n, k, s->count, s->ir);
   for (u32 i = 0; i < s->count; i++)
-    s->ir[i] = element_convert(n->fn, binary(n, LOOP_ADD, word(n, lo.u), binary(n, LOOP_MULHI, s->ir[i], word(n, hi.u - lo.u))), LT_U64, LT_I64);
+    s->ir[i] = element_convert(n->fn, binary(n, LOOP_ADD, word(n, lo.u),
+                                             binary(n, LOOP_MULHI, s->ir[i], word(n, hi.u - lo.u))), LT_U64, LT_I64);
   return native_split_set(n, v, s);
 }
 
@@ -197,7 +208,8 @@ bool native_small_draw(Native *n, NodeId node, bool *known) {
       data = integer(n, &args[1]);
       if (!k.seed || !data) return false;
       k.seed = element_convert(n->fn, k.seed, LT_I64, LT_U64);
-      return give_key(n, v, derived(n, k, binary(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64), word(n, plain))));
+      return give_key(n, v,
+                      derived(n, k, binary(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64), word(n, plain))));
     case OP_random_fold_in: {
       if (!key_of(n, &args[0], &k) || !(data = integer(n, &args[1]))) return false;
       k = derived(n, k, word(n, 0x9E3779B97F4A7C15u >> 1));

@@ -8,7 +8,8 @@ bool native_outside(Native *n, ValueId v) {
   BlockId b = value_block(n->g, v);
   NodeId holder = n->node;
   if (b == n->home) return true;
-  if (!holder) return n->g->values.data[v].origin == GV_param && b == 1; /* all of the region: its inputs stand outside */
+  /* all of the region: its inputs stand outside */
+  if (!holder) return n->g->values.data[v].origin == GV_param && b == 1;
   while (b && b != n->home) {
     NodeId node = n->g->blocks.data[b].node;
     if (node == holder) return false;
@@ -122,7 +123,8 @@ void native_find_counters(Native *n, NodeId loop) {
     }
     each_next(&s, body);
     native_value(n, p)->plain = s.likely ? 1 : 2;
-    if (!sure || !s.all || !test || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less) continue;
+    if (!sure || !s.all || !test || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less)
+      continue;
     ValueId a = node_operand(g, test, 0), bound = outermost_name(n, node_operand(g, test, 1));
     if (a != g->blocks.data[cond].params.data[i]) continue;
     /* below the bound on every trip, so that its steps never wrap */
@@ -134,7 +136,8 @@ void native_find_counters(Native *n, NodeId loop) {
 static bool same_number(Native *n, ValueId a, ValueId b) {
   Dim x, y;
   if (a == b) return true;
-  return value_dim(n->g, a, &x) && value_dim(n->g, b, &y) && x != DIM_NONE && size_prove(&n->g->sizes, REL_le, x, y) == TRUTH_always;
+  return value_dim(n->g, a, &x) && value_dim(n->g, b, &y) && x != DIM_NONE &&
+         size_prove(&n->g->sizes, REL_le, x, y) == TRUTH_always;
 }
 
 bool native_index_proved(Native *n, ValueId index, ValueId size) {
@@ -183,7 +186,9 @@ bool native_counts(Native *n, NodeId loop, u32 *at, ValueId *bound) {
     const ArrayType *p = value_type(g, g->blocks.data[body].params.data[i]), *b = value_type(g, *bound);
     bool carried = false; /* the bound must stay */
     for (u32 k = 0; k < x->carried; k++) carried |= *bound == g->blocks.data[cond].params.data[k];
-    if (carried || p->rank || p->dtype != DT_i64 || b->rank || b->dtype != DT_i64 || !not_negative(n, node_operand(g, loop, i))) return false;
+    if (carried || p->rank || p->dtype != DT_i64 || b->rank || b->dtype != DT_i64 ||
+        !not_negative(n, node_operand(g, loop, i)))
+      return false;
     Ones o = {.n = n, .body = body, .at = i, .all = true};
     look_for_one(&o, body);
     *at = i;

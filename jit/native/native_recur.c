@@ -1,19 +1,23 @@
-/* native_recur.c — functions that call themselves: `recur` is a native function of its own, `self` a direct call of it.
+/* native_recur.c — functions that call themselves: `recur` is a native function of its own, `self` a direct call of
+ * it.
  *
- * Parameters: the numbers that each call gives, then what is captured, then sizes. Captures and sizes are handed on by every call as
- * they came. Which sizes the body speaks of is known when it has been made: so it is made twice, the first time without calls.
- * It has one exit, without values: it writes nothing, so the outermost call leaves, and what calls that says for where.
- * Calls in a small body are the body once more, to some depth (NATIVE_LEVELS): a call that stands in it is for several of the program's.
- * Where the body is an `if` of which one arm is simple and only the other calls, that question and the simple arm stand before such a
- * call: the last calls of a chain, which are most, are none.
- * The function is pure. So where the body that stands in place of a call makes itself a call which is made anyway behind it, with the
- * same numbers (n - 1 - 1 and n - 2), that one is made once: inside, or, in the arms that make no calls, ahead of its place. */
+ * Parameters: the numbers that each call gives, then what is captured, then sizes. Captures and sizes are handed on
+ * by every call as they came. Which sizes the body speaks of is known when it has been made: so it is made twice,
+ * the first time without calls. It has one exit, without values: it writes nothing, so the outermost call leaves,
+ * and what calls that says for where. Calls in a small body are the body once more, to some depth (NATIVE_LEVELS): a
+ * call that stands in it is for several of the program's. Where the body is an `if` of which one arm is simple and
+ * only the other calls, that question and the simple arm stand before such a call: the last calls of a chain, which
+ * are most, are none.
+ * The function is pure. So where the body that stands in place of a call makes itself a call which is made anyway
+ * behind it, with the same numbers (n - 1 - 1 and n - 2), that one is made once: inside, or, in the arms that make
+ * no calls, ahead of its place. */
 #include <stdio.h>
 #include <string.h>
 
 #include "jit/native/native.h"
 
-enum { EXIT_ONLY = 1, INLINE_NODES = 120 /* at most, of all copies of a body */, GUARD_NODES = 6 /* before the arm that calls */, TWINS_MOST = 4 };
+enum { EXIT_ONLY = 1, INLINE_NODES = 120 /* at most, of all copies of a body */,
+       GUARD_NODES = 6 /* before the arm that calls */, TWINS_MOST = 4 };
 
 /* A call that stands behind another, and is made inside of that one's body too. */
 typedef struct NTwin {
@@ -37,7 +41,9 @@ typedef struct NSelf {
   VEC(u32) same; /* parameters that are handed on */
 } NSelf;
 
-static bool add_same(Native *n, u32 param) { return vec_push(n->c->alloc, &n->self->same, param) || native_no_memory(n); }
+static bool add_same(Native *n, u32 param) {
+  return vec_push(n->c->alloc, &n->self->same, param) || native_no_memory(n);
+}
 
 static u32 add_number(Native *n, ValueId v) {
   char name[24];
@@ -79,12 +85,14 @@ static bool make_body(Native *n, const Native *sizes) {
   }
   for (u32 i = 0; sizes && i < sizes->args.count; i++) add_same(n, native_dim_ir(n, sizes->args.data[i].dim));
   u32 known = n->args.count;
-  for (u32 i = 0; i < x.result_count; i++) loop_result(n->fn, loop_type_of_dtype(value_type(g, node_result(g, n->node, i))->dtype));
+  for (u32 i = 0; i < x.result_count; i++)
+    loop_result(n->fn, loop_type_of_dtype(value_type(g, node_result(g, n->node, i))->dtype));
   loop_poll(n->fn, EXIT_ONLY, 0, NULL);
   if (n->why || !native_body(n, x.sub[0])) return false;
   for (u32 i = 0; i < x.result_count; i++) {
     ValueId v = block_result(g, x.sub[0], i);
-    results[i] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype), (LoopType)n->fn->results.data[i]);
+    results[i] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype),
+                                 (LoopType)n->fn->results.data[i]);
   }
   if (n->why) return false;
   loop_return(n->fn, x.result_count, results);
@@ -101,7 +109,8 @@ static bool begin(Native *in, const Native *n, NodeId node, NSelf *self) {
   Compiler *c = n->c;
   char name[24];
   *in = (Native){.c = c, .g = n->g, .node = node, .self = self, .stamp = ++c->native_stamp};
-  in->values = arena_alloc(&c->arena, sizeof *in->values * (c->g->values.count + 1)); /* its own: those of the caller stay */
+  /* its own: those of the caller stay */
+  in->values = arena_alloc(&c->arena, sizeof *in->values * (c->g->values.count + 1));
   in->done = arena_alloc(&c->arena, sizeof *in->done * (c->g->nodes.count + 1));
   in->home = in->block = graph_node_at(n->g, node)->block;
   snprintf(name, sizeof name, "r%u", ++c->names);
@@ -122,7 +131,8 @@ static bool call(Native *n, NodeId node, const Native *in) {
   const GraphNode x = *graph_node_at(g, node);
   const GraphBlock *b = &g->blocks.data[x.sub[0]];
   u32 *values, count, nargs = 0, *args = arena_alloc(&n->c->arena, sizeof *args * (in->fn->params.count + 1));
-  u32 first, captures = node_captures(g, node, &first), number = native_exit(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
+  u32 first, captures = node_captures(g, node, &first),
+      number = native_exit(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
   if (!args) return native_no_memory(n);
   if (!number) return false;
   for (u32 i = 0; i < x.xs + captures; i++) {
@@ -132,7 +142,8 @@ static bool call(Native *n, NodeId node, const Native *in) {
       if (at == UINT32_MAX) return false;
       args[nargs++] = n->buffers.data[at].ir;
     } else {
-      args[nargs++] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype), loop_type_of_dtype(value_type(g, inner)->dtype));
+      args[nargs++] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype),
+                                      loop_type_of_dtype(value_type(g, inner)->dtype));
     }
   }
   for (u32 i = 0; i < in->args.count; i++) args[nargs++] = native_dim_ir(n, in->args.data[i].dim);
@@ -151,8 +162,11 @@ static u32 count_nodes(const Graph *g, BlockId b, u32 *selves) {
     const GraphNode *x = graph_node_at(g, k);
     count++;
     *selves += x->kind == NODE_self;
-    if (x->kind == NODE_recur || x->kind == NODE_while) *selves += 64; /* a function of its own in each copy; loops want the registers */
-    if (x->kind == NODE_cond || x->kind == NODE_while) count += count_nodes(g, x->sub[0], selves) + count_nodes(g, x->sub[1], selves); /* nesting is bounded */
+    /* a function of its own in each copy; loops want the registers */
+    if (x->kind == NODE_recur || x->kind == NODE_while) *selves += 64;
+    /* nesting is bounded */
+    if (x->kind == NODE_cond || x->kind == NODE_while)
+      count += count_nodes(g, x->sub[0], selves) + count_nodes(g, x->sub[1], selves);
   }
   return count;
 }
@@ -182,7 +196,9 @@ static BlockId find_calls(const Graph *g, BlockId body) {
   u32 nodes = 0, selves = 0;
   for (NodeId k = block_first(g, body); k; k = node_next(g, k)) last = k;
   const GraphNode *x = last ? graph_node_at(g, last) : NULL;
-  if (!x || x->kind != NODE_cond || !is_simple(g, body, last, &nodes) || g->blocks.data[body].term_count != x->result_count) return 0;
+  if (!x || x->kind != NODE_cond || !is_simple(g, body, last, &nodes) ||
+      g->blocks.data[body].term_count != x->result_count)
+    return 0;
   for (u32 arm = 0; arm < 2; arm++) {
     BlockId calls = x->sub[arm];
     (void)count_nodes(g, calls, &selves);
@@ -190,7 +206,8 @@ static BlockId find_calls(const Graph *g, BlockId body) {
     for (u32 i = 0; ok && i < x->result_count; i++) {
       ValueId made = block_result(g, calls, i);
       NodeId by = value_node(g, made);
-      ok = block_result(g, body, i) == node_result(g, last, i) && by && graph_node_at(g, by)->block == calls && value_type(g, made)->dtype == value_type(g, node_result(g, last, i))->dtype;
+      ok = block_result(g, body, i) == node_result(g, last, i) && by && graph_node_at(g, by)->block == calls &&
+           value_type(g, made)->dtype == value_type(g, node_result(g, last, i))->dtype;
     }
     if (ok) return calls;
     if (selves) return 0;
@@ -248,8 +265,8 @@ bool native_recur(Native *n, NodeId node) {
   return ok;
 }
 
-/* The body once more, in place of a call with these arguments; its results at `out`. What its values are to the call around is put
- * back behind it. */
+/* The body once more, in place of a call with these arguments; its results at `out`. What its values are to the
+ * call around is put back behind it. */
 static bool expand(Native *n, const u32 *args, NTwins *twins, u32 *out) {
   Graph *g = n->g;
   Compiler *c = n->c;
@@ -270,11 +287,13 @@ static bool expand(Native *n, const u32 *args, NTwins *twins, u32 *out) {
   self->level++;
   self->twins = twins;
   for (u32 i = 0; i < b->params.count; i++) n->values[b->params.data[i]] = (NValue){.stamp = fresh, .ir = args[i]};
-  for (u32 i = 0; i < b->captures.count; i++) n->values[b->captures.data[i].inner].stamp = fresh; /* the same in every call */
+  /* the same in every call */
+  for (u32 i = 0; i < b->captures.count; i++) n->values[b->captures.data[i].inner].stamp = fresh;
   if (!native_body(n, recur.sub[0])) return false;
   for (u32 i = 0; i < recur.result_count; i++) {
     ValueId v = block_result(g, recur.sub[0], i);
-    out[i] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype), (LoopType)n->fn->results.data[i]);
+    out[i] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype),
+                             (LoopType)n->fn->results.data[i]);
   }
   if (n->why) return false;
   self->twins = around;
@@ -295,7 +314,8 @@ static bool call_self(Native *n, u32 given, const u32 *numbers, u32 results, u32
   for (u32 i = 0; i < same; i++) args[given + i] = n->self->same.data[i];
   u32 made = n->self->dry ? 0 : loop_call(n->fn, n->fn, given + same, args, EXIT_ONLY, 0, NULL);
   if (!n->self->dry && !made) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed call");
-  for (u32 i = 0; i < results; i++) out[i] = made ? loop_result_of(n->fn, made, i) : loop_const_i(n->fn, (LoopType)n->fn->results.data[i], 0);
+  for (u32 i = 0; i < results; i++)
+    out[i] = made ? loop_result_of(n->fn, made, i) : loop_const_i(n->fn, (LoopType)n->fn->results.data[i], 0);
   return true;
 }
 
@@ -308,7 +328,8 @@ static u32 *numbers_of(Native *n, u32 count, const ValueId *values) {
 }
 
 static void set_results(Native *n, NodeId node, const u32 *irs) {
-  for (u32 i = 0; i < graph_node_at(n->g, node)->result_count; i++) *native_value(n, node_result(n->g, node, i)) = (NValue){.stamp = n->stamp, .ir = irs[i]};
+  for (u32 i = 0; i < graph_node_at(n->g, node)->result_count; i++)
+    *native_value(n, node_result(n->g, node, i)) = (NValue){.stamp = n->stamp, .ir = irs[i]};
 }
 
 /* ---- calls made once -------------------------------------------------------------------------------- */
@@ -343,7 +364,8 @@ static bool sum_of(const Graph *g, BlockId body, ValueId v, Sum *out) {
       continue;
     }
     const GraphNode *node = graph_node_at(g, value_node(g, v));
-    if (node->kind != NODE_op || (node->op != OP_add && node->op != OP_subtract) || value_type(g, v)->dtype != DT_i64) return false;
+    if (node->kind != NODE_op || (node->op != OP_add && node->op != OP_subtract) || value_type(g, v)->dtype != DT_i64)
+      return false;
     ValueId p = node_operand(g, value_node(g, v), 0), q = node_operand(g, value_node(g, v), 1);
     if (!value_const(g, q, &k) || value_type(g, q)->dtype != DT_i64 || value_type(g, p)->dtype != DT_i64) return false;
     out->more += node->op == OP_add ? (u64)k.i : -(u64)k.i;
@@ -389,7 +411,9 @@ static bool find_twins(Native *n, NodeId a, NTwins *out) {
     if (kind == NODE_op) continue;
     if (kind != NODE_self) break;
     for (NodeId k = block_first(g, arm); k; k = node_next(g, k)) {
-      if (graph_node_at(g, k)->kind != NODE_self || native_value(n, node_result(g, b, 0))->ir || !same_call(g, body, a, k, b)) continue;
+      if (graph_node_at(g, k)->kind != NODE_self || native_value(n, node_result(g, b, 0))->ir ||
+          !same_call(g, body, a, k, b))
+        continue;
       u32 *args = ahead(n, b);
       if (args) out->at[out->count++] = (NTwin){.node = b, .inner = k, .args = args};
       break;
@@ -400,7 +424,8 @@ static bool find_twins(Native *n, NodeId a, NTwins *out) {
 
 /* The call, with what a body asks first before it where that is known. */
 static bool guarded_call(Native *n, const u32 *args, u32 *out) {
-  u32 given = n->g->blocks.data[graph_node_at(n->g, n->node)->sub[0]].params.count, results = graph_node_at(n->g, n->node)->result_count;
+  u32 given = n->g->blocks.data[graph_node_at(n->g, n->node)->sub[0]].params.count,
+      results = graph_node_at(n->g, n->node)->result_count;
   if (!n->self->calls) return call_self(n, given, args, results, out);
   n->self->guards = true;
   return expand(n, args, NULL, out);
@@ -424,7 +449,9 @@ bool native_share(Native *n, NodeId node) {
   ValueId p = node_operand(g, node, 0);
   BlockId around = n->block;
   if (!types || !out) return native_no_memory(n);
-  for (u32 i = 0; i < count; i++) types[i] = i < x.result_count ? native_type(n, node_result(g, node, i)) : (LoopType)n->fn->results.data[(i - x.result_count) % each];
+  for (u32 i = 0; i < count; i++)
+    types[i] = i < x.result_count ? native_type(n, node_result(g, node, i))
+                                  : (LoopType)n->fn->results.data[(i - x.result_count) % each];
   u32 c = native_number(n, p);
   for (u32 arm = 0; arm < 2; arm++) native_captures(n, node, x.sub[arm]);
   u32 head = n->why ? 0 : loop_begin_if(n->fn, element_convert(n->fn, c, native_type(n, p), LT_I1), count, types);
@@ -438,7 +465,9 @@ bool native_share(Native *n, NodeId node) {
     for (u32 i = 0; i < twins->count; i++) {
       NTwin *t = &twins->at[i];
       if (!selves && !guarded_call(n, t->args, t->out)) return false;
-      for (u32 k = 0; k < each; k++) out[x.result_count + i * each + k] = b == n->self->arm ? native_number(n, node_result(g, t->inner, k)) : t->out[k];
+      for (u32 k = 0; k < each; k++)
+        out[x.result_count + i * each + k] = b == n->self->arm ? native_number(n, node_result(g, t->inner, k))
+                                                               : t->out[k];
     }
     for (u32 i = 0; i < x.result_count; i++) out[i] = native_number(n, block_result(g, b, i));
     if (n->why) return false;

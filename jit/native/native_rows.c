@@ -1,13 +1,15 @@
-/* native_rows.c — arrays of any size within a native function (see native_rows.h). A part of a buffer, and what operations on
- * elements make of such, is not computed where it stands: kernels that store or reduce it ask for its elements. So it reads
- * its buffers later than the program does: what somebody still needs behind an update of one of them is computed at once, into
- * memory of its own. */
+/* native_rows.c — arrays of any size within a native function (see native_rows.h). A part of a buffer, and what
+ * operations on elements make of such, is not computed where it stands: kernels that store or reduce it ask for its
+ * elements. So it reads its buffers later than the program does: what somebody still needs behind an update of one
+ * of them is computed at once, into memory of its own. */
 #include "jit/native/native_rows.h"
 
 #include <string.h>
 
 bool native_row_type(Native *n, const ArrayType *t) {
-  if (t->device == DEV_CPU && dtype_in_loops(t->dtype) && loop_value_type(loop_type_of_dtype(t->dtype)) == loop_type_of_dtype(t->dtype)) return true;
+  if (t->device == DEV_CPU && dtype_in_loops(t->dtype) &&
+      loop_value_type(loop_type_of_dtype(t->dtype)) == loop_type_of_dtype(t->dtype))
+    return true;
   return native_bail(n, "an array outside the loop IR");
 }
 
@@ -56,7 +58,8 @@ static bool move_axis(Native *n, NAxis *x, const IndexAxis *a, Dim size) {
     x->by_ir = native_index(n, a->operand, native_plain(n, a->operand) ? 0 : native_dim_ir(n, size));
   } else {
     Dim at = a->kind == INDEX_int && size_prove(p, REL_lt, a->at, 0) == TRUTH_always ? size_add(p, a->at, size) : a->at;
-    if (a->kind == INDEX_int && size_prove(p, REL_le, 0, at) != TRUTH_always) return native_bail(n, "an index that may be negative");
+    if (a->kind == INDEX_int && size_prove(p, REL_le, 0, at) != TRUTH_always)
+      return native_bail(n, "an index that may be negative");
     x->at = size_add(p, x->at, size_mul(p, at, size_const(p, x->step)));
     if (x->at == DIM_NONE) return native_bail(n, "a size expression that gets too large");
   }
@@ -86,7 +89,8 @@ bool native_row_part(Native *n, NodeId node, ValueId v, NRow *out) {
   for (u32 i = 0; i < graph_node_at(n->g, node)->attr_count && !items; i++)
     if (node_attr(n->g, node, i)->kind == ATTR_index) items = node_attr(n->g, node, i);
   ArrayType part;
-  if (!graph_infer_index(n->g, NULL, v, NULL, 0, items->items, items->count, &part, NULL)) return native_bail(n, "an index by an array");
+  if (!graph_infer_index(n->g, NULL, v, NULL, 0, items->items, items->count, &part, NULL))
+    return native_bail(n, "an index by an array");
   r.rank = part.rank;
   memcpy(r.dims, part.dims, sizeof *r.dims * part.rank);
   for (u32 d = 0; d < r.rank; d++) { /* new axes */
@@ -128,7 +132,8 @@ static void gather(Later *l, ValueId v, u32 depth) {
     return;
   }
   l->need = depth >= ROW_DEPTH - 1;
-  for (u32 i = 0; i < graph_node_at(l->n->g, r->node)->operand_count && !l->need; i++) gather(l, node_operand(l->n->g, r->node, i), depth + 1);
+  for (u32 i = 0; i < graph_node_at(l->n->g, r->node)->operand_count && !l->need; i++)
+    gather(l, node_operand(l->n->g, r->node, i), depth + 1);
 }
 
 /* The array that a chain of updates and loops began with. */
@@ -175,7 +180,8 @@ static void look(Later *l, NodeId k) {
   if (control && uses) {
     const NRow *r = native_value(n, l->made[0])->row;
     if (x->kind == NODE_while && r && r->node) l->need = true; /* not again for every trip */
-    for (u32 i = 0; i < x->operand_count; i++) l->need |= !is_made(l, node_operand(n->g, k, i)) && touches(l, node_operand(n->g, k, i));
+    for (u32 i = 0; i < x->operand_count; i++)
+      l->need |= !is_made(l, node_operand(n->g, k, i)) && touches(l, node_operand(n->g, k, i));
   }
   l->need |= uses && l->dirty;
   if (x->kind == NODE_update || control)
@@ -202,7 +208,8 @@ static bool decide(Native *n, NodeId node, ValueId v) {
   gather(&l, v, 0);
   for (NodeId k = node_next(n->g, node); k && !l.need; k = node_next(n->g, k)) look(&l, k);
   const GraphBlock *b = &n->g->blocks.data[graph_node_at(n->g, node)->block];
-  for (u32 i = 0; i < b->term_count && !l.need; i++) l.need = l.dirty && is_made(&l, n->g->operands.data[b->term_first + i]);
+  for (u32 i = 0; i < b->term_count && !l.need; i++)
+    l.need = l.dirty && is_made(&l, n->g->operands.data[b->term_first + i]);
   return !l.need || native_fill(n, v);
 }
 
@@ -305,14 +312,20 @@ static bool made_row(Native *n, NodeId node) {
 bool native_rows_node(Native *n, NodeId node) {
   const GraphNode *x = graph_node_at(n->g, node);
   GraphArg args[OP_MAX_PARAMS];
-  if (x->kind == NODE_index) return value_type(n->g, node_result(n->g, node, 0))->rank ? part_row(n, node) : native_row_element(n, node);
+  if (x->kind == NODE_index)
+    return value_type(n->g, node_result(n->g, node, 0))->rank ? part_row(n, node) : native_row_element(n, node);
   for (u32 i = 0; i < x->operand_count; i++)
-    if (value_is_token(n->g, node_operand(n->g, node, i)) || !native_row_type(n, value_type(n->g, node_operand(n->g, node, i)))) return native_bail(n, "an operand outside the loop IR");
-  if (x->result_count != 1 || value_is_token(n->g, node_result(n->g, node, 0)) || !native_row_type(n, value_type(n->g, node_result(n->g, node, 0)))) return native_bail(n, "a result outside the loop IR");
+    if (value_is_token(n->g, node_operand(n->g, node, i)) ||
+        !native_row_type(n, value_type(n->g, node_operand(n->g, node, i))))
+      return native_bail(n, "an operand outside the loop IR");
+  if (x->result_count != 1 || value_is_token(n->g, node_result(n->g, node, 0)) ||
+      !native_row_type(n, value_type(n->g, node_result(n->g, node, 0))))
+    return native_bail(n, "a result outside the loop IR");
   if (node_is_eager(n->c, node)) return native_bail(n, "an operation that does not lower");
   node_args(n->g, node, args);
   if (op_info(x->op)->family == FAM_reduce) return native_reduce(n, node);
   if (x->op == OP_flip && args[0].kind == ARG_value) return flip_row(n, node, args);
-  if ((x->op == OP_transpose || x->op == OP_permute_dims) && args[0].kind == ARG_value) return turned_row(n, node, args);
+  if ((x->op == OP_transpose || x->op == OP_permute_dims) && args[0].kind == ARG_value)
+    return turned_row(n, node, args);
   return made_row(n, node);
 }

@@ -1,11 +1,13 @@
-/* native_rows.h — inside jit/: arrays of any size within a native function, as what gives their elements (native_rows.c),
- * and the loops that store or reduce them (native_loops.c). */
+/* native_rows.h — inside jit/: arrays of any size within a native function, as what gives their elements
+ * (native_rows.c), and the loops that store or reduce them (native_loops.c). */
 #ifndef WEFT_JIT_NATIVE_ROWS_H
 #define WEFT_JIT_NATIVE_ROWS_H
 
 #include "jit/native/native.h"
 
-enum { ROW_DEPTH = 40, ROW_STEPS = 512 /* of walking through what makes a row, shared parts as often as they are used */, ROW_ELEMENTS = 1 << 17 /* expected; more is work for steps of the plan, which threads share */ };
+enum { ROW_DEPTH = 40,
+       ROW_STEPS = 512 /* of walking through what makes a row, shared parts as often as they are used */,
+       ROW_ELEMENTS = 1 << 17 /* expected; more is work for steps of the plan, which threads share */ };
 
 /* How an axis of a buffer is walked: from `at` + `by` on. */
 typedef struct NAxis {
@@ -17,7 +19,8 @@ typedef struct NAxis {
   u32 by_ir;
 } NAxis;
 
-/* Part of a buffer (node 0), or what an operation makes of such. `bound`: sizes known before the function that are not less. */
+/* Part of a buffer (node 0), or what an operation makes of such. `bound`: sizes known before the function that are not
+ * less. */
 typedef struct NRow {
   u32 rank;
   NodeId node;

@@ -1,4 +1,5 @@
-/* native_sizes.c — sizes and bounds of slices that change from trip to trip, as numbers of a native function (see native.h). */
+/* native_sizes.c — sizes and bounds of slices that change from trip to trip, as numbers of a native function (see
+ * native.h). */
 #include "jit/native/native.h"
 
 typedef struct OwnSymbol {

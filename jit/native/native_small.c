@@ -1,14 +1,15 @@
-/* native_small.c — arrays of few elements within a native function are as many numbers: operations on them become operations on
- * numbers, without memory, loops or sizes. Shapes belong to the elements at hand, not to the graph's types, so that sizes which
- * the graph carries along with arrays are plain numbers here.
+/* native_small.c — arrays of few elements within a native function are as many numbers: operations on them become
+ * operations on numbers, without memory, loops or sizes. Shapes belong to the elements at hand, not to the graph's
+ * types, so that sizes which the graph carries along with arrays are plain numbers here.
  *
- * The bits are those of eager code: elementwise operations by the same definitions, reductions in the order of ir.md section 10,
- * products in the order of the small products of stdlib/linalg/matmul.c, the sum over k from zero on. */
+ * The bits are those of eager code: elementwise operations by the same definitions, reductions in the order of ir.md
+ * section 10, products in the order of the small products of stdlib/linalg/matmul.c, the sum over k from zero on. */
 #include "jit/native/native.h"
 
 #include <string.h>
 
-enum { MATMUL_IN_ORDER = 512 /* multiplications of floats up to which the eager product goes by k; see stdlib/linalg/matmul.c */ };
+/* multiplications of floats up to which the eager product goes by k; see stdlib/linalg/matmul.c */
+enum { MATMUL_IN_ORDER = 512 };
 
 /* ---- sizes ------------------------------------------------------------------------------------------------ */
 
@@ -101,7 +102,8 @@ bool native_is_small(Native *n, ValueId v) {
   if (x->split) return true;
   const ArrayType t = *value_type(n->g, v);
   if (x->buffer && n->buffers.data[x->buffer - 1].written) return false;
-  return t.rank > 0 && t.device == DEV_CPU && dtype_in_loops(t.dtype) && native_outside(n, v) && type_dims(n, &t, dims, &count, SMALL_CARRIED);
+  return t.rank > 0 && t.device == DEV_CPU && dtype_in_loops(t.dtype) && native_outside(n, v) &&
+         type_dims(n, &t, dims, &count, SMALL_CARRIED);
 }
 
 /* ---- what stays in memory -------------------------------------------------------------------------------------- */
@@ -136,7 +138,9 @@ static bool stays(Native *n, ValueId v, ValueId from, u32 *steps) {
       v = node_operand(g, d, k);
     } else if (node->kind == NODE_cond) {
       for (u32 arm = 0; arm < 2; arm++)
-        if (g->blocks.data[node->sub[arm]].term == TERM_yield && !stays(n, block_result(g, node->sub[arm], v - node->result_first), from, steps)) return false;
+        if (g->blocks.data[node->sub[arm]].term == TERM_yield &&
+            !stays(n, block_result(g, node->sub[arm], v - node->result_first), from, steps))
+          return false;
       return true;
     } else {
       return false;
@@ -147,7 +151,8 @@ static bool stays(Native *n, ValueId v, ValueId from, u32 *steps) {
 
 /* The loop that a block's next or break belongs to. */
 static NodeId loop_around(const Graph *g, BlockId b) {
-  while (b && g->blocks.data[b].node && graph_node_at(g, g->blocks.data[b].node)->kind == NODE_cond) b = g->blocks.data[b].parent;
+  while (b && g->blocks.data[b].node && graph_node_at(g, g->blocks.data[b].node)->kind == NODE_cond)
+    b = g->blocks.data[b].parent;
   return b ? g->blocks.data[b].node : 0;
 }
 
@@ -156,7 +161,9 @@ static bool loop_stays(Native *n, NodeId loop, u32 i, u32 *steps) {
   ValueId p = g->blocks.data[graph_node_at(g, loop)->sub[1]].params.data[i];
   for (BlockId b = 1; b < g->blocks.count; b++) {
     u8 term = g->blocks.data[b].term;
-    if ((term == TERM_next || term == TERM_break) && loop_around(g, b) == loop && !stays(n, block_result(g, b, i), p, steps)) return false;
+    if ((term == TERM_next || term == TERM_break) && loop_around(g, b) == loop &&
+        !stays(n, block_result(g, b, i), p, steps))
+      return false;
   }
   return true;
 }
@@ -187,10 +194,12 @@ const NSplit *native_split(Native *n, ValueId v) {
 }
 
 bool native_split_set(Native *n, ValueId v, const NSplit *s) {
-  if (!s || n->why || n->fn->failed) return native_bail(n, n->fn->failed ? n->fn->failed : "an operation that does not lower");
+  if (!s || n->why || n->fn->failed)
+    return native_bail(n, n->fn->failed ? n->fn->failed : "an operation that does not lower");
   for (u32 i = 0; i < s->count; i++)
     if (!s->ir[i]) return native_bail(n, "an operation that does not lower");
-  *native_value(n, v) = (NValue){.stamp = n->stamp, .ir = value_type(n->g, v)->rank ? 0 : s->ir[0], .split = value_type(n->g, v)->rank ? s : NULL};
+  *native_value(n, v) = (NValue){.stamp = n->stamp, .ir = value_type(n->g, v)->rank ? 0 : s->ir[0],
+                                 .split = value_type(n->g, v)->rank ? s : NULL};
   return true;
 }
 
@@ -202,7 +211,9 @@ static const NSplit *converted(Native *n, const NSplit *s, LoopType from, LoopTy
   return c;
 }
 
-static const NSplit *operand_as(Native *n, ValueId v, LoopType to) { return converted(n, native_split(n, v), native_type(n, v), to); }
+static const NSplit *operand_as(Native *n, ValueId v, LoopType to) {
+  return converted(n, native_split(n, v), native_type(n, v), to);
+}
 
 static u32 binary(Native *n, LoopOp op, u32 a, u32 b) { return loop_emit(n->fn, op, LT_VOID, a, b, 0); }
 
@@ -264,19 +275,22 @@ bool native_small_check(Native *n, NodeId node, u32 number, u32 count, const u32
   u32 dtype = x->op == CHECK_cast_range && b ? value_type(g, b)->dtype : DT_NONE, rank;
   bool index = x->op == CHECK_index;
   LoopType type = index ? LT_I64 : native_type(n, a);
-  const NSplit *p[2] = {operand_as(n, a, type), b && x->op != CHECK_cast_range ? operand_as(n, b, index ? LT_I64 : native_type(n, b)) : NULL};
+  const NSplit *p[2] = {operand_as(n, a, type),
+                        b && x->op != CHECK_cast_range ? operand_as(n, b, index ? LT_I64 : native_type(n, b)) : NULL};
   i64 dims[TYPE_MAX_RANK];
   if (n->why || !broadcast_dims(n, p, 2, &rank, dims)) return false;
   NSplit *s = native_split_new(n, rank, dims);
   for (u32 e = 0; s && e < s->count; e++)
-    if (!element_check(n->fn, (CheckKind)x->op, type, dtype, p[0]->ir[native_broadcast_at(p[0], s, e)], p[1] ? p[1]->ir[native_broadcast_at(p[1], s, e)] : 0, number, count, values))
+    if (!element_check(n->fn, (CheckKind)x->op, type, dtype, p[0]->ir[native_broadcast_at(p[0], s, e)],
+                       p[1] ? p[1]->ir[native_broadcast_at(p[1], s, e)] : 0, number, count, values))
       return native_bail(n, "an unknown check");
   return s && !n->why;
 }
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
-/* Elements in the order of their numbers: lanes, or rows in blocks of 64. The start of a lane is an exact identity: left out. */
+/* Elements in the order of their numbers: lanes, or rows in blocks of 64. The start of a lane is an exact identity:
+ * left out. */
 static u32 fold(Native *n, LoopReduce op, LoopType t, bool lanes, u32 *e, u32 count) {
   LoopOp with = loop_reduce_op(op);
   u32 width = lanes ? loop_lanes(t) : 1;
@@ -294,7 +308,9 @@ static u32 extreme(Native *n, u32 op, LoopType t, const u32 *e, u32 count) {
   if (count == 0) return native_bail(n, "a reduction of nothing"), 0;
   for (u32 i = 1; i < count; i++) {
     u32 take = binary(n, op == OP_argmin ? LOOP_LT : LOOP_GT, e[i], best);
-    if (loop_is_float(t)) take = binary(n, LOOP_OR, take, binary(n, LOOP_AND, binary(n, LOOP_NE, e[i], e[i]), binary(n, LOOP_EQ, best, best)));
+    if (loop_is_float(t))
+      take = binary(n, LOOP_OR, take,
+                    binary(n, LOOP_AND, binary(n, LOOP_NE, e[i], e[i]), binary(n, LOOP_EQ, best, best)));
     best = loop_emit(n->fn, LOOP_SELECT, LT_VOID, take, e[i], best);
     number = loop_emit(n->fn, LOOP_SELECT, LT_VOID, take, loop_const_i(n->fn, LT_I64, i), number);
   }
@@ -307,13 +323,16 @@ static bool reduction(Native *n, NodeId node) {
   GraphArg args[OP_MAX_PARAMS];
   node_args(g, node, args);
   ValueId v = node_result(g, node, 0);
-  if (op != OP_sum && op != OP_prod && op != OP_min && op != OP_max && op != OP_any && op != OP_all && op != OP_argmin && op != OP_argmax && op != OP_count_nonzero)
+  if (op != OP_sum && op != OP_prod && op != OP_min && op != OP_max && op != OP_any && op != OP_all &&
+      op != OP_argmin && op != OP_argmax && op != OP_count_nonzero)
     return native_bail(n, "a reduction that does not lower");
-  if (args[0].kind != ARG_value || !arg_axes(&args[op_param(op, "axis")], value_type(g, args[0].value)->rank, &mask)) return native_bail(n, "axes known only at run time");
+  if (args[0].kind != ARG_value || !arg_axes(&args[op_param(op, "axis")], value_type(g, args[0].value)->rank, &mask))
+    return native_bail(n, "axes known only at run time");
   bool extremes = op == OP_argmin || op == OP_argmax, truth = op == OP_any || op == OP_all || op == OP_count_nonzero;
   bool keep = arg_bool(&args[op_param(op, "keepdims")], false);
   LoopType own = native_type(n, args[0].value), acc = extremes ? own == LT_I1 ? LT_U8 : own : native_type(n, v);
-  const NSplit *x = truth ? converted(n, operand_as(n, args[0].value, LT_I1), LT_I1, acc) : operand_as(n, args[0].value, acc);
+  const NSplit *x = truth ? converted(n, operand_as(n, args[0].value, LT_I1), LT_I1, acc)
+                          : operand_as(n, args[0].value, acc);
   if (!x) return false;
   i64 dims[TYPE_MAX_RANK];
   u32 rank = 0;
@@ -349,7 +368,8 @@ static bool product_types(Native *n, NodeId node, u32 rule, LoopType *t) {
   const ArrayType *types[2] = {value_type(g, node_operand(g, node, 0)), value_type(g, node_operand(g, node, 1))};
   DTypeResult r;
   RuleError err;
-  if (graph_node_at(g, node)->operand_count != 2 || !rule_dtype(rule, 2, types, &r, &err) || !dtype_in_loops(r.compute)) return native_bail(n, "a product that does not lower");
+  if (graph_node_at(g, node)->operand_count != 2 || !rule_dtype(rule, 2, types, &r, &err) || !dtype_in_loops(r.compute))
+    return native_bail(n, "a product that does not lower");
   if (loop_type_of_dtype(r.compute) == LT_I1) return native_bail(n, "a product of truths");
   for (u32 i = 0; i < 2; i++)
     if (!element_weak_fits(n->c, node_operand(g, node, i), r.compute)) return native_bail(n, "a product that may fail");
@@ -373,22 +393,25 @@ static bool matmul(Native *n, NodeId node) {
   NSplit *s = native_split_new(n, rank, dims);
   for (i64 e = 0; s && e < m * cols; e++) {
     u32 sum = loop_const_i(n->fn, t, 0);
-    for (i64 p = 0; p < k; p++) sum = binary(n, LOOP_ADD, sum, binary(n, LOOP_MUL, x->ir[e / cols * k + p], y->ir[p * cols + e % cols]));
+    for (i64 p = 0; p < k; p++)
+      sum = binary(n, LOOP_ADD, sum, binary(n, LOOP_MUL, x->ir[e / cols * k + p], y->ir[p * cols + e % cols]));
     s->ir[e] = sum;
   }
   return native_split_set(n, v, converted(n, s, t, native_type(n, v)));
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 bool native_small_op(Native *n, NodeId node) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, node);
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(g, node, i);
-    if (value_is_token(g, v) || native_type(n, v) == LT_VOID || value_type(g, v)->device != DEV_CPU) return native_bail(n, "an operand outside the loop IR");
+    if (value_is_token(g, v) || native_type(n, v) == LT_VOID || value_type(g, v)->device != DEV_CPU)
+      return native_bail(n, "an operand outside the loop IR");
   }
-  if (value_is_token(g, node_result(g, node, 0)) || native_type(n, node_result(g, node, 0)) == LT_VOID) return native_bail(n, "a result outside the loop IR");
+  if (value_is_token(g, node_result(g, node, 0)) || native_type(n, node_result(g, node, 0)) == LT_VOID)
+    return native_bail(n, "a result outside the loop IR");
   if (node_is_eager(n->c, node)) return native_bail(n, "an operation that does not lower");
   bool known = false;
   switch (x->op) {

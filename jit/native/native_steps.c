@@ -1,4 +1,5 @@
-/* native_steps.c — a native function in the plan: memory and arguments of its call, exits, where its results lie (see native.h). */
+/* native_steps.c — a native function in the plan: memory and arguments of its call, exits, where its results lie (see
+ * native.h). */
 #include "jit/native/native.h"
 #include "lang/mechanisms.h"
 
@@ -15,8 +16,8 @@ static void alloc_elements(Compiler *c, u32 slot, const ArrayType *t, const NSpl
   s->nargs = shape->rank;
 }
 
-/* Where what was assumed does not hold, the loop as it is for any sizes does the work, or its own steps: "if", and all but the
- * call. */
+/* Where what was assumed does not hold, the loop as it is for any sizes does the work, or its own steps: "if", and
+ * all but the call. */
 static bool plan_otherwise(Native *n) {
   Compiler *c = n->c;
   SizePool *p = &n->g->sizes;
@@ -50,7 +51,9 @@ static bool leaves_outside(const Native *n, u32 exit) {
   bool outside = false;
   for (u32 k = 1; n->node && k < nodes + g->blocks.count && !outside; k++) {
     BlockId b = k < nodes ? g->nodes.data[k].block : k - nodes;
-    if (k < nodes ? k == n->node || g->nodes.data[k].exit != exit : g->blocks.data[b].term != TERM_exit || g->blocks.data[b].exit != exit) continue;
+    if (k < nodes ? k == n->node || g->nodes.data[k].exit != exit : g->blocks.data[b].term != TERM_exit ||
+        g->blocks.data[b].exit != exit)
+      continue;
     while (b > 1 && g->blocks.data[b].node != n->node) b = g->nodes.data[g->blocks.data[b].node].block;
     outside = b == 1;
   }
@@ -112,7 +115,8 @@ static bool precedes_writes(const Graph *g, u32 exit) {
     }
     for (u32 i = 0; i < COUNT_OF(x->sub); i++)
       if (x->sub[i] && leaves_by(g, x->sub[i], exit)) return false;
-    for (u32 i = 0; i < x->result_count; i++) wrote |= !value_is_token(g, node_result(g, k, i)) && value_type(g, node_result(g, k, i))->rank > 0;
+    for (u32 i = 0; i < x->result_count; i++)
+      wrote |= !value_is_token(g, node_result(g, k, i)) && value_type(g, node_result(g, k, i))->rank > 0;
   }
   return found;
 }
@@ -127,8 +131,8 @@ static void needed(void *ctx, u32 value) {
   n->found |= value == n->value;
 }
 
-/* Does every state that the function may be left in set the module variable that `source` is in? Of a whole region also: those behind
- * its writes, and none of them wants the array as it was. */
+/* Does every state that the function may be left in set the module variable that `source` is in? Of a whole region
+ * also: those behind its writes, and none of them wants the array as it was. */
 static bool exits_set(const Native *n, ValueId array, SourceId source) {
   const ExitTable *t = &n->g->exits;
   const Source *items = n->g->guards.sources.items.data;
@@ -149,15 +153,18 @@ static bool exits_set(const Native *n, ValueId array, SourceId source) {
 static void plan_arrays(Native *n) {
   Compiler *c = n->c;
   alloc_temps(n);
-  for (u32 i = 0; i < n->kept.count; i++) alloc_elements(c, n->kept.data[i].slot, &n->kept.data[i].type, n->kept.data[i].shape);
+  for (u32 i = 0; i < n->kept.count; i++)
+    alloc_elements(c, n->kept.data[i].slot, &n->kept.data[i].type, n->kept.data[i].shape);
   for (u32 i = 0; i < n->buffers.count; i++)
-    if (n->buffers.data[i].result) alloc_elements(c, n->buffers.data[i].slot, &n->buffers.data[i].type, n->buffers.data[i].shape);
+    if (n->buffers.data[i].result)
+      alloc_elements(c, n->buffers.data[i].slot, &n->buffers.data[i].type, n->buffers.data[i].shape);
   for (u32 pass = 0; pass < 2; pass++) /* what may fail comes first, while everything is where the exit looks for it */
     for (u32 i = 0; i < n->buffers.count; i++) {
       const NBuffer *b = &n->buffers.data[i];
       if (!b->written || b->temp) continue;
       const ValueInfo *from = value_info(c, b->from);
-      bool dies = MECHANISM(c->vm, stores_in_place) && from->use.dies && !b->from_stays && !from->raw && !from->strides, take = dies && from->owned;
+      bool dies = MECHANISM(c->vm, stores_in_place) && from->use.dies && !b->from_stays && !from->raw && !from->strides,
+          take = dies && from->owned;
       if (take == pass) schedule_move(c, b->slot, b->from, take);
       if (pass) continue;
       PlanStep *s = schedule_step(c, STEP_unique, NO_EXIT);
@@ -183,7 +190,8 @@ static void plan_results(Native *n, bool twice) {
   Compiler *c = n->c;
   for (u32 i = 0; i < n->buffers.count; i++) {
     const NBuffer *b = &n->buffers.data[i];
-    if ((!b->written && !b->result) || b->temp || b->value == b->from) continue; /* the last: nothing in the plan follows */
+    /* the last: nothing in the plan follows */
+    if ((!b->written && !b->result) || b->temp || b->value == b->from) continue;
     ValueInfo *info = value_info(c, b->value);
     if (twice) {
       PlanStep *s = schedule_step(c, STEP_move, NO_EXIT);
@@ -212,7 +220,8 @@ void native_steps(Native *n) {
     if (!compile_stopped(c)) compile_no_memory(c);
     return;
   }
-  for (u32 i = 0; i < n->args.count; i++) { /* a size may not fit: before the arrays move away from where exits look for them */
+  /* a size may not fit: before the arrays move away from where exits look for them */
+  for (u32 i = 0; i < n->args.count; i++) {
     const NArg *a = &n->args.data[i];
     if (a->kind == NARG_number) args[i] = plan_arg_slot(schedule_slot(c, a->value));
     else if (a->kind == NARG_dim) args[i] = schedule_dim(c, a->dim);
@@ -251,7 +260,8 @@ void native_steps(Native *n) {
   s->node = node;
   for (u32 i = 0; i < n->kept.count; i++) schedule_step(c, STEP_free, NO_EXIT)->dst = n->kept.data[i].slot;
   for (u32 i = 0; i < n->buffers.count; i++)
-    if (n->buffers.data[i].temp && !n->buffers.data[i].cell) schedule_step(c, STEP_free, NO_EXIT)->dst = n->buffers.data[i].slot;
+    if (n->buffers.data[i].temp && !n->buffers.data[i].cell)
+      schedule_step(c, STEP_free, NO_EXIT)->dst = n->buffers.data[i].slot;
   if (!twice) return;
   plan_results(n, true);
   schedule_step(c, STEP_end, NO_EXIT);

@@ -1,6 +1,6 @@
-/* native_views.c — operations that only move elements, on arrays that are split into numbers (native_small.c), and elements of
- * arrays that are not. Which element goes where is asked of the eager code: it moves the elements' numbers, once, while the
- * function is made. */
+/* native_views.c — operations that only move elements, on arrays that are split into numbers (native_small.c), and
+ * elements of arrays that are not. Which element goes where is asked of the eager code: it moves the elements'
+ * numbers, once, while the function is made. */
 #include "jit/native/native.h"
 
 #include <string.h>
@@ -96,11 +96,13 @@ typedef struct Parts { /* what a moved element may come from: part i holds the n
 } Parts;
 
 static bool makes(u32 op) {
-  return op == OP_zeros || op == OP_ones || op == OP_zeros_like || op == OP_ones_like || op == OP_full || op == OP_full_like || op == OP_eye || op == OP_arange || op == OP_linspace;
+  return op == OP_zeros || op == OP_ones || op == OP_zeros_like || op == OP_ones_like || op == OP_full ||
+         op == OP_full_like || op == OP_eye || op == OP_arange || op == OP_linspace;
 }
 
 static bool add_part(Native *n, Parts *p, ValueId v, u32 to, Value *out) {
-  if (p->count == MOST_PARTS || !element_weak_fits(n->c, v, to)) return native_bail(n, "a join of many parts, or one that may fail");
+  if (p->count == MOST_PARTS || !element_weak_fits(n->c, v, to))
+    return native_bail(n, "a join of many parts, or one that may fail");
   const NSplit *s = native_split(n, v);
   if (!s || !numbered(n, s, p->next, out)) return false;
   p->at[p->count] = s;
@@ -125,7 +127,8 @@ static bool argument(Native *n, NodeId node, Parts *p, const GraphArg *a, bool d
     *out = value_hole();
     return false;
   }
-  if (a->kind == ARG_value) return known_number(n, a->value, out) || native_bail(n, "an operation whose form is known only in the trip");
+  if (a->kind == ARG_value)
+    return known_number(n, a->value, out) || native_bail(n, "an operation whose form is known only in the trip");
   if (!list_new(n->c->vm, a->count, out)) {
     *out = value_hole();
     return refused(n);
@@ -145,7 +148,8 @@ static bool argument(Native *n, NodeId node, Parts *p, const GraphArg *a, bool d
 /* The element of the parts with this number; 0 stands for what the operation puts there itself: a zero. */
 static u32 part_element(Native *n, const Parts *p, i64 number, LoopType to) {
   u32 i = p->count;
-  if (number == 0) return loop_const_i(n->fn, LT_I64, 0) ? element_convert(n->fn, loop_const_i(n->fn, LT_I64, 0), LT_I64, to) : 0;
+  if (number == 0)
+    return loop_const_i(n->fn, LT_I64, 0) ? element_convert(n->fn, loop_const_i(n->fn, LT_I64, 0), LT_I64, to) : 0;
   while (i > 0 && p->first[i - 1] > number) i--;
   return i ? element_convert(n->fn, p->at[i - 1]->ir[number - p->first[i - 1]], p->type[i - 1], to) : 0;
 }
@@ -171,7 +175,9 @@ bool native_small_view(Native *n, NodeId node) {
   for (; made < nparams && ok; made++) {
     bool number = made == filled && args[made].kind == ARG_value; /* the element of all, whatever it is */
     if (number) values[made] = value_i64(0);
-    else ok = argument(n, node, &parts, &args[made], made == 0 && args[made].kind == ARG_value && (!makes(op) || value_type(g, args[0].value)->rank), &values[made]);
+    else
+      ok = argument(n, node, &parts, &args[made], made == 0 && args[made].kind == ARG_value &&
+                                                  (!makes(op) || value_type(g, args[0].value)->rank), &values[made]);
   }
   if (ok && vm->ops[op].eager(vm, values, &out) != WEFT_OK) ok = refused(n);
   for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
@@ -180,13 +186,15 @@ bool native_small_view(Native *n, NodeId node) {
   u32 fill = s && filled != UINT32_MAX && args[filled].kind == ARG_value ? native_number(n, args[filled].value) : 0;
   for (u32 i = 0; s && i < s->count; i++) {
     if (fill) s->ir[i] = element_convert(n->fn, fill, native_type(n, args[filled].value), loop_type_of_dtype(to));
-    else s->ir[i] = makes(op) ? constant(n, element(out, i), to) : part_element(n, &parts, element(out, i).i, loop_type_of_dtype(to));
+    else
+      s->ir[i] = makes(op) ? constant(n, element(out, i), to)
+                           : part_element(n, &parts, element(out, i).i, loop_type_of_dtype(to));
   }
   value_drop(vm, out);
   return s && native_split_set(n, v, s);
 }
 
-/* ---- indices --------------------------------------------------------------------------------------------------------- */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 typedef struct Choice { /* an axis along which a number of the trip chooses */
   u32 index, stride, size;
@@ -216,7 +224,8 @@ static bool add_choices(Native *n, NodeId node, const NSplit *x, Places *p) {
     u32 stride = 1;
     for (u32 d = a->axis + 1; d < x->rank; d++) stride *= (u32)x->dims[d];
     all *= (u32)x->dims[a->axis];
-    if (p->choices == COUNT_OF(p->choice) || all > PICK_MOST) return native_bail(n, "an index that chooses among many elements");
+    if (p->choices == COUNT_OF(p->choice) || all > PICK_MOST)
+      return native_bail(n, "an index that chooses among many elements");
     u32 size = loop_const_i(n->fn, LT_I64, x->dims[a->axis]);
     p->choice[p->choices++] = (Choice){native_index(n, a->operand, size), stride, (u32)x->dims[a->axis]};
   }
@@ -240,14 +249,17 @@ static bool places(Native *n, NodeId node, const NSplit *x, Places *p) {
   return ok && (!ask.chosen || add_choices(n, node, x, p));
 }
 
-static bool may_pick(Native *n) { return n->picks++ < n->picks_most || native_bail(n, "numbers that are chosen among too often"); }
+static bool may_pick(Native *n) {
+  return n->picks++ < n->picks_most || native_bail(n, "numbers that are chosen among too often");
+}
 
 static u32 pick(Native *n, const NSplit *x, const Places *p, u32 at, u32 level) {
   if (level == p->choices) return x->ir[at];
   const Choice *c = &p->choice[level];
   u32 v = pick(n, x, p, at + (c->size - 1) * c->stride, level + 1);
   for (u32 k = c->size - 1; v && k-- > 0;) {
-    u32 here = loop_emit(n->fn, LOOP_EQ, LT_VOID, c->index, loop_const_i(n->fn, LT_I64, k), 0), other = pick(n, x, p, at + k * c->stride, level + 1);
+    u32 here = loop_emit(n->fn, LOOP_EQ, LT_VOID, c->index, loop_const_i(n->fn, LT_I64, k), 0),
+        other = pick(n, x, p, at + k * c->stride, level + 1);
     v = other && may_pick(n) ? loop_emit(n->fn, LOOP_SELECT, LT_VOID, here, other, v) : 0;
   }
   return v;
@@ -262,7 +274,7 @@ static bool index_split(Native *n, NodeId node, const NSplit *x) {
   return s && native_split_set(n, node_result(n->g, node, 0), s);
 }
 
-/* ---- elements of arrays in memory --------------------------------------------------------------------------------- */
+/* ---- elements of arrays in memory ------------------------------------------------------------ */
 
 typedef struct Spot {
   i64 constant;
@@ -284,7 +296,8 @@ static bool region_of(Native *n, NodeId node, Patch *r) {
     const IndexAxis *a = &r->map.axes[i];
     r->index[i] = 0;
     if (a->kind == INDEX_array) return native_bail(n, "an index by an array");
-    if (a->kind == INDEX_int && a->part == PART_operand) r->index[i] = native_index(n, a->operand, native_dim_ir(n, t.dims[a->axis]));
+    if (a->kind == INDEX_int && a->part == PART_operand)
+      r->index[i] = native_index(n, a->operand, native_dim_ir(n, t.dims[a->axis]));
   }
   return !n->why;
 }
@@ -296,7 +309,8 @@ static bool add_term(Native *n, Spot *s, i64 times, u32 var, Dim by) {
     else s->terms[s->count++] = (LoopTerm){.coef = times * k, .var = var};
   } else if (times) {
     u32 size = native_dim_ir(n, by);
-    s->terms[s->count++] = var ? (LoopTerm){.coef = times, .var = var, .stride = {size}} : (LoopTerm){.coef = times, .var = size};
+    s->terms[s->count++] = var ? (LoopTerm){.coef = times, .var = var, .stride = {size}}
+                               : (LoopTerm){.coef = times, .var = size};
   }
   return !n->why;
 }
@@ -357,7 +371,7 @@ bool native_small_index(Native *n, NodeId node) {
   return native_split_set(n, v, s);
 }
 
-/* ---- updates ------------------------------------------------------------------------------------------------------------ */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 /* Does a shape spread over another? */
 static bool goes_into(Native *n, const NSplit *x, const NSplit *to) {
@@ -397,7 +411,8 @@ bool native_small_update(Native *n, NodeId node) {
   bool ok = places(n, node, x, &p);
   NSplit *region = ok ? shape_of(n, p.numbers) : NULL;
   ok = region && goes_into(n, v, region);
-  for (u32 i = 0; ok && i < region->count; i++) ok = put(n, node, s, &p, (u32)element(p.numbers, i).i, 0, 0, v->ir[native_broadcast_at(v, region, i)]);
+  for (u32 i = 0; ok && i < region->count; i++)
+    ok = put(n, node, s, &p, (u32)element(p.numbers, i).i, 0, 0, v->ir[native_broadcast_at(v, region, i)]);
   value_drop(n->c->vm, p.numbers);
   return ok && native_split_set(n, node_result(g, node, 0), s);
 }
@@ -411,7 +426,8 @@ bool native_small_store(Native *n, NodeId node) {
   Patch r;
   NSplit *s;
   const NSplit *v;
-  if (at == UINT32_MAX || !n->buffers.data[at].written) return native_bail(n, "an array that is not the loop's own is updated");
+  if (at == UINT32_MAX || !n->buffers.data[at].written)
+    return native_bail(n, "an array that is not the loop's own is updated");
   if (!region_of(n, node, &r)) return false;
   for (u32 i = 0; i < r.map.count; i++) {
     const IndexAxis *a = &r.map.axes[i];
@@ -421,15 +437,19 @@ bool native_small_store(Native *n, NodeId node) {
   }
   for (u32 i = 0; i < index_attr(g, node)->count; i++) {
     const IndexItem *it = &index_attr(g, node)->items[i];
-    if (it->kind == INDEX_slice && (it->part[0] || it->part[1] || it->part[2])) return native_bail(n, "a slice is stored");
+    if (it->kind == INDEX_slice && (it->part[0] || it->part[1] || it->part[2]))
+      return native_bail(n, "a slice is stored");
   }
-  if (!type_shape(n, &part, &s) || !(v = native_split(n, node_operand(g, node, graph_node_at(g, node)->operand_count - 1))) || !goes_into(n, v, s)) return false;
+  if (!type_shape(n, &part, &s) ||
+      !(v = native_split(n, node_operand(g, node, graph_node_at(g, node)->operand_count - 1))) || !goes_into(n, v, s))
+    return false;
   for (u32 i = 0; i < s->count; i++) {
     i64 index[TYPE_MAX_RANK];
     Spot spot;
     indices_of(s, i, index);
     if (!spot_of(n, &r, index, &spot)) return false;
-    u32 buffer = n->buffers.data[at].ir, old = op == OP_none ? 0 : loop_load(n->fn, buffer, spot.constant, spot.terms, spot.count);
+    u32 buffer = n->buffers.data[at].ir,
+        old = op == OP_none ? 0 : loop_load(n->fn, buffer, spot.constant, spot.terms, spot.count);
     u32 value = native_stored(n, node, &t, old, v->ir[native_broadcast_at(v, s, i)]);
     if (!value) return false;
     loop_store(n->fn, buffer, spot.constant, spot.terms, spot.count, value);

@@ -29,8 +29,10 @@ static i64 factor_of(const LoopFn *fn, const u64 *words, const LoopTerm *t) {
   return product;
 }
 
-/* Elements that a trip of `par` stores by the access, how far apart trips are, and whether it begins behind the first; false: not known. */
-static bool store_of(const LoopFn *fn, const u64 *words, const LoopNode *n, u32 par, i64 around, i64 *each, bool *behind) {
+/* Elements that a trip of `par` stores by the access, how far apart trips are, and whether it begins behind the first;
+ * false: not known. */
+static bool store_of(const LoopFn *fn, const u64 *words, const LoopNode *n, u32 par, i64 around, i64 *each,
+                     bool *behind) {
   const LoopTerm *t = loop_terms(fn, n);
   i64 offset;
   *each = 0;
@@ -87,7 +89,8 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count, bool
         if (par || n->a != 1 || depth != 1) return false;
         par = id;
       }
-      for (u32 a = 0; n->op == LOOP_FOR && a < n->a; a++) around[depth] = known(fn, words, loop_trips_of(fn, id, a), &trips) ? around[depth] * trips : 0;
+      for (u32 a = 0; n->op == LOOP_FOR && a < n->a; a++)
+        around[depth] = known(fn, words, loop_trips_of(fn, id, a), &trips) ? around[depth] * trips : 0;
     } else if (n->op == LOOP_END) {
       depth--;
     } else if (n->op == LOOP_CALL) {
@@ -96,7 +99,9 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count, bool
       if (loop_node(fn, n->a)->aux == LOOP_OUT) return false;
     } else if (n->op == LOOP_STORE) {
       BlockOut *o = par && depth ? out_of(b, fn, n->a) : NULL;
-      if (!o || !store_of(fn, words, n, par, around[depth], &each, &behind) || (behind && !parts) || (o->each && o->each != each)) return false;
+      if (!o || !store_of(fn, words, n, par, around[depth], &each, &behind) || (behind && !parts) ||
+          (o->each && o->each != each))
+        return false;
       o->each = each;
       o->bytes = loop_type_bytes(n->mem);
       made[o - b->out] += around[depth];
@@ -118,7 +123,9 @@ LoopKernelFn blocks_past(const Blocks *b) {
   const BlockOut *o = &b->out[0];
   if (o->row < LONG_ROW || o->row % o->each || (o->each > 1 && o->each < LONG_ROW)) return NULL;
   for (u32 i = 1; i < b->outs; i++) /* where one has whole lines the others have */
-    if (o[i].bytes != o->bytes || o[i].each != o->each || o[i].row != o->row || o[i].apart != o->row || o->apart != o->row || ((uintptr_t)o[i].to ^ (uintptr_t)o->to) % LINE) return NULL;
+    if (o[i].bytes != o->bytes || o[i].each != o->each || o[i].row != o->row || o[i].apart != o->row ||
+        o->apart != o->row || ((uintptr_t)o[i].to ^ (uintptr_t)o->to) % LINE)
+      return NULL;
   if (k->make_past) k->make_past(k);
   return k->past;
 }
@@ -146,11 +153,13 @@ static bool loads_own(const Blocks *b, const u64 *words, const LoopNode *load, c
       continue;
     }
     const LoopTerm *s = store ? term_of(fn, store, t[i].var) : NULL;
-    i64 want = !s || !term_of(fn, load, t[i].var) ? 0 : t[i].var == loop_index_of(par, 0) && o->row == o->each ? o->apart : factor_of(fn, words, s);
+    i64 want = !s || !term_of(fn, load, t[i].var) ? 0 : t[i].var == loop_index_of(par, 0) &&
+               o->row == o->each ? o->apart : factor_of(fn, words, s);
     if (want <= 0 || factor != want) return false;
     vars++;
   }
-  return store && loop_type_bytes(load->mem) == o->bytes && vars == store->count && base + offset * (i64)o->bytes == o->to;
+  return store && loop_type_bytes(load->mem) == o->bytes && vars == store->count &&
+         base + offset * (i64)o->bytes == o->to;
 }
 
 typedef struct BlockIndex {
@@ -219,7 +228,9 @@ bool blocks_own_row(const PlanKernel *k, const u64 *words, u32 count, u32 word, 
       if (&t[x] == row) continue;
       if (is_offset(fn, words, &t[x], &offset)) trips = offset + 1;
       else trips = trips_of(fn, words, t[x].var);
-      if (factor < 0 || trips < 1 || __builtin_mul_overflow(factor, trips - 1, &most) || __builtin_add_overflow(last, most, &last) || last >= each) return false;
+      if (factor < 0 || trips < 1 || __builtin_mul_overflow(factor, trips - 1, &most) ||
+          __builtin_add_overflow(last, most, &last) || last >= each)
+        return false;
     }
   }
   return par != 0;
@@ -267,13 +278,15 @@ u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi) {
   for (i64 per = to->row / to->each, end; (b->direct || b->past) && lo < hi; lo = end) { /* row by row */
     i64 row = lo / per;
     end = hi < (row + 1) * per ? hi : (row + 1) * per;
-    own[to->word] = (u64)(uintptr_t)to->to + (u64)(row * (to->apart - to->row)) * to->bytes; /* of several arrays rows are the whole: they stay */
+    /* of several arrays rows are the whole: they stay */
+    own[to->word] = (u64)(uintptr_t)to->to + (u64)(row * (to->apart - to->row)) * to->bytes;
     u64 key = (b->past ? b->past : b->kernel->fn)(own, lo, end);
     if (key < least) least = key;
   }
   for (i64 at = lo, end; at < hi; at = end) {
     end = hi - at < b->block ? hi : at + b->block;
-    for (u32 i = 0; i < b->outs; i++) own[b->out[i].word] = (u64)(uintptr_t)buffer[i] - (u64)(at * b->out[i].each) * b->out[i].bytes;
+    for (u32 i = 0; i < b->outs; i++)
+      own[b->out[i].word] = (u64)(uintptr_t)buffer[i] - (u64)(at * b->out[i].each) * b->out[i].bytes;
     u64 key = b->kernel->fn(own, at, end);
     if (key < least) least = key;
     for (u32 i = 0; i < b->outs; i++) put(&b->out[i], buffer[i], at * b->out[i].each, end * b->out[i].each);
@@ -297,7 +310,9 @@ static bool is_part(const Plan *p, u32 at) {
   const PlanStep *a = &p->steps.data[at], *k = a + 1, *u = a + 2;
   if (at + 2 >= p->steps.count || a->op != STEP_alloc || k->op != STEP_kernel || u->op != STEP_update) return false;
   const PlanArg *ka = &p->args.data[k->arg], *ua = &p->args.data[u->arg];
-  if (u->aux || !u->nargs || ua[u->nargs - 1].slot != a->dst || u->src == a->dst || k->nlist || p->slots.data[a->dst].device != DEV_CPU) return false;
+  if (u->aux || !u->nargs || ua[u->nargs - 1].slot != a->dst || u->src == a->dst || k->nlist ||
+      p->slots.data[a->dst].device != DEV_CPU)
+    return false;
   if (ka[0].kind != PA_const || ka[0].imm || !names_part(p, u->index)) return false;
   u32 outs = 0;
   for (u32 i = 2; i < k->nargs; i++) {
@@ -328,24 +343,35 @@ static bool is_of_pair(const Plan *p, const PlanStep *s) {
 
 bool blocks_are_pair(const Plan *p, u32 at) {
   const PlanStep *s = &p->steps.data[at];
-  if (at + 3 >= p->steps.count || s->op != STEP_alloc || s[1].op != STEP_kernel || s[2].op != STEP_alloc || s[3].op != STEP_kernel) return false;
+  if (at + 3 >= p->steps.count || s->op != STEP_alloc || s[1].op != STEP_kernel || s[2].op != STEP_alloc ||
+      s[3].op != STEP_kernel)
+    return false;
   const PlanArg *one = &p->args.data[s[1].arg + 1], *two = &p->args.data[s[3].arg + 1];
-  if (one->kind != two->kind || one->kind > PA_const || (one->kind == PA_slot ? one->slot != two->slot : one->imm != two->imm)) return false;
+  if (one->kind != two->kind || one->kind > PA_const ||
+      (one->kind == PA_slot ? one->slot != two->slot : one->imm != two->imm))
+    return false;
   u32 between = s->dst, out = s[2].dst; /* `out` is filled before the first kernel runs: that must not have it */
-  return p->slots.data[between].device == DEV_CPU && p->slots.data[out].device == DEV_CPU && is_of_pair(p, &s[1]) && is_of_pair(p, &s[3]) && !times_in(p, &s[2], between) &&
-         times_in(p, &s[1], between) == 1 && !times_in(p, &s[1], out) && times_in(p, &s[3], between) == 1 && times_in(p, &s[3], out) == 1 && plan_given_up(p, at + 3, between);
+  return p->slots.data[between].device == DEV_CPU && p->slots.data[out].device == DEV_CPU && is_of_pair(p, &s[1]) &&
+         is_of_pair(p, &s[3]) && !times_in(p, &s[2], between) && times_in(p, &s[1], between) == 1 &&
+         !times_in(p, &s[1], out) && times_in(p, &s[3], between) == 1 && times_in(p, &s[3], out) == 1 &&
+         plan_given_up(p, at + 3, between);
 }
 
 /* A copy that lies together, for the kernel behind it alone, which may write over it. */
 static bool is_turn(const Plan *p, u32 at) {
   const PlanStep *d = &p->steps.data[at], *l = d + 1, *s = d + 2;
-  if (at + 2 >= p->steps.count || d->op != STEP_dense || l->op != STEP_lend || s->op != STEP_kernel || l->src != d->dst || l->nargs != 2) return false;
+  if (at + 2 >= p->steps.count || d->op != STEP_dense || l->op != STEP_lend || s->op != STEP_kernel ||
+      l->src != d->dst || l->nargs != 2)
+    return false;
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
   for (u32 i = 2; i < s->nargs; i++)
     if (a[i].kind == PA_out) return false;
-  if (s->nlist || k->launch || a[0].kind != PA_const || a[0].imm || p->slots.data[d->src].device != DEV_CPU || p->slots.data[l->dst].device != DEV_CPU) return false;
-  return times_in(p, s, d->dst) == 1 && times_in(p, s, l->dst) == 1 && !times_in(p, l, d->dst) && plan_given_up(p, at + 2, d->dst);
+  if (s->nlist || k->launch || a[0].kind != PA_const || a[0].imm || p->slots.data[d->src].device != DEV_CPU ||
+      p->slots.data[l->dst].device != DEV_CPU)
+    return false;
+  return times_in(p, s, d->dst) == 1 && times_in(p, s, l->dst) == 1 && !times_in(p, l, d->dst) &&
+         plan_given_up(p, at + 2, d->dst);
 }
 
 bool blocks_join(Plan *p) {

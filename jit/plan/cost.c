@@ -64,7 +64,8 @@ void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum
       if (depth == COST_DEPTH) return;
       around[depth++] = now;
       now = times(now, trips_of(fn, args, id, lo, hi));
-      if ((n->op == LOOP_REDUCE || n->op == LOOP_SCAN) && loop_is_float(loop_type_of(fn, loop_result_of(fn, id, 0)))) sum->flops += now;
+      if ((n->op == LOOP_REDUCE || n->op == LOOP_SCAN) && loop_is_float(loop_type_of(fn, loop_result_of(fn, id, 0))))
+        sum->flops += now;
     } else if (n->op == LOOP_END && depth) {
       now = around[--depth];
     } else if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {

@@ -1,4 +1,5 @@
-/* cost.h — inside jit/: what a run of a kernel moves and computes, counted from its loop IR and the arguments of the run. */
+/* cost.h — inside jit/: what a run of a kernel moves and computes, counted from its loop IR and the arguments of the
+ * run. */
 #ifndef WEFT_JIT_COST_H
 #define WEFT_JIT_COST_H
 

@@ -5,7 +5,8 @@
 
 #include "jit/plan/plan_inner.h"
 
-/* A block and what is read meanwhile stay in the nearest cache. Blocks need not begin at the kernel's grain: nothing is reduced. */
+/* A block and what is read meanwhile stay in the nearest cache. Blocks need not begin at the kernel's grain: nothing is
+ * reduced. */
 enum { BLOCK = 1024, BLOCKS_LEAST = 8, TABLES = 8, MANY_BINS = 512, MOST_BINS = 1 << 16, PARTS = 4 };
 
 /* ---- the plan --------------------------------------------------------------------------------------- */
@@ -31,9 +32,14 @@ static bool is_counted(const Plan *p, u32 at) {
   const PlanStep *a = &p->steps.data[at], *k = a + 1, *e = a + 2;
   if (at + 2 >= p->steps.count || a->op != STEP_alloc || k->op != STEP_kernel || e->op != STEP_extern) return false;
   const PlanArg *ka = &p->args.data[k->arg], *ea = &p->args.data[e->arg], *size = &p->args.data[a->arg];
-  if (e->aux != OP_bincount || e->nlist || e->nargs != 3 || ea[0].kind != PA_value || ea[0].slot != a->dst || ea[1].kind != PA_hole) return false;
-  if (a->dtype != DT_i64 || a->nargs != 1 || p->slots.data[a->dst].device != DEV_CPU || ea[2].slot == a->dst) return false;
-  if (ka[0].kind != PA_const || ka[0].imm || ka[1].kind != size->kind || ka[1].slot != size->slot || ka[1].axis != size->axis || ka[1].imm != size->imm) return false;
+  if (e->aux != OP_bincount || e->nlist || e->nargs != 3 || ea[0].kind != PA_value || ea[0].slot != a->dst ||
+      ea[1].kind != PA_hole)
+    return false;
+  if (a->dtype != DT_i64 || a->nargs != 1 || p->slots.data[a->dst].device != DEV_CPU || ea[2].slot == a->dst)
+    return false;
+  if (ka[0].kind != PA_const || ka[0].imm || ka[1].kind != size->kind || ka[1].slot != size->slot ||
+      ka[1].axis != size->axis || ka[1].imm != size->imm)
+    return false;
   const PlanKernel *x = &p->kernels.data[k->index];
   const LoopFn *fn = x->self;
   if (!fn || x->launch || x->reductions || x->flags & PK_INPLACE || fn->params.count + 2 != k->nargs) return false;

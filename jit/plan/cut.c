@@ -18,7 +18,8 @@ typedef struct Cut {
   u32 head;   /* of fn: the reduction whose body is being copied; 0: none */
   u32 loads, work; /* in its bodies; operations, FAR for one that does not run beside another */
   u32 pair[2]; /* of to: indices of the blocks of a trip */
-  u32 block, base, inner, number; /* of to: index of the block, its first element; of an element: in the block, among all (0: not made yet) */
+  /* of to: index of the block, its first element; of an element: in the block, among all (0: not made yet) */
+  u32 block, base, inner, number;
   bool failed;
 } Cut;
 
@@ -46,12 +47,15 @@ static bool fits_first(const Cut *c, u32 head) {
   if (c->count == CUT_MOST || n->mem != LOOP_ORDER_LANES || n->b) return false;
   for (u32 i = 0; i < n->a; i++) {
     if (!is_known(c, loop_trips_of(c->fn, head, i))) return false;
-    if (c->count && (n->a != c->axes || loop_trips_of(c->fn, head, i) != loop_trips_of(c->fn, c->reduce[0], i))) return false;
+    if (c->count && (n->a != c->axes || loop_trips_of(c->fn, head, i) != loop_trips_of(c->fn, c->reduce[0], i)))
+      return false;
   }
-  return !c->count || loop_type_bytes(t) == loop_type_bytes(loop_type_of(c->fn, loop_result_of(c->fn, c->reduce[0], 0)));
+  return !c->count ||
+         loop_type_bytes(t) == loop_type_bytes(loop_type_of(c->fn, loop_result_of(c->fn, c->reduce[0], 0)));
 }
 
-/* Does one step of an axis of the reduction count what its place in the numbering of elements says? `term` is of its index. */
+/* Does one step of an axis of the reduction count what its place in the numbering of elements says? `term` is of its
+ * index. */
 static bool in_step(const Cut *c, u32 head, u32 axis, const LoopTerm *term, const LoopTerm *last) {
   i64 coef = last->coef;
   u32 stride[2] = {0, 0}, n = 0;
@@ -91,8 +95,8 @@ static bool is_linear(const Cut *c, u32 head, const LoopNode *n) {
 
 static bool simple_form(const LoopNode *n) {
   LoopForm f = loop_op_form(n->op);
-  return f == LOOP_FORM_UNARY || f == LOOP_FORM_BINARY || f == LOOP_FORM_TERNARY || f == LOOP_FORM_COMPARE || f == LOOP_FORM_SELECT || f == LOOP_FORM_CONVERT ||
-         f == LOOP_FORM_MATH;
+  return f == LOOP_FORM_UNARY || f == LOOP_FORM_BINARY || f == LOOP_FORM_TERNARY || f == LOOP_FORM_COMPARE ||
+         f == LOOP_FORM_SELECT || f == LOOP_FORM_CONVERT || f == LOOP_FORM_MATH;
 }
 
 static bool reads_input(const Cut *c, const LoopNode *n) {
@@ -214,7 +218,8 @@ static void copy_node(Cut *c, u32 id) {
   } else if (n->op == LOOP_CHECK) {
     loop_check(to, (LoopCheck)n->aux, (u32)n->imm, copied(c, n->a), copied(c, n->b), 0, NULL);
   } else if (loop_op_form(n->op) == LOOP_FORM_MATH) {
-    c->map[id] = loop_math(to, name_text(&c->fn->module->names, (Name)n->imm), copied(c, n->a), copied(c, n->b), copied(c, n->c));
+    c->map[id] = loop_math(to, name_text(&c->fn->module->names, (Name)n->imm), copied(c, n->a), copied(c, n->b),
+                           copied(c, n->c));
   } else {
     c->map[id] = loop_emit(to, (LoopOp)n->op, (LoopType)n->type, copied(c, n->a), copied(c, n->b), copied(c, n->c));
   }
@@ -230,7 +235,8 @@ static bool begin(Cut *c, LoopModule *m, const char *suffix, LoopDir dir) {
     u32 id = c->fn->params.data[i];
     const LoopNode *n = node(c, id);
     const char *text = name_text(&c->fn->module->names, (Name)n->list);
-    c->map[id] = n->type == LT_PTR ? loop_param_buffer(c->to, text, (LoopType)n->mem, (LoopDir)n->aux) : loop_param(c->to, text, (LoopType)n->type);
+    c->map[id] = n->type == LT_PTR ? loop_param_buffer(c->to, text, (LoopType)n->mem, (LoopDir)n->aux)
+                                   : loop_param(c->to, text, (LoopType)n->type);
   }
   for (u32 i = 0; i < c->count; i++) {
     snprintf(name, sizeof name, "part%u", i);
@@ -240,7 +246,9 @@ static bool begin(Cut *c, LoopModule *m, const char *suffix, LoopDir dir) {
   return true;
 }
 
-static u32 block_of(const Cut *c) { return loop_lanes(loop_type_of(c->fn, loop_result_of(c->fn, c->reduce[0], 0))) * LOOP_BLOCK_TRIPS; }
+static u32 block_of(const Cut *c) {
+  return loop_lanes(loop_type_of(c->fn, loop_result_of(c->fn, c->reduce[0], 0))) * LOOP_BLOCK_TRIPS;
+}
 
 /* At the head of the loop over blocks: how many elements this one has. */
 static u32 open_block(Cut *c, bool pairs) {
@@ -297,8 +305,8 @@ static void store_results(Cut *c, u32 block, const u32 *results) {
   for (u32 k = 0; k < c->count; k++) loop_store(c->to, c->arrays[k], 0, &at, 1, results[k]);
 }
 
-/* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each other then read memory once. In
- * pairs, those of the block `blocks` behind it follow. */
+/* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each
+ * other then read memory once. In pairs, those of the block `blocks` behind it follow. */
 static void write_partial(Cut *c, bool pairs) {
   u32 trips = 0, results[2][CUT_MOST], done = 0;
   for (u32 i = 0; i < c->fn->body.count; i++) {

@@ -20,7 +20,8 @@ bool plan_step_has(u32 op, char field) { return strchr(forms[op], field) != NULL
 static bool is_array(const ArrayType *t) { return t->rank || t->device || t->dtype == DT_c128; }
 
 static PlanSlot slot_of_type(const ArrayType *t, ValueId v) {
-  return (PlanSlot){.array = is_array(t), .dtype = t->dtype, .rank = t->rank, .device = t->device, .weak = t->weak, .value = v};
+  return (PlanSlot){.array = is_array(t), .dtype = t->dtype, .rank = t->rank, .device = t->device, .weak = t->weak,
+                    .value = v};
 }
 
 Plan *plan_new(Vm *vm, const Graph *g) {
@@ -96,7 +97,8 @@ PlanStep *plan_step(Plan *p, PlanOp op) {
 
 u32 plan_args(Plan *p, const PlanArg *args, u32 count) {
   u32 first = p->args.count;
-  if (count && !vec_reserve(p->alloc, (void **)&p->args.data, &p->args.cap, first + count, sizeof *args)) return refused(p);
+  if (count && !vec_reserve(p->alloc, (void **)&p->args.data, &p->args.cap, first + count, sizeof *args))
+    return refused(p);
   mem_copy(p->args.data + first, args, sizeof *args * count);
   p->args.count += count;
   return first;
@@ -104,7 +106,8 @@ u32 plan_args(Plan *p, const PlanArg *args, u32 count) {
 
 u32 plan_ids(Plan *p, const u32 *ids, u32 count) {
   u32 first = p->ids.count;
-  if (count && !vec_reserve(p->alloc, (void **)&p->ids.data, &p->ids.cap, first + count, sizeof *ids)) return refused(p);
+  if (count && !vec_reserve(p->alloc, (void **)&p->ids.data, &p->ids.cap, first + count, sizeof *ids))
+    return refused(p);
   mem_copy(p->ids.data + first, ids, sizeof *ids * count);
   p->ids.count += count;
   return first;
@@ -158,7 +161,8 @@ static u32 operations_of(const LoopFn *f) {
   for (u32 i = 1; i < f->nodes.count; i++) {
     u32 op = f->nodes.data[i].op;
     LoopForm form = loop_op_form(op);
-    n += (form >= LOOP_FORM_UNARY && form <= LOOP_FORM_MATH && form != LOOP_FORM_CONVERT) || op == LOOP_REDUCE || op == LOOP_SCAN;
+    n += (form >= LOOP_FORM_UNARY && form <= LOOP_FORM_MATH && form != LOOP_FORM_CONVERT) || op == LOOP_REDUCE ||
+         op == LOOP_SCAN;
   }
   return n;
 }
@@ -188,7 +192,9 @@ u32 plan_native(Plan *p, const PlanNative *n, const PlanNativeExit *exits, u32 n
 
 PlanArg plan_arg_slot(u32 slot) { return (PlanArg){.kind = PA_slot, .slot = slot}; }
 PlanArg plan_arg_const(i64 imm) { return (PlanArg){.kind = PA_const, .imm = imm}; }
-PlanArg plan_arg(PlanArgKind kind, u32 slot, u32 axis) { return (PlanArg){.kind = (u8)kind, .slot = slot, .axis = (u16)axis}; }
+PlanArg plan_arg(PlanArgKind kind, u32 slot, u32 axis) {
+  return (PlanArg){.kind = (u8)kind, .slot = slot, .axis = (u16)axis};
+}
 
 /* ---- steps that stand for those behind them ---------------------------------------------------------- */
 
@@ -365,7 +371,8 @@ static bool kernel_profile(const Region *r, u32 index, KernelProfile *out) {
   const Plan *p = r->code;
   if (index >= p->kernels.count - p->hidden) return false;
   const PlanKernel *k = &p->kernels.data[index];
-  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops, .written = k->written, .ns = k->ns, .nodes = k->operations};
+  *out = (KernelProfile){.name = k->name, .runs = k->runs, .trips = k->trips, .bytes = k->bytes, .flops = k->flops,
+                         .written = k->written, .ns = k->ns, .nodes = k->operations};
   if (k->nodes_count) out->node = p->nodes.data[k->nodes_first];
   return true;
 }
@@ -375,7 +382,8 @@ static void find_plain(Plan *p) {
   for (u32 i = 0; i < p->kernels.count; i++) {
     PlanKernel *k = &p->kernels.data[i];
     u64 most = (PLAIN_UNITS - 1) / (k->bytes_per_trip / 8 + 1);
-    k->plain_trips = !k->fn || k->launch || k->reductions ? -1 : k->grain > 1 || most < 1 ? (i64)most : 1; /* each trip of the others may be long */
+    /* each trip of the others may be long */
+    k->plain_trips = !k->fn || k->launch || k->reductions ? -1 : k->grain > 1 || most < 1 ? (i64)most : 1;
   }
   for (u32 i = 0; i < p->steps.count; i++) {
     PlanStep *s = &p->steps.data[i];
@@ -385,7 +393,8 @@ static void find_plain(Plan *p) {
     s->plain = s->nargs <= PLAIN_WORDS + 2 && a[0].kind == PA_const && a[0].imm == 0;
     for (u32 k = 1; k < s->nargs; k++) {
       bool direct = a[k].kind == PA_slot || a[k].kind == PA_const;
-      s->plain &= direct || (k > 1 && (a[k].kind == PA_out || (a[k].kind == PA_data && p->slots.data[a[k].slot].array)));
+      s->plain &= direct ||
+                  (k > 1 && (a[k].kind == PA_out || (a[k].kind == PA_data && p->slots.data[a[k].slot].array)));
     }
   }
 }

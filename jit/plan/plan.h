@@ -69,7 +69,10 @@ typedef struct PlanSlot {
   u32 value; /* ValueId it holds at some time, for dumps; 0 */
 } PlanSlot;
 
-enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */, PK_COLD = 4 /* of steps for sizes that are others than while tracing */, PK_CALLED = 8 /* by native functions, by its name; no step runs it */, PK_SHORT_ROWS = 16 /* `ahead` is for them (vector.h) */ };
+enum { PK_INPLACE = 1, PK_SERIAL = 2 /* not to be split over threads */,
+       PK_COLD = 4 /* of steps for sizes that are others than while tracing */,
+       PK_CALLED = 8 /* by native functions, by its name; no step runs it */,
+       PK_SHORT_ROWS = 16 /* `ahead` is for them (vector.h) */ };
 
 typedef struct PlanKernel PlanKernel;
 struct PlanKernel {
@@ -80,10 +83,12 @@ struct PlanKernel {
   const struct Blocks *blocks; /* of a run: fn by blocks (blocks.h); else NULL */
   LoopKernelFn past;  /* as fn, but what it stores goes past the caches; NULL: there is none (yet) */
   LoopKernelFn ahead; /* as fn, but what it reads is fetched ahead */
-  void (*make_past)(PlanKernel *k), (*make_ahead)(PlanKernel *k); /* to be asked once for them; NULL: it was, or there are none */
-  /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a slot. Raises an
-   * error when it fails. */
-  WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo, i64 hi, u64 *key);
+  /* to be asked once for them; NULL: it was, or there are none */
+  void (*make_past)(PlanKernel *k), (*make_ahead)(PlanKernel *k);
+  /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a
+   * slot. Raises an error when it fails. */
+  WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo,
+                       i64 hi, u64 *key);
   void *launched; /* the device's */
   u32 flags;   /* PK_* */
   i64 grain;   /* ranges start and end at multiples of it (but for the last end) */
@@ -108,7 +113,8 @@ typedef struct PlanCheck { /* a check number of a kernel */
 /* In the slots of a native's exit: the next element of the array in the slot, which the plan made for it. */
 #define PLAN_ELEMENT 0x80000000u
 
-/* A call of a native function by itself stands for at most so many calls of the program that stand inside each other. */
+/* A call of a native function by itself stands for at most so many calls of the program that stand inside each
+ * other. */
 enum { NATIVE_LEVELS = 4 };
 
 typedef struct PlanNativeExit { /* frames a native function leaves: tag and exit as in LoopCtx.frame */
@@ -140,9 +146,12 @@ typedef struct PlanStep {
   u32 exit;         /* NO_EXIT: the latest exit that is whole (Plan.entry_exit) */
   u32 jump;         /* step number */
   bool plain;       /* kernel: its arguments are of the usual kinds, from trip 0 on; made by plan_install */
-  bool lent;        /* update: of an input that a module variable holds, which the state behind the update sets to the result; unique: such an input,
-                     * which every state from here on sets */
-  u32 list, nlist;  /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else dst) */
+  /* update: of an input that a module variable holds, which the state behind the update sets to the result; unique:
+   * such an input, which every state from here on sets */
+  bool lent;
+  /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else
+   * dst) */
+  u32 list, nlist;
   u64 bits;         /* const */
   NodeId node;      /* of the graph: for dumps and profiles */
 } PlanStep;
@@ -195,8 +204,9 @@ struct JitDevice {
 };
 
 /* Operations of `number` steps on two integers x and y, which wrap. */
-#define PLAN_NUMBER_OPS(X)                                                                                                    \
-  X(add, x + y) X(subtract, x - y) X(less, (i64)x < (i64)y) X(less_equal, (i64)x <= (i64)y) X(greater, (i64)x > (i64)y)       \
+#define PLAN_NUMBER_OPS(X)                                                                  \
+  X(add, x + y) X(subtract, x - y) X(less, (i64)x < (i64)y) X(less_equal, (i64)x <= (i64)y) \
+  X(greater, (i64)x > (i64)y)                                                               \
   X(greater_equal, (i64)x >= (i64)y) X(equal, x == y) X(not_equal, x != y)
 
 static inline bool plan_number_op(u32 op) {
@@ -215,7 +225,8 @@ void plan_free(Vm *vm, Plan *p);
 
 u32 plan_slot(Plan *p, const PlanSlot *s);
 u32 plan_slot_for(Plan *p, ValueId v);    /* a slot of the value's type */
-PlanStep *plan_step(Plan *p, PlanOp op);  /* appended, zero but for exit = NO_EXIT; never NULL (a dummy after a failure) */
+/* appended, zero but for exit = NO_EXIT; never NULL (a dummy after a failure) */
+PlanStep *plan_step(Plan *p, PlanOp op);
 u32 plan_args(Plan *p, const PlanArg *args, u32 count); /* returns Plan.args index */
 /* Slot of each symbol (by SizeSym index, UINT32_MAX: none): a size step's code is compiled against it. Gives
  * Plan.codes index, UINT32_MAX when a symbol has no slot (or memory was refused). The plan remembers the slots: sizes
@@ -238,7 +249,8 @@ bool plan_finish(Plan *p, Buf *why) MUST_USE;
 WeftStatus plan_run(Vm *vm, Region *r, const Plan *p, u64 *slots, u32 *exit) MUST_USE;
 /* Makes the plan the code of the region (consumes it): run, print, destroy, counters. Binds are the caller's. */
 void plan_install(Region *r, Plan *p);
-const Plan *plan_of(const Region *r); /* NULL: its code is no plan. The `self` of its kernels and natives is their LoopFn */
+/* NULL: its code is no plan. The `self` of its kernels and natives is their LoopFn */
+const Plan *plan_of(const Region *r);
 void plan_print(const Plan *p, Buf *out);
 bool plan_verify(const Plan *p, Buf *out) MUST_USE;
 

@@ -14,16 +14,18 @@ enum { PLAN_PARTS = 4 }; /* parts that the least run for several threads is cut 
 
 /* plan_split.c. About how many elements the run works on. */
 u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi);
-/* The whole range, by the threads of the pool or with polls in between. *key: the least of failed checks. False: a poll raised. */
+/* The whole range, by the threads of the pool or with polls in between. *key: the least of failed checks. False: a poll
+ * raised. */
 bool plan_run_threads(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 work, u64 *key);
 /* A kernel with reductions, by its hidden ones. *done false: it is too short, nothing was done. */
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done);
-/* The kernel for a run that reads what the nearer caches do not hold: in `own` the one that fetches ahead, where there is one. row: elements of an array
- * that a trip reads, about; 0: a reduction of all, or by blocks; of rows processors that fetch by themselves lose by it. */
+/* The kernel for a run that reads what the nearer caches do not hold: in `own` the one that fetches ahead, where
+ * there is one. row: elements of an array that a trip reads, about; 0: a reduction of all, or by blocks; of rows
+ * processors that fetch by themselves lose by it. */
 const PlanKernel *plan_long(Vm *vm, const PlanKernel *k, i64 row, PlanKernel *own);
 bool plan_run_polled(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key);
-/* For a native function that calls the kernel by its name: shared by the threads where it is long enough; counted while profiles are
- * asked for. Native functions poll themselves, so this does not. The key of a failed check. */
+/* For a native function that calls the kernel by its name: shared by the threads where it is long enough; counted
+ * while profiles are asked for. Native functions poll themselves, so this does not. The key of a failed check. */
 u64 plan_run_called(const u64 *words, i64 lo, i64 hi, PlanKernel *k, Vm *vm);
 /* What the run moves and computes, added to the counts of the kernel. */
 void plan_count_run(PlanKernel *k, const u64 *words, i64 lo, i64 hi);

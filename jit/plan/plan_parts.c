@@ -1,5 +1,6 @@
-/* plan_parts.c — steps of a plan that stand for several behind them, where their kernels can work by blocks: counts without the array that is
- * counted, parts of an array written where they belong, two kernels of rows by turns, kernels on tiles of a transposed array. */
+/* plan_parts.c — steps of a plan that stand for several behind them, where their kernels can work by blocks: counts
+ * without the array that is counted, parts of an array written where they belong, two kernels of rows by turns,
+ * kernels on tiles of a transposed array. */
 #include "jit/plan/blocks.h"
 #include "jit/plan/counts.h"
 #include "jit/plan/plan_run.h"
@@ -27,7 +28,8 @@ Went plan_counts_step(Run *r, const PlanStep *s, bool *done) {
     else if (!plan_words_of(r, k, &a[i], 1, &words[i - 2])) return GOES_ON;
   }
   if (!known) return GOES_ON;
-  c.parallel = k->fn && !(k->flags & PK_SERIAL) && pool_threads(r->vm) > 1 && plan_kernel_work(k, words, 0, c.trips) >= (u64)r->vm->tunables.parallel_elements;
+  c.parallel = k->fn && !(k->flags & PK_SERIAL) && pool_threads(r->vm) > 1 &&
+               plan_kernel_work(k, words, 0, c.trips) >= (u64)r->vm->tunables.parallel_elements;
   if (counts_run(r->vm, &c, &out, done) != WEFT_OK) return plan_leave_raised(r, s->exit);
   if (!*done) return GOES_ON;
   r->vm->counters.at[STAT_kernel_runs]++;
@@ -42,18 +44,23 @@ static bool part_of(Run *r, const PlanStep *alloc, const PlanStep *u, Array *bas
   Value regs[INDEX_MAX_REGS], view;
   i64 dims[ARRAY_MAX_RANK], row = 1;
   if (!dims_of(r, alloc, dims)) return false;
-  if (attr_index(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, a, items, regs) != WEFT_OK || vm_index(r->vm, array_value(base), items, a->count, regs, &view) != WEFT_OK) {
+  if (attr_index(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, a, items, regs) != WEFT_OK ||
+      vm_index(r->vm, array_value(base), items, a->count, regs, &view) != WEFT_OK) {
     vm_error_clear(r->vm);
     return false;
   }
   Array *v = view.kind == V_ARRAY ? view.array : NULL;
   u32 rank = v ? array_rank(v) : 0, d = rank;
-  bool fits = v && rank && rank == alloc->nargs && v->size && array_dtype(v) == alloc->dtype && array_dtype(base) == alloc->dtype;
+  bool fits = v && rank && rank == alloc->nargs && v->size && array_dtype(v) == alloc->dtype &&
+              array_dtype(base) == alloc->dtype;
   fits = fits && memcmp(array_dims(v), dims, rank * sizeof *dims) == 0;
-  while (fits && d > 0 && (dims[d - 1] == 1 || array_strides(v)[d - 1] == row)) row *= dims[--d]; /* these axes lie together */
+  /* these axes lie together */
+  while (fits && d > 0 && (dims[d - 1] == 1 || array_strides(v)[d - 1] == row)) row *= dims[--d];
   fits = fits && (d == 0 || (d < rank && array_strides(v)[d - 1] > row));
   for (u32 i = 0; fits && i + 1 < d; i++) fits = dims[i] == 1;
-  if (fits) *o = (BlockOut){.word = o->word, .bytes = o->bytes, .each = o->each, .row = row, .apart = d ? array_strides(v)[d - 1] : row, .to = v->data};
+  if (fits)
+    *o = (BlockOut){.word = o->word, .bytes = o->bytes, .each = o->each, .row = row,
+                    .apart = d ? array_strides(v)[d - 1] : row, .to = v->data};
   value_drop(r->vm, view);
   return fits;
 }
@@ -72,7 +79,8 @@ static bool reads_part(const Run *r, const PlanStep *s, const Blocks *b, const u
   return false;
 }
 
-/* Steps behind `s`: alloc, kernel, update. *done: they are not needed any more. What the kernel makes goes where it belongs. */
+/* Steps behind `s`: alloc, kernel, update. *done: they are not needed any more. What the kernel makes goes where it
+ * belongs. */
 Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
   const PlanStep *step = s + 2, *u = s + 3;
   const PlanArg *a = &r->p->args.data[step->arg];
@@ -82,14 +90,18 @@ Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
   u32 out = 0;
   i64 hi = (i64)word_of(r, &a[1]);
   Blocks b;
-  if (!k.fn || hi < 1 || array_device(base) != DEV_CPU || !array_dense(base) || !may_update(r, u, base) || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
+  if (!k.fn || hi < 1 || array_device(base) != DEV_CPU || !array_dense(base) || !may_update(r, u, base) ||
+      UNLIKELY(r->vm->log & VM_LOG_PROFILE))
+    return GOES_ON;
   for (u32 i = 2; i < step->nargs; i++) {
     bool is_out = a[i].kind == PA_data && a[i].slot == s[1].dst;
     if (is_out) out = i - 2;
     words[i - 2] = 0;
     if (!is_out && !plan_words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
   }
-  if (!blocks_of(&b, &k, words, step->nargs - 2, false) || b.outs != 1 || b.out[0].word != out || !part_of(r, &s[1], u, base, &b.out[0])) return GOES_ON;
+  if (!blocks_of(&b, &k, words, step->nargs - 2, false) || b.outs != 1 || b.out[0].word != out ||
+      !part_of(r, &s[1], u, base, &b.out[0]))
+    return GOES_ON;
   BlockOut *o = &b.out[0];
   i64 all = hi * o->each;
   if (all % o->row || (o->row == o->apart && all != o->row) || reads_part(r, step, &b, words, base)) return GOES_ON;
@@ -106,7 +118,8 @@ Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
   o->stream = o->stream && (b.block || b.past);
   if (o->stream || o->row != o->apart) k.blocks = &b;
   r->vm->counters.at[STAT_kernel_runs]++;
-  bool ok = plan_is_parallel(r, step, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);
+  bool ok = plan_is_parallel(r, step, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key)
+                                                               : plan_run_polled(r->vm, &k, words, 0, hi, &key);
   if (!ok) return plan_leave(r, s->exit, WEFT_ERROR);
   *done = true;
   return updated(r, u, base);
@@ -114,7 +127,8 @@ Went plan_part_step(Run *r, const PlanStep *s, bool *done) {
 
 enum { PAIR_BYTES = 1 << 19 }; /* of what lies between two kernels, from which it is made and read by rows */
 
-/* Steps behind `s`: alloc, kernel, alloc, kernel. *done: they are not needed any more. The first array is never made as a whole. */
+/* Steps behind `s`: alloc, kernel, alloc, kernel. *done: they are not needed any more. The first array is never made as
+ * a whole. */
 Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   const PlanStep *one = s + 2, *two = s + 4;
   const PlanArg *a = &r->p->args.data[one->arg], *c = &r->p->args.data[two->arg];
@@ -124,7 +138,9 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK], size;
   u32 out = 0, in = 0, made = 0;
   Blocks b, second;
-  if (!k.fn || !then->fn || hi < 2 || !dims_of(r, &s[1], dims) || (size = dims_size(s[1].nargs, dims)) < PAIR_BYTES / 8 || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
+  if (!k.fn || !then->fn || hi < 2 || !dims_of(r, &s[1], dims) ||
+      (size = dims_size(s[1].nargs, dims)) < PAIR_BYTES / 8 || UNLIKELY(r->vm->log & VM_LOG_PROFILE))
+    return GOES_ON;
   for (u32 i = 2; i < one->nargs; i++) {
     bool between = a[i].kind == PA_data && a[i].slot == s[1].dst;
     if (between) out = i - 2;
@@ -132,15 +148,20 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
     if (!between && !plan_words_of(r, &k, &a[i], 1, &words[i - 2])) return GOES_ON;
   }
   for (u32 i = 2; i < two->nargs; i++) {
-    bool between = c[i].kind == PA_data && c[i].slot == s[1].dst, result = c[i].kind == PA_data && c[i].slot == s[3].dst;
+    bool between = c[i].kind == PA_data && c[i].slot == s[1].dst,
+        result = c[i].kind == PA_data && c[i].slot == s[3].dst;
     if (between) in = i - 2;
     if (result) made = i - 2;
     next[i - 2] = 0;
     if (!between && !result && !plan_words_of(r, then, &c[i], 1, &next[i - 2])) return GOES_ON;
   }
-  if (!blocks_of(&b, &k, words, one->nargs - 2, false) || b.outs != 1 || b.out[0].word != out || b.out[0].each > size / hi) return GOES_ON;
+  if (!blocks_of(&b, &k, words, one->nargs - 2, false) || b.outs != 1 || b.out[0].word != out ||
+      b.out[0].each > size / hi)
+    return GOES_ON;
   const BlockOut *o = &b.out[0];
-  if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROW || !blocks_own_row(then, next, two->nargs - 2, in, o->each)) return GOES_ON;
+  if (size * (i64)o->bytes < PAIR_BYTES || o->each * (i64)o->bytes > BLOCKS_ROW ||
+      !blocks_own_row(then, next, two->nargs - 2, in, o->each))
+    return GOES_ON;
   if (plan_make_array(r, &s[3]) == GONE) return GONE;
   next[made] = (u64)(uintptr_t)array_at(r, s[3].dst)->data;
   if (!(b.block = BLOCKS_ROWS / (o->each * (i64)o->bytes))) b.block = 1;
@@ -154,7 +175,8 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   k.blocks = &b;
   k.bytes_per_trip += then->bytes_per_trip;
   r->vm->counters.at[STAT_kernel_runs] += 2;
-  bool ok = plan_is_parallel(r, one, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key) : plan_run_polled(r->vm, &k, words, 0, hi, &key);
+  bool ok = plan_is_parallel(r, one, &k, words, 0, hi, &work) ? plan_run_threads(r->vm, &k, words, 0, hi, work, &key)
+                                                              : plan_run_polled(r->vm, &k, words, 0, hi, &key);
   if (!ok) return plan_leave(r, s->exit, WEFT_ERROR);
   *done = true;
   return GOES_ON;
@@ -174,8 +196,8 @@ static void run_turned(void *ctx, void *at, i64 first, i64 n) {
   (void)t->k->fn(own, first, first + n); /* it has no checks */
 }
 
-/* Steps behind `s`: dense, lend, kernel. *done: they are not needed any more. The copy is never made as a whole. Within the caches it is: many short calls
- * take longer. */
+/* Steps behind `s`: dense, lend, kernel. *done: they are not needed any more. The copy is never made as a whole.
+ * Within the caches it is: many short calls take longer. */
 Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
   const PlanStep *lend = s + 2, *step = s + 3;
   const PlanArg *a = &r->p->args.data[step->arg];
@@ -185,7 +207,9 @@ Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
   i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK];
   Turned t = {.k = k, .words = words, .count = step->nargs - 2, .bytes = dtype_bytes(lend->dtype)};
   Blocks b;
-  if (!k->fn || array_rank(x) != 2 || array_strides(x)[0] != 1 || array_strides(x)[1] < 2 || array_dtype(x) != lend->dtype || hi != x->size || !stream_worth(hi * t.bytes, false) || !dims_of(r, lend, dims)) return GOES_ON;
+  if (!k->fn || array_rank(x) != 2 || array_strides(x)[0] != 1 || array_strides(x)[1] < 2 ||
+      array_dtype(x) != lend->dtype || hi != x->size || !stream_worth(hi * t.bytes, false) || !dims_of(r, lend, dims))
+    return GOES_ON;
   if (memcmp(dims, array_dims(x), 2 * sizeof *dims) != 0 || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
   for (u32 i = 2; i < step->nargs; i++) {
     bool in = a[i].kind == PA_data && a[i].slot == s[1].dst, out = a[i].kind == PA_data && a[i].slot == lend->dst;
@@ -194,13 +218,15 @@ Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
     words[i - 2] = (u64)(uintptr_t)x->data;
     if (!in && !out && !plan_words_of(r, k, &a[i], 1, &words[i - 2])) return GOES_ON;
   }
-  if (!blocks_of(&b, k, words, t.count, false) || b.outs != 1 || b.out[0].word != t.out || b.out[0].each != 1) return GOES_ON;
+  if (!blocks_of(&b, k, words, t.count, false) || b.outs != 1 || b.out[0].word != t.out || b.out[0].each != 1)
+    return GOES_ON;
   b.out[0].row = b.out[0].apart = hi;
   b.out[0].to = x->data;
   if (!blocks_same_place(&b, words, t.in)) return GOES_ON;
   if (plan_make_array(r, lend) == GONE) return GONE;
   if (vm_poll(r->vm, (u64)hi * (k->bytes_per_trip / 8 + 1) >> 10) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR);
-  *done = strided_turn(k->flags & PK_SERIAL ? NULL : r->vm, t.bytes, dims, array_at(r, lend->dst)->data, x->data, array_strides(x), &(StridedThen){run_turned, &t, blocks_anywhere(&b, t.in)});
+  *done = strided_turn(k->flags & PK_SERIAL ? NULL : r->vm, t.bytes, dims, array_at(r, lend->dst)->data, x->data,
+                       array_strides(x), &(StridedThen){run_turned, &t, blocks_anywhere(&b, t.in)});
   r->vm->counters.at[STAT_kernel_runs] += *done;
   return GOES_ON;
 }

@@ -101,7 +101,8 @@ static void put_step(const Printer *w, const PlanStep *s) {
       put_arg(w, &p->args.data[s->arg + 1]);
       if (k->flags & PK_INPLACE) buf_puts(out, " in place");
       for (u32 i = 0; i < s->nlist; i++)
-        buf_printf(out, "%s check %u -> exit %u", i ? "," : "", p->checks.data[s->list + i].number, p->checks.data[s->list + i].exit);
+        buf_printf(out, "%s check %u -> exit %u", i ? "," : "", p->checks.data[s->list + i].number,
+                   p->checks.data[s->list + i].exit);
       put_exit(w, s->exit);
       put_nodes(w, k->nodes_first, k->nodes_count);
       return;
@@ -265,8 +266,8 @@ static void step_ok(Checker *c, const PlanStep *s) {
     return;
   }
   if (plan_step_has(s->op, 's'))
-    reads(c, s->src, s->op == STEP_copy || s->op == STEP_store || s->op == STEP_box || s->op == STEP_if || s->op == STEP_while || s->op == STEP_until ? NUMBER
-                     : s->op == STEP_index ? NUMBER | ARRAY : ARRAY);
+    reads(c, s->src, s->op == STEP_copy || s->op == STEP_store || s->op == STEP_box || s->op == STEP_if || s->op ==
+                     STEP_while || s->op == STEP_until ? NUMBER : s->op == STEP_index ? NUMBER | ARRAY : ARRAY);
   for (u32 i = 0; i < s->nargs; i++) arg_ok(c, &p->args.data[s->arg + i]);
   if (plan_step_has(s->op, 'x')) exit_ok(c, s->exit);
   switch (s->op) {
@@ -278,7 +279,8 @@ static void step_ok(Checker *c, const PlanStep *s) {
     case STEP_copy:
     case STEP_unbox: writes(c, s->dst, NUMBER); return;
     case STEP_number:
-      if (!plan_number_op(s->aux) || s->nargs != 2 || p->args.data[s->arg].kind > PA_const || p->args.data[s->arg + 1].kind > PA_const)
+      if (!plan_number_op(s->aux) || s->nargs != 2 || p->args.data[s->arg].kind > PA_const ||
+          p->args.data[s->arg + 1].kind > PA_const)
         wrong(c, "not an operation on two integers", s->aux);
       writes(c, s->dst, NUMBER);
       return;
@@ -287,7 +289,8 @@ static void step_ok(Checker *c, const PlanStep *s) {
       writes(c, s->dst, NUMBER);
       return;
     case STEP_load:
-      if (s->src < p->slots.count && s->nargs != p->slots.data[s->src].rank) wrong(c, "indices for another rank", s->nargs);
+      if (s->src < p->slots.count && s->nargs != p->slots.data[s->src].rank)
+        wrong(c, "indices for another rank", s->nargs);
       writes(c, s->dst, NUMBER);
       return;
     case STEP_store:
@@ -296,7 +299,9 @@ static void step_ok(Checker *c, const PlanStep *s) {
     case STEP_reuse:
     case STEP_lend:
       if (!s->dtype || s->dtype >= DT_COUNT || s->nargs > ARRAY_MAX_RANK) wrong(c, "no such type: rank", s->nargs);
-      if (slot_ok(c, s->dst, ARRAY) && (p->slots.data[s->dst].dtype != s->dtype || p->slots.data[s->dst].rank != s->nargs)) wrong(c, "not the slot's type: slot", s->dst);
+      if (slot_ok(c, s->dst, ARRAY) &&
+          (p->slots.data[s->dst].dtype != s->dtype || p->slots.data[s->dst].rank != s->nargs))
+        wrong(c, "not the slot's type: slot", s->dst);
       writes(c, s->dst, ARRAY);
       return;
     case STEP_view:
@@ -314,7 +319,8 @@ static void step_ok(Checker *c, const PlanStep *s) {
     case STEP_box: writes(c, s->dst, ARRAY); return;
     case STEP_kernel:
       if (s->index >= p->kernels.count) wrong(c, "no kernel", s->index);
-      else if (!p->kernels.data[s->index].fn && !p->kernels.data[s->index].call) wrong(c, "no code for kernel", s->index);
+      else if (!p->kernels.data[s->index].fn && !p->kernels.data[s->index].call)
+        wrong(c, "no code for kernel", s->index);
       if (s->nargs < 2) wrong(c, "a kernel without a range", s->nargs);
       if (s->list + s->nlist > p->checks.count) wrong(c, "checks beyond the list", s->list);
       else
@@ -346,7 +352,8 @@ static void step_ok(Checker *c, const PlanStep *s) {
       return;
     case STEP_index:
     case STEP_update:
-      if (s->index >= p->graph->attrs.count || p->graph->attrs.data[s->index].kind != ATTR_index) wrong(c, "no index attribute", s->index);
+      if (s->index >= p->graph->attrs.count || p->graph->attrs.data[s->index].kind != ATTR_index)
+        wrong(c, "no index attribute", s->index);
       writes(c, s->dst, NUMBER | ARRAY);
       return;
     case STEP_effect:

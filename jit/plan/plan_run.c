@@ -59,7 +59,8 @@ static void extend(u64 *slot, u32 dtype) {
 bool plan_take_result(Run *r, u32 slot, Value v) {
   const PlanSlot *s = &r->p->slots.data[slot];
   if (s->array) {
-    if (v.kind == V_ARRAY && array_dtype(v.array) == s->dtype && array_rank(v.array) == s->rank && array_device(v.array) == s->device) {
+    if (v.kind == V_ARRAY && array_dtype(v.array) == s->dtype && array_rank(v.array) == s->rank &&
+        array_device(v.array) == s->device) {
       set_array(r, slot, v.array);
       return true;
     }
@@ -90,7 +91,8 @@ static void let_go(Run *r, u32 slot, Array *next) {
 static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
   Value v;
   u32 device = r->p->slots.data[s->dst].device;
-  WeftStatus status = device ? array_new_on(r->vm, device, s->dtype, s->nargs, dims, &v) : array_new(r->vm, s->dtype, s->nargs, dims, &v);
+  WeftStatus status = device ? array_new_on(r->vm, device, s->dtype, s->nargs, dims, &v)
+                             : array_new(r->vm, s->dtype, s->nargs, dims, &v);
   if (status != WEFT_OK) return plan_leave_raised(r, s->exit);
   set_array(r, s->dst, v.array);
   return GOES_ON;
@@ -99,7 +101,9 @@ static Went new_array(Run *r, const PlanStep *s, const i64 *dims) {
 /* May the memory of the array in `slot` become an array of this type, nobody else holding it? */
 static bool fits(const Run *r, u32 slot, u32 device, u32 dtype, u32 rank, const i64 *dims) {
   Array *a = array_at(r, slot);
-  if (!a || a->head.refs != 1 || is_borrowed(r, slot) || array_device(a) != device || array_dtype(a) != dtype || array_rank(a) != rank || !array_dense(a)) return false;
+  if (!a || a->head.refs != 1 || is_borrowed(r, slot) || array_device(a) != device || array_dtype(a) != dtype ||
+      array_rank(a) != rank || !array_dense(a))
+    return false;
   for (u32 d = 0; d < rank; d++)
     if (array_dims(a)[d] != dims[d]) return false;
   return array_writable(a);
@@ -130,7 +134,8 @@ static __attribute__((noinline)) Went make_view(Run *r, const PlanStep *s) {
     dims[d] = (i64)word_of(r, &a[1 + d]);
     strides[d] = (i64)word_of(r, &a[1 + rank + d]);
   }
-  if (array_view(r->vm, array_at(r, s->src), (i64)word_of(r, &a[0]), rank, dims, strides, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
+  if (array_view(r->vm, array_at(r, s->src), (i64)word_of(r, &a[0]), rank, dims, strides, &v) != WEFT_OK)
+    return plan_leave_raised(r, s->exit);
   set_array(r, s->dst, v.array);
   return GOES_ON;
 }
@@ -141,8 +146,8 @@ static i64 element_offset(const Run *r, const PlanStep *s, Array *a) {
   return at;
 }
 
-/* Elements of an array on a device are read and written through its hooks. Only the array of the step: d of zero and store, s of load
- * and unbox. */
+/* Elements of an array on a device are read and written through its hooks. Only the array of the step: d of zero
+ * and store, s of load and unbox. */
 static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Array *a) {
   const DeviceHooks *hooks = r->vm->devices[array_device(a)];
   u32 bytes = dtype_bytes(array_dtype(a));
@@ -169,8 +174,8 @@ static __attribute__((noinline)) Went device_step(Run *r, const PlanStep *s, Arr
   return status == WEFT_OK ? GOES_ON : plan_leave_raised(r, s->exit);
 }
 
-/* Of an input that a slot counts: does nobody else hold it but a module variable, or lists and records that only that variable holds, and
- * may it be written? */
+/* Of an input that a slot counts: does nobody else hold it but a module variable, or lists and records that only
+ * that variable holds, and may it be written? */
 static bool held_by_variable(const Run *r, SourceId source, Array *a) {
   const GuardSet *g = &r->p->graph->guards;
   if (a->head.refs != 2 || !array_dense(a)) return false;
@@ -181,7 +186,9 @@ static bool held_by_variable(const Run *r, SourceId source, Array *a) {
     Value v;
     s = &g->sources.items.data[source];
     if (s->kind == SRC_column) continue;
-    alone = source_read(r->vm, g, NULL, source, &v) && (v.kind == V_ARRAY || (v.obj->refs == 1 && (v.kind == V_RECORD || (v.kind == V_LIST && list_is_packed(v.list)))));
+    alone = source_read(r->vm, g, NULL, source, &v) &&
+            (v.kind == V_ARRAY ||
+             (v.obj->refs == 1 && (v.kind == V_RECORD || (v.kind == V_LIST && list_is_packed(v.list)))));
   }
   return alone;
 }
@@ -230,7 +237,8 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
       return GOES_ON;
     case STEP_store:
       a = array_at(r, s->dst);
-      num_store((char *)a->data + element_offset(r, s, a) * dtype_bytes(array_dtype(a)), array_dtype(a), slot_value(r, s->src));
+      num_store((char *)a->data + element_offset(r, s, a) * dtype_bytes(array_dtype(a)), array_dtype(a),
+                slot_value(r, s->src));
       return GOES_ON;
     case STEP_box:
       if (array_new(vm, s->dtype, 0, NULL, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
@@ -260,7 +268,8 @@ static u64 call_kernel(const Run *r, const PlanKernel *k, const u64 *args, i64 l
   return k->fn ? k->fn(args, lo, hi) : k->call(k, r->vm, args, lo, hi);
 }
 
-static WeftStatus launch_kernel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *key) {
+static WeftStatus launch_kernel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo,
+                                i64 hi, u64 *key) {
   Array *arrays[s->nargs + 1];
   for (u32 i = 2; i < s->nargs; i++) {
     const PlanArg *a = &r->p->args.data[s->arg + i];
@@ -297,7 +306,8 @@ bool plan_words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64
 }
 
 /* Enough for threads? An upper bound first, which costs next to nothing: each trip works on one array as a whole. */
-bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *work) {
+bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi,
+                      u64 *work) {
   u64 least = (u64)r->vm->tunables.parallel_elements, most = k->grain > 1 ? 1 : 0;
   if (hi - lo < 2 || !k->fn || k->flags & PK_SERIAL) return false;
   for (u32 i = 2; i < s->nargs && !(k->grain > 1); i++) {
@@ -313,7 +323,8 @@ bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, cons
 
 static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   for (u32 i = 0; i < s->nlist; i++)
-    if (r->p->checks.data[s->list + i].number == key >> 48) return plan_leave(r, r->p->checks.data[s->list + i].exit, WEFT_OK);
+    if (r->p->checks.data[s->list + i].number == key >> 48)
+      return plan_leave(r, r->p->checks.data[s->list + i].exit, WEFT_OK);
   return plan_leave(r, s->exit, WEFT_OK);
 }
 
@@ -330,7 +341,8 @@ static i64 longest(const Run *r, const PlanStep *s) {
 
 static i64 row_of(const Run *r, const PlanStep *s, i64 trips) { return trips == 1 ? 0 : longest(r, s) / trips + 1; }
 
-bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, struct Blocks *b) {
+bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips,
+                      struct Blocks *b) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
   if (longest(r, s) < LONG_UNITS || !blocks_of(b, k, words, s->nargs - 2, true)) return false;
   bool pays = false;
@@ -363,7 +375,8 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   bool done = false;
   u64 units = hi > lo ? (u64)(hi - lo) * (k->bytes_per_trip / 8 + 1) : 0; /* elements, about */
   r->vm->counters.at[STAT_kernel_runs]++;
-  if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn && plan_is_streamed(r, s, k, words, hi, &blocks)) {
+  if (UNLIKELY(units >= LONG_UNITS || (k->grain == 1 && hi > 1)) && !lo && k->fn &&
+      plan_is_streamed(r, s, k, words, hi, &blocks)) {
     if (!blocks.past) blocks.kernel = plan_long(r->vm, k, row_of(r, s, hi), &ahead);
     streamed = *k;
     streamed.blocks = &blocks;
@@ -374,11 +387,13 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   if (UNLIKELY(r->vm->log & VM_LOG_PROFILE)) plan_count_run(&((Plan *)p)->kernels.data[s->index], words, lo, hi);
   if (k->launch) {
     if (vm_poll(r->vm, units >> 10) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR);
-    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR); /* a device that fails is told */
+    /* a device that fails is told */
+    if (launch_kernel(r, s, k, words, lo, hi, &key) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR);
   } else if (UNLIKELY(k->reductions) && hi > lo && !plan_run_blocks(r->vm, p, k, words, s->nargs - 2, &key, &done)) {
     return plan_leave(r, s->exit, WEFT_ERROR);
   } else if (done) {
-  } else if ((k->grain <= 1 || hi - lo >= (i64)r->vm->tunables.parallel_elements) && plan_is_parallel(r, s, k, words, lo, hi, &work)) {
+  } else if ((k->grain <= 1 || hi - lo >= (i64)r->vm->tunables.parallel_elements) &&
+             plan_is_parallel(r, s, k, words, lo, hi, &work)) {
     if (!plan_run_threads(r->vm, k, words, lo, hi, work, &key)) return plan_leave(r, s->exit, WEFT_ERROR);
   } else if (units <= (u64)r->vm->tunables.poll_elements) {
     if (units >> 10) spend(r->vm, units >> 10);
@@ -391,7 +406,8 @@ static __attribute__((noinline)) Went run_kernel(Run *r, const PlanStep *s) {
   return LIKELY(key == LOOP_KEY_NONE) ? GOES_ON : check_failed(r, s, key);
 }
 
-/* A short run of a kernel, as most are: nothing but its arguments and the call. False: it is not so plain, nothing was done. */
+/* A short run of a kernel, as most are: nothing but its arguments and the call. False: it is not so plain, nothing was
+ * done. */
 static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanStep *s, u64 *key) {
   const Vm *vm = r->vm;
   const PlanKernel *k = &r->p->kernels.data[s->index];
@@ -399,7 +415,9 @@ static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanSt
   u64 words[PLAIN_WORDS], *slots = r->slots, *w = words;
   i64 hi = args[1].kind == PA_slot ? (i64)slots[args[1].slot] : args[1].imm;
   bool out = false;
-  if (!s->plain || hi > k->plain_trips || vm->tunables.parallel_elements < PLAIN_UNITS || vm->tunables.poll_elements < PLAIN_UNITS || vm->log & VM_LOG_PROFILE) return false;
+  if (!s->plain || hi > k->plain_trips || vm->tunables.parallel_elements < PLAIN_UNITS ||
+      vm->tunables.poll_elements < PLAIN_UNITS || vm->log & VM_LOG_PROFILE)
+    return false;
   for (; a < end; a++, w++) {
     u64 *slot = &slots[a->slot];
     if (a->kind == PA_data) {
@@ -423,7 +441,8 @@ static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanSt
   return true;
 }
 
-/* Calls of functions by themselves inside each other: they stand on the C stack, each with a frame of a word or two for each value at most. */
+/* Calls of functions by themselves inside each other: they stand on the C stack, each with a frame of a word or two for
+ * each value at most. */
 enum { NATIVE_CALLS = 1900, NATIVE_FRAME = 512, NATIVE_VALUE = 16 };
 
 static __attribute__((noinline)) Went kernel_step(Run *r, const PlanStep *s) {
@@ -478,7 +497,8 @@ static void exit_words(Run *r, const PlanNativeExit *e, const u64 *values, u32 c
     element = k && ids[k - 1] == ids[k] ? element + 1 : 0;
     Array *a = array_at(r, slot);
     u32 dtype = array_dtype(a);
-    num_store((char *)a->data + element * dtype_bytes(dtype), dtype, (Value){.kind = V_NUM, .dtype = (u8)dtype, .bits = values[k]});
+    num_store((char *)a->data + element * dtype_bytes(dtype), dtype,
+              (Value){.kind = V_NUM, .dtype = (u8)dtype, .bits = values[k]});
   }
 }
 
@@ -550,7 +570,8 @@ WeftStatus plan_parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
   }
   if (a->kind == PA_attr) {
     AttrRun x = {r, r->p->attr_sizes.data + a->slot, a->axis, s};
-    return attr_value(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, &r->p->graph->attrs.data[a->imm], out);
+    return attr_value(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x},
+                      &r->p->graph->attrs.data[a->imm], out);
   }
   if (a->kind != PA_list) {
     *out = value_keep(number_of(r, a));
@@ -568,9 +589,12 @@ WeftStatus plan_parameter(Run *r, const PlanStep *s, u32 *at, Value *out) {
 }
 
 /* A product of two matrices, straight from their slots. */
-static __attribute__((noinline)) Went product_step(Run *r, const PlanStep *s, const Array *x, const Array *y, bool *done) {
+static __attribute__((noinline)) Went product_step(Run *r, const PlanStep *s, const Array *x, const Array *y,
+                                                   bool *done) {
   *done = false;
-  if (array_rank(x) != 2 || array_rank(y) != 2 || x->geometry[0] >= SMALL_RESULT || y->geometry[1] >= SMALL_RESULT / (x->geometry[0] | 1)) return GOES_ON;
+  if (array_rank(x) != 2 || array_rank(y) != 2 || x->geometry[0] >= SMALL_RESULT ||
+      y->geometry[1] >= SMALL_RESULT / (x->geometry[0] | 1))
+    return GOES_ON;
   Value out = r->spare ? array_value(r->spare) : value_hole();
   PairWent went = r->vm->product(r->vm, s->aux, x, y, &out);
   *done = went != PAIR_OTHER;
@@ -584,7 +608,8 @@ static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   Vm *vm = r->vm;
   Value values[OP_MAX_PARAMS], out = value_hole();
   const PlanArg *a = &r->p->args.data[s->arg];
-  bool held = s->aux == OP_matmul && s->nargs == 2 && a[0].kind == PA_value && a[1].kind == PA_value; /* it keeps neither, and slots hold both meanwhile */
+  /* it keeps neither, and slots hold both meanwhile */
+  bool held = s->aux == OP_matmul && s->nargs == 2 && a[0].kind == PA_value && a[1].kind == PA_value;
   if (held && r->p->slots.data[a[0].slot].array && r->p->slots.data[a[1].slot].array && vm->product) {
     bool done;
     Went went = product_step(r, s, array_at(r, a[0].slot), array_at(r, a[1].slot), &done);
@@ -602,20 +627,22 @@ static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
   if (status != WEFT_OK) return plan_leave_raised(r, s->exit);
   if (s->nlist == 0) return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
   bool ok = out.kind == V_LIST && out.list->count == s->nlist;
-  for (u32 i = 0; i < s->nlist && ok; i++) ok = plan_take_result(r, r->p->ids.data[s->list + i], value_keep(out.list->items[i]));
+  for (u32 i = 0; i < s->nlist && ok; i++)
+    ok = plan_take_result(r, r->p->ids.data[s->list + i], value_keep(out.list->items[i]));
   value_drop(vm, out);
   return ok ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
 }
 
-/* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index that may
- * be anything. False: not so simple, nothing has changed. */
+/* One element of an array that nobody else holds, set to a number of its dtype: without the way through an index
+ * that may be anything. False: not so simple, nothing has changed. */
 static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *x) {
   Value base = slot_value(r, s->src), v = number_of(r, &r->p->args.data[s->arg + s->nargs - 1]);
   if (base.kind != V_ARRAY || v.kind != V_NUM) return false;
   Array *to = base.array;
   u32 dtype = array_dtype(to);
   i64 offset = 0;
-  if (!may_update(r, s, to) || array_device(to) != DEV_CPU || v.dtype != dtype || a->count != array_rank(to)) return false;
+  if (!may_update(r, s, to) || array_device(to) != DEV_CPU || v.dtype != dtype || a->count != array_rank(to))
+    return false;
   for (u32 i = 0; i < a->count; i++) {
     const IndexItem *it = &a->items[i];
     i64 at, size = array_dims(to)[i];
@@ -645,9 +672,11 @@ static __attribute__((noinline)) Went index_step(Run *r, const PlanStep *s) {
   if (s->op == STEP_update && !s->aux && set_element(r, s, a, &x)) return GOES_ON;
   u8 items[INDEX_MAX_ITEMS];
   Value regs[INDEX_MAX_REGS], out;
-  if (attr_index(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, a, items, regs) != WEFT_OK) return plan_leave_raised(r, s->exit);
+  if (attr_index(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, a, items, regs) != WEFT_OK)
+    return plan_leave_raised(r, s->exit);
   if (s->op == STEP_index) {
-    if (vm_index(r->vm, slot_value(r, s->src), items, a->count, regs, &out) != WEFT_OK) return plan_leave_raised(r, s->exit);
+    if (vm_index(r->vm, slot_value(r, s->src), items, a->count, regs, &out) != WEFT_OK)
+      return plan_leave_raised(r, s->exit);
     return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
   }
   Value base = slot_value(r, s->src), v = value_keep(number_of(r, &r->p->args.data[s->arg + s->nargs - 1]));
@@ -676,8 +705,10 @@ static WeftStatus step_leave(Pending *p) {
 static Went host_step(Run *r, const PlanStep *s, const Value *args) {
   StepPending p = {.base = {.leave = step_leave}, .r = r, .exit = s->exit};
   Value out;
-  if (host_call_in(r->vm, r->region, s->node, &p.base, args, s->nargs, &out) == HOST_CALL_LEAVES) return p.base.left ? GONE : plan_leave(r, s->exit, WEFT_OK);
-  if (r->p->graph->nodes.data[s->node].result_count > 1) return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
+  if (host_call_in(r->vm, r->region, s->node, &p.base, args, s->nargs, &out) == HOST_CALL_LEAVES)
+    return p.base.left ? GONE : plan_leave(r, s->exit, WEFT_OK);
+  if (r->p->graph->nodes.data[s->node].result_count > 1)
+    return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);
   value_drop(r->vm, out);
   return GOES_ON;
 }
@@ -697,7 +728,8 @@ static __attribute__((noinline)) Went effect_step(Run *r, const PlanStep *s) {
 
 static u64 number_step(const Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg];
-  u64 x = a[0].kind == PA_slot ? r->slots[a[0].slot] : (u64)a[0].imm, y = a[1].kind == PA_slot ? r->slots[a[1].slot] : (u64)a[1].imm;
+  u64 x = a[0].kind == PA_slot ? r->slots[a[0].slot] : (u64)a[0].imm,
+      y = a[1].kind == PA_slot ? r->slots[a[1].slot] : (u64)a[1].imm;
   switch (s->aux) {
 #define OPERATION(name, result) case OP_##name: return result;
     PLAN_NUMBER_OPS(OPERATION)
@@ -740,7 +772,8 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_pair:
       case STEP_turn: {
         bool done = false;
-        went = s->op == STEP_pair ? plan_pair_step(r, s, &done) : s->op == STEP_part ? plan_part_step(r, s, &done) : s->op == STEP_turn ? plan_turn_step(r, s, &done) : plan_counts_step(r, s, &done);
+        went = s->op == STEP_pair ? plan_pair_step(r, s, &done) : s->op == STEP_part ? plan_part_step(r, s, &done)
+                                  : s->op == STEP_turn ? plan_turn_step(r, s, &done) : plan_counts_step(r, s, &done);
         if (done) s += 3 + (s->op == STEP_pair);
         break;
       }

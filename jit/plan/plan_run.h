@@ -46,7 +46,9 @@ static inline void set_array(Run *r, u32 slot, Array *a) {
 static inline u64 word_of_array(const Run *r, const PlanArg *a) {
   switch (a->kind) {
     case PA_const: return (u64)a->imm;
-    case PA_data: return r->p->slots.data[a->slot].array ? (u64)(uintptr_t)array_at(r, a->slot)->data : (u64)(uintptr_t)&r->slots[a->slot];
+    case PA_data:
+      return r->p->slots.data[a->slot].array ? (u64)(uintptr_t)array_at(r, a->slot)->data
+                                             : (u64)(uintptr_t)&r->slots[a->slot];
     case PA_out: return (u64)(uintptr_t)&r->slots[a->slot];
     case PA_dim: return (u64)array_dims(array_at(r, a->slot))[a->axis];
     case PA_stride: {
@@ -58,7 +60,9 @@ static inline u64 word_of_array(const Run *r, const PlanArg *a) {
   }
 }
 
-static inline u64 word_of(const Run *r, const PlanArg *a) { return LIKELY(a->kind == PA_slot) ? r->slots[a->slot] : word_of_array(r, a); }
+static inline u64 word_of(const Run *r, const PlanArg *a) {
+  return LIKELY(a->kind == PA_slot) ? r->slots[a->slot] : word_of_array(r, a);
+}
 
 static inline bool dims_of(const Run *r, const PlanStep *s, i64 *dims) {
   const PlanArg *a = &r->p->args.data[s->arg];
@@ -89,12 +93,16 @@ bool plan_take_result(Run *r, u32 slot, Value v);
 Went plan_make_array(Run *r, const PlanStep *s);
 /* The arguments of a kernel; false: code for the processor and an array that lies elsewhere. */
 bool plan_words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64 *words);
-/* A long run whose results no cache holds, so that they are stored past the caches? By blocks, or by the code that b->past is set to. */
-bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips, struct Blocks *b) MUST_USE;
+/* A long run whose results no cache holds, so that they are stored past the caches? By blocks, or by the code that
+ * b->past is set to. */
+bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips,
+                      struct Blocks *b) MUST_USE;
 /* Enough for threads? */
-bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo, i64 hi, u64 *work);
+bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 lo,
+                      i64 hi, u64 *work);
 
-/* May the update write to its array in place? Either nobody else holds it, or a module variable alone does, which is set to the result. */
+/* May the update write to its array in place? Either nobody else holds it, or a module variable alone does, which is
+ * set to the result. */
 static inline bool may_update(const Run *r, const PlanStep *s, Array *a) {
   bool mine = !is_borrowed(r, s->src);
   if (mine && array_writable(a)) return true;

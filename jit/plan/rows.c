@@ -27,10 +27,12 @@ static u32 param(const LoopFn *fn, u32 i) { return i < fn->params.count ? fn->pa
 static bool is_cell(const LoopFn *fn, const LoopNode *n, u32 buffer, u32 row, u32 stride, u32 column) {
   if (n->a != buffer || n->count != 2 || n->imm) return false;
   const LoopTerm *t = loop_terms(fn, n);
-  return t[0].coef == 1 && t[0].var == row && t[0].stride[0] == stride && !t[0].stride[1] && t[1].coef == 1 && t[1].var == column && !t[1].stride[0] && !t[1].stride[1];
+  return t[0].coef == 1 && t[0].var == row && t[0].stride[0] == stride && !t[0].stride[1] && t[1].coef == 1 &&
+         t[1].var == column && !t[1].stride[0] && !t[1].stride[1];
 }
 
-/* par i in 0..n0 { for j in 0..n1 { %r = reduce add k in 0..n2 { (x[i*n2 + k] - c[j*n2 + k]) squared } store y[i*n1 + j] %r } } */
+/* par i in 0..n0 { for j in 0..n1 { %r = reduce add k in 0..n2 { (x[i*n2 + k] - c[j*n2 + k]) squared } store y[i*n1 +
+ * j] %r } } */
 static bool is_distances(const LoopFn *fn, LoopType *type) {
   Form f = {.fn = fn};
   u32 par, loop, reduce, x, c, sub, mul, id, n1 = param(fn, 1), n2 = param(fn, 2);
@@ -69,7 +71,8 @@ static bool is_number(const LoopFn *fn, u32 id, i64 v) {
   return n->op == LOOP_CONST && n->type == LT_I64 && (i64)n->imm == v;
 }
 
-/* par i in 0..n0 { %1 %2 = for j in 0..n1 (best = ±inf, at = 0) { takes x[i*n1 + j] when it is before the best, or the first NaN } store y[i] %2 } */
+/* par i in 0..n0 { %1 %2 = for j in 0..n1 (best = ±inf, at = 0) { takes x[i*n1 + j] when it is before the best, or the
+ * first NaN } store y[i] %2 } */
 static bool is_extreme(const LoopFn *fn, LoopType *type, bool *least) {
   Form f = {.fn = fn};
   u32 par, loop, x, id, before, nan, sound, breaks, take, value, where;
@@ -78,15 +81,18 @@ static bool is_extreme(const LoopFn *fn, LoopType *type, bool *least) {
   if (f.other || loop_trips_of(fn, par, 0) != param(fn, 0)) return false;
   n = next(&f, LOOP_FOR, &loop);
   ask(&f, n->a == 1 && n->b == 2);
-  if (f.other || loop_trips_of(fn, loop, 0) != param(fn, 1) || !is_number(fn, loop_init_of(fn, loop, 1), 0)) return false;
-  u32 i = loop_index_of(par, 0), j = loop_index_of(loop, 0), best = loop_carry_of(fn, loop, 0), at = loop_carry_of(fn, loop, 1);
+  if (f.other || loop_trips_of(fn, loop, 0) != param(fn, 1) || !is_number(fn, loop_init_of(fn, loop, 1), 0))
+    return false;
+  u32 i = loop_index_of(par, 0), j = loop_index_of(loop, 0), best = loop_carry_of(fn, loop, 0),
+      at = loop_carry_of(fn, loop, 1);
   n = next(&f, LOOP_LOAD, &x);
   *type = (LoopType)n->type;
   ask(&f, n->mem == n->type && is_cell(fn, n, param(fn, 2), i, param(fn, 1), j));
   before = f.at < fn->body.count ? fn->body.data[f.at] : 0;
   *least = before && loop_node(fn, before)->op == LOOP_LT;
   const LoopNode *start = loop_node(fn, loop_init_of(fn, loop, 0));
-  ask(&f, start->op == LOOP_CONST && start->imm == loop_reduce_identity(*least ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX, *type));
+  ask(&f,
+      start->op == LOOP_CONST && start->imm == loop_reduce_identity(*least ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX, *type));
   ask(&f, is_binary(next(&f, *least ? LOOP_LT : LOOP_GT, &before), x, best));
   ask(&f, is_binary(next(&f, LOOP_NE, &nan), x, x));
   ask(&f, is_binary(next(&f, LOOP_EQ, &sound), best, best));
@@ -114,7 +120,9 @@ LoopKernelFn rows_kernel(const LoopFn *fn, VecLevel level) {
   bool least = false;
   if (level < VEC_AVX2) return NULL;
   if (is_distances(fn, &type)) return type == LT_F32 ? rows_distances_f32_avx2 : rows_distances_f64_avx2;
-  if (is_extreme(fn, &type, &least)) return type == LT_F32 ? (least ? rows_argmin_f32_avx2 : rows_argmax_f32_avx2) : least ? rows_argmin_f64_avx2 : rows_argmax_f64_avx2;
+  if (is_extreme(fn, &type, &least))
+    return type == LT_F32 ? (least ? rows_argmin_f32_avx2 : rows_argmax_f32_avx2) : least ? rows_argmin_f64_avx2
+                          : rows_argmax_f64_avx2;
 #else
   (void)fn, (void)level;
 #endif
@@ -147,14 +155,16 @@ static void look_for(void *ctx, u32 value) {
   w->found |= w->value == value;
 }
 
-/* The step behind `first` that reads what it wrote to `slot`, when nothing else does and nothing happens between them; 0: there is none. */
+/* The step behind `first` that reads what it wrote to `slot`, when nothing else does and nothing happens between them;
+ * 0: there is none. */
 static u32 only_reader(const Plan *p, u32 first, u32 slot, u32 *made) {
   u32 reader = 0;
   *made = 0;
   Wanted wanted = {.value = p->slots.data[slot].value};
   for (u32 i = 0; i < p->checks.count; i++) graph_exit_values(p->graph, p->checks.data[i].exit, look_for, &wanted);
   for (u32 i = 0; i < p->native_exits.count; i++)
-    if (p->native_exits.data[i].plan_exit != NO_EXIT) graph_exit_values(p->graph, p->native_exits.data[i].plan_exit, look_for, &wanted);
+    if (p->native_exits.data[i].plan_exit != NO_EXIT)
+      graph_exit_values(p->graph, p->native_exits.data[i].plan_exit, look_for, &wanted);
   for (u32 i = 0; i < p->steps.count; i++) {
     const PlanStep *s = &p->steps.data[i];
     if (s->exit != NO_EXIT) graph_exit_values(p->graph, s->exit, look_for, &wanted);
@@ -188,7 +198,8 @@ static bool join(Plan *p, u32 first, LoopType type) {
   if (!reader) return true;
   PlanStep *r = &p->steps.data[reader];
   PlanKernel *k = &p->kernels.data[r->index];
-  for (u32 i = 0; i < p->steps.count; i++) users += p->steps.data[i].op == STEP_kernel && p->steps.data[i].index == r->index;
+  for (u32 i = 0; i < p->steps.count; i++)
+    users += p->steps.data[i].op == STEP_kernel && p->steps.data[i].index == r->index;
   if (users != 1 || !k->fn || r->nargs != 6 || !is_extreme(k->self, &its, &least) || !least || its != type) return true;
   const PlanArg *b = p->args.data + r->arg;
   for (u32 i = 0; i < 4; i++)
@@ -209,7 +220,8 @@ bool rows_join(Plan *p) {
   for (u32 i = 0; i < p->steps.count; i++) {
     const PlanStep *s = &p->steps.data[i];
     LoopType type;
-    if (s->op == STEP_kernel && s->nargs == 8 && p->kernels.data[s->index].fn && is_distances(p->kernels.data[s->index].self, &type) && !join(p, i, type))
+    if (s->op == STEP_kernel && s->nargs == 8 && p->kernels.data[s->index].fn &&
+        is_distances(p->kernels.data[s->index].self, &type) && !join(p, i, type))
       return false;
   }
   return true;

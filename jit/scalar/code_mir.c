@@ -1,4 +1,5 @@
-/* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through MIR. */
+/* code_mir.c — the code of a plan: vector code for the kernels that qualify where the level says so, the rest through
+ * MIR. */
 #include "jit/lower/code.h"
 #include "jit/vector/code_memory.h"
 #include "jit/scalar/mir_emit.h"
@@ -25,9 +26,10 @@ typedef struct Linked {
   u8 *gates;         /* GATE bytes a kernel; NULL: no call of one goes through any */
 } Linked;
 
-/* A native function takes its arguments as the C convention has them (System V, x86-64): the first integers and pointers
- * and the first eight floats in registers, whatever their order among each other, the rest on the stack in order, each in
- * eight bytes. So one call with all registers filled and enough words on the stack fits every function. */
+/* A native function takes its arguments as the C convention has them (System V, x86-64): the first integers and
+ * pointers and the first eight floats in registers, whatever their order among each other, the rest on the stack in
+ * order, each in eight bytes. So one call with all registers filled and enough words on the stack fits every
+ * function. */
 enum { INT_REGS = 5 /* the context takes the first of six */, FLOAT_REGS = 8, STACK_WORDS = 128 };
 
 typedef struct Words {
@@ -133,7 +135,9 @@ static void note_calls(const Plan *plan, Linked *l, const LoopFn *fn, bool now, 
 
 static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
   bool more = code->target == &target_mir;
-  for (u32 i = 0; i < l->count && more; i++) l->part[i] = i < l->kernels ? (plan->kernels.data[i].flags & PK_COLD ? PART_LATER : PART_NOW) : plan->natives.data[i - l->kernels].cold ? PART_LATER : PART_NOW;
+  for (u32 i = 0; i < l->count && more; i++)
+    l->part[i] = i < l->kernels ? (plan->kernels.data[i].flags & PK_COLD ? PART_LATER : PART_NOW)
+                                : plan->natives.data[i - l->kernels].cold ? PART_LATER : PART_NOW;
   for (u32 i = 0; i < code->module.fns.count; i++) note_calls(plan, l, code->module.fns.data[i], false, &more);
   for (; more && !toil_ended(code->module.toil);) { /* each round makes one more function come at once */
     more = false;
@@ -154,13 +158,15 @@ static u8 *add(u8 *at, const char *opcode, u32 bytes, const void *operand, size_
   return at + bytes + size;
 }
 
-/* Trips inside of those that are shared: a product of words of the call and a constant. False: there is one trip to share. */
+/* Trips inside of those that are shared: a product of words of the call and a constant. False: there is one trip to
+ * share. */
 static bool inner_trips(const LoopFn *fn, u32 *words, u32 *count, u64 *constant) {
   for (u32 i = 0; i < fn->body.count; i++) {
     u32 id = fn->body.data[i];
     const LoopNode *n = loop_node(fn, id);
     bool outer = n->op == LOOP_PAR;
-    if (n->op == LOOP_STORE && n->count && loop_terms(fn, n)[n->count - 1].stride[0]) *constant *= 8; /* lines, not elements */
+    /* lines, not elements */
+    if (n->op == LOOP_STORE && n->count && loop_terms(fn, n)[n->count - 1].stride[0]) *constant *= 8;
     if (!outer && n->op != LOOP_FOR && n->op != LOOP_REDUCE && n->op != LOOP_SCAN) continue;
     for (u32 k = 0; k < n->a; k++) {
       const LoopNode *trips = loop_node(fn, loop_trips_of(fn, id, k));
@@ -173,8 +179,8 @@ static bool inner_trips(const LoopFn *fn, u32 *words, u32 *count, u64 *constant)
   return true;
 }
 
-/* What a call goes through: a few bytes that go on to the kernel, or where there may be work for threads, or runs are counted, to
- * plan_run_called with the kernel and the VM as further arguments. */
+/* What a call goes through: a few bytes that go on to the kernel, or where there may be work for threads, or runs
+ * are counted, to plan_run_called with the kernel and the VM as further arguments. */
 static void write_gate(Vm *vm, u8 *at, PlanKernel *k, const u32 *words, u32 count, u64 constant) {
   u64 (*called)(const u64 *, i64, i64, PlanKernel *, Vm *) = plan_run_called;
   u64 least = (u64)vm->tunables.parallel_elements / 4 / (constant ? constant : 1);
@@ -183,7 +189,8 @@ static void write_gate(Vm *vm, u8 *at, PlanKernel *k, const u32 *words, u32 coun
   at = add(at, "\x48\x89\xd0\x48\x29\xf0", 6, NULL, 0);                                /* mov rax, rdx; sub rax, rsi */
   for (u32 i = 0; i < count; i++) at = add(at, "\x48\x0f\xaf\x87", 4, &words[i], 4); /* imul rax, [rdi + words[i]] */
   at = add(at, "\x48\x3d", 2, &limit, 4);                                              /* cmp rax, limit */
-  at = add(at, "\x73\x0c\x48\xb8", 4, &fn, 8);                                         /* jae behind the jump; mov rax, fn */
+  /* jae behind the jump; mov rax, fn */
+  at = add(at, "\x73\x0c\x48\xb8", 4, &fn, 8);
   at = add(at, "\xff\x20\x48\xb9", 4, &k, 8);                                          /* jmp [rax]; mov rcx, k */
   at = add(at, "\x49\xb8", 2, &vm, 8);                                                 /* mov r8, vm */
   at = add(at, "\x48\xb8", 2, &called, 8);                                             /* mov rax, plan_run_called */
@@ -376,7 +383,8 @@ static void print_mir(const JitCode *code, const Plan *plan, Buf *out) {
   for (Part part = 0; fns && part < PARTS; part++) {
     u32 count = 0;
     for (u32 i = 0; i < l->count && l->code[part]; i++) /* their numbers go up */
-      if (l->part[i] == part && (i >= l->kernels || !l->vectors[i]) && l->in_mir[i] == count) fns[count++] = fn_at(plan, i);
+      if (l->part[i] == part && (i >= l->kernels || !l->vectors[i]) && l->in_mir[i] == count)
+        fns[count++] = fn_at(plan, i);
     for (u32 i = 0; i < count; i++) mir_print(code->state->pool, fns, count, i, out);
   }
   mem_free(code->state->alloc, fns, sizeof *fns * l->count);
@@ -386,13 +394,17 @@ static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
   const Linked *l = code->linked;
   for (u32 i = 0; l && i < l->kernels; i++) {
     if (l->vectors[i]) vec_code_print(l->vectors[i], plan->kernels.data[i].name, out);
-    else buf_printf(out, "%s: no vector code: %s\n", plan->kernels.data[i].name, l->refused[i] ? l->refused[i] : "it is not asked for");
+    else
+      buf_printf(out, "%s: no vector code: %s\n", plan->kernels.data[i].name,
+                 l->refused[i] ? l->refused[i] : "it is not asked for");
   }
   for (u32 i = 0; l && i < plan->natives.count; i++) { /* where the length of its code is known */
     u32 at = l->in_mir[l->kernels + i];
     const MirCode *made = l->code[l->part[l->kernels + i]];
-    if (made && mir_code_bytes(made, at)) vec_text(mir_code_text(made, at), (u32)mir_code_bytes(made, at), plan->natives.data[i].name, out);
+    if (made && mir_code_bytes(made, at))
+      vec_text(mir_code_text(made, at), (u32)mir_code_bytes(made, at), plan->natives.data[i].name, out);
   }
 }
 
-const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir, .print_machine = print_vectors};
+const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir,
+                              .print_machine = print_vectors};

@@ -1,7 +1,8 @@
 /* mir_calls.c — calls of one function by another, and functions that others of their group call.
  *
- * These have two entries. `inner` takes and gives back the budget in a register, takes the depth in one, and gives its result in one;
- * an exit comes back in place of the budget, negative, and the budget lies in LoopCtx then. The other is what loops.h says. */
+ * These have two entries. `inner` takes and gives back the budget in a register, takes the depth in one, and gives
+ * its result in one; an exit comes back in place of the budget, negative, and the budget lies in LoopCtx then. The
+ * other is what loops.h says. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ u32 mir_inner_types(const LoopFn *fn, MIR_type_t types[2]) {
 static MIR_item_t prototype(MirGroup *g, const LoopFn *fn, const char *name, bool inner) {
   u32 first = inner ? 3 : 1, results = 1;
   MIR_type_t types[2] = {MIR_T_U32};
-  MIR_var_t *vars = mem_alloc(g->alloc, sizeof *vars * (fn->params.count + first)), always[3] = {{.type = MIR_T_P, .name = "ctx"}, {.type = MIR_T_I64, .name = "left"}, {.type = MIR_T_I64, .name = "depth"}};
+  MIR_var_t *vars = mem_alloc(g->alloc, sizeof *vars * (fn->params.count + first)), always[3] = {
+      {.type = MIR_T_P, .name = "ctx"}, {.type = MIR_T_I64, .name = "left"}, {.type = MIR_T_I64, .name = "depth"}};
   if (!vars) return NULL;
   if (inner) results = mir_inner_types(fn, types);
   memcpy(vars, always, sizeof *vars * first);
@@ -45,15 +47,16 @@ static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t 
   MIR_reg_t args = mir_temp(e, LT_I64), key = mir_temp(e, LT_I64);
   for (u32 i = 0; i < words; i++) mir_store_word(e, mir_frame(e), room + i * 8, list[i]);
   rri(e, MIR_ADD, args, mir_frame(e), room);
-  MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_KERNEL)), callee, R(e, key), R(e, args), mir_op(e, list[words]),
-    mir_op(e, list[words + 1])};
+  MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_KERNEL)), callee, R(e, key), R(e, args),
+                     mir_op(e, list[words]), mir_op(e, list[words + 1])};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 6, ops));
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);
   bri(e, MIR_BNE, c->label, key, -1);
 }
 
 /* Budget and depth go along in registers, and the budget comes back with the result; below 0 it is the exit. */
-static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto, MIR_op_t callee) {
+static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto,
+                       MIR_op_t callee) {
   MIR_reg_t depth = mir_temp(e, LT_I64);
   MIR_op_t *ops = mem_alloc(e->alloc, sizeof *ops * (n->a + 7));
   u32 count = 0;
@@ -66,7 +69,8 @@ static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loop
   ops[count++] = proto;
   ops[count++] = callee;
   ops[count++] = R(e, e->left);
-  if (fn->results.count) ops[count++] = R(e, n->b ? mir_reg(e, loop_result_of(e->fn, id, 0)) : mir_temp(e, (LoopType)fn->results.data[0]));
+  if (fn->results.count)
+    ops[count++] = R(e, n->b ? mir_reg(e, loop_result_of(e->fn, id, 0)) : mir_temp(e, (LoopType)fn->results.data[0]));
   ops[count++] = R(e, e->native_ctx);
   ops[count++] = R(e, e->left);
   ops[count++] = R(e, depth);
@@ -79,7 +83,8 @@ static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loop
   bri(e, MIR_BLT, c->label, e->left, 0);
 }
 
-static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto, MIR_op_t callee) {
+static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto,
+                        MIR_op_t callee) {
   MIR_label_t room = new_label(e);
   MIR_reg_t depth = mir_temp(e, LT_I64), code = mir_temp(e, LT_I64), results = mir_temp(e, LT_I64);
   MIR_op_t *ops = mem_alloc(e->alloc, sizeof *ops * (n->a + 4));
@@ -129,13 +134,15 @@ void mir_put_call(Emitter *e, u32 id, u32 at) {
   /* In a register, or MIR would put small functions in line: marks and frames are by function. */
   MIR_op_t callee = R(e, mir_temp(e, LT_I64));
   bool by_address = fn->address && fn->kind == LOOP_KERNEL; /* what counts its runs, then */
-  ins2(e, MIR_MOV, callee, unit && !by_address ? MIR_new_ref_op(e->ctx, unit->inner ? unit->inner : unit->item) : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address));
+  ins2(e, MIR_MOV, callee, unit && !by_address ? MIR_new_ref_op(e->ctx, unit->inner ? unit->inner : unit->item)
+                                               : MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn->address));
   if (fn->kind == LOOP_KERNEL) {
     call_kernel(e, id, at, n, callee);
     return;
   }
   char proto[40];
-  snprintf(proto, sizeof proto, "call_%llu_%u_%u", (unsigned long long)e->group->serial, (u32)(e->unit - e->group->units), ++e->temps);
+  snprintf(proto, sizeof proto, "call_%llu_%u_%u", (unsigned long long)e->group->serial,
+           (u32)(e->unit - e->group->units), ++e->temps);
   bool inner = unit && unit->inner;
   MIR_item_t item = prototype(e->group, fn, proto, inner);
   if (!item) e->failed = true;
@@ -155,7 +162,8 @@ void mir_find_inner(MirGroup *g) {
       const LoopFn *callee = loop_module_find(f->module, name_text(&f->module->names, (Name)n->imm));
       (void)toil(f->module->toil, g->count / 8);
       for (u32 u = 0; u < g->count; u++)
-        if (g->units[u].source == callee && callee->kind == LOOP_NATIVE && callee->results.count <= 1) g->units[u].is_inner = true;
+        if (g->units[u].source == callee && callee->kind == LOOP_NATIVE && callee->results.count <= 1)
+          g->units[u].is_inner = true;
     }
   }
 }
@@ -184,7 +192,8 @@ void mir_outer(MirGroup *g, u32 number) {
   unit->item = e.item = MIR_new_func_arr(g->ctx, name, 1, &code_type, ok ? count + 1 : 1, ok ? vars : &ctx);
   MIR_func_t func = e.item->u.func;
   e.native_ctx = MIR_reg(g->ctx, "ctx", func);
-  MIR_reg_t left = mir_temp(&e, LT_I64), depth = mir_temp(&e, LT_I64), callee = mir_temp(&e, LT_I64), results = mir_temp(&e, LT_I64), value = 0;
+  MIR_reg_t left = mir_temp(&e, LT_I64), depth = mir_temp(&e, LT_I64), callee = mir_temp(&e, LT_I64),
+      results = mir_temp(&e, LT_I64), value = 0;
   if (ok) {
     MIR_label_t failed = MIR_new_label(g->ctx);
     ins2(&e, MIR_MOV, R(&e, callee), MIR_new_ref_op(g->ctx, unit->inner));

@@ -1,8 +1,9 @@
 /* mir_code.c — pools of MIR contexts, groups of compiled functions; the one file that survives MIR's errors.
  *
- * MIR reports an error by a callback that must not return and is told no context. So each context gets a callback of its
- * own: a few bytes of code that load this context's address and go to on_error, which jumps back into `guarded`. What MIR
- * and the emitter held is lost then, and the context compiles nothing more; verified functions do not come there. */
+ * MIR reports an error by a callback that must not return and is told no context. So each context gets a callback of
+ * its own: a few bytes of code that load this context's address and go to on_error, which jumps back into `guarded`.
+ * What MIR and the emitter held is lost then, and the context compiles nothing more; verified functions do not come
+ * there. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdio.h>
@@ -111,7 +112,8 @@ static Context *context_of(MIR_context_t ctx) {
   return memcmp(code + 12, &target, sizeof target) == 0 ? c : NULL;
 }
 
-/* In place of MIR's own, which make two system calls for each piece of code: what is written here lies in memory that is open. */
+/* In place of MIR's own, which make two system calls for each piece of code: what is written here lies in memory that
+ * is open. */
 u8 *_MIR_publish_code(MIR_context_t ctx, const u8 *code, size_t bytes) {
   Context *c = context_of(ctx);
   if (!c) return NULL; /* of what is never called */
@@ -261,9 +263,12 @@ MIR_item_t mir_prototype(MirGroup *g, u32 proto) {
   static const struct {
     const char *name, *signature; /* result, then arguments */
   } rows[PROTO_COUNT] = {
-    [PROTO_D_D] = {"d_d", "DD"},       [PROTO_D_DD] = {"d_dd", "DDD"},     [PROTO_D_DDD] = {"d_ddd", "DDDD"},  [PROTO_F_F] = {"f_f", "FF"},
-    [PROTO_F_FF] = {"f_ff", "FFF"},    [PROTO_F_FFF] = {"f_fff", "FFFF"},  [PROTO_P_P] = {"p_p", "PP"},        [PROTO_P_PP] = {"p_pp", "PPP"},
-    [PROTO_F_P] = {"f_p", "FP"},       [PROTO_P_F] = {"p_f", "PF"},        [PROTO_KERNEL] = {"kernel", "PPPP"}, [PROTO_FRAME] = {"frame", "VPPPPP"},
+    [PROTO_D_D] = {"d_d", "DD"}, [PROTO_D_DD] = {"d_dd", "DDD"}, [PROTO_D_DDD] = {"d_ddd", "DDDD"},
+    [PROTO_F_F] = {"f_f", "FF"},
+    [PROTO_F_FF] = {"f_ff", "FFF"}, [PROTO_F_FFF] = {"f_fff", "FFFF"}, [PROTO_P_P] = {"p_p", "PP"},
+    [PROTO_P_PP] = {"p_pp", "PPP"},
+    [PROTO_F_P] = {"f_p", "FP"}, [PROTO_P_F] = {"p_f", "PF"}, [PROTO_KERNEL] = {"kernel", "PPPP"},
+    [PROTO_FRAME] = {"frame", "VPPPPP"},
     [PROTO_STRIP] = {"strip", "PPPPP"},
   };
   if (g->protos[proto]) return g->protos[proto];
@@ -344,7 +349,8 @@ typedef enum Patched { PATCHED, NOT_PATCHED, PATCH_NO_MEMORY } Patched;
 #if WEFT_MIR_CODE_HOOKS
 static size_t bytes_from(const MirCode *code, const u8 *at) {
   for (u32 i = 0; i < code->pieces_used; i++)
-    if (at >= code->pieces[i].at && at < code->pieces[i].at + code->pieces[i].bytes) return code->pieces[i].bytes - (size_t)(at - code->pieces[i].at);
+    if (at >= code->pieces[i].at && at < code->pieces[i].at + code->pieces[i].bytes)
+      return code->pieces[i].bytes - (size_t)(at - code->pieces[i].at);
   return 0;
 }
 
@@ -461,7 +467,8 @@ static WeftStatus make(MirPool *pool, const LoopFn *const *fns, Job *job, MirCod
   *code = NULL;
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
     units[i].source = fns[i];
-    if (fns[i]->kind == LOOP_MATH_FN || fns[i]->is_extern) status = fail(why, "math and extern functions are not compiled");
+    if (fns[i]->kind == LOOP_MATH_FN || fns[i]->is_extern)
+      status = fail(why, "math and extern functions are not compiled");
     else if (!(units[i].fn = loops_simplify(fns[i]))) status = fail(why, "out of memory");
     else if (VERIFIES && loops_verify(units[i].fn, why) != WEFT_OK) pool->stats.errors++, status = WEFT_ERROR;
   }

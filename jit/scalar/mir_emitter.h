@@ -25,9 +25,9 @@
 
 /* ---- marks (mir_patch.c) ------------------------------------------------------------------- */
 
-/* What a marked stand-in becomes. A mark is a store of MIR_MARK | kind << 12 | number to the frame's first word. A stand-in
- * lies between its mark and MARK_CLOSE of the same number, with a store of its result to the same place: what is stored is
- * neither dropped nor moved. */
+/* What a marked stand-in becomes. A mark is a store of MIR_MARK | kind << 12 | number to the frame's first word. A
+ * stand-in lies between its mark and MARK_CLOSE of the same number, with a store of its result to the same place:
+ * what is stored is neither dropped nor moved. */
 typedef enum MirMark {
   MARK_END, /* the end of what is searched: number = function of the group */
   MARK_SQRT,
@@ -48,7 +48,8 @@ typedef enum MirMark {
 #define MIR_MARK 0x57E50000u
 
 bool mir_can_mark(MirMark kind); /* does this processor have the instruction */
-/* Offset behind the end mark of function `number` in code that has one; 0 when it does not come within `limit` bytes. */
+/* Offset behind the end mark of function `number` in code that has one; 0 when it does not come within `limit`
+ * bytes. */
 size_t mir_code_end(const u8 *code, size_t limit, u32 number);
 /* Patches a copy of the code up to its end mark. False when what lies between two marks cannot be replaced. */
 typedef struct MirThunks {
@@ -57,10 +58,11 @@ typedef struct MirThunks {
 bool mir_patch(u8 *bytes, size_t length, const u8 *address, const MirThunks *thunks, u64 *patched);
 
 /* The frame of a function that uses marks: words that have a meaning. */
-enum { FRAME_MARK = 0, FRAME_CAST = 8, FRAME_CALL = 16, FRAME_ARG = 24, FRAME_ARG2 = 32, FRAME_ANSWER = 40, FRAME_VALUE = 48, FRAME_CTX = 56, FRAME_FIRST = 64 };
-/* Code that calls the function at FRAME_CALL with FRAME_ARG and FRAME_ARG2 (or `poll` with FRAME_CTX when it is not NULL), puts
- * its result to FRAME_ANSWER, and keeps all registers; the frame is where the stack pointer points to. Its bytes to
- * `code`, at most 512; returns their number. */
+enum { FRAME_MARK = 0, FRAME_CAST = 8, FRAME_CALL = 16, FRAME_ARG = 24, FRAME_ARG2 = 32, FRAME_ANSWER = 40,
+       FRAME_VALUE = 48, FRAME_CTX = 56, FRAME_FIRST = 64 };
+/* Code that calls the function at FRAME_CALL with FRAME_ARG and FRAME_ARG2 (or `poll` with FRAME_CTX when it is not
+ * NULL), puts its result to FRAME_ANSWER, and keeps all registers; the frame is where the stack pointer points to.
+ * Its bytes to `code`, at most 512; returns their number. */
 size_t mir_thunk(u8 *code, u64 (*poll)(LoopCtx *));
 /* Asks ctx->poll, if there is one; not 0: leave. Leaves a budget of 0 at least. */
 u64 mir_poll(LoopCtx *ctx);
@@ -154,8 +156,8 @@ typedef struct MirGroup {
 
 MIR_item_t mir_prototype(MirGroup *g, u32 proto); /* made when it is first asked for */
 
-/* A pointer that steps along with a loop: base of a buffer plus the terms of an index whose variables are the indices of
- * open loops. It belongs to the innermost of them; its value at the start of that loop is its parent. */
+/* A pointer that steps along with a loop: base of a buffer plus the terms of an index whose variables are the
+ * indices of open loops. It belongs to the innermost of them; its value at the start of that loop is its parent. */
 typedef struct Stream {
   u32 buffer;
   u32 first, count; /* in Emitter.stream_terms */
@@ -270,7 +272,8 @@ typedef struct Emitter {
   MIR_label_t exit;
   struct Strip *strip; /* the loop that runs by strips, or NULL */
   MIR_reg_t strip_pointer; /* to the trip's element in its first buffer */
-  MIR_label_t thread_then, thread_else; /* the arms of the `if` that comes next, when others have gone there; else NULL */
+  /* the arms of the `if` that comes next, when others have gone there; else NULL */
+  MIR_label_t thread_then, thread_else;
   VEC(OpenHead) open;
   VEC(Stream) streams; /* 0 unused */
   VEC(LoopTerm) stream_terms;
@@ -280,8 +283,10 @@ typedef struct Emitter {
   MIR_reg_t mask, shifted; /* `shifted`: a register with the constant `shifts`, as long as `known` holds; 0: none */
   i64 shifts;
   u32 twice, in_range; /* a loop that is being written twice; where its shifts are in range */
-  VEC(Known) known;   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
-  DLIST(MIR_insn_t) late, rare; /* arms that come behind the body; behind those, what begins with a label marked by `mark_rare` */
+  /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
+  VEC(Known) known;
+  /* arms that come behind the body; behind those, what begins with a label marked by `mark_rare` */
+  DLIST(MIR_insn_t) late, rare;
   VEC(Cold) cold;
   Cold no_cold; /* stands in when memory was refused */
   VEC(u32) cold_open;
@@ -311,8 +316,10 @@ void rrr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, MIR_reg_t d);
 void rri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, i64 v);
 void brr(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, MIR_reg_t b);
 void bri(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, i64 v);
-void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d); /* never one register three times: MIR's spilling trips on that */
-MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp); /* memory operand; of a far displacement emits its address */
+/* never one register three times: MIR's spilling trips on that */
+void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d);
+/* memory operand; of a far displacement emits its address */
+MIR_op_t M(Emitter *e, MIR_type_t t, MIR_reg_t base, i64 disp);
 void mir_load(Emitter *e, MIR_reg_t r, MIR_reg_t base, i64 disp); /* words */
 void mir_store(Emitter *e, MIR_reg_t base, i64 disp, MIR_reg_t r);
 void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from);
@@ -326,7 +333,9 @@ static inline void mark_rare(MIR_label_t l) { l->ops[0].data = (void *)1; }
 
 /* Of a loop type: MIR's register type, its type in memory, its move. */
 static inline MIR_type_t reg_type(LoopType t) { return t == LT_F64 ? MIR_T_D : t == LT_F32 ? MIR_T_F : MIR_T_I64; }
-static inline MIR_insn_code_t move_code(LoopType t) { return t == LT_F64 ? MIR_DMOV : t == LT_F32 ? MIR_FMOV : MIR_MOV; }
+static inline MIR_insn_code_t move_code(LoopType t) {
+  return t == LT_F64 ? MIR_DMOV : t == LT_F32 ? MIR_FMOV : MIR_MOV;
+}
 MIR_type_t mir_memory_type(LoopType t);
 
 /* mir_function.c */
@@ -345,13 +354,17 @@ typedef struct Move {
   LoopType type;
 } Move;
 void mir_moves(Emitter *e, Move *moves, u32 count); /* all at once: reads before writes */
-void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops); /* result first, then arguments */
+/* result first, then arguments */
+void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops);
 Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at); /* with its label; a dummy after a failure */
 MIR_label_t mir_leave_label(Emitter *e, u32 check, u32 at); /* native: where it goes when it fails */
-MIR_label_t mir_known_leave(const Emitter *e, u32 id, MIR_reg_t paid_by); /* of a check that leaves by the same exit with the same values; NULL: none. paid_by: limit of the chunk that paid for more than it did, 0: none */
-/* A call in cold code that hot code does not feel: fn(a, b), by the thunk; without marks, float registers that live across it
- * go to the frame and back. */
-void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count); /* by an exit: puts its values where `tell` reads them */
+/* of a check that leaves by the same exit with the same values; NULL: none. paid_by: limit of the chunk that paid for
+ * more than it did, 0: none */
+MIR_label_t mir_known_leave(const Emitter *e, u32 id, MIR_reg_t paid_by);
+/* A call in cold code that hot code does not feel: fn(a, b), by the thunk; without marks, float registers that live
+ * across it go to the frame and back. */
+/* by an exit: puts its values where `tell` reads them */
+void mir_leave(Emitter *e, u32 exit, MIR_reg_t code, const u32 *values, u32 count);
 MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a, MIR_op_t b);
 void mir_statement(Emitter *e, u32 at);
 void mir_statements(Emitter *e, u32 from, u32 to); /* positions */
@@ -378,8 +391,8 @@ void mir_branch_if(Emitter *e, u32 id, MIR_label_t yes);
 void mir_branch_unless(Emitter *e, u32 id, MIR_label_t no);
 void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MIR_op_t b); /* to may be a's register */
 /* to = to KIND with; the stand-in is a subtraction. */
-/* A register for a sequence that may write it early: the value's own, or a fresh one when others share that; mir_finish brings
- * what is in it to the value's. */
+/* A register for a sequence that may write it early: the value's own, or a fresh one when others share that;
+ * mir_finish brings what is in it to the value's. */
 MIR_reg_t mir_own(Emitter *e, u32 id);
 void mir_finish(Emitter *e, u32 id, MIR_reg_t r);
 void mir_move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from); /* nothing when it is there */
@@ -394,7 +407,8 @@ void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc);
 bool mir_wrap(Emitter *e, u32 id); /* a select and the check behind it as one; false: it is no such select */
 bool mir_is_wrapped(const Emitter *e, u32 check, u32 at); /* the check was made with the select in front of it */
 void mir_shift(Emitter *e, u32 id, const LoopNode *n);
-u32 mir_shift_loop(Emitter *e, u32 at); /* a loop whose shifts count with it; the position of its end, 0: it is no such loop */
+/* a loop whose shifts count with it; the position of its end, 0: it is no such loop */
+u32 mir_shift_loop(Emitter *e, u32 at);
 void mir_cold_wrap(Emitter *e, const Cold *c);
 void mir_cold_shift(Emitter *e, const Cold *c);
 
@@ -427,7 +441,8 @@ void mir_begin_streams(Emitter *e, u32 axis, MIR_reg_t from); /* from: the first
 void mir_step_streams(Emitter *e, u32 axis);
 
 /* mir_strips.c */
-u32 mir_strip_loop(Emitter *e, u32 at); /* the position of the END of the loop at `at`, which is done; 0: it does not qualify */
+/* the position of the END of the loop at `at`, which is done; 0: it does not qualify */
+u32 mir_strip_loop(Emitter *e, u32 at);
 bool mir_strip_value(Emitter *e, u32 id); /* a function's result out of its buffer; false: it is to be called */
 
 /* mir_folds.c */

@@ -1,9 +1,10 @@
-/* mir_fold.c — what is left of constants and addresses, back into the instructions that use them, between MIR's simplification and its
- * generator (mir_operands.c brings displacements and most immediates there).
+/* mir_fold.c — what is left of constants and addresses, back into the instructions that use them, between MIR's
+ * simplification and its generator (mir_operands.c brings displacements and most immediates there).
  *
- * MIR writes what it takes apart into registers of their own, and level 1 does not undo it: where registers are short, constants
- * lie in memory. A register that is written once, with a constant, stands for it wherever the processor takes one; a sum that is
- * read as an address and as nothing else becomes the address, as long as nothing changes its operands in between. */
+ * MIR writes what it takes apart into registers of their own, and level 1 does not undo it: where registers are
+ * short, constants lie in memory. A register that is written once, with a constant, stands for it wherever the
+ * processor takes one; a sum that is read as an address and as nothing else becomes the address, as long as nothing
+ * changes its operands in between. */
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
@@ -52,7 +53,8 @@ static bool is_result(Folder *f, MIR_insn_t insn, size_t at, bool call) {
 }
 
 /* Each register that an operand reads or writes: of a memory operand, two that are read. */
-static inline __attribute__((always_inline)) void each_reg(Folder *f, MIR_insn_t insn, void (*visit)(Folder *f, MIR_reg_t reg, bool written)) {
+static inline __attribute__((always_inline)) void each_reg(Folder *f, MIR_insn_t insn,
+                                                           void (*visit)(Folder *f, MIR_reg_t reg, bool written)) {
   bool call = MIR_call_code_p(insn->code) || insn->code == MIR_UNSPEC;
   for (size_t i = 0; i < insn->nops; i++) { /* reads first */
     const MIR_op_t *op = &insn->ops[i];
@@ -78,7 +80,8 @@ static void note_write(Folder *f, MIR_reg_t reg, bool written) {
 
 static void note_writes(Folder *f, MIR_insn_t insn) {
   if (MIR_call_code_p(insn->code) || insn->code == MIR_UNSPEC) each_reg(f, insn, note_write);
-  else if (insn->nops && insn->ops[0].mode == MIR_OP_REG && is_result(f, insn, 0, false)) f->regs[insn->ops[0].u.reg].version++;
+  else if (insn->nops && insn->ops[0].mode == MIR_OP_REG && is_result(f, insn, 0, false))
+    f->regs[insn->ops[0].u.reg].version++;
 }
 
 /* A float that is stored needs a register of its own where all are in memory. */
@@ -90,8 +93,8 @@ static bool is_address(MIR_insn_t insn, size_t at) {
   return moves && op->mode == MIR_OP_MEM && op->u.mem.base && !op->u.mem.index;
 }
 
-/* The instruction that made what a register holds, if it can still be taken over: its only write, in this block, of operands that are
- * as they were. What is read more than once stays until its last reader has it (`shared`). */
+/* The instruction that made what a register holds, if it can still be taken over: its only write, in this block, of
+ * operands that are as they were. What is read more than once stays until its last reader has it (`shared`). */
 static MIR_insn_t maker(const Folder *f, MIR_reg_t reg, bool shared) {
   const Reg *r = &f->regs[reg];
   if (!r->made || r->block != f->block || (r->uses != 1 && !(shared && r->addressed == r->uses))) return NULL;
@@ -123,7 +126,9 @@ static bool takes_constant(MIR_insn_t insn, i64 v) {
     case MIR_SUBO:
     case MIR_AND:
     case MIR_OR:
-    case MIR_XOR: return insn->ops[0].mode == MIR_OP_REG && insn->ops[1].mode == MIR_OP_REG && insn->ops[0].u.reg == insn->ops[1].u.reg;
+    case MIR_XOR:
+      return insn->ops[0].mode == MIR_OP_REG && insn->ops[1].mode == MIR_OP_REG &&
+             insn->ops[0].u.reg == insn->ops[1].u.reg;
     case MIR_LSH:
     case MIR_RSH:
     case MIR_URSH: return v >= 0 && v < 64; /* goes to rcx, and back again where it is a constant */
@@ -155,7 +160,8 @@ static void fold_callee(Folder *f, MIR_insn_t insn) {
 static void fold_constant(Folder *f, MIR_insn_t insn) {
   i64 v;
   if (insn->nops != 3) return;
-  if ((insn->code == MIR_ADD || insn->code == MIR_MUL) && constant(f, &insn->ops[1], &v) && !constant(f, &insn->ops[2], &v)) {
+  if ((insn->code == MIR_ADD || insn->code == MIR_MUL) && constant(f, &insn->ops[1], &v) &&
+      !constant(f, &insn->ops[2], &v)) {
     MIR_op_t t = insn->ops[1];
     insn->ops[1] = insn->ops[2];
     insn->ops[2] = t;
@@ -166,8 +172,8 @@ static void fold_constant(Folder *f, MIR_insn_t insn) {
   if (--f->regs[reg].uses == 0) drop(f, reg);
 }
 
-/* Two steps at most: what a sum adds, then the sum that its base is, or the shift that its index is. An address of several readers
- * is done away with by the last one. */
+/* Two steps at most: what a sum adds, then the sum that its base is, or the shift that its index is. An address of
+ * several readers is done away with by the last one. */
 static void fold_address(Folder *f, MIR_insn_t insn, size_t at) {
   MIR_op_t *op = &insn->ops[at];
   MIR_insn_t sum;
@@ -188,7 +194,8 @@ static void fold_address(Folder *f, MIR_insn_t insn, size_t at) {
     base = sum->ops[1].u.reg;
   }
   MIR_scale_t scale = 1;
-  if (index && (sum = maker(f, index, false)) && sum->code == MIR_LSH && sum->ops[2].mode == MIR_OP_INT && sum->ops[2].u.i <= 3 && sum->ops[1].u.reg != index) {
+  if (index && (sum = maker(f, index, false)) && sum->code == MIR_LSH && sum->ops[2].mode == MIR_OP_INT &&
+      sum->ops[2].u.i <= 3 && sum->ops[1].u.reg != index) {
     scale = (MIR_scale_t)(1 << sum->ops[2].u.i);
     gone[count++] = index;
     index = sum->ops[1].u.reg;
@@ -205,7 +212,8 @@ static void note_maker(Folder *f, MIR_insn_t insn) {
   if (!insn->nops || insn->ops[0].mode != MIR_OP_REG) return;
   Reg *r = &f->regs[insn->ops[0].u.reg];
   bool is_constant = insn->code == MIR_MOV && (is_int(insn->ops[1]) || insn->ops[1].mode == MIR_OP_REF);
-  bool sum = (insn->code == MIR_ADD || insn->code == MIR_LSH) && insn->ops[1].mode == MIR_OP_REG && (insn->ops[2].mode == MIR_OP_REG || is_int(insn->ops[2]));
+  bool sum = (insn->code == MIR_ADD || insn->code == MIR_LSH) && insn->ops[1].mode == MIR_OP_REG &&
+             (insn->ops[2].mode == MIR_OP_REG || is_int(insn->ops[2]));
   if (r->defs != 1 || (!is_constant && !sum)) return;
   r->made = insn;
   r->block = is_constant ? 0 : f->block;
@@ -217,7 +225,9 @@ static void note_maker(Folder *f, MIR_insn_t insn) {
 static Label *label_of(const Folder *f, MIR_insn_t label) { return &f->labels[label->ops[0].u.i - f->first_label]; }
 
 /* The label that an instruction may go on at, none: NULL. */
-static MIR_insn_t target_of(MIR_insn_t insn) { return insn->nops && insn->ops[0].mode == MIR_OP_LABEL ? insn->ops[0].u.label : NULL; }
+static MIR_insn_t target_of(MIR_insn_t insn) {
+  return insn->nops && insn->ops[0].mode == MIR_OP_LABEL ? insn->ops[0].u.label : NULL;
+}
 
 static void find_labels(Folder *f, Allocator *alloc) {
   MIR_func_t func = f->item->u.func;
@@ -255,7 +265,8 @@ static MIR_insn_t fold_jump(const Folder *f, MIR_insn_t jump) {
   return next;
 }
 
-/* A block ends at a label, unless what jumps there was left from this same block for a rare case: then it only writes what that writes. */
+/* A block ends at a label, unless what jumps there was left from this same block for a rare case: then it only writes
+ * what that writes. */
 static void pass_label(Folder *f, MIR_insn_t label) {
   const Label *l = f->labels ? label_of(f, label) : NULL;
   if (l && l->refs == 1 && l->rare && label_of(f, l->rare)->refs == 1 && label_of(f, l->rare)->block == f->block) {
@@ -271,7 +282,8 @@ void mir_fold(MIR_context_t ctx, MIR_item_t item, Allocator *alloc) {
   f.count = (u32)VARR_LENGTH(MIR_var_t, func->vars) + 1; /* from 1 on */
   f.regs = mem_alloc_zero(alloc, sizeof *f.regs * (f.count + 1));
   if (!f.regs) return; /* the code is right as it is */
-  for (MIR_insn_t next, i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = next) next = i->code == MIR_JMP ? fold_jump(&f, i) : DLIST_NEXT(MIR_insn_t, i);
+  for (MIR_insn_t next, i = DLIST_HEAD(MIR_insn_t, func->insns); i; i = next)
+    next = i->code == MIR_JMP ? fold_jump(&f, i) : DLIST_NEXT(MIR_insn_t, i);
   find_labels(&f, alloc);
   for (size_t i = 0; i < func->nargs; i++) {
     MIR_reg_t reg = MIR_reg(ctx, VARR_GET(MIR_var_t, func->vars, i).name, func);

@@ -1,9 +1,10 @@
 /* mir_folds.c — reductions and scans in the order of ir.md section 10.
  *
  * Integers, min and max are exact in any order: one accumulator. Float sums and products keep the lanes of a block in
- * the frame (W * bytes = 256, so an addition meets its own store only W elements later), or one accumulator per block of rows
- * or segment of a scan. A full block goes up to the levels above through a C function, in cold code; of a reduction within
- * one block nothing is called. Absent lanes are skipped: the start of a lane is an exact identity. */
+ * the frame (W * bytes = 256, so an addition meets its own store only W elements later), or one accumulator per
+ * block of rows or segment of a scan. A full block goes up to the levels above through a C function, in cold code;
+ * of a reduction within one block nothing is called. Absent lanes are skipped: the start of a lane is an exact
+ * identity. */
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
@@ -14,8 +15,12 @@ static u32 bytes_of(const Fold *f) { return loop_type_bytes(f->type); }
 
 static LoopReduce reduction_of(const Emitter *e, u32 head) { return (LoopReduce)en(e, head)->aux; }
 
-static MIR_op_t identity(Emitter *e, u32 head, LoopType t) { return mir_const_op(e, t, loop_reduce_identity(reduction_of(e, head), t)); }
-static MIR_op_t empty(Emitter *e, u32 head, LoopType t) { return mir_const_op(e, t, loop_reduce_empty(reduction_of(e, head), t)); }
+static MIR_op_t identity(Emitter *e, u32 head, LoopType t) {
+  return mir_const_op(e, t, loop_reduce_identity(reduction_of(e, head), t));
+}
+static MIR_op_t empty(Emitter *e, u32 head, LoopType t) {
+  return mir_const_op(e, t, loop_reduce_empty(reduction_of(e, head), t));
+}
 
 static void keep_float(Emitter *e, MIR_reg_t r) {
   if (!vec_push(e->alloc, &e->floats, r)) e->failed = true;
@@ -32,8 +37,10 @@ static MIR_reg_t state_of(Emitter *e, const Fold *f) {
   return r;
 }
 
-_Static_assert(offsetof(MirLanes, used) == 0 && offsetof(MirLanes, op) == 8 && offsetof(MirLanes, any) == 16, "emitted code writes these");
-_Static_assert(offsetof(MirRows, used) == 0 && offsetof(MirRows, op) == 8 && offsetof(MirRows, any) == 16, "emitted code writes these");
+_Static_assert(offsetof(MirLanes, used) == 0 && offsetof(MirLanes, op) == 8 && offsetof(MirLanes, any) == 16,
+               "emitted code writes these");
+_Static_assert(offsetof(MirRows, used) == 0 && offsetof(MirRows, op) == 8 && offsetof(MirRows, any) == 16,
+               "emitted code writes these");
 
 /* A block begins: as many lanes as it will have elements start from the identity. */
 static void begin_block(Emitter *e, u32 head, const Fold *f) {
@@ -59,7 +66,8 @@ static void begin_block(Emitter *e, u32 head, const Fold *f) {
 static void count_elements(Emitter *e, u32 head, MIR_reg_t to) {
   const LoopNode *n = en(e, head);
   ins2(e, MIR_MOV, R(e, to), mir_op(e, loop_trips_of(e->fn, head, 0)));
-  for (u32 axis = 1; axis < n->a; axis++) ins3(e, MIR_MUL, R(e, to), R(e, to), mir_op(e, loop_trips_of(e->fn, head, axis)));
+  for (u32 axis = 1; axis < n->a; axis++)
+    ins3(e, MIR_MUL, R(e, to), R(e, to), mir_op(e, loop_trips_of(e->fn, head, axis)));
 }
 
 static u32 room_at_depth(Emitter *e, u32 *places, u32 bytes) {
@@ -75,7 +83,8 @@ void mir_open_fold(Emitter *e, OpenHead *o, u32 at) {
   (void)at;
   f->type = et(e, loop_result_of(e->fn, o->head, 0));
   f->op = loop_reduce_op((LoopReduce)n->aux);
-  if (n->op == LOOP_REDUCE && !e->lives.uses[loop_result_of(e->fn, o->head, 0)]) return; /* FOLD_NONE: only what the body does besides */
+  /* FOLD_NONE: only what the body does besides */
+  if (n->op == LOOP_REDUCE && !e->lives.uses[loop_result_of(e->fn, o->head, 0)]) return;
   bool exact = !loop_is_float(f->type) || f->op == LOOP_MIN || f->op == LOOP_MAX;
   f->kind = exact ? FOLD_EXACT : n->op == LOOP_SCAN ? FOLD_SCAN : n->mem == LOOP_ORDER_ROWS ? FOLD_ROWS : FOLD_LANES;
   if (f->kind != FOLD_LANES) {
@@ -89,7 +98,8 @@ void mir_open_fold(Emitter *e, OpenHead *o, u32 at) {
     if (loop_is_float(f->type)) keep_float(e, f->total);
   }
   if (exact) return;
-  f->state_at = room_at_depth(e, e->fold_state, sizeof(MirLanes) > sizeof(MirRows) ? sizeof(MirLanes) : sizeof(MirRows));
+  f->state_at = room_at_depth(e, e->fold_state,
+                              sizeof(MirLanes) > sizeof(MirRows) ? sizeof(MirLanes) : sizeof(MirRows));
   set_state(e, f);
   f->chunks = mir_temp(e, LT_I64);
   if (f->kind == FOLD_SCAN) {
@@ -131,8 +141,8 @@ void mir_fold_trip(Emitter *e, OpenHead *o, u32 at) {
   if (o->fold.kind == FOLD_SCAN) cold_block(e, o, at, MIR_BEQ, R(e, o->fold.chunks), I(e, 0));
 }
 
-/* Of float min and max, what changes nothing (strictly: zeros and NaN are left to the rest) is jumped over: the branch is
- * foreseen, and no chain of additions waits for the accumulator. */
+/* Of float min and max, what changes nothing (strictly: zeros and NaN are left to the rest) is jumped over: the
+ * branch is foreseen, and no chain of additions waits for the accumulator. */
 static void accumulate(Emitter *e, Fold *f, MIR_op_t v) {
   MIR_label_t same = new_label(e);
   bool skips = loop_is_float(f->type) && (f->op == LOOP_MIN || f->op == LOOP_MAX) && v.mode == MIR_OP_REG;

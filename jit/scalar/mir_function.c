@@ -1,8 +1,8 @@
 /* mir_function.c — one loop IR function as a MIR function: parameters, statements, checks, exits, calls.
  *
- * Layout: an entry section (frame, parameters, constants, base pointers) that later code may still add to; the body; cold
- * code; the one exit. Calls in hot code make MIR keep float values in memory; so what is seldom run saves and restores the
- * float registers that live across its calls itself. */
+ * Layout: an entry section (frame, parameters, constants, base pointers) that later code may still add to; the body;
+ * cold code; the one exit. Calls in hot code make MIR keep float values in memory; so what is seldom run saves and
+ * restores the float registers that live across its calls itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +42,8 @@ void mir_at_entry(Emitter *e, MIR_insn_t insn) {
 /* ---- labels --------------------------------------------------------------------------------- */
 
 MIR_label_t new_label(Emitter *e) {
-  bool room = vec_reserve(e->alloc, (void **)&e->labels.data, &e->labels.cap, e->labels.count + 1, sizeof *e->labels.data);
+  bool room = vec_reserve(e->alloc, (void **)&e->labels.data, &e->labels.cap, e->labels.count + 1,
+                          sizeof *e->labels.data);
   if (!room) e->failed = true;
   if (!room && e->exit) return e->exit; /* any label will do now */
   MIR_label_t l = MIR_new_label(e->ctx);
@@ -139,7 +140,8 @@ u32 mir_words_room(Emitter *e) {
   for (u32 i = 0; !e->words_at && i < e->fn->body.count; i++) {
     const LoopNode *n = en(e, e->fn->body.data[i]);
     LoopForm form = loop_op_form((LoopOp)n->op);
-    if ((form == LOOP_FORM_CHECK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT) && n->count > most) most = n->count;
+    if ((form == LOOP_FORM_CHECK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT) && n->count > most)
+      most = n->count;
   }
   if (!e->words_at) e->words_at = mir_frame_room(e, most * 8);
   return e->words_at;
@@ -161,7 +163,8 @@ void mir_moves(Emitter *e, Move *moves, u32 count) {
     bool progress = false;
     for (u32 i = 0; i < left;) {
       bool read = false;
-      for (u32 k = 0; k < left; k++) read |= k != i && moves[k].from.mode == MIR_OP_REG && moves[k].from.u.reg == moves[i].to;
+      for (u32 k = 0; k < left; k++)
+        read |= k != i && moves[k].from.mode == MIR_OP_REG && moves[k].from.u.reg == moves[i].to;
       if (read) {
         i++;
         continue;
@@ -180,7 +183,8 @@ void mir_moves(Emitter *e, Move *moves, u32 count) {
 }
 
 void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_op_t *ops) {
-  MIR_op_t all[10] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, proto)), MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn)};
+  MIR_op_t all[10] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, proto)),
+                      MIR_new_uint_op(e->ctx, (u64)(uintptr_t)fn)};
   memcpy(all + 2, ops, sizeof *ops * nops);
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, nops + 2, all));
 }
@@ -214,7 +218,8 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
   if (kind == COLD_POLL || kind == COLD_BLOCK || kind == COLD_FINISH) {
     for (u32 node = 1; node < e->fn->nodes.count; node++) {
       const LoopNode *n = en(e, node);
-      if (!loop_is_float((LoopType)n->type) || e->lives.class_of[node] != node || !e->regs[node] || n->op == LOOP_CONST) continue;
+      if (!loop_is_float((LoopType)n->type) || e->lives.class_of[node] != node || !e->regs[node] || n->op == LOOP_CONST)
+        continue;
       bool across = n->op == LOOP_PARAM ? e->lives.last[node] >= at : lives_across(&e->lives, node, at);
       if (across) note_saved(e, e->regs[node]);
     }
@@ -231,7 +236,9 @@ Cold *mir_cold(Emitter *e, ColdKind kind, u32 id, u32 at) {
 /* Does it leave by the exit that node `id` leaves by, with the same values? */
 static bool leaves_alike(const Emitter *e, const Cold *c, u32 id, MIR_reg_t paid_by) {
   const LoopNode *a = en(e, id), *b = en(e, c->node);
-  if (c->kind != COLD_LEAVE || b->op != LOOP_CHECK || a->imm != b->imm || a->count != b->count || c->chunk.limit != paid_by) return false;
+  if (c->kind != COLD_LEAVE || b->op != LOOP_CHECK || a->imm != b->imm || a->count != b->count ||
+      c->chunk.limit != paid_by)
+    return false;
   return !a->count || memcmp(loop_list(e->fn, a), loop_list(e->fn, b), sizeof(u32) * a->count) == 0;
 }
 
@@ -287,9 +294,9 @@ MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a
   return answer;
 }
 
-_Static_assert(offsetof(LoopCtx, results) == CTX_RESULTS && offsetof(LoopCtx, budget) == CTX_BUDGET && offsetof(LoopCtx, depth) == CTX_DEPTH &&
-                 offsetof(LoopCtx, poll) == CTX_POLL && offsetof(LoopCtx, frame) == CTX_FRAME,
-  "emitted code reads these");
+_Static_assert(offsetof(LoopCtx, results) == CTX_RESULTS && offsetof(LoopCtx, budget) == CTX_BUDGET &&
+               offsetof(LoopCtx, depth) == CTX_DEPTH && offsetof(LoopCtx, poll) == CTX_POLL &&
+               offsetof(LoopCtx, frame) == CTX_FRAME, "emitted code reads these");
 
 MIR_op_t mir_ctx_word(Emitter *e, i64 offset) { return M(e, MIR_T_I64, e->native_ctx, offset); }
 
@@ -344,8 +351,8 @@ static void put_tell(Emitter *e) {
   else ri(e, MIR_MOV, words, 0);
   mir_load(e, fn, e->native_ctx, CTX_FRAME);
   bri(e, MIR_BEQ, e->exit, fn, 0);
-  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_FRAME)), R(e, fn), R(e, e->native_ctx), I(e, (i64)e->fn->tag), R(e, e->left_by),
-    R(e, words), R(e, e->left_values)};
+  MIR_op_t ops[7] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_FRAME)), R(e, fn), R(e, e->native_ctx),
+                     I(e, (i64)e->fn->tag), R(e, e->left_by), R(e, words), R(e, e->left_values)};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 7, ops));
 }
 
@@ -461,7 +468,8 @@ static void put_return(Emitter *e, const LoopNode *n) {
   if (e->depth) {
     LoopType t = n->count ? (LoopType)e->fn->results.data[0] : LT_I64;
     MIR_op_t value = n->count ? mir_op(e, loop_list(e->fn, n)[0]) : I(e, 0);
-    if (n->count && (value.mode != MIR_OP_REG || value.u.reg != e->result)) ins2(e, move_code(t), R(e, e->result), value);
+    if (n->count && (value.mode != MIR_OP_REG || value.u.reg != e->result))
+      ins2(e, move_code(t), R(e, e->result), value);
     jump(e, e->exit);
     return;
   }
@@ -528,7 +536,8 @@ static void begin_function(Emitter *e, const char *name) {
   MIR_var_t *vars = mem_alloc(e->alloc, sizeof *vars * (count + first));
   char *names = mem_alloc(e->alloc, NUMBERED_MAX * (size_t)(count + 1));
   if (!vars || !names) count = 0, e->failed = true;
-  MIR_var_t always[3] = {{.type = MIR_T_P, .name = "ctx"}, {.type = MIR_T_I64, .name = "left"}, {.type = MIR_T_I64, .name = "depth"}};
+  MIR_var_t always[3] = {{.type = MIR_T_P, .name = "ctx"}, {.type = MIR_T_I64, .name = "left"},
+                         {.type = MIR_T_I64, .name = "depth"}};
   if (vars) memcpy(vars, always, sizeof *vars * first);
   for (u32 i = 0; i < count; i++) {
     u32 id = e->fn->params.data[i];
@@ -537,7 +546,8 @@ static void begin_function(Emitter *e, const char *name) {
   }
   MIR_type_t types[2];
   u32 results = e->unit->inner ? mir_inner_types(e->fn, types) : 1;
-  e->item = MIR_new_func_arr(e->ctx, name, results, e->unit->inner ? types : &result, count + first, vars ? vars : always);
+  e->item = MIR_new_func_arr(e->ctx, name, results, e->unit->inner ? types : &result, count + first,
+                             vars ? vars : always);
   MIR_func_t func = e->item->u.func;
   e->native_ctx = MIR_reg(e->ctx, "ctx", func);
   if (e->unit->inner) {
@@ -568,15 +578,16 @@ static void put_exit(Emitter *e) {
   if (e->left && !e->depth) mir_store(e, e->native_ctx, CTX_BUDGET, e->left);
   if (e->marks) mir_mark(e, MARK_END, (u32)(e->unit - e->group->units));
   if (e->depth) {
-    put(e, e->result ? MIR_new_ret_insn(e->ctx, 2, R(e, e->left), R(e, e->result)) : MIR_new_ret_insn(e->ctx, 1, R(e, e->left)));
+    put(e, e->result ? MIR_new_ret_insn(e->ctx, 2, R(e, e->left), R(e, e->result))
+                     : MIR_new_ret_insn(e->ctx, 1, R(e, e->left)));
     return;
   }
   MIR_op_t result = e->fn->kind == LOOP_KERNEL ? (e->key ? R(e, e->key) : I(e, -1)) : R(e, e->code);
   put(e, MIR_new_ret_insn(e->ctx, 1, result));
 }
 
-/* The last position before what must be emitted next: an arm that a constant condition never takes is left out, since MIR
- * would drop its arithmetic and keep its marks. */
+/* The last position before what must be emitted next: an arm that a constant condition never takes is left out,
+ * since MIR would drop its arithmetic and keep its marks. */
 static u32 behind_dead_arm(const Emitter *e, u32 at) {
   const LoopNode *n = en(e, e->fn->body.data[at]);
   u32 head = n->op == LOOP_IF ? e->fn->body.data[at] : n->op == LOOP_ELSE ? n->a : 0;
@@ -673,7 +684,9 @@ static bool may_be_compiled(MirGroup *g, const Lives *l) {
   u64 cost = lives_cost(l);
   Toil *t = l->fn->module->toil;
   if (toil_pass(t)) toil_forever(t);
-  if (cost > MIR_MOST_NS && g->why) buf_printf(g->why, "%s: too long a function for MIR: %u statements", name_text(&l->fn->module->names, l->fn->name), l->fn->body.count);
+  if (cost > MIR_MOST_NS && g->why)
+    buf_printf(g->why, "%s: too long a function for MIR: %u statements", name_text(&l->fn->module->names, l->fn->name),
+               l->fn->body.count);
   return cost <= MIR_MOST_NS && toil(t, cost / 32);
 }
 
@@ -702,7 +715,8 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
     unit->marks = e->marks;
     if (unit->inner && !e->failed) mir_outer(g, number);
   }
-  if (e->missing && g->why) buf_printf(g->why, "%s: %s %s", name_text(&e->fn->module->names, e->fn->name), e->missing, e->missing_name);
+  if (e->missing && g->why)
+    buf_printf(g->why, "%s: %s %s", name_text(&e->fn->module->names, e->fn->name), e->missing, e->missing_name);
   bool ok = e->regs && !e->failed;
   mir_close(g);
   return ok ? WEFT_OK : WEFT_ERROR;

@@ -1,8 +1,9 @@
 /* mir_heads.c — loops, branches and what ends them.
  *
- * Counted loops test at the bottom, behind one test for no trips. A `while` whose body begins with a few statements and an `if`
- * has these again where it goes on to its next trip, so that it jumps once per trip. The first arm of an `if` inside a loop comes
- * behind the body when it has a loop: beside that a jump there and back is little, and trips without it jump once less. */
+ * Counted loops test at the bottom, behind one test for no trips. A `while` whose body begins with a few statements
+ * and an `if` has these again where it goes on to its next trip, so that it jumps once per trip. The first arm of an
+ * `if` inside a loop comes behind the body when it has a loop: beside that a jump there and back is little, and
+ * trips without it jump once less. */
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
@@ -86,7 +87,8 @@ static void close_axis(Emitter *e, OpenHead *o, u32 axis) {
 static bool comes_late(Emitter *e, u32 id, u32 at) {
   u32 pos = at + 1, end = e->lives.other[id];
   if (!mir_innermost_loop(e) || en(e, loop_cond_of(e->fn, id))->op == LOOP_CONST) return false;
-  while (pos < end && !(loop_is_head(en(e, e->fn->body.data[pos])) && en(e, e->fn->body.data[pos])->op != LOOP_IF)) pos++;
+  while (pos < end && !(loop_is_head(en(e, e->fn->body.data[pos])) && en(e, e->fn->body.data[pos])->op != LOOP_IF))
+    pos++;
   if (pos >= end) return false;
   for (pos = end; pos < e->lives.end[id]; pos++)
     if (loop_is_head(en(e, e->fn->body.data[pos]))) return false;
@@ -101,7 +103,9 @@ static void move_insns(DLIST(MIR_insn_t) *from, MIR_insn_t first, DLIST(MIR_insn
   }
 }
 
-void mir_set_aside(Emitter *e, MIR_insn_t from, bool rare) { move_insns(&e->item->u.func->insns, from, rare ? &e->rare : &e->late); }
+void mir_set_aside(Emitter *e, MIR_insn_t from, bool rare) {
+  move_insns(&e->item->u.func->insns, from, rare ? &e->rare : &e->late);
+}
 
 /* The end of an arm that comes late: all since its label leaves the function until the body is there. */
 static void put_aside(Emitter *e, OpenHead *o) {

@@ -1,16 +1,18 @@
 /* mir_lives.c — live spans over body positions, and registers shared along loop-carried values and results.
  *
- * MIR at level 1 does not coalesce moves. So a value that becomes the next value of a carried one, the result of an arm, or what
- * a loop breaks with is computed in the carried value's register where their spans do not collide. Spans are linear in
- * the body: two arms of an `if` never collide, and a value read inside a loop that it was defined before lives to
- * the loop's end. */
+ * MIR at level 1 does not coalesce moves. So a value that becomes the next value of a carried one, the result of an
+ * arm, or what a loop breaks with is computed in the carried value's register where their spans do not collide.
+ * Spans are linear in the body: two arms of an `if` never collide, and a value read inside a loop that it was
+ * defined before lives to the loop's end. */
 #include "jit/scalar/mir_lives.h"
 
 #include <string.h>
 
 static const LoopNode *node(const Lives *l, u32 id) { return loop_node(l->fn, id); }
 
-static bool is_leaf_without_place(const LoopNode *n) { return n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE; }
+static bool is_leaf_without_place(const LoopNode *n) {
+  return n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE;
+}
 
 static size_t nodes_bytes(const Lives *l) { return sizeof(u32) * (l->fn->nodes.count + 1); }
 static size_t body_bytes(const Lives *l) { return sizeof(u32) * (l->fn->body.count + 1); }
@@ -117,7 +119,8 @@ bool lives_masks(const Lives *l, const LoopNode *select) {
 
 bool lives_excludes(const Lives *l, u32 id) {
   const LoopNode *n = node(l, id);
-  bool excludes = l->fn->kind == LOOP_NATIVE && n->op == LOOP_AND && n->type == LT_I1 && node(l, n->b)->op == LOOP_NOT && l->uses[n->b] == 1;
+  bool excludes = l->fn->kind == LOOP_NATIVE && n->op == LOOP_AND && n->type == LT_I1 &&
+                  node(l, n->b)->op == LOOP_NOT && l->uses[n->b] == 1;
   return excludes && l->loop[l->where[n->b]] == l->loop[l->where[id]];
 }
 
@@ -126,7 +129,8 @@ u32 lives_threads(const Lives *l, u32 head) {
   const LoopNode *n = node(l, head);
   if (n->op != LOOP_IF || n->c == 0 || l->end[head] + 1 >= fn->body.count) return 0;
   u32 result = loop_result_of(fn, head, 0), next = fn->body.data[l->end[head] + 1];
-  bool asked = node(l, result)->type == LT_I1 && l->uses[result] == 1 && node(l, next)->op == LOOP_IF && loop_cond_of(fn, next) == result;
+  bool asked = node(l, result)->type == LT_I1 && l->uses[result] == 1 && node(l, next)->op == LOOP_IF &&
+               loop_cond_of(fn, next) == result;
   for (u32 i = 1; i < n->c; i++) asked = asked && !l->uses[result + i];
   return asked ? next : 0;
 }
@@ -160,16 +164,21 @@ static void defer(Lives *l, u32 cond, u32 at, u32 *room) {
   }
 }
 
-static bool adds(const LoopNode *n, u32 x, u32 y) { return n->op == LOOP_ADD && ((n->a == x && n->b == y) || (n->a == y && n->b == x)); }
+static bool adds(const LoopNode *n, u32 x, u32 y) {
+  return n->op == LOOP_ADD && ((n->a == x && n->b == y) || (n->a == y && n->b == x));
+}
 
 bool lives_wraps(const Lives *l, u32 at) {
   const LoopFn *fn = l->fn;
   if (fn->kind != LOOP_NATIVE || at + 1 >= fn->body.count) return false;
   u32 id = fn->body.data[at];
   const LoopNode *n = node(l, id), *check = node(l, fn->body.data[at + 1]);
-  if (n->op != LOOP_SELECT || n->type != LT_I64 || check->op != LOOP_CHECK || check->aux != LOOP_CHECK_INDEX || check->a != id) return false;
+  if (n->op != LOOP_SELECT || n->type != LT_I64 || check->op != LOOP_CHECK || check->aux != LOOP_CHECK_INDEX ||
+      check->a != id)
+    return false;
   const LoopNode *less = node(l, n->a), *zero = node(l, less->b);
-  return less->op == LOOP_LT && less->a == n->c && zero->op == LOOP_CONST && zero->imm == 0 && adds(node(l, n->b), n->c, check->b);
+  return less->op == LOOP_LT && less->a == n->c && zero->op == LOOP_CONST && zero->imm == 0 &&
+         adds(node(l, n->b), n->c, check->b);
 }
 
 /* The sum of such a select is made behind the function's end, from its operands. */
@@ -264,8 +273,8 @@ static void merge(Lives *l, u32 a, u32 b) { /* class b joins class a */
   l->shared[a] = l->shared[b] = 1;
 }
 
-/* Lets `value`, which is moved to `target`, be computed in target's register. It must be defined inside `within`: what is
- * defined before is read again by the next trip or the other arm. */
+/* Lets `value`, which is moved to `target`, be computed in target's register. It must be defined inside `within`:
+ * what is defined before is read again by the next trip or the other arm. */
 static void share(Lives *l, u32 target, u32 value, u32 within) {
   const LoopNode *n = node(l, value);
   if (is_leaf_without_place(n) || n->op == LOOP_INDEX || n->type != node(l, target)->type || l->deferred[value]) return;
@@ -278,7 +287,8 @@ static void share(Lives *l, u32 target, u32 value, u32 within) {
 static bool computes_in_place(const Lives *l, u32 id, bool *either) {
   const LoopNode *n = node(l, id);
   *either = n->op == LOOP_ADD || n->op == LOOP_MUL || n->op == LOOP_AND || n->op == LOOP_OR || n->op == LOOP_XOR;
-  bool in_place = *either || n->op == LOOP_SUB || n->op == LOOP_NEG || (n->op == LOOP_DIV && loop_is_float((LoopType)n->type));
+  bool in_place = *either || n->op == LOOP_SUB || n->op == LOOP_NEG ||
+                  (n->op == LOOP_DIV && loop_is_float((LoopType)n->type));
   return in_place && !l->deferred[id];
 }
 
@@ -288,7 +298,8 @@ static void take_over(Lives *l, u32 id, u32 operand) {
   if (is_leaf_without_place(n) || n->op == LOOP_INDEX || n->type != node(l, id)->type || l->deferred[operand]) return;
   if (l->last[operand] != l->where[id]) return;
   u32 a = class_of(l, operand), b = class_of(l, id);
-  if (loop_is_float((LoopType)n->type) && crosses(l, a) != crosses(l, b)) return; /* a chain of sums is added up in registers */
+  /* a chain of sums is added up in registers */
+  if (loop_is_float((LoopType)n->type) && crosses(l, a) != crosses(l, b)) return;
   if (a != b && !collide(l, a, b)) merge(l, a, b);
 }
 
@@ -298,7 +309,8 @@ static void find_classes(Lives *l) {
     u32 id = fn->body.data[pos];
     const LoopNode *n = node(l, id);
     if (n->op != LOOP_FOR && n->op != LOOP_WHILE) continue;
-    for (u32 i = 0; i < n->b; i++) merge(l, class_of(l, loop_carry_of(fn, id, i)), class_of(l, loop_result_of(fn, id, i)));
+    for (u32 i = 0; i < n->b; i++)
+      merge(l, class_of(l, loop_carry_of(fn, id, i)), class_of(l, loop_result_of(fn, id, i)));
   }
   for (u32 pos = fn->body.count; pos-- > 0;) {
     const LoopNode *n = node(l, fn->body.data[pos]);
@@ -306,7 +318,8 @@ static void find_classes(Lives *l) {
     u32 head = n->a;
     if (n->op == LOOP_YIELD && node(l, head)->op != LOOP_IF) continue;
     for (u32 i = 0; i < n->count; i++)
-      share(l, n->op == LOOP_YIELD ? loop_result_of(fn, head, i) : loop_carry_of(fn, head, i), loop_list(fn, n)[i], head);
+      share(l, n->op == LOOP_YIELD ? loop_result_of(fn, head, i) : loop_carry_of(fn, head, i),
+            loop_list(fn, n)[i], head);
   }
   for (u32 pos = 0; pos < fn->body.count; pos++) {
     u32 id = fn->body.data[pos];
@@ -319,7 +332,8 @@ static void find_classes(Lives *l) {
   for (u32 id = 1; id < fn->nodes.count; id++) l->class_of[id] = class_of(l, id);
 }
 
-enum { CONSTANTS_KEPT = 64 }; /* there are sixteen registers: the more of them lie in memory, each with a life of the whole function */
+/* there are sixteen registers: the more of them lie in memory, each with a life of the whole function */
+enum { CONSTANTS_KEPT = 64 };
 
 static void forget_constants(Lives *l) {
   u32 count = 0;
@@ -357,7 +371,8 @@ WeftStatus lives_init(Lives *l, const LoopFn *fn) {
   l->deferred = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
   l->in_loop = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
   l->shared = mem_alloc_zero(l->alloc, fn->nodes.count + 1);
-  ok = ok && l->deferred && l->in_loop && l->shared && vec_push(l->alloc, &l->span, (LiveSpan){0}) && find_places(l) && find_calls(l);
+  ok = ok && l->deferred && l->in_loop && l->shared && vec_push(l->alloc, &l->span, (LiveSpan){0}) && find_places(l) &&
+       find_calls(l);
   if (ok) {
     find_uses(l);
     forget_constants(l);

@@ -20,7 +20,9 @@ typedef struct Lives {
   u32 *loop;     /* per body position: innermost open loop head, 0 = none; an `if` is none */
   u32 *call;     /* per body position: the next one from there on that calls; NULL: none does */
   u8 *deferred;  /* per node: an i1 that is computed where it is branched on, and only there */
-  u8 *in_loop;   /* per node: a constant that is read inside a loop, to be kept in a register all through: none where there are too many */
+  /* per node: a constant that is read inside a loop, to be kept in a register all through: none where there are too
+   * many */
+  u8 *in_loop;
   u32 *class_of; /* per node: the node whose register it shares; itself when alone */
   u8 *shared;    /* per node: others have its register too */
   u32 *spans;    /* per class: its first span */
@@ -29,11 +31,11 @@ typedef struct Lives {
 
 WeftStatus lives_init(Lives *l, const LoopFn *fn) MUST_USE; /* error: memory refused */
 void lives_free(Lives *l);
-/* Is the statement at `at` a select of `i + n` where i is negative, else i, with the check that follows that it is an index of n? These are
- * one comparison where i is an index already. */
+/* Is the statement at `at` a select of `i + n` where i is negative, else i, with the check that follows that it is
+ * an index of n? These are one comparison where i is an index already. */
 bool lives_wraps(const Lives *l, u32 at);
-/* An `if` of which only the first result is read, by the `if` right behind it, which asks for it: its arms go on to that one's. Gives that one;
- * 0: it is none. */
+/* An `if` of which only the first result is read, by the `if` right behind it, which asks for it: its arms go on to
+ * that one's. Gives that one; 0: it is none. */
 u32 lives_threads(const Lives *l, u32 head);
 /* An `and` whose second operand is a `not` that only it reads: that is made with it, by a mask. */
 bool lives_excludes(const Lives *l, u32 id);

@@ -1,10 +1,11 @@
-/* mir_operands.c — instructions whose operands are what the processor takes: memory with a displacement, small immediates,
- * a result in place of an operand.
+/* mir_operands.c — instructions whose operands are what the processor takes: memory with a displacement, small
+ * immediates, a result in place of an operand.
  *
- * MIR's simplification takes displacements and immediates apart, each into a move and an addition whose registers are shared over
- * the whole function; its generator has instructions for them all the same, and half as many are compiled in half the time. So
- * they go through simplification in disguise: memory without displacement, a register in place of an immediate, with the number in
- * the operand's aux data, which MIR copies along and does not read; `mir_settle_operands` puts it where it belongs. */
+ * MIR's simplification takes displacements and immediates apart, each into a move and an addition whose registers
+ * are shared over the whole function; its generator has instructions for them all the same, and half as many are
+ * compiled in half the time. So they go through simplification in disguise: memory without displacement, a register
+ * in place of an immediate, with the number in the operand's aux data, which MIR copies along and does not read;
+ * `mir_settle_operands` puts it where it belongs. */
 #include "jit/scalar/mir_emitter.h"
 
 #define SMALL ((u64)1 << 32) /* aux data: this and 32 bits */
@@ -116,10 +117,13 @@ static bool takes(MIR_insn_code_t c, i64 v) {
   }
 }
 
-static bool is_op(MIR_op_t x, MIR_op_t y) { return x.mode == MIR_OP_REG && y.mode == MIR_OP_REG && !x.data && !y.data && x.u.reg == y.u.reg; }
+static bool is_op(MIR_op_t x, MIR_op_t y) {
+  return x.mode == MIR_OP_REG && y.mode == MIR_OP_REG && !x.data && !y.data && x.u.reg == y.u.reg;
+}
 
 void ins2(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b) {
-  bool wide = a.mode == MIR_OP_MEM && (a.u.mem.type == MIR_T_I64 || a.u.mem.type == MIR_T_I32 || a.u.mem.type == MIR_T_U32);
+  bool wide = a.mode == MIR_OP_MEM &&
+              (a.u.mem.type == MIR_T_I64 || a.u.mem.type == MIR_T_I32 || a.u.mem.type == MIR_T_U32);
   if (c == MIR_MOV && wide && b.mode == MIR_OP_INT && is_small(b.u.i)) b = small_op(e, a.u.mem.base, b.u.i);
   put(e, MIR_new_insn_arr(e->ctx, c, 2, (MIR_op_t[]){a, b}));
 }
@@ -133,7 +137,8 @@ void ins3(Emitter *e, MIR_insn_code_t c, MIR_op_t a, MIR_op_t b, MIR_op_t d) {
     d = other;
   }
   if (b.mode == MIR_OP_INT) b = loaded(e, b.u.i);
-  if (d.mode == MIR_OP_INT) d = takes(c, d.u.i) && b.mode == MIR_OP_REG ? small_op(e, b.u.reg, d.u.i) : loaded(e, d.u.i);
+  if (d.mode == MIR_OP_INT)
+    d = takes(c, d.u.i) && b.mode == MIR_OP_REG ? small_op(e, b.u.reg, d.u.i) : loaded(e, d.u.i);
   if (d.data) how = c == MIR_ADD || c == MIR_MUL ? IN_PLACE : how;
   if (is_op(a, b) && is_op(a, d)) {
     MIR_type_t type = MIR_reg_type(e->ctx, a.u.reg, e->item->u.func);
@@ -159,12 +164,20 @@ void mir_negate(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from) {
   ins2(e, t == LT_F64 ? MIR_DNEG : t == LT_F32 ? MIR_FNEG : MIR_NEG, R(e, to), R(e, to));
 }
 
-void mir_load(Emitter *e, MIR_reg_t r, MIR_reg_t base, i64 disp) { ins2(e, MIR_MOV, R(e, r), M(e, MIR_T_I64, base, disp)); }
-void mir_store(Emitter *e, MIR_reg_t base, i64 disp, MIR_reg_t r) { ins2(e, MIR_MOV, M(e, MIR_T_I64, base, disp), R(e, r)); }
+void mir_load(Emitter *e, MIR_reg_t r, MIR_reg_t base, i64 disp) {
+  ins2(e, MIR_MOV, R(e, r), M(e, MIR_T_I64, base, disp));
+}
+void mir_store(Emitter *e, MIR_reg_t base, i64 disp, MIR_reg_t r) {
+  ins2(e, MIR_MOV, M(e, MIR_T_I64, base, disp), R(e, r));
+}
 
 void rr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b) { ins2(e, c, R(e, a), R(e, b)); }
 void ri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, i64 v) { ins2(e, c, R(e, a), I(e, v)); }
-void rrr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, MIR_reg_t d) { ins3(e, c, R(e, a), R(e, b), R(e, d)); }
+void rrr(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, MIR_reg_t d) {
+  ins3(e, c, R(e, a), R(e, b), R(e, d));
+}
 void rri(Emitter *e, MIR_insn_code_t c, MIR_reg_t a, MIR_reg_t b, i64 v) { ins3(e, c, R(e, a), R(e, b), I(e, v)); }
-void brr(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, MIR_reg_t b) { ins3(e, c, L(e, to), R(e, a), R(e, b)); }
+void brr(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, MIR_reg_t b) {
+  ins3(e, c, L(e, to), R(e, a), R(e, b));
+}
 void bri(Emitter *e, MIR_insn_code_t c, MIR_label_t to, MIR_reg_t a, i64 v) { ins3(e, c, L(e, to), R(e, a), I(e, v)); }

@@ -1,7 +1,8 @@
 /* mir_ops.c — values of the loop IR as MIR: integers in 64-bit registers extended by their type, i1 as 0 or 1.
  *
- * A value's register may be one of its operands' (mir_lives.c): a sequence that writes before it has read all of them goes
- * through a fresh register. What MIR lacks is a marked stand-in where the processor has the instruction, else a call. */
+ * A value's register may be one of its operands' (mir_lives.c): a sequence that writes before it has read all of
+ * them goes through a fresh register. What MIR lacks is a marked stand-in where the processor has the instruction,
+ * else a call. */
 #include <math.h>
 #include <string.h>
 
@@ -40,13 +41,14 @@ static MIR_reg_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
 /* ---- stand-ins ----------------------------------------------------------------------------- */
 
 void mir_mark(Emitter *e, MirMark kind, u32 number) {
-  ins2(e, MIR_MOV, M(e, MIR_T_I32, mir_frame(e), FRAME_MARK), I(e, (i64)(MIR_MARK | (u32)kind << 12 | (number & 0xFFF))));
+  ins2(e, MIR_MOV, M(e, MIR_T_I32, mir_frame(e), FRAME_MARK),
+       I(e, (i64)(MIR_MARK | (u32)kind << 12 | (number & 0xFFF))));
 }
 
 static bool may_mark(const Emitter *e, MirMark kind) { return !e->group->plain && mir_can_mark(kind); }
 
-/* Ends a stand-in. The store of the result, where the marks are stored, is taken out again with them: without it MIR drops
- * a stand-in that nobody needs, or moves it to where its result is moved. */
+/* Ends a stand-in. The store of the result, where the marks are stored, is taken out again with them: without it
+ * MIR drops a stand-in that nobody needs, or moves it to where its result is moved. */
 static void close_mark(Emitter *e, LoopType t, MIR_reg_t result) {
   ins2(e, move_code(t), M(e, t == LT_F64 ? MIR_T_D : MIR_T_F, mir_frame(e), FRAME_MARK), R(e, result));
   mir_mark(e, MARK_CLOSE, e->marks);
@@ -309,7 +311,8 @@ static void branch_compare(Emitter *e, const LoopNode *n, u32 which, MIR_label_t
   LoopType t = et(e, n->a);
   MIR_op_t a, b;
   const Compare *c = compare_ops(e, n, which, &a, &b);
-  ins3(e, t == LT_F64 ? c->branch_d : t == LT_F32 ? c->branch_f : t == LT_U64 ? c->branch_u : c->branch, L(e, to), a, b);
+  ins3(e, t == LT_F64 ? c->branch_d : t == LT_F32 ? c->branch_f : t == LT_U64 ? c->branch_u : c->branch,
+       L(e, to), a, b);
 }
 
 static void branch(Emitter *e, u32 id, MIR_label_t to, bool when);
@@ -366,7 +369,8 @@ static void compare(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = et(e, n->a);
   MIR_op_t a, b;
   const Compare *c = compare_ops(e, n, n->op - LOOP_EQ, &a, &b);
-  ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value, R(e, mir_reg(e, id)), a, b);
+  ins3(e, t == LT_F64 ? c->value_d : t == LT_F32 ? c->value_f : t == LT_U64 ? c->value_u : c->value,
+       R(e, mir_reg(e, id)), a, b);
 }
 
 /* ---- conversions --------------------------------------------------------------------------- */
@@ -410,8 +414,10 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
     return;
   }
   /* At most the greatest float that converts exactly is compared with; what is above saturates. */
-  static const f64 above[] = {[LT_U8] = 255, [LT_I32] = 2147483647.0, [LT_U32] = 4294967295.0, [LT_I64] = 0x1p63, [LT_U64] = 0x1p64};
-  static const u64 high[] = {[LT_U8] = 255, [LT_I32] = INT32_MAX, [LT_U32] = UINT32_MAX, [LT_I64] = INT64_MAX, [LT_U64] = UINT64_MAX};
+  static const f64 above[] = {[LT_U8] = 255, [LT_I32] = 2147483647.0, [LT_U32] = 4294967295.0, [LT_I64] = 0x1p63,
+                              [LT_U64] = 0x1p64};
+  static const u64 high[] = {[LT_U8] = 255, [LT_I32] = INT32_MAX, [LT_U32] = UINT32_MAX, [LT_I64] = INT64_MAX,
+                             [LT_U64] = UINT64_MAX};
   static const f64 below[] = {[LT_U8] = 0, [LT_I32] = -2147483648.0, [LT_U32] = 0, [LT_I64] = -0x1p63, [LT_U64] = 0};
   static const i64 low[] = {[LT_U8] = 0, [LT_I32] = INT32_MIN, [LT_U32] = 0, [LT_I64] = INT64_MIN, [LT_U64] = 0};
   MIR_label_t big = new_label(e), small = new_label(e), done = new_label(e);
@@ -452,7 +458,8 @@ static void int_to_float(Emitter *e, u32 id, const LoopNode *n) {
   }
   /* Above 2^63: half of it with the lost bit or-ed in rounds as the whole does; then doubled. */
   MIR_label_t big = new_label(e), done = new_label(e);
-  MIR_reg_t v = in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id), rounded = mir_temp(e, t);
+  MIR_reg_t v = in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id),
+      rounded = mir_temp(e, t);
   bri(e, MIR_BLT, big, v, 0);
   rr(e, convert, to, v);
   jump(e, done);
@@ -490,7 +497,8 @@ static void bitcast(Emitter *e, u32 id, const LoopNode *n) {
     if (!loop_is_float(t)) mir_extend(e, t, to);
     return;
   }
-  ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), FRAME_CAST), R(e, in_reg(e, from, mir_op(e, n->a))));
+  ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), FRAME_CAST),
+       R(e, in_reg(e, from, mir_op(e, n->a))));
   ins2(e, move_code(t), R(e, mir_reg(e, id)), M(e, mir_memory_type(t), mir_frame(e), FRAME_CAST));
 }
 
@@ -537,7 +545,8 @@ static void store(Emitter *e, u32 id, const LoopNode *n) {
     return;
   }
   LoopType t = loop_value_type((LoopType)n->mem);
-  bool small = v.mode == MIR_OP_INT && v.u.i == (i32)v.u.i && ((u32)v.u.i & 0xFFFF0000u) != MIR_MARK; /* never looks like a mark */
+  /* never looks like a mark */
+  bool small = v.mode == MIR_OP_INT && v.u.i == (i32)v.u.i && ((u32)v.u.i & 0xFFFF0000u) != MIR_MARK;
   if (!small) v = R(e, in_reg(e, t, v));
   ins2(e, move_code(t), M(e, mir_memory_type((LoopType)n->mem), at, disp), v);
 }
@@ -551,11 +560,13 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_ADD:
     case LOOP_MUL: mir_combine(e, (LoopOp)n->op, t, mir_reg(e, id), mir_op(e, n->a), mir_op(e, n->b)); return;
     case LOOP_SUB:
-      if (is_float) ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, mir_reg(e, id)), mir_op(e, n->a), mir_op(e, n->b));
+      if (is_float)
+        ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, mir_reg(e, id)), mir_op(e, n->a), mir_op(e, n->b));
       else int_binary(e, id, n, MIR_SUB, true);
       return;
     case LOOP_DIV:
-      if (is_float) ins3(e, pick(t, MIR_DIV, MIR_FDIV, MIR_DDIV), R(e, mir_reg(e, id)), mir_op(e, n->a), mir_op(e, n->b));
+      if (is_float)
+        ins3(e, pick(t, MIR_DIV, MIR_FDIV, MIR_DDIV), R(e, mir_reg(e, id)), mir_op(e, n->a), mir_op(e, n->b));
       else divide(e, id, n);
       return;
     case LOOP_REM:
@@ -566,7 +577,8 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_MAX: mir_combine(e, (LoopOp)n->op, t, mir_reg(e, id), mir_op(e, n->a), mir_op(e, n->b)); return;
     case LOOP_COPYSIGN: float_copysign(e, id, n); return;
     case LOOP_AND:
-      if (lives_excludes(&e->lives, id)) ins3(e, MIR_AND, R(e, mir_reg(e, id)), mir_op(e, n->a), R(e, mir_unless(e, en(e, n->b)->a)));
+      if (lives_excludes(&e->lives, id))
+        ins3(e, MIR_AND, R(e, mir_reg(e, id)), mir_op(e, n->a), R(e, mir_unless(e, en(e, n->b)->a)));
       else int_binary(e, id, n, MIR_AND, false);
       return;
     case LOOP_OR: int_binary(e, id, n, MIR_OR, false); return;

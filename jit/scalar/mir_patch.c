@@ -1,9 +1,9 @@
 /* mir_patch.c — machine instructions that MIR lacks, put in after linking.
  *
- * The emitter stores a magic word to the frame, does a stand-in, and stores another: the stand-in is a subtraction with the
- * operands wanted (for fma: a product and a sum). Here the pairs are found in the code, what lies between is decoded, and the bytes
- * replaced: no-ops, the loads that the register allocator put there, the instruction. What does not decode as expected fails,
- * and the group is compiled again with calls. */
+ * The emitter stores a magic word to the frame, does a stand-in, and stores another: the stand-in is a subtraction
+ * with the operands wanted (for fma: a product and a sum). Here the pairs are found in the code, what lies between
+ * is decoded, and the bytes replaced: no-ops, the loads that the register allocator put there, the instruction. What
+ * does not decode as expected fails, and the group is compiled again with calls. */
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
@@ -138,7 +138,8 @@ static void out_sse(Out *o, u8 prefix, const char *opcode, size_t opcode_length,
   out_bytes(o, s->tail, s->tail_length);
 }
 
-/* Loads the memory operand of a stand-in into a register that the allocator keeps for such, and makes it the operand. */
+/* Loads the memory operand of a stand-in into a register that the allocator keeps for such, and makes it the
+ * operand. */
 static void out_load(Out *o, Sse *s) {
   u8 scratch = s->reg == 9 ? 8 : 9;
   if (!s->memory) return;
@@ -150,11 +151,13 @@ static void out_load(Out *o, Sse *s) {
   s->tail_length = 0;
 }
 
-/* The byte before may be a REX prefix that belonged to the mark: it must not meet 90 (xchg) or a VEX prefix. One byte is a
- * segment prefix of what follows, without effect. */
+/* The byte before may be a REX prefix that belonged to the mark: it must not meet 90 (xchg) or a VEX prefix. One
+ * byte is a segment prefix of what follows, without effect. */
 static void out_no_ops(u8 *to, size_t n) {
-  static const u8 forms[9][9] = {{0x3E}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}, {0x0F, 0x1F, 0x40, 0}, {0x0F, 0x1F, 0x44, 0, 0},
-    {0x66, 0x0F, 0x1F, 0x44, 0, 0}, {0x0F, 0x1F, 0x80, 0, 0, 0, 0}, {0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}, {0x66, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}};
+  static const u8 forms[9][9] = {{0x3E}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}, {0x0F, 0x1F, 0x40, 0},
+                                 {0x0F, 0x1F, 0x44, 0, 0},
+    {0x66, 0x0F, 0x1F, 0x44, 0, 0}, {0x0F, 0x1F, 0x80, 0, 0, 0, 0}, {0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0},
+    {0x66, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0}};
   while (n) {
     size_t k = n < 10 ? n : n == 10 ? 5 : 9;
     memcpy(to, forms[k - 1], k);
@@ -221,8 +224,8 @@ typedef struct Bytes {
 static bool is_result_store(const Place *place, const Mark *m, const Sse *s) {
   const u8 *mark = place->code + m->at;
   bool extended = m->at && (mark[-1] & 0xF1) == 0x41; /* base register 8 … 15 */
-  return s->opcode == 0x11 && s->memory && (s->modrm & 0xC7) == mark[1] && (s->rex & 3) == (extended ? 1 : 0) && s->tail_length == m->length - 6 &&
-         memcmp(s->tail, mark + 2, s->tail_length) == 0;
+  return s->opcode == 0x11 && s->memory && (s->modrm & 0xC7) == mark[1] && (s->rex & 3) == (extended ? 1 : 0) &&
+         s->tail_length == m->length - 6 && memcmp(s->tail, mark + 2, s->tail_length) == 0;
 }
 
 /* The closing mark of `m` at p or behind moves; NULL when something else comes first. */
@@ -268,7 +271,9 @@ static bool write_instruction(const Place *place, const Mark *m, const u8 **p, O
       return true;
     case MARK_FMA:
       out_load(o, &s);
-      if (!skip_loads(p, end, o, s.reg, s.rm) || !is_stand_in(*p, end, 0x58, &add) || add.reg != s.reg || add.prefix != s.prefix) return false;
+      if (!skip_loads(p, end, o, s.reg, s.rm) || !is_stand_in(*p, end, 0x58, &add) || add.reg != s.reg ||
+          add.prefix != s.prefix)
+        return false;
       *p += add.length;
       if (!add.memory && add.rm == s.reg) return false;
       out_fma(o, &s, &add);
@@ -284,15 +289,17 @@ static bool write_instruction(const Place *place, const Mark *m, const u8 **p, O
   }
 }
 
-/* Replaces what is between two marks; gives the offset behind the second, 0 when it cannot, which includes that there is
- * nothing. */
+/* Replaces what is between two marks; gives the offset behind the second, 0 when it cannot, which includes that
+ * there is nothing. */
 static size_t replace(const Place *place, const Mark *m, u64 *patched) {
   u8 *code = place->code;
   const u8 *end = code + place->length, *p = code + m->at + m->length;
   Out o = {.length = 0};
   Mark close;
   Bytes store = {0, 0};
-  if (!skip_loads(&p, end, &o, 16, 16) || !write_instruction(place, m, &p, &o) || !find_close(place, p, m, &close, &store)) return 0;
+  if (!skip_loads(&p, end, &o, 16, 16) || !write_instruction(place, m, &p, &o) ||
+      !find_close(place, p, m, &close, &store))
+    return 0;
   size_t room = (size_t)(p - (code + m->at));
   if (o.failed || o.length > room || (m->kind == MARK_FMA && room - o.length < 2)) return 0;
   out_no_ops(code + m->at, room - o.length);
@@ -349,7 +356,8 @@ static u8 *move_float(u8 *p, u8 opcode, u8 reg, i32 disp) {
 }
 
 size_t mir_thunk(u8 *code, u64 (*poll)(LoopCtx *)) {
-  static const u8 kept[] = {0, 1, 2, 6, 7, 8, 9, 10, 11}; /* rax rcx rdx rsi rdi r8 … r11: the others the callee keeps */
+  /* rax rcx rdx rsi rdi r8 … r11: the others the callee keeps */
+  static const u8 kept[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
   static const u8 enter[] = {0x55, 0x48, 0x89, 0xE5, 0x48, 0x81, 0xEC, THUNK_ROOM, 0, 0, 0, 0x48, 0x83, 0xE4, 0xF0};
   static const u8 leave[] = {0x48, 0x89, 0xEC, 0x5D, 0xC3};
   enum { STORE = 0x89, LOAD = 0x8B, STORE_SD = 0x11, LOAD_SD = 0x10, RAX = 0, RSI = 6, RDI = 7 };

@@ -1,8 +1,9 @@
 /* mir_polls.c — polls: a trip takes one unit of the budget, and asks the VM when there was none.
  *
- * A short counted loop without calls and loops in it pays for as many trips as the budget has when it begins, and asks when they are
- * over, at the trip that would ask if each paid for itself: its trips end by comparing the index with the first one that is not paid
- * for. Who leaves such a loop gets back what was paid for the trips that do not come. */
+ * A short counted loop without calls and loops in it pays for as many trips as the budget has when it begins, and
+ * asks when they are over, at the trip that would ask if each paid for itself: its trips end by comparing the index
+ * with the first one that is not paid for. Who leaves such a loop gets back what was paid for the trips that do not
+ * come. */
 #include "jit/scalar/mir_emitter.h"
 
 enum { BEFORE_MOST = 12, BODY_MOST = 16 };
@@ -125,7 +126,8 @@ void mir_cold_poll(Emitter *e, const Cold *c) {
     pay(e, c);
     put_label(e, stop);
     mir_forget_addresses(e);
-    for (u32 at = e->lives.where[c->chunk.head] + 1; at < c->chunk.poll; at++) mir_statement(e, at); /* what its exit tells */
+    /* what its exit tells */
+    for (u32 at = e->lives.where[c->chunk.head] + 1; at < c->chunk.poll; at++) mir_statement(e, at);
   } else {
     bri(e, MIR_BEQ, c->back, answer, 0);
   }

@@ -1,4 +1,5 @@
-/* mir_runtime.c — C functions that code emitted through MIR calls: upper levels of reductions, and operations MIR lacks. */
+/* mir_runtime.c — C functions that code emitted through MIR calls: upper levels of reductions, and operations MIR
+ * lacks. */
 #include <math.h>
 #include <string.h>
 
@@ -10,86 +11,86 @@ static f64 combine64(u64 op, f64 a, f64 b) { return op == LOOP_ADD ? a + b : a *
 static f32 combine32(u64 op, f32 a, f32 b) { return op == LOOP_ADD ? a + b : a * b; }
 
 /* One element more at level 0 of what is above the emitted code's own level, by the rule of ir.md section 10. */
-#define LANES(T, SUFFIX, FIELD, W)                                                                                        \
-  static T lanes_sum_##SUFFIX(const MirLanes *l, T *lane) {                                                               \
-    for (u32 half = W / 2; half; half /= 2)                                                                               \
-      for (u32 i = 0; i < half; i++) lane[i] = combine##SUFFIX(l->op, lane[i], lane[i + half]);                           \
-    return lane[0];                                                                                                       \
-  }                                                                                                                       \
-  static void lanes_add_##SUFFIX(MirLanes *l, T v, u32 level) {                                                           \
-    for (;; level++) {                                                                                                    \
-      if (l->used <= level) l->used = level + 1, l->count[level] = 0;                                                     \
-      T *lane = l->lane.FIELD[level];                                                                                     \
-      u64 n = l->count[level]++;                                                                                          \
-      if (n == 0)                                                                                                         \
-        for (u32 i = 0; i < W; i++) lane[i] = l->op == LOOP_ADD ? (T)-0.0 : (T)1;                                         \
-      lane[n % W] = combine##SUFFIX(l->op, lane[n % W], v);                                                               \
-      if (n + 1 < W * LOOP_BLOCK_TRIPS) return;                                                                           \
-      v = lanes_sum_##SUFFIX(l, lane);                                                                                    \
-      l->count[level] = 0;                                                                                                \
-    }                                                                                                                     \
-  }                                                                                                                       \
-  void mir_lanes_push_f##SUFFIX(MirLanes *l, T *lane) {                                                                   \
-    lanes_add_##SUFFIX(l, lanes_sum_##SUFFIX(l, lane), 0);                                                                \
-  }                                                                                                                       \
-  void mir_lanes_end_f##SUFFIX(MirLanes *l, T *last) {                                                                    \
-    if (l->any) lanes_add_##SUFFIX(l, *last, 0);                                                                          \
-    for (u32 level = 0;; level++) {                                                                                       \
-      bool above = false;                                                                                                 \
-      for (u64 k = level + 1; k < l->used; k++) above |= l->count[k] != 0;                                                \
-      if (!l->count[level]) continue;                                                                                     \
-      T v = lanes_sum_##SUFFIX(l, l->lane.FIELD[level]);                                                                  \
-      *last = v;                                                                                                          \
-      if (!above) return;                                                                                                 \
-      l->count[level] = 0;                                                                                                \
-      lanes_add_##SUFFIX(l, v, level + 1);                                                                                \
-    }                                                                                                                     \
+#define LANES(T, SUFFIX, FIELD, W)                                                              \
+  static T lanes_sum_##SUFFIX(const MirLanes *l, T *lane) {                                     \
+    for (u32 half = W / 2; half; half /= 2)                                                     \
+      for (u32 i = 0; i < half; i++) lane[i] = combine##SUFFIX(l->op, lane[i], lane[i + half]); \
+    return lane[0];                                                                             \
+  }                                                                                             \
+  static void lanes_add_##SUFFIX(MirLanes *l, T v, u32 level) {                                 \
+    for (;; level++) {                                                                          \
+      if (l->used <= level) l->used = level + 1, l->count[level] = 0;                           \
+      T *lane = l->lane.FIELD[level];                                                           \
+      u64 n = l->count[level]++;                                                                \
+      if (n == 0)                                                                               \
+        for (u32 i = 0; i < W; i++) lane[i] = l->op == LOOP_ADD ? (T)-0.0 : (T)1;               \
+      lane[n % W] = combine##SUFFIX(l->op, lane[n % W], v);                                     \
+      if (n + 1 < W * LOOP_BLOCK_TRIPS) return;                                                 \
+      v = lanes_sum_##SUFFIX(l, lane);                                                          \
+      l->count[level] = 0;                                                                      \
+    }                                                                                           \
+  }                                                                                             \
+  void mir_lanes_push_f##SUFFIX(MirLanes *l, T *lane) {                                         \
+    lanes_add_##SUFFIX(l, lanes_sum_##SUFFIX(l, lane), 0);                                      \
+  }                                                                                             \
+  void mir_lanes_end_f##SUFFIX(MirLanes *l, T *last) {                                          \
+    if (l->any) lanes_add_##SUFFIX(l, *last, 0);                                                \
+    for (u32 level = 0;; level++) {                                                             \
+      bool above = false;                                                                       \
+      for (u64 k = level + 1; k < l->used; k++) above |= l->count[k] != 0;                      \
+      if (!l->count[level]) continue;                                                           \
+      T v = lanes_sum_##SUFFIX(l, l->lane.FIELD[level]);                                        \
+      *last = v;                                                                                \
+      if (!above) return;                                                                       \
+      l->count[level] = 0;                                                                      \
+      lanes_add_##SUFFIX(l, v, level + 1);                                                      \
+    }                                                                                           \
   }
 LANES(f64, 64, d, 32)
 LANES(f32, 32, f, 64)
 
-#define ROWS(T, SUFFIX)                                                                                                   \
-  static void rows_add_##SUFFIX(MirRows *r, T v, u32 level) {                                                             \
-    for (;; level++) {                                                                                                    \
-      if (r->used <= level) r->used = level + 1, r->count[level] = 0;                                                     \
-      if (r->count[level] == 0) r->acc[level] = r->op == LOOP_ADD ? -0.0 : 1;                                             \
-      v = combine##SUFFIX(r->op, (T)r->acc[level], v);                                                                    \
-      r->acc[level] = (f64)v;                                                                                             \
-      if (++r->count[level] < LOOP_ROW_BLOCK) return;                                                                     \
-      r->count[level] = 0;                                                                                                \
-    }                                                                                                                     \
-  }                                                                                                                       \
-  void mir_rows_push_f##SUFFIX(MirRows *r, T *v) { rows_add_##SUFFIX(r, *v, 0); }                                         \
-  void mir_rows_end_f##SUFFIX(MirRows *r, T *last) {                                                                      \
-    if (r->any) rows_add_##SUFFIX(r, *last, 0);                                                                           \
-    for (u32 level = 0;; level++) {                                                                                       \
-      bool above = false;                                                                                                 \
-      for (u64 k = level + 1; k < r->used; k++) above |= r->count[k] != 0;                                                \
-      if (!r->count[level]) continue;                                                                                     \
-      *last = (T)r->acc[level];                                                                                           \
-      if (!above) return;                                                                                                 \
-      r->count[level] = 0;                                                                                                \
-      rows_add_##SUFFIX(r, (T)r->acc[level], level + 1);                                                                  \
-    }                                                                                                                     \
-  }                                                                                                                       \
-  void mir_scan_push_f##SUFFIX(MirRows *r, T *total) {                                                                    \
-    T local[16], scanned = 0, v = *total;                                                                                 \
-    u32 top = 0;                                                                                                          \
-    for (;; top++) {                                                                                                      \
-      f64 identity = r->op == LOOP_ADD ? -0.0 : 1;                                                                        \
-      if (r->used <= top) r->used = top + 1, r->count[top] = 0, r->before[top] = identity;                                \
-      if (r->count[top] == 0) r->acc[top] = identity;                                                                     \
-      v = local[top] = combine##SUFFIX(r->op, (T)r->acc[top], v);                                                         \
-      r->acc[top] = (f64)v;                                                                                               \
-      if (++r->count[top] < LOOP_SCAN_SEGMENT) break;                                                                     \
-      r->count[top] = 0;                                                                                                  \
-    }                                                                                                                     \
-    for (u32 k = top + 1; k-- > 0;) {                                                                                     \
-      T out = combine##SUFFIX(r->op, (T)r->before[k], local[k]);                                                          \
-      if (k < top) r->before[k] = (f64)scanned;                                                                           \
-      scanned = out;                                                                                                      \
-    }                                                                                                                     \
-    *total = scanned;                                                                                                     \
+#define ROWS(T, SUFFIX)                                                                    \
+  static void rows_add_##SUFFIX(MirRows *r, T v, u32 level) {                              \
+    for (;; level++) {                                                                     \
+      if (r->used <= level) r->used = level + 1, r->count[level] = 0;                      \
+      if (r->count[level] == 0) r->acc[level] = r->op == LOOP_ADD ? -0.0 : 1;              \
+      v = combine##SUFFIX(r->op, (T)r->acc[level], v);                                     \
+      r->acc[level] = (f64)v;                                                              \
+      if (++r->count[level] < LOOP_ROW_BLOCK) return;                                      \
+      r->count[level] = 0;                                                                 \
+    }                                                                                      \
+  }                                                                                        \
+  void mir_rows_push_f##SUFFIX(MirRows *r, T *v) { rows_add_##SUFFIX(r, *v, 0); }          \
+  void mir_rows_end_f##SUFFIX(MirRows *r, T *last) {                                       \
+    if (r->any) rows_add_##SUFFIX(r, *last, 0);                                            \
+    for (u32 level = 0;; level++) {                                                        \
+      bool above = false;                                                                  \
+      for (u64 k = level + 1; k < r->used; k++) above |= r->count[k] != 0;                 \
+      if (!r->count[level]) continue;                                                      \
+      *last = (T)r->acc[level];                                                            \
+      if (!above) return;                                                                  \
+      r->count[level] = 0;                                                                 \
+      rows_add_##SUFFIX(r, (T)r->acc[level], level + 1);                                   \
+    }                                                                                      \
+  }                                                                                        \
+  void mir_scan_push_f##SUFFIX(MirRows *r, T *total) {                                     \
+    T local[16], scanned = 0, v = *total;                                                  \
+    u32 top = 0;                                                                           \
+    for (;; top++) {                                                                       \
+      f64 identity = r->op == LOOP_ADD ? -0.0 : 1;                                         \
+      if (r->used <= top) r->used = top + 1, r->count[top] = 0, r->before[top] = identity; \
+      if (r->count[top] == 0) r->acc[top] = identity;                                      \
+      v = local[top] = combine##SUFFIX(r->op, (T)r->acc[top], v);                          \
+      r->acc[top] = (f64)v;                                                                \
+      if (++r->count[top] < LOOP_SCAN_SEGMENT) break;                                      \
+      r->count[top] = 0;                                                                   \
+    }                                                                                      \
+    for (u32 k = top + 1; k-- > 0;) {                                                      \
+      T out = combine##SUFFIX(r->op, (T)r->before[k], local[k]);                           \
+      if (k < top) r->before[k] = (f64)scanned;                                            \
+      scanned = out;                                                                       \
+    }                                                                                      \
+    *total = scanned;                                                                      \
   }
 ROWS(f64, 64)
 ROWS(f32, 32)
@@ -138,7 +139,8 @@ static f32 eval32(LoopOp op, f32 a, f32 b, f32 c) {
   return value32(w);
 }
 
-#define FLOAT_OPS(X) X(SQRT, 1) X(FLOOR, 1) X(CEIL, 1) X(TRUNC, 1) X(RINT, 1) X(ABS, 1) X(COPYSIGN, 2) X(MIN, 2) X(MAX, 2) X(FMA, 3)
+#define FLOAT_OPS(X) \
+  X(SQRT, 1) X(FLOOR, 1) X(CEIL, 1) X(TRUNC, 1) X(RINT, 1) X(ABS, 1) X(COPYSIGN, 2) X(MIN, 2) X(MAX, 2) X(FMA, 3)
 #define PARAMS_1(T) T a
 #define PARAMS_2(T) T a, T b
 #define PARAMS_3(T) T a, T b, T c

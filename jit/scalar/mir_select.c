@@ -1,7 +1,7 @@
 /* mir_select.c — one of two values by a condition: without a branch where the processor need not guess.
  *
- * Integers by masks; the lesser or greater of two floats by minsd and maxsd, which give their second operand when neither is less,
- * as `a < b ? a : b` does. The rest branches. */
+ * Integers by masks; the lesser or greater of two floats by minsd and maxsd, which give their second operand when
+ * neither is less, as `a < b ? a : b` does. The rest branches. */
 #include "jit/scalar/mir_emitter.h"
 
 /* select(x < y, x, y) and so on: MARK_MIN or MARK_MAX, else MARK_END. */

@@ -1,9 +1,10 @@
 /* mir_streams.c — addresses: pointers that step along with loops for what is affine, arithmetic for the rest.
  *
- * MIR at level 1 neither moves nor strengthens address arithmetic, and takes apart scaled operands. So an index is first
- * written as a sum over loop indices, parameters and computed values (through additions and constant factors); what varies
- * with the innermost of its loop indices becomes a pointer of that loop, stepped once per trip; accesses that differ by a
- * constant share it. Its start is the address without that loop's terms: a pointer of a loop further out, or made there. */
+ * MIR at level 1 neither moves nor strengthens address arithmetic, and takes apart scaled operands. So an index is
+ * first written as a sum over loop indices, parameters and computed values (through additions and constant factors);
+ * what varies with the innermost of its loop indices becomes a pointer of that loop, stepped once per trip; accesses
+ * that differ by a constant share it. Its start is the address without that loop's terms: a pointer of a loop
+ * further out, or made there. */
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
@@ -68,8 +69,9 @@ static bool is_affine(const Emitter *e, u32 var, u32 depth) {
   }
 }
 
-/* Writes a term's computed variable as the sum it is, as far as it is computed in `loop`: what comes from outside lives as
- * long as the loop does, what that was made of need not, unless it is indices and parameters. Wrapping arithmetic distributes. */
+/* Writes a term's computed variable as the sum it is, as far as it is computed in `loop`: what comes from outside
+ * lives as long as the loop does, what that was made of need not, unless it is indices and parameters. Wrapping
+ * arithmetic distributes. */
 static void expand_term(const Emitter *e, Sum *s, LoopTerm first, u32 loop) {
   LoopTerm work[MOST_WORK];
   u32 depth = 0, left = MOST_WORK;
@@ -119,7 +121,9 @@ static u32 deepest_index(const Emitter *e, const LoopTerm *terms, u32 count) {
 }
 
 /* Is a computed value there before the loop of `axis` begins. */
-static bool known_before(const Emitter *e, u32 var, u32 axis) { return e->lives.where[var] < e->lives.where[en(e, axis)->a]; }
+static bool known_before(const Emitter *e, u32 var, u32 axis) {
+  return e->lives.where[var] < e->lives.where[en(e, axis)->a];
+}
 
 /* Can the sum be a pointer of its innermost loop: nothing in it is computed inside. */
 static bool can_step(const Emitter *e, const LoopTerm *terms, u32 count) {
@@ -254,7 +258,8 @@ bool mir_find_streams(Emitter *e) {
     const LoopNode *n = en(e, id);
     if (n->op != LOOP_LOAD && n->op != LOOP_STORE) continue;
     if (en(e, n->a)->op == LOOP_TABLE) {
-      mir_missing(e, "tables outside math functions are not supported:", name_text(&e->fn->module->names, e->fn->module->tables.data[en(e, n->a)->a].name));
+      mir_missing(e, "tables outside math functions are not supported:",
+                  name_text(&e->fn->module->names, e->fn->module->tables.data[en(e, n->a)->a].name));
       return true;
     }
     sum_of(e, id, &s);
@@ -286,7 +291,8 @@ static MIR_reg_t mixed_address(Emitter *e, const Stream *s) {
     MIR_reg_t r = mir_temp(e, LT_I64);
     MIR_op_t v = mir_op(e, t.var);
     if (factor != 1) {
-      if (log2_of(factor) < 64) put(e, MIR_new_insn(e->ctx, MIR_LSH, R(e, r), v, R(e, in_temp(e, log2_of(factor))))); /* mir_fold.c takes it as it is */
+      /* mir_fold.c takes it as it is */
+      if (log2_of(factor) < 64) put(e, MIR_new_insn(e->ctx, MIR_LSH, R(e, r), v, R(e, in_temp(e, log2_of(factor)))));
       else ins3(e, MIR_MUL, R(e, r), v, I(e, (i64)factor));
       v = R(e, r);
     }

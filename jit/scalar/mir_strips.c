@@ -1,7 +1,7 @@
 /* mir_strips.c — loops with transcendental functions, a strip of trips at a time.
  *
- * A call for every element costs some 5 ns, of which most is waiting; the strip kernels of lang/math.loops give 256 elements
- * in the time of 30 such calls, with the same bits. So an innermost loop over straight-line code becomes
+ * A call for every element costs some 5 ns, of which most is waiting; the strip kernels of lang/math.loops give 256
+ * elements in the time of 30 such calls, with the same bits. So an innermost loop over straight-line code becomes
  *
  *   for each block of STRIP trips
  *     for its trips: what the first functions are asked of, to buffers in the frame
@@ -9,9 +9,9 @@
  *     … and so on for functions of their results
  *     for its trips: everything, with the functions' results out of the buffers
  *
- * What stands before the functions is computed again in the last loop: loads and a little arithmetic. Trips of such a loop
- * know nothing of each other (a kernel's buffers are disjoint or read where they are written, and a body that loads from a
- * buffer it stores to is left alone), so reading ahead changes nothing. */
+ * What stands before the functions is computed again in the last loop: loads and a little arithmetic. Trips of such
+ * a loop know nothing of each other (a kernel's buffers are disjoint or read where they are written, and a body that
+ * loads from a buffer it stores to is left alone), so reading ahead changes nothing. */
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
@@ -37,7 +37,9 @@ static u32 find_call(const Strip *s, u32 id) {
 /* The position of a value that the body computes, 0: it comes from outside. */
 static u32 inside(const Strip *s, u32 id) {
   const LoopNode *n = en(s->e, id);
-  if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT) return 0;
+  if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX || n->op == LOOP_CARRY ||
+      n->op == LOOP_RESULT)
+    return 0;
   u32 pos = s->e->lives.where[id];
   return pos > s->at && pos < s->end ? pos : 0;
 }
@@ -73,7 +75,9 @@ static bool qualifies(Strip *s) {
   Emitter *e = s->e;
   u32 head = e->fn->body.data[s->at];
   const LoopNode *h = en(e, head);
-  if (e->fn->kind != LOOP_KERNEL || (h->op != LOOP_PAR && h->op != LOOP_FOR && h->op != LOOP_REDUCE) || h->a != 1 || h->b) return false;
+  if (e->fn->kind != LOOP_KERNEL || (h->op != LOOP_PAR && h->op != LOOP_FOR && h->op != LOOP_REDUCE) ||
+      h->a != 1 || h->b)
+    return false;
   s->end = e->lives.end[head];
   if (s->end - s->at >= BODY_MOST) return false;
   for (u32 pos = s->at + 1; pos < s->end; pos++) {
@@ -162,7 +166,8 @@ static void put_operand(Emitter *e, const Strip *s, u32 number, u32 id) {
   ins2(e, move_code(s->type), element(e, s, number), v);
 }
 
-/* Operands of the functions of one level to their buffers, each where the body reads it: later its register may be another's. */
+/* Operands of the functions of one level to their buffers, each where the body reads it: later its register may be
+ * another's. */
 static void put_operands(Emitter *e, Strip *s, u32 level) {
   memset(s->need, 0, s->end - s->at);
   for (u32 i = 0; i < s->count; i++)
@@ -195,7 +200,8 @@ static void put_loop(Emitter *e, Strip *s) {
   u32 head = e->fn->body.data[s->at], index = loop_index_of(head, 0);
   bool outermost = e->open.count == 0;
   MIR_op_t trips = mir_op(e, loop_trips_of(e->fn, head, 0));
-  MIR_reg_t base = mir_temp(e, LT_I64), count = mir_temp(e, LT_I64), limit = mir_temp(e, LT_I64), behind = mir_temp(e, LT_I64);
+  MIR_reg_t base = mir_temp(e, LT_I64), count = mir_temp(e, LT_I64), limit = mir_temp(e, LT_I64),
+      behind = mir_temp(e, LT_I64);
   MIR_label_t block = new_label(e), short_block = new_label(e);
   mir_forget_addresses(e);
   OpenHead o = {.head = head, .next = new_label(e), .done = new_label(e), .live = true};

@@ -1,7 +1,9 @@
-/* mir_wrap.c — what is nearly always in range, with the rest behind the function's end: indices counted from the end, shifts.
+/* mir_wrap.c — what is nearly always in range, with the rest behind the function's end: indices counted from the
+ * end, shifts.
  *
- * A counted loop without loops inside that shifts by what counts with it, or stays the same, is written twice: before it the amounts of the
- * first trip and of the last are compared, and where all lie in range its trips ask for none. The other comes behind the body. */
+ * A counted loop without loops inside that shifts by what counts with it, or stays the same, is written twice:
+ * before it the amounts of the first trip and of the last are compared, and where all lie in range its trips ask for
+ * none. The other comes behind the body. */
 #include "jit/scalar/mir_emitter.h"
 
 /* ---- indices ------------------------------------------------------------------------------- */
@@ -25,7 +27,9 @@ bool mir_wrap(Emitter *e, u32 id) {
   return true;
 }
 
-bool mir_is_wrapped(const Emitter *e, u32 check, u32 at) { return at && e->fn->body.data[at] == check && lives_wraps(&e->lives, at - 1); }
+bool mir_is_wrapped(const Emitter *e, u32 check, u32 at) {
+  return at && e->fn->body.data[at] == check && lives_wraps(&e->lives, at - 1);
+}
 
 void mir_cold_wrap(Emitter *e, const Cold *c) {
   MIR_op_t size = mir_op(e, en(e, c->node)->b), r = R(e, c->code);
@@ -44,10 +48,12 @@ static bool is_known_before(const Emitter *e, u32 head, u32 id) {
   return n->op == LOOP_PARAM || n->op == LOOP_CONST || e->lives.where[id] < e->lives.where[head];
 }
 
-/* The amount of a shift as `rest`, which the loop does not change, 0: none, and how it changes from trip to trip: by 1, -1 or 0. */
+/* The amount of a shift as `rest`, which the loop does not change, 0: none, and how it changes from trip to trip: by 1,
+ * -1 or 0. */
 static bool counts_along(const Emitter *e, u32 head, const LoopNode *shift, u32 *rest, int *step) {
   u32 index = loop_index_of(head, 0);
-  if ((shift->op != LOOP_SHL && shift->op != LOOP_SHR) || loop_type_bytes((LoopType)shift->type) * 8 != BITS) return false;
+  if ((shift->op != LOOP_SHL && shift->op != LOOP_SHR) || loop_type_bytes((LoopType)shift->type) * 8 != BITS)
+    return false;
   const LoopNode *by = en(e, shift->b);
   *rest = shift->b;
   *step = 0;
@@ -114,7 +120,8 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   const LoopNode *by = en(e, n->b);
   if (by->op == LOOP_CONST) {
     bool out = by->imm >= width;
-    if (code == MIR_LSH && by->imm == 1 && a.mode == MIR_OP_REG) ins3(e, MIR_ADD, R(e, mir_reg(e, id)), a, a); /* leaves rcx alone */
+    /* leaves rcx alone */
+    if (code == MIR_LSH && by->imm == 1 && a.mode == MIR_OP_REG) ins3(e, MIR_ADD, R(e, mir_reg(e, id)), a, a);
     else if (out && code != MIR_RSH) ri(e, MIR_MOV, mir_reg(e, id), 0);
     else ins3(e, code, R(e, mir_reg(e, id)), a, I(e, out ? 63 : (i64)by->imm));
     if (code == MIR_LSH) mir_extend(e, t, mir_reg(e, id));
@@ -122,7 +129,8 @@ void mir_shift(Emitter *e, u32 id, const LoopNode *n) {
   }
   MIR_reg_t r = mir_reg(e, id);
   if (b.mode == MIR_OP_REG && b.u.reg == r) r = mir_temp(e, t);
-  if (a.mode == MIR_OP_INT) { /* one register for all of a block, whatever is out of range: MIR would make it for each */
+  /* one register for all of a block, whatever is out of range: MIR would make it for each */
+  if (a.mode == MIR_OP_INT) {
     if (!e->shifted || e->shifts != a.u.i) ri(e, MIR_MOV, e->shifted = mir_temp(e, t), e->shifts = a.u.i);
     a = R(e, e->shifted);
   }

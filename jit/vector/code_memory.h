@@ -1,8 +1,8 @@
 /* code_memory.h — inside jit/: the memory that a VM's machine code lies in.
  *
- * A few large mappings; pieces are taken and given back in any order. A mapping is writable or executable, never both: while the
- * memory is open its pieces may be written and none may run, so one pair of system calls serves all that is compiled together.
- * Mappings are private: the child of a fork has its own copy. */
+ * A few large mappings; pieces are taken and given back in any order. A mapping is writable or executable, never
+ * both: while the memory is open its pieces may be written and none may run, so one pair of system calls serves all
+ * that is compiled together. Mappings are private: the child of a fork has its own copy. */
 #ifndef WEFT_JIT_CODE_MEMORY_H
 #define WEFT_JIT_CODE_MEMORY_H
 
@@ -13,7 +13,8 @@ typedef struct CodeMemory CodeMemory;
 CodeMemory *code_memory_new(Allocator *alloc); /* NULL: refused */
 void code_memory_free(CodeMemory *m);          /* with all that lies in it; NULL is nothing */
 
-/* They nest. What is open at last becomes executable; false: the system refused that, and what was taken must be given back. */
+/* They nest. What is open at last becomes executable; false: the system refused that, and what was taken must be given
+ * back. */
 void code_memory_open(CodeMemory *m);
 bool code_memory_close(CodeMemory *m) MUST_USE;
 

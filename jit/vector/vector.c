@@ -28,7 +28,9 @@ bool vec_level_runs(VecLevel level) {
 #endif
 }
 
-VecLevel vec_level_best(void) { return vec_level_runs(VEC_AVX512) ? VEC_AVX512 : vec_level_runs(VEC_AVX2) ? VEC_AVX2 : VEC_STRIP; }
+VecLevel vec_level_best(void) {
+  return vec_level_runs(VEC_AVX512) ? VEC_AVX512 : vec_level_runs(VEC_AVX2) ? VEC_AVX2 : VEC_STRIP;
+}
 
 VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level, CodeMemory *memory) {
   VecEmitter *e = mem_alloc_zero(alloc, sizeof *e);
@@ -40,7 +42,8 @@ VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level, CodeMemory *memory
     code_memory_free(own);
     return NULL;
   }
-  *e = (VecEmitter){.alloc = alloc, .level = level, .defs = defs, .memory = memory ? memory : own, .own_memory = !memory};
+  *e = (VecEmitter){.alloc = alloc, .level = level, .defs = defs, .memory = memory ? memory : own,
+                    .own_memory = !memory};
   return e;
 }
 
@@ -104,7 +107,8 @@ static bool begin(VecFn *f, u32 nodes, u32 body) {
   f->consts = mem_alloc_zero(f->alloc, sizeof *f->consts * CONST_PLACES);
   f->end = mem_alloc_zero(f->alloc, sizeof(u32) * (body + 1));
   VInfo none = {0};
-  return f->where && f->value && f->values[1] && f->values[2] && f->values[3] && f->spread && f->index_slot && f->end && f->consts && vec_push(f->alloc, &f->regs, none);
+  return f->where && f->value && f->values[1] && f->values[2] && f->values[3] && f->spread && f->index_slot && f->end &&
+         f->consts && vec_push(f->alloc, &f->regs, none);
 }
 
 static void finish(VecFn *f, u32 nodes, u32 body) {

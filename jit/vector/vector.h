@@ -2,14 +2,16 @@
  *
  *   LoopFn ──loops_simplify──▶ LoopFn ──vector_loops──▶ instructions over virtual registers ──▶ registers ──▶ bytes
  *
- * What it cannot do it refuses with a reason; such kernels go through MIR. The bits are those of the loop IR's interpreter. */
+ * What it cannot do it refuses with a reason; such kernels go through MIR. The bits are those of the loop IR's
+ * interpreter. */
 #ifndef WEFT_JIT_VECTOR_H
 #define WEFT_JIT_VECTOR_H
 
 #include "jit/vector/code_memory.h"
 #include "jit/loops/loops.h"
 
-/* WEFT_CPU: what array loops are compiled to. `scalar`: MIR alone. `strip`: MIR, with strip kernels for transcendental functions. */
+/* WEFT_CPU: what array loops are compiled to. `scalar`: MIR alone. `strip`: MIR, with strip kernels for transcendental
+ * functions. */
 typedef enum VecLevel { VEC_SCALAR, VEC_STRIP, VEC_AVX2, VEC_AVX512, VEC_LEVELS } VecLevel;
 
 const char *vec_level_text(VecLevel level);
@@ -34,18 +36,20 @@ typedef struct VecEmitter {
   bool reads; /* the kernel that was compiled last: may `ahead` be worth it */
 } VecEmitter;
 
-/* NULL when refused; level AVX2 or AVX512. Code goes to `memory`, which outlives the emitter; NULL: to memory of its own. */
+/* NULL when refused; level AVX2 or AVX512. Code goes to `memory`, which outlives the emitter; NULL: to memory of its
+ * own. */
 VecEmitter *vec_emitter_new(Allocator *alloc, VecLevel level, CodeMemory *memory);
 void vec_emitter_free(VecEmitter *e);
 
 typedef struct VecCode VecCode; /* executable memory of one kernel */
 
-/* The kernel's code; NULL with a reason in `why` (static text) when it cannot be emitted or memory was refused. The function and its
- * module may go afterwards; math tables and addresses must stay. */
+/* The kernel's code; NULL with a reason in `why` (static text) when it cannot be emitted or memory was refused. The
+ * function and its module may go afterwards; math tables and addresses must stay. */
 VecCode *vec_compile(VecEmitter *e, const LoopFn *fn, const char **why);
 void vec_code_free(VecCode *code); /* before its emitter */
 LoopKernelFn vec_code_kernel(const VecCode *code);
 u64 vec_code_bytes(const VecCode *code);
-void vec_code_print(const VecCode *code, const char *name, Buf *out); /* as Zydis writes it, or in bytes where there is none */
+/* as Zydis writes it, or in bytes where there is none */
+void vec_code_print(const VecCode *code, const char *name, Buf *out);
 
 #endif

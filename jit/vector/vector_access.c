@@ -1,7 +1,7 @@
 /* vector_access.c — addresses, loads and stores; operands and statements of straight-line code (vector_emitter.h).
  *
- * In a vector loop an access belongs to a stream: the address without the loop's index, computed once before the loop, in a
- * general register or in the frame. Outside, addresses are computed where they are needed. */
+ * In a vector loop an access belongs to a stream: the address without the loop's index, computed once before the
+ * loop, in a general register or in the frame. Outside, addresses are computed where they are needed. */
 #include <string.h>
 
 #include "jit/vector/vector_emitter.h"
@@ -11,7 +11,8 @@ static const u8 stream_regs[] = {RSI, RDI, R8, R9, R10, R11, R12, R13};
 bool inside(const VecFn *f, u32 id) {
   const LoopNode *n = vnode(f, id);
   if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE || n->op == LOOP_INDEX) return false;
-  if (n->op == LOOP_CARRY || n->op == LOOP_RESULT) return f->columns && f->where[n->a] >= f->inside_first && f->where[n->a] <= f->inside_last;
+  if (n->op == LOOP_CARRY || n->op == LOOP_RESULT)
+    return f->columns && f->where[n->a] >= f->inside_first && f->where[n->a] <= f->inside_last;
   return f->vector_head && f->where[id] >= f->inside_first && f->where[id] <= f->inside_last;
 }
 
@@ -67,11 +68,14 @@ static void address(VecFn *f, const LoopNode *n, bool (*wanted)(const VecFn *, c
 enum { TOUCHED = 64 }; /* a line, of which touch_trip reads a word */
 
 static bool every_term(const VecFn *f, const LoopTerm *t) { return (void)f, (void)t, true; }
-static bool outer_term(const VecFn *f, const LoopTerm *t) { return !t->var || (!is_vector_index(f, t->var) && !inside(f, t->var)); }
+static bool outer_term(const VecFn *f, const LoopTerm *t) {
+  return !t->var || (!is_vector_index(f, t->var) && !inside(f, t->var));
+}
 
 /* ---- streams ------------------------------------------------------------------------------- */
 
-/* Several axes of one loop are one when an outer index counts whole rows of the inner ones: its factor is their product. */
+/* Several axes of one loop are one when an outer index counts whole rows of the inner ones: its factor is their
+ * product. */
 static bool counts_rows(const VecFn *f, const LoopTerm *t, u32 head, u32 axis) {
   u32 axes = vnode(f, head)->a, params = 0;
   u64 factor = 1;
@@ -116,8 +120,10 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
     if (v->op == LOOP_INDEX) {
       if (v->a != head || several) continue;
       bool near = !t->stride[0] && !t->stride[1];
-      kind = kind != VA_SAME ? VA_GATHER : near && t->coef == 1 ? VA_UNIT : near && t->coef == -1 && n->op == LOOP_LOAD ? VA_BACK : VA_STRIDED;
-    } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST && v->op != LOOP_RESULT && v->op != LOOP_CARRY && f->where[t->var] >= first && f->where[t->var] <= last) {
+      kind = kind != VA_SAME ? VA_GATHER : near && t->coef == 1 ? VA_UNIT
+                             : near && t->coef == -1 && n->op == LOOP_LOAD ? VA_BACK : VA_STRIDED;
+    } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST && v->op != LOOP_RESULT && v->op != LOOP_CARRY &&
+               f->where[t->var] >= first && f->where[t->var] <= last) {
       kind = VA_GATHER;
       break;
     }
@@ -126,10 +132,14 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
 }
 
 bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
-  if (n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 8 || access_kind(f, n, head, first, last) != VA_STRIDED) return false;
+  if (n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 8 ||
+      access_kind(f, n, head, first, last) != VA_STRIDED)
+    return false;
   for (u32 i = 0; i < n->count; i++) {
     const LoopTerm *t = &loop_terms(f->fn, n)[i];
-    if (t->var && vnode(f, t->var)->op == LOOP_INDEX && vnode(f, t->var)->a == head && (t->coef != 2 || t->stride[0] || t->stride[1])) return false;
+    if (t->var && vnode(f, t->var)->op == LOOP_INDEX && vnode(f, t->var)->a == head &&
+        (t->coef != 2 || t->stride[0] || t->stride[1]))
+      return false;
   }
   return true;
 }
@@ -200,7 +210,8 @@ static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   address(f, n, outer_term);
   s.pairs = f->pairs && reads_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
-  if (s.kind == VA_BACK && f->lanes > 1) s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
+  if (s.kind == VA_BACK && f->lanes > 1)
+    s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
   if (f->columns) find_rows(f, &s, loop_type_bytes((LoopType)n->mem));
   if (f->streams.count < registers) {
     s.reg = stream_regs[f->streams.count];
@@ -267,7 +278,9 @@ static VReg spread(VecFn *f, u32 id) {
 static void want(void *ctx, u32 id) {
   VecFn *f = ctx;
   const LoopNode *n = vnode(f, id);
-  if (n->op == LOOP_CONST || n->op == LOOP_TABLE || n->type == LT_PTR || is_vector_index(f, id) || is_row_index(f, id) || inside(f, id) || f->spread[id]) return;
+  if (n->op == LOOP_CONST || n->op == LOOP_TABLE || n->type == LT_PTR || is_vector_index(f, id) ||
+      is_row_index(f, id) || inside(f, id) || f->spread[id])
+    return;
   f->spread[id] = spread(f, id);
 }
 
@@ -295,11 +308,13 @@ void begin_streams(VecFn *f, u32 registers, bool more) {
       loop_each_operand(f->fn, n, want, f);
     }
   }
-  for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) { /* what does not change with the loop; a check may guard what is behind it */
+  /* what does not change with the loop; a check may guard what is behind it */
+  for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) {
     u32 id = f->fn->body.data[pos];
     const LoopNode *n = vnode(f, id);
     if (n->op == LOOP_CHECK) break;
-    if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !stream_of(f, n)->row && !is_stored(f, n->a)) f->spread[id] = load(f, n);
+    if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !stream_of(f, n)->row && !is_stored(f, n->a))
+      f->spread[id] = load(f, n);
   }
 }
 
@@ -317,7 +332,8 @@ VReg operand(VecFn *f, u32 id) {
   if (!id) return 0;
   const LoopNode *n = vnode(f, id);
   if (n->op == LOOP_CONST) return lower_constant(f, (LoopType)n->type, n->imm);
-  if (is_vector_index(f, id) && vnode(f, f->vector_head)->a > 1) return refuse(f, "an index of several axes as a value"), 0;
+  if (is_vector_index(f, id) && vnode(f, f->vector_head)->a > 1)
+    return refuse(f, "an index of several axes as a value"), 0;
   if (is_vector_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = own_index(f));
   if (f->vector_head) {
     if (f->spread[id]) return f->spread[id];
@@ -348,17 +364,23 @@ static VReg load_one(VecFn *f, LoopType mem, VecMem m, bool all) {
   LoopType t = loop_value_type(mem);
   VReg v;
   if (bytes >= 4) {
-    v = v_load(f, all ? by_width(t, V_BROADCASTD) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM, all ? vlength(f, t) : (u8)L128, m);
+    v = v_load(f, all ? by_width(t, V_BROADCASTD) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM,
+               all ? vlength(f, t) : (u8)L128, m);
     return v;
   }
   put(f, (VIns){.op = bytes == 1 ? G_BYTE : G_HALF, .dst = RCX, .mem = m});
   v = word_vector(f, RCX);
   if (all) v = v_rm(f, V_BROADCASTD, length_of(4, f->lanes), v);
-  if (bytes == 2) return mem == LT_F16 && all ? v_rm(f, V_CVTPH2PS, length_of(4, f->lanes), v_rvm(f, V_ORPS, length_of(4, f->lanes), v, v_rvm(f, V_PSLLVD, length_of(4, f->lanes), v, new_const(f, 16, 4)))) : widen_half(f, mem, v);
+  if (bytes == 2)
+    return mem == LT_F16 && all ? v_rm(f, V_CVTPH2PS, length_of(4, f->lanes),
+                                       v_rvm(f, V_ORPS, length_of(4, f->lanes), v,
+                                             v_rvm(f, V_PSLLVD, length_of(4, f->lanes), v, new_const(f, 16, 4))))
+                                : widen_half(f, mem, v);
   return mem == LT_I1 ? flags_of_numbers(f, v) : v;
 }
 
-/* The lanes in the other order. Of a tail only those of K7, which hold what was loaded from behind its last element on. */
+/* The lanes in the other order. Of a tail only those of K7, which hold what was loaded from behind its last element
+ * on. */
 static VReg turned(VecFn *f, LoopType t, VReg from, VReg v) {
   u32 bytes = element_bytes(t);
   u8 length = length_of(bytes, f->lanes * bytes < 32 ? 32 / bytes : f->lanes);
@@ -366,7 +388,8 @@ static VReg turned(VecFn *f, LoopType t, VReg from, VReg v) {
   if (f->tail) {
     VReg last = new_vec(f);
     put(f, (VIns){.op = V_MOVQ_GPR, .length = L128, .dst = last, .x = RDX});
-    from = v_rvm(f, by_width(t, V_PSUBD), length, v_rm(f, by_width(t, V_BROADCASTD), length, last), lane_numbers(f, bytes, false));
+    from = v_rvm(f, by_width(t, V_PSUBD), length, v_rm(f, by_width(t, V_BROADCASTD), length, last),
+                 lane_numbers(f, bytes, false));
   }
   return v_rvm(f, by_width(t, V_PERMD), length, from, v);
 }
@@ -375,7 +398,8 @@ static VReg load_lanes(VecFn *f, LoopType mem, VecMem m, VReg back) {
   u32 bytes = loop_type_bytes(mem);
   u8 length = vlength(f, loop_value_type(mem));
   if (f->packed) return v_load(f, V_MOVUPS, length, m);
-  VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS : V_PMOVZXWD;
+  VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS
+                        : V_PMOVZXWD;
   VReg v = new_vec(f);
   put(f, (VIns){.op = (u16)op, .length = length, .dst = v, .mem = m, .flags = f->tail ? VI_TAIL | VI_ZERO : 0});
   if (back) v = turned(f, loop_value_type(mem), back, v);
@@ -410,7 +434,9 @@ static i64 place_back(VecFn *f, VecMem *m, u32 bytes) {
   return -(i64)(f->copy * f->lanes * bytes);
 }
 
-static bool fits(const VecFn *f, i64 v) { return v == (i32)v || (refuse((VecFn *)(uintptr_t)f, "a constant index that is too large"), false); }
+static bool fits(const VecFn *f, i64 v) {
+  return v == (i32)v || (refuse((VecFn *)(uintptr_t)f, "a constant index that is too large"), false);
+}
 
 static VReg gather_index(VecFn *f, const LoopNode *n) {
   if (vnode(f, f->vector_head)->a > 1) return refuse(f, "places of their own in a loop of several axes"), 0;
@@ -421,7 +447,8 @@ static VReg gather_index(VecFn *f, const LoopNode *n) {
     if (!t->var || (!is_vector_index(f, t->var) && !inside(f, t->var))) continue;
     VReg v = operand(f, t->var);
     for (u32 k = 0; k < 2; k++)
-      if (t->stride[k]) v = lower_op(f, LOOP_MUL, LT_I64, v, spread_word(f, LT_I64, mem_at(RBX, (i32)(8 * f->where[t->stride[k]]))), 0);
+      if (t->stride[k])
+        v = lower_op(f, LOOP_MUL, LT_I64, v, spread_word(f, LT_I64, mem_at(RBX, (i32)(8 * f->where[t->stride[k]]))), 0);
     if (t->coef != 1) v = lower_op(f, LOOP_MUL, LT_I64, v, new_const(f, (u64)t->coef, 8), 0);
     sum = sum ? v_rvm(f, V_PADDQ, length, sum, v) : v;
   }
@@ -453,7 +480,8 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   m.disp = (i32)constant;
   if (*index && f->lanes == 1) { /* by one address after all */
     put(f, (VIns){.op = V_MOVQ_TO_GPR, .a = *index, .x = RCX});
-    put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = m.base, .index = RCX, .scale = scale_of(bytes)}});
+    put(f,
+        (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = m.base, .index = RCX, .scale = scale_of(bytes)}});
     m.base = RAX;
     *index = 0;
   }
@@ -496,7 +524,8 @@ static bool is_read_in(const VecFn *f, const LoopNode *n, u32 from, u32 to) {
   return false;
 }
 
-/* Of short rows the last loop that reads them fetches the next ones, since what reads first waits for memory anyway; of reductions by short turns the first. */
+/* Of short rows the last loop that reads them fetches the next ones, since what reads first waits for memory anyway; of
+ * reductions by short turns the first. */
 static bool is_fetched_elsewhere(const VecFn *f, const LoopNode *n) {
   if (f->turns_from && is_read_in(f, n, f->turns_from, f->inside_first)) return true;
   return f->level->short_rows && cpu_has(CPU_PAGES) && is_read_in(f, n, f->inside_last + 1, f->fn->body.count);
@@ -504,12 +533,15 @@ static bool is_fetched_elsewhere(const VecFn *f, const LoopNode *n) {
 
 static bool fetches_ahead(VecFn *f, const LoopNode *n) {
   f->reads = true;
-  if (!(f->past ? cpu_has(CPU_BESIDE) : f->level->ahead && cpu_has(CPU_FETCH)) || is_fetched_elsewhere(f, n) || follows(f, n) || !is_new_read(f, n)) return false;
+  if (!(f->past ? cpu_has(CPU_BESIDE) : f->level->ahead && cpu_has(CPU_FETCH)) || is_fetched_elsewhere(f, n) ||
+      follows(f, n) || !is_new_read(f, n))
+    return false;
   return f->fetches = true;
 }
 
-/* Reads one word of each line of what the loop at hand needs in its next trip, of so many elements, by a short loop for each array. Processors that fetch
- * by themselves look at how far an instruction's addresses move on: of many vectors a trip, each instruction makes a large step. */
+/* Reads one word of each line of what the loop at hand needs in its next trip, of so many elements, by a short loop
+ * for each array. Processors that fetch by themselves look at how far an instruction's addresses move on: of many
+ * vectors a trip, each instruction makes a large step. */
 void touch_trip(VecFn *f, u32 step) {
   if (!f->level->ahead || f->turns_from || cpu_has(CPU_FETCH)) return;
   f->copy = 0;
@@ -546,8 +578,8 @@ static __attribute__((noinline)) void fetch_at(VecFn *f, VecMem m, i32 ahead) {
   put(f, (VIns){.op = G_FETCH, .mem = m});
 }
 
-/* What page_ahead says, of where the vector at hand is read; going back, the same upside down. Of two lines in different turns the second is farther on: all the
- * same each line is fetched once. */
+/* What page_ahead says, of where the vector at hand is read; going back, the same upside down. Of two lines in
+ * different turns the second is farther on: all the same each line is fetched once. */
 static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m, u32 lines) {
   bool back = stream_of(f, n)->kind == VA_BACK;
   VReg index;
@@ -567,14 +599,18 @@ static void fetch_page(VecFn *f, const LoopNode *n, VecMem *m, u32 lines) {
   if (m->base <= RDX || m->index <= RDX) *m = place_of(f, n, &index);
 }
 
-/* What a long run needs later of an array that it reads in order, or every other element of: maybe of two vectors at once. */
+/* What a long run needs later of an array that it reads in order, or every other element of: maybe of two vectors at
+ * once. */
 static void fetch_on(VecFn *f, const LoopNode *n, VecMem *m) {
   if (!f->past && !f->whole) return;
   const VStream *s = stream_of(f, n);
   bool pages = cpu_has(CPU_PAGES);
   u32 bytes = f->lanes * loop_type_bytes((LoopType)n->mem) << s->pairs, trip = f->trip_copies * bytes;
-  u32 lines = pages && (bytes > PAGE_LINE || trip == 2 * PAGE_LINE) ? 2 : 1; /* several at once of loops with much else to do; others gain nothing by it */
-  if (!(s->kind == VA_UNIT || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * bytes % (lines * PAGE_LINE) || !fetches_ahead(f, n)) return;
+  /* several at once of loops with much else to do; others gain nothing by it */
+  u32 lines = pages && (bytes > PAGE_LINE || trip == 2 * PAGE_LINE) ? 2 : 1;
+  if (!(s->kind == VA_UNIT || (pages && (s->pairs || s->kind == VA_BACK))) || f->copy * bytes % (lines * PAGE_LINE) ||
+      !fetches_ahead(f, n))
+    return;
   if (pages) fetch_page(f, n, m, lines);
   else fetch_at(f, *m, FETCH_AHEAD);
 }
@@ -585,11 +621,14 @@ static VReg load(VecFn *f, const LoopNode *n) {
   bool same = f->vector_head && stream_of(f, n)->kind == VA_SAME;
   VecMem m = place_of(f, n, &index);
   if (f->failed) return 0;
-  if (f->block_slot && f->vector_head && f->lanes == 1 && stream_of(f, n)->kind == VA_STRIDED) { /* what the next trips of the loop around it need */
+  /* what the next trips of the loop around it need */
+  if (f->block_slot && f->vector_head && f->lanes == 1 && stream_of(f, n)->kind == VA_STRIDED) {
     fetch_at(f, m, 64);
   }
   fetch_on(f, n, &m);
-  if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row && f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) { /* of the row's next columns */
+  /* of the row's next columns */
+  if (f->ahead && !f->tail && stream_of(f, n)->kind == VA_UNIT && stream_of(f, n)->row &&
+      f->copy * f->lanes * loop_type_bytes(mem) % 64 == 0) {
     fetch_at(f, m, f->ahead);
   }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
@@ -600,7 +639,8 @@ static VReg load(VecFn *f, const LoopNode *n) {
   VReg d = new_vec(f);
   m.vector_index = true;
   m.scale = scale_of(bytes);
-  put(f, (VIns){.op = bytes == 8 ? V_GATHERQPD : V_GATHERQPS, .length = length_of(8, f->lanes), .dst = d, .b = index, .mem = m,
+  put(f, (VIns){.op = bytes == 8 ? V_GATHERQPD : V_GATHERQPS, .length = length_of(8, f->lanes), .dst = d,
+                .b = index, .mem = m,
     .flags = (u8)(VI_SCRATCH_MASK | VI_EARLY | (f->tail ? VI_TAIL : 0))});
   return d;
 }
@@ -609,7 +649,8 @@ static VReg load(VecFn *f, const LoopNode *n) {
 
 static VReg half_of(VecFn *f, LoopType mem, VReg v) {
   u8 length = length_of(4, f->lanes);
-  if (mem == LT_BF16) return v_rvm(f, V_PSRLVD, length, lower_op(f, LOOP_ROUND_BF16, LT_F32, v, 0, 0), new_const(f, 16, 4));
+  if (mem == LT_BF16)
+    return v_rvm(f, V_PSRLVD, length, lower_op(f, LOOP_ROUND_BF16, LT_F32, v, 0, 0), new_const(f, 16, 4));
   VReg d = new_vec(f);
   put(f, (VIns){.op = V_CVTPS2PH, .length = length, .dst = d, .a = v});
   return d;
@@ -656,7 +697,8 @@ static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
     return;
   }
   if (mem == LT_BF16) v = half_of(f, mem, v);
-  VecOp op = bytes == 8 ? V_MOVUPD_TO : bytes == 4 ? V_MOVUPS_TO : bytes == 1 ? V_PMOVDB : mem == LT_F16 ? V_CVTPS2PH : V_PMOVDW;
+  VecOp op = bytes == 8 ? V_MOVUPD_TO : bytes == 4 ? V_MOVUPS_TO : bytes == 1 ? V_PMOVDB
+                        : mem == LT_F16 ? V_CVTPS2PH : V_PMOVDW;
   if (f->past) op = bytes == 8 ? V_MOVNTPD_TO : V_MOVNTPS_TO;
   put(f, (VIns){.op = (u16)op, .length = length, .a = v, .mem = m, .flags = flags});
 }
@@ -695,7 +737,8 @@ static void store(VecFn *f, const LoopNode *n) {
   }
   m.vector_index = true;
   m.scale = scale_of(bytes);
-  put(f, (VIns){.op = bytes == 8 ? V_SCATTERQPD : V_SCATTERQPS, .length = length_of(8, f->lanes), .a = v, .b = index, .mem = m,
+  put(f, (VIns){.op = bytes == 8 ? V_SCATTERQPD : V_SCATTERQPS, .length = length_of(8, f->lanes), .a = v,
+                .b = index, .mem = m,
     .flags = (u8)(VI_SCRATCH_MASK | (f->tail ? VI_TAIL : 0))});
 }
 
@@ -712,11 +755,18 @@ void statement(VecFn *f, u32 id) {
         return;
       } /* fallthrough */
     case LOOP_FORM_UNARY:
-    case LOOP_FORM_TERNARY: f->value[id] = lower_op(f, (LoopOp)n->op, type, operand(f, n->a), operand(f, n->b), operand(f, n->c)); return;
-    case LOOP_FORM_COMPARE: f->value[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(f->fn, n->a), operand(f, n->a), operand(f, n->b)); return;
-    case LOOP_FORM_SELECT: f->value[id] = lower_select(f, type, operand(f, n->a), operand(f, n->b), operand(f, n->c)); return;
+    case LOOP_FORM_TERNARY:
+      f->value[id] = lower_op(f, (LoopOp)n->op, type, operand(f, n->a), operand(f, n->b), operand(f, n->c));
+      return;
+    case LOOP_FORM_COMPARE:
+      f->value[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(f->fn, n->a), operand(f, n->a), operand(f, n->b));
+      return;
+    case LOOP_FORM_SELECT:
+      f->value[id] = lower_select(f, type, operand(f, n->a), operand(f, n->b), operand(f, n->c));
+      return;
     case LOOP_FORM_CONVERT:
-      f->value[id] = n->op == LOOP_BITCAST ? operand(f, n->a) : lower_convert(f, type, loop_type_of(f->fn, n->a), operand(f, n->a));
+      f->value[id] = n->op == LOOP_BITCAST ? operand(f, n->a)
+                                           : lower_convert(f, type, loop_type_of(f->fn, n->a), operand(f, n->a));
       return;
     case LOOP_FORM_MATH: {
       VReg args[3] = {operand(f, n->a), operand(f, n->b), operand(f, n->c)};

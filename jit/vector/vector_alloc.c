@@ -1,8 +1,10 @@
-/* vector_alloc.c — instructions over virtual registers, and which machine register each of these gets (vector_emitter.h).
+/* vector_alloc.c — instructions over virtual registers, and which machine register each of these gets
+ * (vector_emitter.h).
  *
- * One scan over the instructions. A register's life goes from its first to its last mention, and to the end of every loop
- * that it enters alive. Where registers run out, the life that is used least for its length goes to the frame, as a whole.
- * Constants stay in memory, where instructions can read them; registers that nobody got keep the most used of them. */
+ * One scan over the instructions. A register's life goes from its first to its last mention, and to the end of every
+ * loop that it enters alive. Where registers run out, the life that is used least for its length goes to the frame,
+ * as a whole. Constants stay in memory, where instructions can read them; registers that nobody got keep the most
+ * used of them. */
 #include <string.h>
 
 #include "jit/vector/vector_emitter.h"
@@ -72,8 +74,10 @@ VReg v_rmi(VecFn *f, VecOp op, u8 length, VReg a, u8 imm) {
 VReg v_rvm(VecFn *f, VecOp op, u8 length, VReg a, VReg b) { return v_rvmi(f, op, length, a, b, 0); }
 static bool commutes(VecOp op) {
   switch (op) {
-    case V_ADDPS: case V_ADDPD: case V_MULPS: case V_MULPD: case V_ANDPS: case V_ANDPD: case V_ORPS: case V_ORPD: case V_XORPS: case V_XORPD:
-    case V_PADDD: case V_PADDQ: case V_PMULLD: case V_PMULLQ: case V_PMULUDQ: case V_PMINSD: case V_PMINSQ: case V_PMINUD: case V_PMINUQ:
+    case V_ADDPS: case V_ADDPD: case V_MULPS: case V_MULPD: case V_ANDPS: case V_ANDPD: case V_ORPS: case V_ORPD:
+    case V_XORPS: case V_XORPD:
+    case V_PADDD: case V_PADDQ: case V_PMULLD: case V_PMULLQ: case V_PMULUDQ: case V_PMINSD: case V_PMINSQ:
+    case V_PMINUD: case V_PMINUQ:
     case V_PMAXSD: case V_PMAXSQ: case V_PMAXUD: case V_PMAXUQ: case V_PADDB: case V_PMINUB: case V_PMAXUB: return true;
     default: return false;
   }
@@ -90,7 +94,8 @@ VReg v_compare(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm) {
 }
 VReg v_masked(VecFn *f, VecOp op, u8 length, VReg mask, VReg old, VReg a, VReg b) {
   VReg d = new_vec(f);
-  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .a = a, .b = b, .c = old, .mask = mask, .flags = VI_TIED | VI_EARLY});
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .a = a, .b = b, .c = old, .mask = mask,
+                .flags = VI_TIED | VI_EARLY});
   return d;
 }
 VReg v_mask_op(VecFn *f, MaskOp op, VReg a, VReg b) {
@@ -103,11 +108,19 @@ VReg v_load(VecFn *f, VecOp op, u8 length, VecMem m) {
   put(f, (VIns){.op = (u16)op, .length = length, .dst = d, .mem = m});
   return d;
 }
-void v_save(VecFn *f, VecOp op, u8 length, VecMem m, VReg a) { put(f, (VIns){.op = (u16)op, .length = length, .mem = m, .a = a}); }
-void g_load(VecFn *f, u32 dst, u32 base, i32 disp) { put(f, (VIns){.op = G_LOAD, .dst = dst, .mem = mem_at(base, disp)}); }
-void g_save(VecFn *f, u32 base, i32 disp, u32 src) { put(f, (VIns){.op = G_SAVE, .a = src, .mem = mem_at(base, disp)}); }
+void v_save(VecFn *f, VecOp op, u8 length, VecMem m, VReg a) {
+  put(f, (VIns){.op = (u16)op, .length = length, .mem = m, .a = a});
+}
+void g_load(VecFn *f, u32 dst, u32 base, i32 disp) {
+  put(f, (VIns){.op = G_LOAD, .dst = dst, .mem = mem_at(base, disp)});
+}
+void g_save(VecFn *f, u32 base, i32 disp, u32 src) {
+  put(f, (VIns){.op = G_SAVE, .a = src, .mem = mem_at(base, disp)});
+}
 void g_alu(VecFn *f, u32 alu, u32 dst, u32 src) { put(f, (VIns){.op = G_ALU, .imm = (u8)alu, .dst = dst, .a = src}); }
-void g_alu_load(VecFn *f, u32 alu, u32 dst, u32 base, i32 disp) { put(f, (VIns){.op = G_ALU_LOAD, .imm = (u8)alu, .dst = dst, .mem = mem_at(base, disp)}); }
+void g_alu_load(VecFn *f, u32 alu, u32 dst, u32 base, i32 disp) {
+  put(f, (VIns){.op = G_ALU_LOAD, .imm = (u8)alu, .dst = dst, .mem = mem_at(base, disp)});
+}
 void g_imul_imm(VecFn *f, u32 dst, i64 x) { put(f, (VIns){.op = G_IMUL_IMM, .dst = dst, .a = dst, .x = (u64)x}); }
 void g_mov(VecFn *f, u32 dst, u32 src) { put(f, (VIns){.op = G_MOV, .dst = dst, .a = src}); }
 void g_imm(VecFn *f, u32 dst, u64 v) { put(f, (VIns){.op = G_IMM, .dst = dst, .x = v}); }
@@ -160,7 +173,8 @@ static void find_lives(VecFn *f) {
     const VIns *v = &f->ins.data[i];
     if (!has_vregs(v)) continue;
     u32 depth = 0; /* spans around i */
-    for (u32 s = 0; s < f->spans.count; s++) depth += i - f->spans.data[s].first <= f->spans.data[s].last - f->spans.data[s].first;
+    for (u32 s = 0; s < f->spans.count; s++)
+      depth += i - f->spans.data[s].first <= f->spans.data[s].last - f->spans.data[s].first;
     u32 weight = depth == 0 ? 1 : depth == 1 ? 10 : 100;
     mention(f, v->a, i, weight);
     mention(f, v->b, i, weight);
@@ -202,7 +216,9 @@ static void give(VecFn *f, Pool *p, const VIns *i, u32 at) {
   u32 found = UINT32_MAX;
   VReg wish[3] = {i->c, i->a, i->b};
   for (u32 k = 0; k < 3 && found == UINT32_MAX; k++) { /* what dies here, first what dst begins as */
-    if (!wish[k] || f->regs.data[wish[k]].mask != d->mask || f->regs.data[wish[k]].place != VP_REG || f->regs.data[wish[k]].last != at) continue;
+    if (!wish[k] || f->regs.data[wish[k]].mask != d->mask || f->regs.data[wish[k]].place != VP_REG ||
+        f->regs.data[wish[k]].last != at)
+      continue;
     if (early && (k > 0 || !(i->flags & VI_TIED) || i->c == i->a || i->c == i->b)) continue;
     if (p->owner[f->regs.data[wish[k]].phys] == wish[k]) found = f->regs.data[wish[k]].phys;
   }

@@ -106,7 +106,8 @@ static void evex(Asm *a, const VecOpInfo *o, const VecIns *i, u32 reg, u32 v, u3
   byte(a, 0x62);
   byte(a, ((reg >> 3 & 1) ^ 1) << 7 | (x ^ 1) << 6 | (b ^ 1) << 5 | ((reg >> 4 & 1) ^ 1) << 4 | o->map);
   byte(a, (u32)o->evex_w << 7 | (~v & 15) << 3 | 4 | o->prefix);
-  byte(a, (u32)i->zero << 7 | (u32)i->length << 5 | (u32)(i->mem.used && i->mem.broadcast) << 4 | (v5 ^ 1) << 3 | i->mask);
+  byte(a,
+       (u32)i->zero << 7 | (u32)i->length << 5 | (u32)(i->mem.used && i->mem.broadcast) << 4 | (v5 ^ 1) << 3 | i->mask);
 }
 
 void asm_vec(Asm *a, const VecIns *i) {
@@ -177,7 +178,9 @@ static void reg_mem(Asm *a, u32 w, u32 opcode, u32 reg, const VecMem *m, u32 tai
   memory(a, reg, m, tail);
 }
 
-static VecMem at(u32 base, i32 disp) { return (VecMem){.used = true, .base = (u8)base, .index = NO_INDEX, .disp = disp}; }
+static VecMem at(u32 base, i32 disp) {
+  return (VecMem){.used = true, .base = (u8)base, .index = NO_INDEX, .disp = disp};
+}
 static VecMem indexed(u32 base, u32 index, u32 scale, i32 disp) {
   return (VecMem){.used = true, .base = (u8)base, .index = (u8)index, .scale = (u8)scale, .disp = disp};
 }
@@ -192,8 +195,12 @@ void asm_mov_imm(Asm *a, u32 dst, u64 v) {
   word(a, (u32)v);
   if (!small) word(a, (u32)(v >> 32));
 }
-void asm_load(Asm *a, u32 dst, u32 base, i32 disp) { reg_mem(a, 1, 0x8B, dst, &(VecMem[]){at(base, disp)}[0], 0, false); }
-void asm_save(Asm *a, u32 base, i32 disp, u32 src) { reg_mem(a, 1, 0x89, src, &(VecMem[]){at(base, disp)}[0], 0, false); }
+void asm_load(Asm *a, u32 dst, u32 base, i32 disp) {
+  reg_mem(a, 1, 0x8B, dst, &(VecMem[]){at(base, disp)}[0], 0, false);
+}
+void asm_save(Asm *a, u32 base, i32 disp, u32 src) {
+  reg_mem(a, 1, 0x89, src, &(VecMem[]){at(base, disp)}[0], 0, false);
+}
 void asm_lea(Asm *a, u32 dst, u32 base, u32 index, u32 scale, i32 disp) {
   VecMem m = indexed(base, index, scale, disp);
   reg_mem(a, 1, 0x8D, dst, &m, 0, false);
@@ -205,7 +212,9 @@ void asm_alu_imm(Asm *a, u32 alu, u32 dst, i32 v) {
   if (small) byte(a, (u32)v & 255);
   else word(a, (u32)v);
 }
-void asm_alu_load(Asm *a, u32 alu, u32 dst, u32 base, i32 disp) { reg_mem(a, 1, alu << 3 | 3, dst, &(VecMem[]){at(base, disp)}[0], 0, false); }
+void asm_alu_load(Asm *a, u32 alu, u32 dst, u32 base, i32 disp) {
+  reg_mem(a, 1, alu << 3 | 3, dst, &(VecMem[]){at(base, disp)}[0], 0, false);
+}
 void asm_alu_mem_imm(Asm *a, u32 alu, u32 base, i32 disp, i32 v) {
   VecMem m = at(base, disp);
   reg_mem(a, 1, 0x81, alu, &m, 4, false);
@@ -216,7 +225,9 @@ void asm_imul_imm(Asm *a, u32 dst, u32 src, i32 v) {
   reg_reg(a, 1, 0x69, dst, src);
   word(a, (u32)v);
 }
-void asm_imul_load(Asm *a, u32 dst, u32 base, i32 disp) { reg_mem(a, 1, 0x0FAF, dst, &(VecMem[]){at(base, disp)}[0], 0, false); }
+void asm_imul_load(Asm *a, u32 dst, u32 base, i32 disp) {
+  reg_mem(a, 1, 0x0FAF, dst, &(VecMem[]){at(base, disp)}[0], 0, false);
+}
 void asm_shift(Asm *a, bool left, u32 dst, u32 by) {
   reg_reg(a, 1, 0xC1, left ? 4 : 5, dst);
   byte(a, by);
@@ -252,7 +263,9 @@ void asm_save16(Asm *a, u32 base, u32 index, u32 scale, i32 disp, u32 src) {
   byte(a, 0x66);
   reg_mem(a, 0, 0x89, src, &m, 0, false);
 }
-void asm_save32(Asm *a, u32 base, i32 disp, u32 src) { reg_mem(a, 0, 0x89, src, &(VecMem[]){at(base, disp)}[0], 0, false); }
+void asm_save32(Asm *a, u32 base, i32 disp, u32 src) {
+  reg_mem(a, 0, 0x89, src, &(VecMem[]){at(base, disp)}[0], 0, false);
+}
 void asm_jump(Asm *a, u32 label) {
   byte(a, 0xE9);
   fix(a, label, false);

@@ -1,7 +1,7 @@
 /* vector_asm.h — encodes the instructions of vector.def and the few general ones around them, for x86-64. Inside jit/.
  *
- * A growing run of bytes with labels (32-bit jumps) and references to constants that lie behind the code. Registers are physical
- * numbers. Displacements are written in 32 bits (0 in none): no table of compressed ones. */
+ * A growing run of bytes with labels (32-bit jumps) and references to constants that lie behind the code. Registers
+ * are physical numbers. Displacements are written in 32 bits (0 in none): no table of compressed ones. */
 #ifndef WEFT_JIT_VECTOR_ASM_H
 #define WEFT_JIT_VECTOR_ASM_H
 
@@ -20,7 +20,8 @@ typedef enum MaskOp {
   K_COUNT
 } MaskOp;
 
-typedef enum VecForm { VF_RVM, VF_RVMI, VF_RM, VF_RMI, VF_MR, VF_MRI, VF_VMI, VF_RVMR, VF_KRVM, VF_KRVMI, VF_RK, VF_GATHER, VF_SCATTER } VecForm;
+typedef enum VecForm { VF_RVM, VF_RVMI, VF_RM, VF_RMI, VF_MR, VF_MRI, VF_VMI, VF_RVMR, VF_KRVM, VF_KRVMI, VF_RK,
+                       VF_GATHER, VF_SCATTER } VecForm;
 typedef enum MaskForm { KF_RR, KF_RVR, KF_LOAD, KF_SAVE, KF_FROM, KF_TO, KF_TEST } MaskForm;
 enum { VE_V = 1, VE_E = 2, VE_B = 3 };
 
@@ -79,7 +80,8 @@ void asm_free(Asm *a);
 /* Patches jumps and references, the pool lying at `code.count` rounded up to 64; false when memory was refused. */
 bool asm_finish(Asm *a);
 u32 asm_pool_at(const Asm *a); /* where the pool begins */
-u32 asm_append(Asm *a, const void *bytes, u32 length); /* to the pool, aligned to its length, a power of two; its offset */
+/* to the pool, aligned to its length, a power of two; its offset */
+u32 asm_append(Asm *a, const void *bytes, u32 length);
 
 u32 asm_label(Asm *a);
 void asm_put(Asm *a, u32 label);

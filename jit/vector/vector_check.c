@@ -1,5 +1,6 @@
-/* vector_check.c — checks (vector_emitter.h). Each is a condition per lane. Where one does not hold, the kernel ends at once with a
- * key: of the first such element in the order of the trips, since whatever a kernel wrote means nothing once a check failed. */
+/* vector_check.c — checks (vector_emitter.h). Each is a condition per lane. Where one does not hold, the kernel
+ * ends at once with a key: of the first such element in the order of the trips, since whatever a kernel wrote means
+ * nothing once a check failed. */
 #include "jit/vector/vector_emitter.h"
 
 static VReg below(VecFn *f, LoopType t, VReg v, f64 most, f64 least, bool least_too) {
@@ -17,8 +18,11 @@ static VReg below(VecFn *f, LoopType t, VReg v, f64 most, f64 least, bool least_
     s.s = (f32)d.d;
     bounds[k] = new_const(f, t == LT_F64 ? d.bits : s.bits, element_bytes(t));
   }
-  VReg under = lower_compare(f, LOOP_LT, t, v, bounds[0]), over = lower_compare(f, least_too ? LOOP_GE : LOOP_GT, t, v, bounds[1]), both = lower_logic(f, LOOP_AND, under, over);
-  if (!f->evex && t == LT_F64) learn(f, (VFact){.of = both, .wide = v_rvm(f, V_ANDPD, vlength(f, t), flags_to_wide(f, under), flags_to_wide(f, over)), .op = LOOP_NOT});
+  VReg under = lower_compare(f, LOOP_LT, t, v, bounds[0]), over =
+      lower_compare(f, least_too ? LOOP_GE : LOOP_GT, t, v, bounds[1]), both = lower_logic(f, LOOP_AND, under, over);
+  if (!f->evex && t == LT_F64)
+    learn(f, (VFact){.of = both, .wide = v_rvm(f, V_ANDPD, vlength(f, t), flags_to_wide(f, under),
+                                               flags_to_wide(f, over)), .op = LOOP_NOT});
   return both;
 }
 
@@ -26,7 +30,8 @@ static VReg below(VecFn *f, LoopType t, VReg v, f64 most, f64 least, bool least_
 static VReg fits(VecFn *f, LoopCheck kind, LoopType t, VReg v) {
   switch (kind) {
     case LOOP_CHECK_FIT_U8: return below(f, t, v, 256, -1, false);
-    case LOOP_CHECK_FIT_I32: return t == LT_F64 ? below(f, t, v, 0x1p31, -2147483649.0, false) : below(f, t, v, 0x1p31, -0x1p31, true);
+    case LOOP_CHECK_FIT_I32:
+      return t == LT_F64 ? below(f, t, v, 0x1p31, -2147483649.0, false) : below(f, t, v, 0x1p31, -0x1p31, true);
     case LOOP_CHECK_FIT_U32: return below(f, t, v, 0x1p32, -1, false);
     case LOOP_CHECK_FIT_I64: return below(f, t, v, 0x1p63, -0x1p63, true);
     default: return below(f, t, v, 0x1p64, -1, false);
@@ -56,7 +61,8 @@ static VReg condition(VecFn *f, const LoopNode *n) {
 void check(VecFn *f, const LoopNode *n) {
   VReg holds = condition(f, n);
   u32 all = (1u << f->lanes) - 1;
-  VFail fail = {.label = g_label(f), .number = (u32)n->imm, .count = f->head_count, .copy = f->copy, .lanes = f->lanes, .vector = f->vector_head != 0};
+  VFail fail = {.label = g_label(f), .number = (u32)n->imm, .count = f->head_count, .copy = f->copy, .lanes = f->lanes,
+                .vector = f->vector_head != 0};
   for (u32 i = 0; i < f->head_count; i++) fail.heads[i] = f->heads[i];
   if (fail.vector && fail.count < HEADS_MOST) fail.heads[fail.count++] = f->vector_head;
   const VFact *h = fact_of(f, holds);

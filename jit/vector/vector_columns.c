@@ -1,12 +1,14 @@
-/* vector_columns.c — loops over rows inside a loop over columns: each lane goes down a column of its own (vector_emitter.h).
+/* vector_columns.c — loops over rows inside a loop over columns: each lane goes down a column of its own
+ * (vector_emitter.h).
  *
- * `par i { reduce rows j { … x[i + j * n] … } store y[i] }`: a few vectors of columns at a time, row by row. A reduction, a loop that
- * carries values and a scan are all in the order of rows then, lane by lane, as ir.md section 10 asks for: sums and products of
- * floats in blocks of 64 rows, scans in segments of 16; what is above the first block lies in the frame (VecRows).
+ * `par i { reduce rows j { … x[i + j * n] … } store y[i] }`: a few vectors of columns at a time, row by row. A
+ * reduction, a loop that carries values and a scan are all in the order of rows then, lane by lane, as ir.md section
+ * 10 asks for: sums and products of floats in blocks of 64 rows, scans in segments of 16; what is above the first
+ * block lies in the frame (VecRows).
  *
- * Many columns of many rows go by strips instead: some rows of all columns of a strip, its accumulators in the frame, then the next rows,
- * so that memory is read nearly in its order. A strip takes a pass for each loop over rows, and one behind them that stores; what stands
- * before a loop is computed again in each pass that needs it. */
+ * Many columns of many rows go by strips instead: some rows of all columns of a strip, its accumulators in the
+ * frame, then the next rows, so that memory is read nearly in its order. A strip takes a pass for each loop over
+ * rows, and one behind them that stores; what stands before a loop is computed again in each pass that needs it. */
 #include <string.h>
 
 #include "jit/vector/vector_emitter.h"
@@ -75,14 +77,18 @@ bool is_columns(const VecFn *f, u32 pos) {
       for (u32 end = f->end[at]; ++at < end;) {
         n = vnode(f, body_node(f, at));
         LoopForm form = loop_op_form((LoopOp)n->op);
-        if (form == LOOP_FORM_HEAD || form == LOOP_FORM_CALL || form == LOOP_FORM_CHECK || (form == LOOP_FORM_EXIT && at + 1 != end)) return false;
+        if (form == LOOP_FORM_HEAD || form == LOOP_FORM_CALL || form == LOOP_FORM_CHECK ||
+            (form == LOOP_FORM_EXIT && at + 1 != end))
+          return false;
         if (form != LOOP_FORM_EXIT && !goes_along(f, head, first, last, n, &of_row)) return false;
       }
       if (!of_row) return false; /* the same in every column */
       continue;
     }
     LoopForm form = loop_op_form((LoopOp)n->op);
-    if (form == LOOP_FORM_MARK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT || form == LOOP_FORM_CHECK || form == LOOP_FORM_PREFIX) return false;
+    if (form == LOOP_FORM_MARK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT || form == LOOP_FORM_CHECK ||
+        form == LOOP_FORM_PREFIX)
+      return false;
     if (!goes_along(f, head, first, last, n, &unit)) return false;
   }
   return loops > 0;
@@ -146,7 +152,8 @@ static void one_row(VecFn *f, RowLoop *r, u32 copy) {
     }
     fold(f, r, copy, vnode(f, id)->a);
     f->value[id] = new_vec(f);
-    move_to(f, f->value[id], r->ordered ? lower_op(f, r->op, r->type, r->before[copy], r->acc[copy][0], 0) : r->acc[copy][0]);
+    move_to(f, f->value[id],
+            r->ordered ? lower_op(f, r->op, r->type, r->before[copy], r->acc[copy][0], 0) : r->acc[copy][0]);
   }
   if (f->failed) return;
   if (h->op == LOOP_FOR) carry_on(f, r, copy);
@@ -177,7 +184,9 @@ static void accumulators(VecFn *f, RowLoop *r, u32 copies, bool back) {
     VecMem m = mem_at(RSP, (i32)(r->state_at + offsetof(VecRows, value) + k * f->lanes * bytes));
     VReg v = vnode(f, body_node(f, r->head))->op == LOOP_SCAN && back ? r->before[k] : r->acc[k][0];
     bool one = f->lanes == 1;
-    if (back) put(f, (VIns){.op = one ? (bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM) : V_MOVUPS, .length = one ? L128 : length, .dst = v, .mem = m});
+    if (back)
+      put(f, (VIns){.op = one ? (bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM) : V_MOVUPS, .length = one ? L128 : length,
+                    .dst = v, .mem = m});
     else v_save(f, one ? (bytes == 8 ? V_MOVSD_TO : V_MOVSS_TO) : V_MOVUPS_TO, one ? L128 : length, m, v);
   }
 }
@@ -185,7 +194,8 @@ static void accumulators(VecFn *f, RowLoop *r, u32 copies, bool back) {
 /* Sums and products of floats: block by block. R14: all rows. */
 static void ordered_rows(VecFn *f, RowLoop *r, u32 copies) {
   bool scan = vnode(f, body_node(f, r->head))->op == LOOP_SCAN;
-  u32 block = g_label(f), push = g_label(f), done = g_label(f), begin, block_rows = scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK;
+  u32 block = g_label(f), push = g_label(f), done = g_label(f), begin,
+      block_rows = scan ? LOOP_SCAN_SEGMENT : LOOP_ROW_BLOCK;
   g_save(f, RSP, (i32)r->rest, R14);
   g_imm(f, RAX, 0);
   g_save(f, RSP, (i32)(r->state_at + offsetof(VecRows, used)), RAX);
@@ -243,7 +253,9 @@ static RowLoop row_loop_at(const VecFn *f, u32 pos) {
 
 static void row_results(VecFn *f, const RowLoop *r, u32 copy) {
   use_copy(f, copy);
-  for (u32 i = 0; i < r->carried; i++) f->value[loop_result_of(f->fn, body_node(f, r->head), i)] = r->flags ? flags_of_numbers(f, r->acc[copy][i]) : r->acc[copy][i];
+  for (u32 i = 0; i < r->carried; i++)
+    f->value[loop_result_of(f->fn, body_node(f, r->head), i)] = r->flags ? flags_of_numbers(f, r->acc[copy][i])
+                                                                         : r->acc[copy][i];
 }
 
 static void row_loop(VecFn *f, u32 pos, u32 copies) {
@@ -279,7 +291,8 @@ typedef struct Strips {
   u32 count, columns, wide;    /* loops over rows; most columns of a strip; words of an accumulator in the frame */
   u32 heads[STRIP_LOOPS], at[STRIP_LOOPS][CARRIED_MOST]; /* positions; frame: their accumulators */
   u32 state_at[STRIP_LOOPS];   /* frame: VecStrip of sums and products of floats, whose accumulators are its `value` */
-  u32 low, high, row, left, turn; /* frame: columns of the strip; the first row, rows that are left, rows of this turn */
+  /* frame: columns of the strip; the first row, rows that are left, rows of this turn */
+  u32 low, high, row, left, turn;
   StripPass pass;
   u32 loop;                    /* the pass is of this loop */
 } Strips;
@@ -303,7 +316,9 @@ static bool goes_by_strips(const VecFn *f, const VLoop *l, u32 widest, Strips *s
     if (n->op == LOOP_STORE && loads_from(f, l, n->a)) return false;
     if (!loop_is_head(n)) continue;
     const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), 0));
-    if (n->op == LOOP_SCAN || s->count == STRIP_LOOPS || (t->op != LOOP_PARAM && t->op != LOOP_CONST) || (t->op == LOOP_CONST && (i64)t->imm < STRIP_ROWS)) return false;
+    if (n->op == LOOP_SCAN || s->count == STRIP_LOOPS || (t->op != LOOP_PARAM && t->op != LOOP_CONST) ||
+        (t->op == LOOP_CONST && (i64)t->imm < STRIP_ROWS))
+      return false;
     for (u32 k = pos + 1; k < f->end[pos]; k++)
       if (vnode(f, body_node(f, k))->op == LOOP_STORE) return false;
     RowLoop r = row_loop_at(f, pos);
@@ -338,7 +353,8 @@ static void strip_values(VecFn *f, const Strips *s, u32 p, RowLoop *r, u32 copie
     u8 length = f->lanes == 1 ? (u8)L128 : length_of(bytes, f->lanes);
     g_mov(f, RAX, R15);
     g_alu_load(f, ALU_SUB, RAX, RSP, (i32)s->low);
-    put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = RSP, .index = RAX, .scale = bytes == 8 ? 3 : 2, .disp = (i32)s->at[p][i]}});
+    put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = RSP, .index = RAX, .scale = bytes == 8 ? 3 : 2,
+                                                   .disp = (i32)s->at[p][i]}});
     for (u32 k = 0; k < copies; k++) {
       VecMem m = mem_at(RAX, (i32)(k * f->lanes * bytes));
       if (load) r->acc[k][i] = v_load(f, f->lanes > 1 ? V_MOVUPS : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM, length, m);
@@ -359,7 +375,8 @@ static void strip_block(VecFn *f, const VLoop *l, const Strips *s, u32 copies) {
     u32 id = body_node(f, pos);
     const LoopNode *n = vnode(f, id);
     if (!loop_is_head(n)) {
-      for (u32 k = 0; k < copies && !f->failed && (n->op != LOOP_STORE || s->pass == SP_END); k++) use_copy(f, k), statement(f, id);
+      for (u32 k = 0; k < copies && !f->failed && (n->op != LOOP_STORE || s->pass == SP_END); k++)
+        use_copy(f, k), statement(f, id);
       continue;
     }
     RowLoop r = row_loop_at(f, pos);
@@ -525,7 +542,8 @@ void columns_loop(VecFn *f, VLoop *l) {
   f->inside_first = l->first;
   f->inside_last = l->last;
   for (u32 pos = l->first; pos <= l->last; pos++)
-    if (loop_is_head(vnode(f, body_node(f, pos)))) f->index_slot[loop_index_of(body_node(f, pos), 0)] = (u32)frame_room(f, 8, 8);
+    if (loop_is_head(vnode(f, body_node(f, pos))))
+      f->index_slot[loop_index_of(body_node(f, pos), 0)] = (u32)frame_room(f, 8, 8);
   if (goes_by_strips(f, l, widest, &s)) by_strips(f, l, &s, limit, lanes);
   stages(f, l, NULL, limit, lanes);
   f->columns = false;

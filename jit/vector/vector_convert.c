@@ -1,4 +1,5 @@
-/* vector_convert.c — comparisons, selection, logic of conditions and conversions as vector instructions (vector_emitter.h). */
+/* vector_convert.c — comparisons, selection, logic of conditions and conversions as vector instructions
+ * (vector_emitter.h). */
 #include "jit/vector/vector_emitter.h"
 
 enum { CMP_EQ = 0, CMP_NE = 4, CMP_LT = 0x11, CMP_LE = 0x12, CMP_GT = 0x1E, CMP_GE = 0x1D, CMP_UNORDERED = 3 };
@@ -136,8 +137,11 @@ VReg lower_select(VecFn *f, LoopType t, VReg cond, VReg yes, VReg no) {
   if (d) return d;
   d = new_vec(f);
   u8 length = vlength(f, t);
-  if (f->evex) put(f, (VIns){.op = (u16)by_width(t, V_BLENDMPS), .length = length, .dst = d, .a = no, .b = yes, .mask = cond});
-  else put(f, (VIns){.op = (u16)by_width(t, V_BLENDVPS), .length = length, .dst = d, .a = no, .b = yes, .c = element_bytes(t) == 8 ? flags_to_wide(f, cond) : cond});
+  if (f->evex)
+    put(f, (VIns){.op = (u16)by_width(t, V_BLENDMPS), .length = length, .dst = d, .a = no, .b = yes, .mask = cond});
+  else
+    put(f, (VIns){.op = (u16)by_width(t, V_BLENDVPS), .length = length, .dst = d, .a = no, .b = yes,
+                  .c = element_bytes(t) == 8 ? flags_to_wide(f, cond) : cond});
   return d;
 }
 
@@ -162,8 +166,10 @@ static VReg int_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
 static VReg long_to_double(VecFn *f, LoopType from, VReg a) {
   u8 length = vlength(f, from);
   u64 bias = from == LT_I64 ? 0x80000000u : 0;
-  VReg low = v_rvm(f, V_ORPD, length, v_rvm(f, V_ANDPD, length, a, new_const(f, UINT32_MAX, 8)), new_const(f, 0x4330000000000000u, 8));
-  VReg high = v_rvm(f, V_XORPD, length, v_rvm(f, V_PSRLVQ, length, a, new_const(f, 32, 8)), new_const(f, 0x4530000000000000u + bias, 8));
+  VReg low = v_rvm(f, V_ORPD, length, v_rvm(f, V_ANDPD, length, a, new_const(f, UINT32_MAX, 8)),
+                   new_const(f, 0x4330000000000000u, 8));
+  VReg high = v_rvm(f, V_XORPD, length, v_rvm(f, V_PSRLVQ, length, a, new_const(f, 32, 8)),
+                    new_const(f, 0x4530000000000000u + bias, 8));
   VReg rest = v_rvm(f, V_SUBPD, length, high, new_const(f, 0x4530000000100000u + bias, 8));
   return v_rvm(f, V_ADDPD, length, rest, low);
 }
@@ -199,15 +205,18 @@ static u64 float_bits(LoopType t, f64 v) {
 
 static VReg float_const(VecFn *f, LoopType t, f64 v) { return new_const(f, float_bits(t, v), element_bytes(t)); }
 
-/* AVX2: a double within the range of 64 bits, with a sign or without, as the nearest multiple of 2^32 and what is left: a sum with 1.5 2^52 has
- * either in its low bits. That of the multiple has besides what takes the exponent of the other away. */
+/* AVX2: a double within the range of 64 bits, with a sign or without, as the nearest multiple of 2^32 and what is
+ * left: a sum with 1.5 2^52 has either in its low bits. That of the multiple has besides what takes the exponent of
+ * the other away. */
 static VReg double_to_long(VecFn *f, VReg a) {
   enum { ROUND_CUT = 11 };
   u8 length = vlength(f, LT_F64);
-  VReg whole = v_rmi(f, V_ROUNDPD, length, a, ROUND_CUT), one_half = float_const(f, LT_F64, 0x1.8p52), shifted = float_const(f, LT_F64, 0x1.8p52 - 0x43380000);
+  VReg whole = v_rmi(f, V_ROUNDPD, length, a, ROUND_CUT), one_half = float_const(f, LT_F64, 0x1.8p52),
+      shifted = float_const(f, LT_F64, 0x1.8p52 - 0x43380000);
   VReg sum = lower_op(f, LOOP_FMA, LT_F64, whole, float_const(f, LT_F64, 0x1p-32), shifted);
   VReg high = v_rvm(f, V_SUBPD, length, sum, shifted);
-  VReg low = v_rvm(f, V_ADDPD, length, lower_op(f, LOOP_FMA, LT_F64, high, float_const(f, LT_F64, -0x1p32), whole), one_half);
+  VReg low = v_rvm(f, V_ADDPD, length,
+                   lower_op(f, LOOP_FMA, LT_F64, high, float_const(f, LT_F64, -0x1p32), whole), one_half);
   return v_rvm(f, V_PADDQ, length, v_rvm(f, V_PSLLVQ, length, sum, new_const(f, 32, 8)), low);
 }
 
@@ -227,12 +236,16 @@ static VReg float_to_int(VecFn *f, LoopType to, LoopType from, VReg a) {
   u8 source = vlength(f, from), length = element_bytes(to) == 8 ? vlength(f, to) : source;
   if (!loop_is_signed(to)) { /* of a NaN and a number: the second */
     a = v_rvm(f, by_width(from, V_MAXPS), source, a, float_const(f, from, 0));
-    if (to == LT_U8) return v_rm(f, d ? V_CVTTPD2DQ : V_CVTTPS2DQ, length, v_rvm(f, by_width(from, V_MINPS), source, a, float_const(f, from, 255)));
+    if (to == LT_U8)
+      return v_rm(f, d ? V_CVTTPD2DQ : V_CVTTPS2DQ, length,
+                  v_rvm(f, by_width(from, V_MINPS), source, a, float_const(f, from, 255)));
     if (!f->evex) return refuse(f, "a conversion of float to this type"), 0;
     if (to == LT_U32) return v_rm(f, d ? V_CVTTPD2UDQ : V_CVTTPS2UDQ, length, a); /* out of range: all ones */
     return v_rm(f, d ? V_CVTTPD2UQQ : V_CVTTPS2UQQ, length, a);
   }
-  VReg r = to == LT_I32 ? v_rm(f, d ? V_CVTTPD2DQ : V_CVTTPS2DQ, length, a) : v_rm(f, d ? V_CVTTPD2QQ : V_CVTTPS2QQ, length, a); /* out of range: the least */
+  /* out of range: the least */
+  VReg r = to == LT_I32 ? v_rm(f, d ? V_CVTTPD2DQ : V_CVTTPS2DQ, length, a)
+                        : v_rm(f, d ? V_CVTTPD2QQ : V_CVTTPS2QQ, length, a);
   if (fits) return r;
   VReg above = lower_compare(f, LOOP_GE, from, a, float_const(f, from, to == LT_I32 ? 0x1p31 : 0x1p63));
   VReg number = lower_compare(f, LOOP_EQ, from, a, a);
@@ -249,7 +262,8 @@ static VReg from_flags(VecFn *f, LoopType to, VReg a) {
 VReg lower_convert(VecFn *f, LoopType to, LoopType from, VReg a) {
   if (to == from) return a;
   if (from == LT_I1) return from_flags(f, to, a);
-  if (loop_is_float(from) && loop_is_float(to)) return v_rm(f, to == LT_F64 ? V_CVTPS2PD : V_CVTPD2PS, vlength(f, LT_F64), a);
+  if (loop_is_float(from) && loop_is_float(to))
+    return v_rm(f, to == LT_F64 ? V_CVTPS2PD : V_CVTPD2PS, vlength(f, LT_F64), a);
   if (loop_is_float(to)) return int_to_float(f, to, from, a);
   return loop_is_float(from) ? float_to_int(f, to, from, a) : int_to_int(f, to, from, a);
 }

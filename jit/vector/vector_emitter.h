@@ -9,16 +9,16 @@
  *   vector_order.c   the order of instructions; vector_alloc.c registers; vector_encode.c machine code
  *   vector_runtime.c C functions that emitted code calls; vector_text.c disassembled code
  *
- * Code is first a list of instructions over virtual registers (vectors and masks; general registers are physical from the
- * start), then registers are given out in one scan, then bytes are written.
+ * Code is first a list of instructions over virtual registers (vectors and masks; general registers are physical
+ * from the start), then registers are given out in one scan, then bytes are written.
  *
- * General registers: RBX arguments, R15 index of the vector loop, R14 its limit, RSI RDI R8 … R13 streams, RAX RCX RDX free
- * within a statement, RSP the frame, 64-byte aligned. Mask K7: lanes of a tail; K0 and K6 scratch. The last two vector
- * registers are scratch.
+ * General registers: RBX arguments, R15 index of the vector loop, R14 its limit, RSI RDI R8 … R13 streams, RAX RCX
+ * RDX free within a statement, RSP the frame, 64-byte aligned. Mask K7: lanes of a tail; K0 and K6 scratch. The last
+ * two vector registers are scratch.
  *
- * Scopes. Outside a vector loop a value is one lane (128-bit instructions; what the other lanes hold means nothing). Inside,
- * a value has `lanes` lanes of 4 or 8 bytes (u8 and i1 of AVX2 in 4); an i1 is a mask register with AVX-512, else lanes of 4
- * bytes, all ones or 0; where `packed` is set, a byte of four times as many lanes. */
+ * Scopes. Outside a vector loop a value is one lane (128-bit instructions; what the other lanes hold means nothing).
+ * Inside, a value has `lanes` lanes of 4 or 8 bytes (u8 and i1 of AVX2 in 4); an i1 is a mask register with AVX-512,
+ * else lanes of 4 bytes, all ones or 0; where `packed` is set, a byte of four times as many lanes. */
 #ifndef WEFT_JIT_VECTOR_EMITTER_H
 #define WEFT_JIT_VECTOR_EMITTER_H
 
@@ -83,7 +83,8 @@ enum {
   VI_EARLY = 2, /* dst shares no register with a, b, mask */
   VI_TIED = 4,  /* dst begins as c */
   VI_TAIL = 8,  /* masked by K7 */
-  VI_SCRATCH_MASK = 16, /* masked by a copy of `mask` (0: K7 with VI_TAIL, else all lanes) in K6 that the instruction uses up */
+  /* masked by a copy of `mask` (0: K7 with VI_TAIL, else all lanes) in K6 that the instruction uses up */
+  VI_SCRATCH_MASK = 16,
   VI_KEEP = 32, /* dst lives already: what it had is changed */
 };
 
@@ -120,7 +121,9 @@ typedef struct VSpan { /* a loop of the machine code */
 } VSpan;
 
 enum { RARE_DIVIDED = 0xFFFFFF /* in place of the number of a function: a / b */ };
-typedef struct VDivisor { /* of the loop at hand; what magnitudes of usual dividends lie above the least, and 0; where the divisor is not usual 0 and NaN */
+/* of the loop at hand; what magnitudes of usual dividends lie above the least, and 0; where the divisor is not usual 0
+ * and NaN */
+typedef struct VDivisor {
   u32 id;
   VReg inverse, span, zero;
 } VDivisor;
@@ -146,7 +149,8 @@ typedef struct VFail { /* a check that failed, behind the function's end: RAX ha
   bool vector;
 } VFail;
 
-typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER, VA_BACK /* a load of what lies together, the last element first */ } VAccess;
+typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER,
+                       VA_BACK /* a load of what lies together, the last element first */ } VAccess;
 
 typedef struct VStream { /* addresses of a vector loop that differ by constants */
   u32 buffer;
@@ -168,8 +172,11 @@ typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
   u32 lanes, copies;
   u32 tail_lanes;        /* of what is left: `lanes` masked, 1, or 0: nothing is left */
-  bool packed;           /* conditions or bytes that are read and stored, nothing else: a vector of bytes instead of four copies */
-  u32 abreast;           /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1: none */
+  /* conditions or bytes that are read and stored, nothing else: a vector of bytes instead of four copies */
+  bool packed;
+  /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1:
+   * none */
+  u32 abreast;
 } VLoop;
 
 typedef struct VecFn {
@@ -208,7 +215,9 @@ typedef struct VecFn {
   bool packed;          /* an i1 is a byte, 0 or 1 */
   bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
-  u32 turns_from;       /* AVX2: where the first of several reductions by short turns begins, which gain nothing by touch_trip; 0: they are none */
+  /* AVX2: where the first of several reductions by short turns begins, which gain nothing by touch_trip; 0: they are
+   * none */
+  u32 turns_from;
   u32 trip_copies;      /* vectors of a trip of the loop at hand */
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
@@ -230,7 +239,9 @@ typedef struct VecFn {
 static inline const LoopNode *vnode(const VecFn *f, u32 id) { return loop_node(f->fn, id); }
 static inline u32 body_node(const VecFn *f, u32 pos) { return f->fn->body.data[pos]; }
 static inline u32 element_bytes(LoopType t) { return t == LT_F64 || t == LT_I64 || t == LT_U64 ? 8 : 4; }
-static inline u8 length_of(u32 bytes, u32 lanes) { return bytes * lanes <= 16 ? L128 : bytes * lanes == 32 ? L256 : L512; }
+static inline u8 length_of(u32 bytes, u32 lanes) {
+  return bytes * lanes <= 16 ? L128 : bytes * lanes == 32 ? L256 : L512;
+}
 static inline u8 vlength(const VecFn *f, LoopType t) { return length_of(element_bytes(t), f->lanes); }
 
 /* vector_alloc.c */
@@ -258,7 +269,8 @@ VReg v_rmi(VecFn *f, VecOp op, u8 length, VReg a, u8 imm);
 VReg v_rvm(VecFn *f, VecOp op, u8 length, VReg a, VReg b);
 VReg v_rvmi(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm);
 VReg v_compare(VecFn *f, VecOp op, u8 length, VReg a, VReg b, u8 imm); /* a mask */
-VReg v_masked(VecFn *f, VecOp op, u8 length, VReg mask, VReg old, VReg a, VReg b); /* where masked the operation, else old */
+/* where masked the operation, else old */
+VReg v_masked(VecFn *f, VecOp op, u8 length, VReg mask, VReg old, VReg a, VReg b);
 VReg v_mask_op(VecFn *f, MaskOp op, VReg a, VReg b);
 VReg v_load(VecFn *f, VecOp op, u8 length, VecMem m);
 void v_save(VecFn *f, VecOp op, u8 length, VecMem m, VReg a);
@@ -274,7 +286,9 @@ u32 g_label(VecFn *f);
 void g_put(VecFn *f, u32 label);
 void g_jcc(VecFn *f, u32 cc, u32 label);
 void g_jump(VecFn *f, u32 label);
-static inline VecMem mem_at(u32 base, i32 disp) { return (VecMem){.used = true, .base = (u8)base, .index = NO_INDEX, .disp = disp}; }
+static inline VecMem mem_at(u32 base, i32 disp) {
+  return (VecMem){.used = true, .base = (u8)base, .index = NO_INDEX, .disp = disp};
+}
 
 /* vector_ops.c: values of pure operations on virtual registers. */
 VReg lower_op(VecFn *f, LoopOp op, LoopType type, VReg a, VReg b, VReg c);
@@ -299,13 +313,15 @@ u32 math_widest(VecFn *f, const LoopNode *n); /* bytes of the widest type in its
 void statement(VecFn *f, u32 id);   /* of straight-line code */
 VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
 void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
-void begin_streams(VecFn *f, u32 registers, bool more); /* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
+/* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
+void begin_streams(VecFn *f, u32 registers, bool more);
 void step_streams(VecFn *f);
 void touch_trip(VecFn *f, u32 step);
 void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the vector loop at hand */
 void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
-bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last); /* a load of 8 bytes whose place moves on by two: by two vectors */
+/* a load of 8 bytes whose place moves on by two: by two vectors */
+bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
 
 /* vector_check.c: the first check that fails ends the kernel: what it wrote means nothing then. */
@@ -327,7 +343,8 @@ void loop_leave(VecFn *f);
 u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow); /* bytes of the widest lane */
 
 /* vector_columns.c */
-bool is_columns(const VecFn *f, u32 pos); /* the loop that begins there is one over columns, with loops over rows inside */
+/* the loop that begins there is one over columns, with loops over rows inside */
+bool is_columns(const VecFn *f, u32 pos);
 void columns_loop(VecFn *f, VLoop *l);
 
 /* vector_text.c */
@@ -347,7 +364,8 @@ void vec_lanes_begin(VecLanes *l, u64 op, u64 type); /* the lanes of the first l
 void vec_lanes_carry(VecLanes *l); /* the first level is full */
 void vec_lanes_end(VecLanes *l);   /* the result to lane[0], element 0 */
 
-/* The levels above the first of sums, products and scans of floats in the order of rows: a vector of columns at a time. */
+/* The levels above the first of sums, products and scans of floats in the order of rows: a vector of columns at a
+ * time. */
 enum { ROW_LEVELS = 8 };
 typedef union VecRow {
   f64 d[32];
@@ -359,7 +377,8 @@ typedef struct VecRows {
 } VecRows;
 void vec_rows_push(VecRows *r, u64 op, u64 type); /* a block's result: `value` */
 void vec_rows_end(VecRows *r, u64 op, u64 type);  /* of all of them, to `value` */
-/* The same for all columns of a strip, of fewer than VEC_STRIP_ROWS rows: a quarter of what the levels hold, since the end rounds up. */
+/* The same for all columns of a strip, of fewer than VEC_STRIP_ROWS rows: a quarter of what the levels hold, since the
+ * end rounds up. */
 enum { VEC_STRIP_WORDS = 1024, VEC_STRIP_LEVELS = 3, VEC_STRIP_ROWS = 1 << 22 };
 typedef union VecStripRow {
   f64 d[VEC_STRIP_WORDS];

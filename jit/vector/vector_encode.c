@@ -12,14 +12,16 @@ static u8 longest(const VecFn *f) { return f->evex ? L512 : L256; }
 static const VInfo *info(const VecFn *f, VReg r) { return &f->regs.data[r]; }
 static bool in_reg(const VecFn *f, VReg r) { return info(f, r)->place == VP_REG; }
 
-/* The memory where a register that has none lies; `element`: what the instruction can broadcast. False: it must be loaded. */
+/* The memory where a register that has none lies; `element`: what the instruction can broadcast. False: it must be
+ * loaded. */
 static bool memory_of(const VecFn *f, VReg r, u32 element, VecMem *m) {
   const VInfo *v = info(f, r);
   if (v->place == VP_SLOT) {
     *m = mem_at(RSP, (i32)v->at);
     return true;
   }
-  *m = (VecMem){.used = true, .pool = true, .index = NO_INDEX, .disp = (i32)v->at, .broadcast = f->evex && v->bytes != 0};
+  *m = (VecMem){.used = true, .pool = true, .index = NO_INDEX, .disp = (i32)v->at,
+                .broadcast = f->evex && v->bytes != 0};
   return !m->broadcast || element == v->bytes;
 }
 
@@ -48,7 +50,9 @@ static u8 mask_in(VecFn *f, VReg r, u8 spare) {
   return spare;
 }
 
-static u8 target(const VecFn *f, VReg r) { return in_reg(f, r) ? info(f, r)->phys : info(f, r)->mask ? 0 : scratch(f, 0); }
+static u8 target(const VecFn *f, VReg r) {
+  return in_reg(f, r) ? info(f, r)->phys : info(f, r)->mask ? 0 : scratch(f, 0);
+}
 
 static void keep_in(VecFn *f, VReg r, u8 from) {
   const VInfo *v = info(f, r);
@@ -62,7 +66,8 @@ static void keep_target(VecFn *f, VReg r) { keep_in(f, r, scratch(f, 0)); }
 static u8 mask_of(VecFn *f, const VIns *i) {
   if (!(i->flags & VI_SCRATCH_MASK)) return i->mask ? mask_in(f, i->mask, SCRATCH_MASK) : i->flags & VI_TAIL ? 7 : 0;
   if (i->mask && !in_reg(f, i->mask)) asm_mask_mem(&f->as, K_KLOAD, SCRATCH_MASK, RSP, (i32)info(f, i->mask)->at);
-  else if (i->mask || i->flags & VI_TAIL) asm_mask(&f->as, K_KMOV, SCRATCH_MASK, i->mask ? info(f, i->mask)->phys : 7, 0);
+  else if (i->mask || i->flags & VI_TAIL)
+    asm_mask(&f->as, K_KMOV, SCRATCH_MASK, i->mask ? info(f, i->mask)->phys : 7, 0);
   else asm_mask(&f->as, K_KXNOR, SCRATCH_MASK, SCRATCH_MASK, SCRATCH_MASK);
   return SCRATCH_MASK;
 }
@@ -174,7 +179,8 @@ static void rare_code(VecFn *f, const VCold *c) {
   asm_put(a, c->label);
   u8 x = in_scratch(f, c->a, 1);
   if (c->fn == RARE_DIVIDED) {
-    VecIns m = {.op = c->bytes == 8 ? V_DIVPD : V_DIVPS, .length = length, .dst = c->dst_phys, .mask = mask_in(f, c->mask, SCRATCH_MASK), .a = x};
+    VecIns m = {.op = c->bytes == 8 ? V_DIVPD : V_DIVPS, .length = length, .dst = c->dst_phys,
+                .mask = mask_in(f, c->mask, SCRATCH_MASK), .a = x};
     if (in_reg(f, c->b)) m.b = info(f, c->b)->phys;
     else if (!memory_of(f, c->b, c->bytes, &m.mem)) refuse(f, "too many values at a time");
     asm_vec(a, &m);
@@ -198,10 +204,12 @@ static void rare_code(VecFn *f, const VCold *c) {
   VecMem out = mem_at(RSP, (i32)f->scratch_out);
   if (f->evex) {
     u8 k = mask_in(f, c->mask, SCRATCH_MASK);
-    asm_vec(a, &(VecIns){.op = c->bytes == 8 ? V_MOVUPD : V_MOVUPS, .length = length, .dst = c->dst_phys, .mask = k, .mem = out});
+    asm_vec(a, &(VecIns){.op = c->bytes == 8 ? V_MOVUPD : V_MOVUPS, .length = length, .dst = c->dst_phys, .mask = k,
+                         .mem = out});
   } else {
     u8 k = in_scratch(f, c->mask, 1);
-    asm_vec(a, &(VecIns){.op = c->bytes == 8 ? V_BLENDVPD : V_BLENDVPS, .length = length, .dst = c->dst_phys, .a = c->dst_phys, .c = k, .mem = out});
+    asm_vec(a, &(VecIns){.op = c->bytes == 8 ? V_BLENDVPD : V_BLENDVPS, .length = length, .dst = c->dst_phys,
+                         .a = c->dst_phys, .c = k, .mem = out});
   }
   asm_jump(a, c->back);
 }
@@ -218,7 +226,8 @@ static void rare(VecFn *f, const VIns *i) {
     asm_vec(a, &(VecIns){.op = V_MOVMSKPS, .length = i->length, .dst = RAX, .a = in_scratch(f, i->mask, 1)});
     bits = (1u << ((i->x & 0xFF) * i->imm / 4)) - 1;
   }
-  VCold c = {.label = asm_label(a), .back = asm_label(a), .dst = i->dst, .a = i->a, .b = i->b, .mask = i->mask, .dst_phys = to,
+  VCold c = {.label = asm_label(a), .back = asm_label(a), .dst = i->dst, .a = i->a, .b = i->b, .mask = i->mask,
+             .dst_phys = to,
     .fn = (u32)(i->x >> 8), .length = i->length, .lanes = (u8)i->x, .bytes = i->imm};
   asm_alu_imm(a, ALU_AND, RAX, (i32)bits);
   asm_jcc(a, CC_NE, c.label);
@@ -285,7 +294,8 @@ static void general(VecFn *f, const VIns *i) {
   }
 }
 
-/* Keeps everything, calls RAX with the four words at call_frame, brings everything back. Within it the frame lies 16 bytes further. */
+/* Keeps everything, calls RAX with the four words at call_frame, brings everything back. Within it the frame lies 16
+ * bytes further. */
 static void save_code(VecFn *f) {
   Asm *a = &f->as;
   static const u8 words[4] = {RDI, RSI, RDX, RCX};
@@ -294,11 +304,13 @@ static void save_code(VecFn *f) {
   asm_alu_imm(a, ALU_SUB, RSP, 8);
   for (u32 restore = 0; restore < 2; restore++) {
     for (u32 k = 0; k < vectors; k++) {
-      VecIns v = {.op = (u16)(restore ? V_MOVUPS : V_MOVUPS_TO), .length = longest(f), .mem = mem_at(RSP, (i32)(area + k * bytes))};
+      VecIns v = {.op = (u16)(restore ? V_MOVUPS : V_MOVUPS_TO), .length = longest(f),
+                  .mem = mem_at(RSP, (i32)(area + k * bytes))};
       *(restore ? &v.dst : &v.a) = (u8)k;
       asm_vec(a, &v);
     }
-    for (u32 k = 0; k < 8 && f->evex; k++) asm_mask_mem(a, restore ? K_KLOAD : K_KSAVE, k, RSP, (i32)(area + vectors * bytes + 8 * k));
+    for (u32 k = 0; k < 8 && f->evex; k++)
+      asm_mask_mem(a, restore ? K_KLOAD : K_KSAVE, k, RSP, (i32)(area + vectors * bytes + 8 * k));
     for (u32 k = 0; k < SAVED_GPRS; k++) {
       i32 at = (i32)(area + vectors * bytes + 64 + 8 * k);
       if (restore) asm_load(a, saved_gprs[k], RSP, at);
@@ -326,7 +338,8 @@ static void prologue(VecFn *f) {
   for (u32 k = 0; k < f->kept.count; k++) {
     const VInfo *v = info(f, f->kept.data[k]);
     VecOp op = v->bytes == 0 || !f->evex ? V_MOVUPS : v->bytes == 8 ? V_BROADCASTQ : V_BROADCASTD;
-    asm_vec(a, &(VecIns){.op = (u16)op, .length = longest(f), .dst = v->phys, .mem = {.used = true, .pool = true, .index = NO_INDEX, .disp = (i32)v->at}});
+    asm_vec(a, &(VecIns){.op = (u16)op, .length = longest(f), .dst = v->phys,
+                         .mem = {.used = true, .pool = true, .index = NO_INDEX, .disp = (i32)v->at}});
   }
 }
 

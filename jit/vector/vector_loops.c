@@ -1,9 +1,10 @@
 /* vector_loops.c — loops: serial ones around, vector ones inside, reductions (vector_emitter.h).
  *
- * A loop whose body is straight-line runs `lanes` trips at a time: `copies` vectors per trip of the machine's loop, then what
- * is left, masked (AVX-512) or one by one (AVX2). A float sum or product keeps the lanes of ir.md section 10 in `copies`
- * accumulators (together 256 bytes); what is left joins them in the frame. A block's result is combined here and added to the
- * first level above; the C functions of vector_runtime.c do the rest. Exact reductions need no order. */
+ * A loop whose body is straight-line runs `lanes` trips at a time: `copies` vectors per trip of the machine's loop,
+ * then what is left, masked (AVX-512) or one by one (AVX2). A float sum or product keeps the lanes of ir.md section
+ * 10 in `copies` accumulators (together 256 bytes); what is left joins them in the frame. A block's result is
+ * combined here and added to the first level above; the C functions of vector_runtime.c do the rest. Exact
+ * reductions need no order. */
 #include <string.h>
 
 #include "jit/vector/vector_emitter.h"
@@ -31,7 +32,8 @@ typedef struct VFold {
 bool is_straight(const VecFn *f, u32 first, u32 last) {
   for (u32 pos = first; pos <= last; pos++) {
     switch (loop_op_form((LoopOp)vnode(f, body_node(f, pos))->op)) {
-      case LOOP_FORM_HEAD: case LOOP_FORM_MARK: case LOOP_FORM_CALL: case LOOP_FORM_EXIT: case LOOP_FORM_PREFIX: return false;
+      case LOOP_FORM_HEAD: case LOOP_FORM_MARK: case LOOP_FORM_CALL: case LOOP_FORM_EXIT: case LOOP_FORM_PREFIX:
+        return false;
       default: break;
     }
   }
@@ -66,10 +68,12 @@ static void widen(void *ctx, u32 id) {
 }
 
 static bool is_division(const LoopNode *n) {
-  return (n->op == LOOP_DIV && loop_is_int((LoopType)n->type)) || n->op == LOOP_FLOORDIV || n->op == LOOP_REM || n->op == LOOP_MOD;
+  return (n->op == LOOP_DIV && loop_is_int((LoopType)n->type)) || n->op == LOOP_FLOORDIV || n->op == LOOP_REM ||
+         n->op == LOOP_MOD;
 }
 
-/* Bytes of the widest lane; strided counts places that no plain vector load reaches, narrow: of elements that no gather takes. */
+/* Bytes of the widest lane; strided counts places that no plain vector load reaches, narrow: of elements that no gather
+ * takes. */
 u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
   Widest w = {f, 4};
   for (u32 pos = l->first; pos <= l->last; pos++) {
@@ -78,7 +82,8 @@ u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
     if (loop_is_head(n)) continue; /* counts of trips are no lanes */
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       VAccess kind = access_kind(f, n, l->head, l->first, l->last);
-      if (kind == VA_STRIDED || kind == VA_GATHER) ++*strided, w.bytes = 8, *narrow |= loop_type_bytes((LoopType)n->mem) < 4;
+      if (kind == VA_STRIDED || kind == VA_GATHER)
+        ++*strided, w.bytes = 8, *narrow |= loop_type_bytes((LoopType)n->mem) < 4;
       widen(&w, n->op == LOOP_LOAD ? id : n->b);
       continue;
     }
@@ -121,7 +126,9 @@ static bool is_packed(const VecFn *f, const VLoop *l) {
     switch (n->op) {
       case LOOP_LOAD:
       case LOOP_STORE:
-        if ((n->mem != LT_I1 && !(bytes && n->mem == LT_U8)) || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return false;
+        if ((n->mem != LT_I1 && !(bytes && n->mem == LT_U8)) ||
+            access_kind(f, n, l->head, l->first, l->last) != VA_UNIT)
+          return false;
         if (n->op == LOOP_STORE && !(n->mem == LT_I1 ? is_flag_of(f, l, n->b) : is_byte_of(f, l, n->b))) return false;
         break;
       case LOOP_CONVERT:
@@ -154,8 +161,8 @@ static bool strides_are_pairs(const VecFn *f, const VLoop *l) {
   return true;
 }
 
-/* A gather takes three times as long as its elements one by one, more where they come from memory: the loop runs on vectors when
- * there is enough to do beside. Sums keep their lanes. */
+/* A gather takes three times as long as its elements one by one, more where they come from memory: the loop runs on
+ * vectors when there is enough to do beside. Sums keep their lanes. */
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   u32 strided = 0;
   bool narrow = false;
@@ -170,7 +177,8 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   if (l->packed) l->copies = 4, l->abreast = 1;
   f->pairs = strided && !folds && strides_are_pairs(f, l);
   if (f->pairs) l->tail_lanes = 1;
-  else if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided))) l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
+  else if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided)))
+    l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
 }
 
@@ -227,16 +235,20 @@ static VReg identity(VecFn *f, const VFold *r) { return lower_constant(f, r->typ
 
 static void copy_to(VecFn *f, VReg to, VReg from) { put(f, (VIns){.op = P_COPY, .dst = to, .a = from}); }
 
-/* AVX2: of floats VMAXPS knows neither NaN nor -0, and what makes up for it takes four times as long. So the best of each copy is what compares
- * so; beside it are kept the lanes where there was a NaN, asked of two copies at once, and the signs of all joined: when the best is a zero, the
- * others have the sign of what loses, and so they are those of the zeros. */
+/* AVX2: of floats VMAXPS knows neither NaN nor -0, and what makes up for it takes four times as long. So the best
+ * of each copy is what compares so; beside it are kept the lanes where there was a NaN, asked of two copies at
+ * once, and the signs of all joined: when the best is a zero, the others have the sign of what loses, and so they
+ * are those of the zeros. */
 enum { BESIDE_NAN, BESIDE_SIGNS, BESIDE, CMP_UNORDERED = 3, CMP_OTHER = 4, CMP_SAME = 0 };
 
 static bool keeps_beside(const VecFn *f, const VLoop *l, const VFold *r) {
-  return !f->evex && !r->ordered && loop_is_float(r->type) && (r->op == LOOP_MAX || r->op == LOOP_MIN) && l->copies % 2 == 0 && l->copies + BESIDE <= COPIES_MOST && l->abreast == 1 && !l->packed;
+  return !f->evex && !r->ordered && loop_is_float(r->type) && (r->op == LOOP_MAX || r->op == LOOP_MIN) &&
+         l->copies % 2 == 0 && l->copies + BESIDE <= COPIES_MOST && l->abreast == 1 && !l->packed;
 }
 
-static VReg lanes_of(VecFn *f, const VFold *r, VecOp op, VReg a, VReg b) { return v_rvm(f, by_width(r->type, op), vlength(f, r->type), a, b); }
+static VReg lanes_of(VecFn *f, const VFold *r, VecOp op, VReg a, VReg b) {
+  return v_rvm(f, by_width(r->type, op), vlength(f, r->type), a, b);
+}
 
 /* to = v, by the instruction that made v where it may write there. */
 static void update(VecFn *f, VReg to, VReg v) {
@@ -268,26 +280,34 @@ static void begin_block(VecFn *f, const VLoop *l, VFold *r) {
 
 static void fold_beside(VecFn *f, const VLoop *l, VFold *r, u32 copy, VReg v) {
   VReg *nan = &r->acc[l->copies + BESIDE_NAN], *signs = &r->acc[l->copies + BESIDE_SIGNS];
-  update(f, r->acc[copy], lanes_of(f, r, r->op == LOOP_MAX ? V_MAXPS : V_MINPS, v, r->acc[copy])); /* of a NaN and a number: the second */
+  /* of a NaN and a number: the second */
+  update(f, r->acc[copy], lanes_of(f, r, r->op == LOOP_MAX ? V_MAXPS : V_MINPS, v, r->acc[copy]));
   if (copy % 2 == 0) { /* two at a time: what waits for the one before is half as long */
     r->even = v;
     return;
   }
   VecOp join = r->op == LOOP_MAX ? V_ANDPS : V_ORPS;
   update(f, *signs, lanes_of(f, r, join, *signs, lanes_of(f, r, join, r->even, v)));
-  update(f, *nan, lanes_of(f, r, V_ORPS, *nan, v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), r->even, v, CMP_UNORDERED)));
+  update(f, *nan, lanes_of(f, r, V_ORPS, *nan,
+                           v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), r->even, v, CMP_UNORDERED)));
 }
 
-/* What was kept beside goes into the copies, which are then as if each step had known all: code behind this one, which is made once, finds nothing beside. */
+/* What was kept beside goes into the copies, which are then as if each step had known all: code behind this one, which
+ * is made once, finds nothing beside. */
 static void settle_beside(VecFn *f, const VLoop *l, VFold *r) {
   if (!r->beside || f->failed) return;
-  VReg nan = r->acc[l->copies + BESIDE_NAN], signs = r->acc[l->copies + BESIDE_SIGNS], none = lower_constant(f, r->type, 0);
+  VReg nan = r->acc[l->copies + BESIDE_NAN], signs = r->acc[l->copies + BESIDE_SIGNS],
+      none = lower_constant(f, r->type, 0);
   f->lanes = l->lanes;
   for (u32 k = 0; k < l->copies; k++) {
     bool max = r->op == LOOP_MAX;
-    VReg v = r->acc[k], zero = v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), v, none, max ? CMP_OTHER : CMP_SAME);
+    VReg v = r->acc[k],
+        zero = v_rvmi(f, by_width(r->type, V_CMPPS), vlength(f, r->type), v, none, max ? CMP_OTHER : CMP_SAME);
     if (max) v = lanes_of(f, r, V_ANDPS, v, lanes_of(f, r, V_ORPS, signs, zero));
-    else v = lanes_of(f, r, V_ORPS, v, lanes_of(f, r, V_ANDPS, lanes_of(f, r, V_ANDPS, signs, zero), lower_constant(f, r->type, loop_type_bytes(r->type) == 8 ? (u64)1 << 63 : (u64)1 << 31)));
+    else
+      v = lanes_of(f, r, V_ORPS, v,
+                   lanes_of(f, r, V_ANDPS, lanes_of(f, r, V_ANDPS, signs, zero),
+                            lower_constant(f, r->type, loop_type_bytes(r->type) == 8 ? (u64)1 << 63 : (u64)1 << 31)));
     if (!k) v = lanes_of(f, r, V_ORPS, v, nan);
     update(f, r->acc[k], v);
   }
@@ -314,7 +334,8 @@ static VReg masked(VecFn *f, const VLoop *l, const VFold *r) {
   emit_copy(f, l, 0);
   if (f->failed) return 0;
   VReg v = element(f, r), d = new_vec(f);
-  put(f, (VIns){.op = (u16)by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r), .b = v, .flags = VI_TAIL});
+  put(f, (VIns){.op = (u16)by_width(r->type, V_BLENDMPS), .length = vlength(f, r->type), .dst = d, .a = identity(f, r),
+                .b = v, .flags = VI_TAIL});
   return d;
 }
 
@@ -323,8 +344,12 @@ static void fold_masked(VecFn *f, const VLoop *l, VFold *r, u32 acc) {
   if (!f->failed) update(f, r->acc[acc], lower_op(f, r->op, r->type, r->acc[acc], d, 0));
 }
 
-static VecOp load_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_MOVUPD : V_MOVUPS) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM; }
-static VecOp save_op(u32 bytes, u32 lanes) { return lanes > 1 ? (bytes == 8 ? V_MOVUPD_TO : V_MOVUPS_TO) : bytes == 8 ? V_MOVSD_TO : V_MOVSS_TO; }
+static VecOp load_op(u32 bytes, u32 lanes) {
+  return lanes > 1 ? (bytes == 8 ? V_MOVUPD : V_MOVUPS) : bytes == 8 ? V_MOVSD_FROM : V_MOVSS_FROM;
+}
+static VecOp save_op(u32 bytes, u32 lanes) {
+  return lanes > 1 ? (bytes == 8 ? V_MOVUPD_TO : V_MOVUPS_TO) : bytes == 8 ? V_MOVSD_TO : V_MOVSS_TO;
+}
 
 static void move_accumulators(VecFn *f, const VLoop *l, VFold *r, bool back) {
   u32 bytes = element_bytes(r->type);
@@ -347,7 +372,8 @@ static void fold_in_frame(VecFn *f, const VLoop *l, VFold *r) {
   VecMem save = m;
   VReg was = v_load(f, load_op(bytes, f->lanes), vlength(f, r->type), m);
   VReg now = lower_op(f, r->op, r->type, was, v, 0);
-  put(f, (VIns){.op = (u16)save_op(bytes, f->lanes), .length = vlength(f, r->type), .a = now, .mem = save, .flags = f->tail ? VI_TAIL : 0});
+  put(f, (VIns){.op = (u16)save_op(bytes, f->lanes), .length = vlength(f, r->type), .a = now, .mem = save,
+                .flags = f->tail ? VI_TAIL : 0});
   if (r->ordered) {
     g_alu_imm(f, ALU_ADD, RCX, bytes * f->lanes);
     g_save(f, RSP, (i32)r->off_slot, RCX);
@@ -367,7 +393,9 @@ static VReg combine_lanes(VecFn *f, const VLoop *l, const VFold *r) {
     VReg high = new_vec(f);
     u32 at = half * bytes;
     f->lanes = half;
-    if (at >= 16) put(f, (VIns){.op = at == 32 ? V_EXTRACT4X64 : f->evex ? V_EXTRACT4X32 : V_EXTRACT128, .length = at == 32 ? L512 : L256, .dst = high, .a = v, .imm = 1});
+    if (at >= 16)
+      put(f, (VIns){.op = at == 32 ? V_EXTRACT4X64 : f->evex ? V_EXTRACT4X32 : V_EXTRACT128,
+                    .length = at == 32 ? L512 : L256, .dst = high, .a = v, .imm = 1});
     else put(f, (VIns){.op = V_PSHUFD, .length = L128, .dst = high, .a = v, .imm = at == 8 ? 0x0E : 0x01});
     v = lower_op(f, r->op, r->type, v, high, 0);
   }
@@ -390,7 +418,8 @@ static void push_block(VecFn *f, const VFold *r, VReg v) {
   g_put(f, begun);
   g_load(f, RCX, RSP, count);
   g_alu_imm(f, ALU_AND, RCX, lanes - 1);
-  VecMem m = {.used = true, .base = RSP, .index = RCX, .scale = bytes == 8 ? 3 : 2, .disp = (i32)(r->state_at + offsetof(VecLanes, lane))};
+  VecMem m = {.used = true, .base = RSP, .index = RCX, .scale = bytes == 8 ? 3 : 2,
+              .disp = (i32)(r->state_at + offsetof(VecLanes, lane))};
   VReg was = v_load(f, load_op(bytes, 1), L128, m);
   v_save(f, save_op(bytes, 1), L128, m, lower_op(f, r->op, r->type, was, v, 0));
   g_load(f, RAX, RSP, count);
@@ -410,7 +439,8 @@ static void use_loop(VecFn *f, const VLoop *l) {
   f->inside_last = l->last;
 }
 
-/* R15 goes on to R14, `copies` vectors a trip, then what is left. Of `count` reductions side by side each takes every vector. */
+/* R15 goes on to R14, `copies` vectors a trip, then what is left. Of `count` reductions side by side each takes every
+ * vector. */
 static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f), copies = l->packed ? 1 : l->copies;
   enter(f, l, l->lanes, false);
@@ -447,7 +477,9 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   g_jcc(f, CC_L, top);
   end_span(f, begin);
   g_put(f, rest);
-  if (l->packed && r && r->op == LOOP_AND) copy_to(f, r->acc[0], numbers_of_flags(f, lower_compare(f, LOOP_EQ, LT_I32, r->acc[0], new_const(f, BYTES_OF_ONE, 4))));
+  if (l->packed && r && r->op == LOOP_AND)
+    copy_to(f, r->acc[0],
+            numbers_of_flags(f, lower_compare(f, LOOP_EQ, LT_I32, r->acc[0], new_const(f, BYTES_OF_ONE, 4))));
   if (step > 1) g_alu_imm(f, ALU_ADD, R14, step - 1);
 }
 
@@ -469,7 +501,8 @@ static void rest_in_registers(VecFn *f, const VLoop *l, VFold *r) {
   g_put(f, done);
 }
 
-/* AVX2: what is left of a trip of several vectors, while it fills one; each joins the accumulator that its place in the trip has. */
+/* AVX2: what is left of a trip of several vectors, while it fills one; each joins the accumulator that its place in the
+ * trip has. */
 static void rest_by_vectors(VecFn *f, const VLoop *l, VFold *r) {
   u32 top = g_label(f), rest = g_label(f);
   enter(f, l, l->lanes, false);
@@ -577,8 +610,9 @@ void loop_bounds(VecFn *f, const VLoop *l) {
   }
 }
 
-/* The first store of a loop that may store past the caches: whole vectors, one behind the other, of the only array that the kernel stores, or at the
- * same places of two that begin as far from the beginning of a line (blocks_past). NULL: it may not. */
+/* The first store of a loop that may store past the caches: whole vectors, one behind the other, of the only array
+ * that the kernel stores, or at the same places of two that begin as far from the beginning of a line
+ * (blocks_past). NULL: it may not. */
 static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
   const LoopNode *s = NULL, *first = NULL;
   u32 other = 0; /* what other loops store */
@@ -592,7 +626,9 @@ static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
       other = n->a;
       continue;
     }
-    if (bytes < 4 || bytes * l->lanes < (f->evex ? 32u : 16u) || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return NULL;
+    if (bytes < 4 || bytes * l->lanes < (f->evex ? 32u : 16u) ||
+        access_kind(f, n, l->head, l->first, l->last) != VA_UNIT)
+      return NULL;
     if (s && (s != first || n->a == s->a || bytes != loop_type_bytes((LoopType)s->mem))) return NULL;
     s = n;
     if (!first) first = n;
@@ -600,7 +636,8 @@ static const LoopNode *past_store(const VecFn *f, const VLoop *l) {
   return other && first && (s != first || s->a != other) ? NULL : first;
 }
 
-/* The trips before the first one whose vector is whole where it is stored, masked (AVX2: one by one); R15 is that trip's then. */
+/* The trips before the first one whose vector is whole where it is stored, masked (AVX2: one by one); R15 is that
+ * trip's then. */
 static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
   u32 bytes = loop_type_bytes((LoopType)s->mem), whole = g_label(f);
   i32 end = frame_room(f, 8, 8);
@@ -685,7 +722,8 @@ static void answer(VecFn *f, const VFold *r, VReg result, VReg v) {
   copy_to(f, result, v);
 }
 
-/* As few elements as a vector holds: each is a lane of its own, and what the others hold is exact. Many short rows spend little else. */
+/* As few elements as a vector holds: each is a lane of its own, and what the others hold is exact. Many short rows
+ * spend little else. */
 static void one_vector(VecFn *f, const VLoop *l, u32 lanes, const VFold *r, VReg result, u32 done) {
   VLoop one = *l;
   VFold own = *r;
@@ -774,8 +812,9 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 
 /* ---- reductions side by side --------------------------------------------------------------------- */
 
-/* Several reductions over the same elements that do not use each other: each takes a block of the elements, then the next one does,
- * so that they are read from memory once; those whose accumulators all find registers run side by side. */
+/* Several reductions over the same elements that do not use each other: each takes a block of the elements, then
+ * the next one does, so that they are read from memory once; those whose accumulators all find registers run side
+ * by side. */
 enum { GROUP_MOST = 8, FOLDS_MOST = 16, TURN_TRIPS = 8, TURN_LEAST = 2 };
 
 typedef struct Uses {
@@ -795,7 +834,9 @@ static bool same_trips(const VecFn *f, u32 a, u32 b) {
   if (vnode(f, b)->a != axes) return false;
   for (u32 k = 0; k < axes; k++) {
     u32 x = loop_trips_of(f->fn, a, k), y = loop_trips_of(f->fn, b, k);
-    if (x != y && !(vnode(f, x)->op == LOOP_CONST && vnode(f, y)->op == LOOP_CONST && vnode(f, x)->imm == vnode(f, y)->imm)) return false;
+    if (x != y &&
+        !(vnode(f, x)->op == LOOP_CONST && vnode(f, y)->op == LOOP_CONST && vnode(f, x)->imm == vnode(f, y)->imm))
+      return false;
   }
   return true;
 }
@@ -814,7 +855,8 @@ static u32 group_at(const VecFn *f, u32 pos, u32 last, VLoop *group) {
     u32 head = body_node(f, pos);
     if (vnode(f, head)->op != LOOP_REDUCE) break;
     VLoop l = {.head = head, .first = pos + 1, .last = f->end[pos] - 1};
-    if (f->end[pos] <= pos + 1 || !is_straight(f, l.first, l.last) || (count && !same_trips(f, group[0].head, head))) break;
+    if (f->end[pos] <= pos + 1 || !is_straight(f, l.first, l.last) || (count && !same_trips(f, group[0].head, head)))
+      break;
     Uses u = {.f = f, .group = group, .count = count};
     for (u32 k = l.first; k <= l.last; k++) {
       const LoopNode *n = vnode(f, body_node(f, k));
@@ -834,9 +876,13 @@ static void block_bounds(VecFn *f, i32 at, i32 end, u32 elements) {
   block_of(f, at, elements);
 }
 
-static void frame_value(VecFn *f, const VFold *r, VReg v) { v_save(f, save_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot), v); }
+static void frame_value(VecFn *f, const VFold *r, VReg v) {
+  v_save(f, save_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot), v);
+}
 
-static VReg value_in_frame(VecFn *f, const VFold *r) { return v_load(f, load_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot)); }
+static VReg value_in_frame(VecFn *f, const VFold *r) {
+  return v_load(f, load_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)r->sum_slot));
+}
 
 /* A block's result joins those before it; the only one is the answer. */
 static void end_block(VecFn *f, const VFold *r, VReg v, i32 end) {
@@ -876,7 +922,8 @@ static void end_group(VecFn *f, const VFold *r, VReg result) {
     g_alu_imm(f, ALU_CMP, RAX, 0);
     g_jcc(f, CC_E, one);
     call_words(f, (u64)(uintptr_t)vec_lanes_end, r->state_at, 0, 0);
-    frame_value(f, r, v_load(f, load_op(element_bytes(r->type), 1), L128, mem_at(RSP, (i32)(r->state_at + offsetof(VecLanes, lane)))));
+    frame_value(f, r, v_load(f, load_op(element_bytes(r->type), 1), L128,
+                             mem_at(RSP, (i32)(r->state_at + offsetof(VecLanes, lane)))));
     g_put(f, one);
   }
   copy_to(f, result, value_in_frame(f, r));
@@ -887,10 +934,13 @@ static bool shares_reads(const VecFn *f, const VLoop *first, const VLoop *l) {
   for (u32 i = first->first; i <= first->last; i++)
     for (u32 k = l->first; k <= l->last; k++) {
       const LoopNode *a = vnode(f, body_node(f, i)), *b = vnode(f, body_node(f, k));
-      if (a->op != LOOP_LOAD || b->op != LOOP_LOAD || a->a != b->a || a->imm != b->imm || a->count != b->count) continue;
+      if (a->op != LOOP_LOAD || b->op != LOOP_LOAD || a->a != b->a || a->imm != b->imm || a->count != b->count)
+        continue;
       const LoopTerm *s = loop_terms(f->fn, a), *t = loop_terms(f->fn, b);
       u32 same = 0;
-      while (same < a->count && (s[same].var == t[same].var || (s[same].var == loop_index_of(first->head, 0) && t[same].var == loop_index_of(l->head, 0)))) same++;
+      while (same < a->count && (s[same].var == t[same].var || (s[same].var == loop_index_of(first->head, 0) &&
+                                                                t[same].var == loop_index_of(l->head, 0))))
+        same++;
       if (same == a->count) return true;
     }
   return false;
@@ -902,7 +952,9 @@ static bool runs_abreast(const VecFn *f, const VLoop *group, u32 count) {
   for (u32 i = 0; i < count; i++) {
     const VLoop *l = &group[i];
     cost += effort(f, l);
-    if ((!cpu_has(CPU_FETCH) && !shares_reads(f, &group[0], l)) || l->copies != group[0].copies || l->lanes != group[0].lanes || l->abreast > 1) return false;
+    if ((!cpu_has(CPU_FETCH) && !shares_reads(f, &group[0], l)) || l->copies != group[0].copies ||
+        l->lanes != group[0].lanes || l->abreast > 1)
+      return false;
     for (u32 pos = l->first; pos <= l->last; pos++) {
       const LoopNode *n = vnode(f, body_node(f, pos));
       if (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME) return false;
@@ -942,8 +994,9 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
   }
 }
 
-/* How many trips a turn ends behind the one before: so many that what is new in it, counted once for each array, stays a few lines for the fetching to
- * bridge; of one array's blocks far apart TURN_TRIPS are new after each change from the one to the other. */
+/* How many trips a turn ends behind the one before: so many that what is new in it, counted once for each array,
+ * stays a few lines for the fetching to bridge; of one array's blocks far apart TURN_TRIPS are new after each
+ * change from the one to the other. */
 static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
   u32 seen[TURN_TRIPS / TURN_LEAST], arrays = 0;
   for (u32 i = 0; i < count; i++)
@@ -953,13 +1006,15 @@ static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
       while (k < arrays && seen[k] != n->a) k++;
       if (n->op == LOOP_LOAD && k == arrays && arrays < COUNT_OF(seen)) seen[arrays++] = n->a;
     }
-  if (arrays == 1 && count > 1 && !shares_reads(f, &group[0], &group[count - 1])) return TURN_TRIPS / (count - count / 2 + 1);
+  if (arrays == 1 && count > 1 && !shares_reads(f, &group[0], &group[count - 1]))
+    return TURN_TRIPS / (count - count / 2 + 1);
   return arrays > 1 ? TURN_TRIPS / arrays : TURN_LEAST;
 }
 
-/* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would come in the first reduction's turn alone.
- * Each turn ends some trips behind the one before, and goes through all that its reduction has not seen yet: so each reads new memory for those trips
- * alone, and changes from one reduction to another, which take as long as some twenty vectors, are seldom. */
+/* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would
+ * come in the first reduction's turn alone. Each turn ends some trips behind the one before, and goes through all
+ * that its reduction has not seen yet: so each reads new memory for those trips alone, and changes from one
+ * reduction to another, which take as long as some twenty vectors, are seldom. */
 static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
   i32 some = frame_room(f, 8, 8), before = frame_room(f, 8, 8);
   u32 turn = g_label(f), step = elements / LOOP_BLOCK_TRIPS * turn_trips(f, group, count);
@@ -1043,9 +1098,11 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   g_jump(f, done);
   g_put(f, none);
   for (u32 i = 0; i < count; i++)
-    answer(f, &r[i], results[i], r[i].flags ? identity(f, &r[i]) : lower_constant(f, r[i].type, loop_reduce_empty(r[i].reduce, r[i].type)));
+    answer(f, &r[i], results[i],
+           r[i].flags ? identity(f, &r[i]) : lower_constant(f, r[i].type, loop_reduce_empty(r[i].reduce, r[i].type)));
   g_put(f, done);
-  for (u32 i = 0; i < count; i++) f->value[loop_result_of(f->fn, group[i].head, 0)] = r[i].flags ? flags_of_numbers(f, results[i]) : results[i];
+  for (u32 i = 0; i < count; i++)
+    f->value[loop_result_of(f->fn, group[i].head, 0)] = r[i].flags ? flags_of_numbers(f, results[i]) : results[i];
 }
 
 void emit_body(VecFn *f, u32 first, u32 last) {
@@ -1067,7 +1124,9 @@ void emit_body(VecFn *f, u32 first, u32 last) {
       continue;
     }
     if (n->op == LOOP_REDUCE && straight) reduce_loop(f, &l);
-    else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b && is_short(f, l.head, l.first, l.last)) serial_loop(f, id, pos + 1, end - 1);
+    else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b &&
+             is_short(f, l.head, l.first, l.last))
+      serial_loop(f, id, pos + 1, end - 1);
     else if (straight && (n->op == LOOP_PAR || n->op == LOOP_FOR) && n->a == 1 && !n->b) vector_loop(f, &l);
     else if (is_columns(f, pos)) columns_loop(f, &l);
     else if (n->op == LOOP_PAR || n->op == LOOP_FOR) serial_loop(f, id, pos + 1, end - 1);

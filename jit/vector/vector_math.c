@@ -30,7 +30,9 @@ static u32 widest_of(VecFn *f, const LoopFn *fn, u32 depth) {
   return most;
 }
 
-u32 math_widest(VecFn *f, const LoopNode *n) { return widest_of(f, definition(f, name_in(f->fn, n), (LoopType)n->type), 0); }
+u32 math_widest(VecFn *f, const LoopNode *n) {
+  return widest_of(f, definition(f, name_in(f->fn, n), (LoopType)n->type), 0);
+}
 
 static VReg expand(VecFn *f, const LoopFn *fn, const VReg *args);
 
@@ -54,14 +56,16 @@ static u32 under(const LoopFn *fn, u32 id, LoopOp op, u64 by) {
   return n->op == op && (!n->b || (b->op == LOOP_CONST && b->imm == by)) ? n->a : 0;
 }
 
-/* AVX-512: p 2^k as lang/math.loops writes it, (p 2^h) 2^(k - h), where k is the low bits of its sum with 1.5 2^23 or 2^52 and h their half,
- * by one instruction that takes k as the float it was before that sum. The first product there is exact: both round once. */
+/* AVX-512: p 2^k as lang/math.loops writes it, (p 2^h) 2^(k - h), where k is the low bits of its sum with 1.5 2^23
+ * or 2^52 and h their half, by one instruction that takes k as the float it was before that sum. The first product
+ * there is exact: both round once. */
 static VReg scaled(VecFn *f, const LoopFn *fn, const VReg *map, u32 id, LoopType t) {
   bool wide = t == LT_F64;
   u64 digits = wide ? 52 : 23, bias = wide ? 1023 : 127, one_half = wide ? 0x4338000000000000u : 0x4B400000;
   const LoopNode *n = loop_node(fn, id), *p = loop_node(fn, n->a);
   if (!f->evex || n->op != LOOP_MUL || p->op != LOOP_MUL) return 0;
-  u32 half = under(fn, under(fn, under(fn, p->b, LOOP_BITCAST, 0), LOOP_SHL, digits), LOOP_ADD, bias), bits = under(fn, half, LOOP_SHR, 1);
+  u32 half = under(fn, under(fn, under(fn, p->b, LOOP_BITCAST, 0), LOOP_SHL, digits), LOOP_ADD, bias),
+      bits = under(fn, half, LOOP_SHR, 1);
   u32 rest = under(fn, under(fn, under(fn, n->b, LOOP_BITCAST, 0), LOOP_SHL, digits), LOOP_ADD, bias);
   const LoopNode *r = loop_node(fn, rest);
   if (!bits || r->op != LOOP_SUB || r->a != bits || r->b != half) return 0;
@@ -84,9 +88,15 @@ static VReg expand_statement(VecFn *f, const LoopFn *fn, VReg *map, u32 id) {
     case LOOP_FORM_TERNARY:
       if ((map[id] = scaled(f, fn, map, id, type))) return 0;
       map[id] = lower_op(f, (LoopOp)n->op, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
-    case LOOP_FORM_COMPARE: map[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(fn, n->a), a, value_of(f, fn, map, n->b)); return 0;
-    case LOOP_FORM_SELECT: map[id] = lower_select(f, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)); return 0;
-    case LOOP_FORM_CONVERT: map[id] = n->op == LOOP_BITCAST ? a : lower_convert(f, type, loop_type_of(fn, n->a), a); return 0;
+    case LOOP_FORM_COMPARE:
+      map[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(fn, n->a), a, value_of(f, fn, map, n->b));
+      return 0;
+    case LOOP_FORM_SELECT:
+      map[id] = lower_select(f, type, a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c));
+      return 0;
+    case LOOP_FORM_CONVERT:
+      map[id] = n->op == LOOP_BITCAST ? a : lower_convert(f, type, loop_type_of(fn, n->a), a);
+      return 0;
     case LOOP_FORM_MATH: {
       VReg args[3] = {a, value_of(f, fn, map, n->b), value_of(f, fn, map, n->c)};
       map[id] = nested(f, fn, n, args);
@@ -149,7 +159,8 @@ VReg lower_math(VecFn *f, const LoopFn *caller, const LoopNode *n, const VReg *a
     f->scratch_out = (u32)frame_room(f, 64, 64);
   }
   VReg mask = !f->evex && element_bytes(type) == 8 ? flags_to_wide(f, f->rare) : f->rare, d = new_vec(f);
-  put(f, (VIns){.op = P_RARE, .length = vlength(f, type), .dst = d, .a = args[0], .b = n->b ? args[1] : 0, .c = usual, .mask = mask,
+  put(f, (VIns){.op = P_RARE, .length = vlength(f, type), .dst = d, .a = args[0], .b = n->b ? args[1] : 0, .c = usual,
+                .mask = mask,
     .imm = (u8)element_bytes(type), .flags = VI_TIED | VI_EARLY, .x = (u64)call_of(f, address) << 8 | f->lanes});
   f->rare = 0;
   return d;
@@ -157,12 +168,15 @@ VReg lower_math(VecFn *f, const LoopFn *caller, const LoopNode *n, const VReg *a
 
 /* ---- divisors that do not change --------------------------------------------------------------- */
 
-/* x / s of a loop in which s does not change: with r = 1 / s rounded, q = x * r, and then q - (q * s - x) * r is x / s rounded, where nothing under- or
- * overflows (Markstein, IBM Journal of Research and Development 34, 1990: where q is one of the two next to x / s; f64: by the same step before. Of f32
- * all quotients near the middle of two numbers were tried), and of zeros as well, for s above 0. Other x, and all where s is not of the usual size, are divided. */
+/* x / s of a loop in which s does not change: with r = 1 / s rounded, q = x * r, and then q - (q * s - x) * r is x
+ * / s rounded, where nothing under- or overflows (Markstein, IBM Journal of Research and Development 34, 1990:
+ * where q is one of the two next to x / s; f64: by the same step before. Of f32 all quotients near the middle of
+ * two numbers were tried), and of zeros as well, for s above 0. Other x, and all where s is not of the usual size,
+ * are divided. */
 static const struct {
   u64 one, divisor, divisors, least, span; /* bits: of 1; of the least s, what the greatest lie above it; of x */
-} usual[2] = {{127 << 23, (127 - 24) << 23, 50 << 23, (127 - 98) << 23, 198 << 23}, {1023ull << 52, (1023 - 100ull) << 52, 200ull << 52, (1023 - 900ull) << 52, 1800ull << 52}};
+} usual[2] = {{127 << 23, (127 - 24) << 23, 50 << 23, (127 - 98) << 23, 198 << 23},
+              {1023ull << 52, (1023 - 100ull) << 52, 200ull << 52, (1023 - 900ull) << 52, 1800ull << 52}};
 
 static VReg above(VecFn *f, LoopType bits, VReg x, u64 least, VReg span, LoopOp op) {
   return lower_compare(f, op, bits, lower_op(f, LOOP_SUB, bits, x, new_const(f, least, element_bytes(bits)), 0), span);
@@ -180,9 +194,12 @@ void begin_divisors(VecFn *f) {
     LoopType t = (LoopType)n->type;
     u32 bytes = element_bytes(t);
     bool wide = bytes == 8;
-    if (n->op != LOOP_DIV || !loop_is_float(t) || !(f->spread[n->b] || vnode(f, n->b)->op == LOOP_CONST) || f->divisors == COUNT_OF(f->divisor) || divisor_of(f, n->b)) continue;
+    if (n->op != LOOP_DIV || !loop_is_float(t) || !(f->spread[n->b] || vnode(f, n->b)->op == LOOP_CONST) ||
+        f->divisors == COUNT_OF(f->divisor) || divisor_of(f, n->b))
+      continue;
     VReg s = operand(f, n->b);
-    VReg fits = above(f, wide ? LT_U64 : LT_U32, s, usual[wide].divisor, new_const(f, usual[wide].divisors, bytes), LOOP_LT), none = new_const(f, 0, bytes);
+    VReg fits = above(f, wide ? LT_U64 : LT_U32, s, usual[wide].divisor, new_const(f, usual[wide].divisors, bytes),
+                      LOOP_LT), none = new_const(f, 0, bytes);
     VDivisor *d = &f->divisor[f->divisors++];
     d->id = n->b;
     d->inverse = lower_op(f, LOOP_DIV, t, new_const(f, usual[wide].one, bytes), s, 0);
@@ -199,9 +216,13 @@ VReg lower_quotient(VecFn *f, const LoopNode *n) {
   const VDivisor *by = divisor_of(f, n->b);
   if (!by) return lower_op(f, LOOP_DIV, t, x, s, 0);
   VReg q = lower_op(f, LOOP_MUL, t, x, by->inverse, 0), d = new_vec(f);
-  for (u32 step = 0; step <= wide; step++) q = lower_op(f, LOOP_FMA, t, lower_op(f, LOOP_NEG, t, lower_op(f, LOOP_FMA, t, q, s, lower_op(f, LOOP_NEG, t, x, 0, 0)), 0, 0), by->inverse, q);
+  for (u32 step = 0; step <= wide; step++)
+    q = lower_op(f, LOOP_FMA, t,
+                 lower_op(f, LOOP_NEG, t, lower_op(f, LOOP_FMA, t, q, s, lower_op(f, LOOP_NEG, t, x, 0, 0)), 0, 0),
+                 by->inverse, q);
   VReg rare = above(f, wide ? LT_U64 : LT_U32, lower_op(f, LOOP_ABS, t, x, 0, 0), usual[wide].least, by->span, LOOP_GE);
   rare = lower_logic(f, LOOP_AND, rare, lower_compare(f, LOOP_NE, t, x, by->zero));
-  put(f, (VIns){.op = P_RARE, .length = vlength(f, t), .dst = d, .a = x, .b = s, .c = q, .mask = rare, .imm = (u8)bytes, .flags = VI_TIED | VI_EARLY, .x = (u64)RARE_DIVIDED << 8 | f->lanes});
+  put(f, (VIns){.op = P_RARE, .length = vlength(f, t), .dst = d, .a = x, .b = s, .c = q, .mask = rare, .imm = (u8)bytes,
+                .flags = VI_TIED | VI_EARLY, .x = (u64)RARE_DIVIDED << 8 | f->lanes});
   return d;
 }

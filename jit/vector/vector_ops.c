@@ -6,8 +6,8 @@
 
 enum { CMP_UNORDERED = 3, ROUND_EXACT = 8 };
 
-_Static_assert(V_ADDPD == V_ADDPS + 1 && V_FMA213PD == V_FMA213PS + 1 && V_PADDQ == V_PADDD + 1 && V_KCMPQ == V_KCMPD + 1 && V_PSRAVQ == V_PSRAVD + 1,
-  "rows for 8 bytes follow those for 4");
+_Static_assert(V_ADDPD == V_ADDPS + 1 && V_FMA213PD == V_FMA213PS + 1 && V_PADDQ == V_PADDD + 1 &&
+               V_KCMPQ == V_KCMPD + 1 && V_PSRAVQ == V_PSRAVD + 1, "rows for 8 bytes follow those for 4");
 
 VReg lower_constant(VecFn *f, LoopType type, u64 bits) {
   if (type == LT_U8 && f->packed) return new_const(f, (bits & 0xFF) * BYTES_OF_ONE, 4);
@@ -16,12 +16,16 @@ VReg lower_constant(VecFn *f, LoopType type, u64 bits) {
   return new_const(f, bits ? UINT32_MAX : 0, 4);
 }
 
-static VReg all_ones(VecFn *f, LoopType t) { return new_const(f, UINT64_MAX >> (64 - 8 * element_bytes(t)), element_bytes(t)); }
+static VReg all_ones(VecFn *f, LoopType t) {
+  return new_const(f, UINT64_MAX >> (64 - 8 * element_bytes(t)), element_bytes(t));
+}
 static u64 sign_bits(LoopType t) { return (u64)1 << (8 * element_bytes(t) - 1); }
 static VReg signs(VecFn *f, LoopType t) { return new_const(f, sign_bits(t), element_bytes(t)); }
 static VReg magnitudes(VecFn *f, LoopType t) { return new_const(f, sign_bits(t) - 1, element_bytes(t)); }
 
-static VReg two(VecFn *f, LoopType t, VecOp op, VReg a, VReg b) { return v_rvm(f, by_width(t, op), vlength(f, t), a, b); }
+static VReg two(VecFn *f, LoopType t, VecOp op, VReg a, VReg b) {
+  return v_rvm(f, by_width(t, op), vlength(f, t), a, b);
+}
 
 /* NaN if either is NaN, -0 below +0. */
 static VReg extreme(VecFn *f, LoopType t, bool max, VReg a, VReg b) {
@@ -80,7 +84,8 @@ static VReg fused_product(VecFn *f, LoopType t, VReg a, VReg b, VReg c) {
 static VReg with_sign(VecFn *f, LoopType t, VReg a, VReg b) {
   enum { THIRD_CHOOSES = 0xD8 };
   VReg d = new_vec(f);
-  put(f, (VIns){.op = (u16)by_width(t, V_TERNLOGD), .length = vlength(f, t), .dst = d, .a = b, .b = signs(f, t), .c = a, .imm = THIRD_CHOOSES, .flags = VI_TIED | VI_EARLY});
+  put(f, (VIns){.op = (u16)by_width(t, V_TERNLOGD), .length = vlength(f, t), .dst = d, .a = b, .b = signs(f, t), .c = a,
+                .imm = THIRD_CHOOSES, .flags = VI_TIED | VI_EARLY});
   return d;
 }
 
@@ -93,7 +98,9 @@ static VReg float_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b, VReg c) {
     case LOOP_DIV: return two(f, t, V_DIVPS, a, b);
     case LOOP_MIN: return extreme(f, t, false, a, b);
     case LOOP_MAX: return extreme(f, t, true, a, b);
-    case LOOP_COPYSIGN: return f->evex ? with_sign(f, t, a, b) : two(f, t, V_ORPS, two(f, t, V_ANDPS, a, magnitudes(f, t)), two(f, t, V_ANDPS, b, signs(f, t)));
+    case LOOP_COPYSIGN:
+      return f->evex ? with_sign(f, t, a, b)
+                     : two(f, t, V_ORPS, two(f, t, V_ANDPS, a, magnitudes(f, t)), two(f, t, V_ANDPS, b, signs(f, t)));
     case LOOP_NEG: return negated(f, t, a);
     case LOOP_ABS: return two(f, t, V_ANDPS, a, magnitudes(f, t));
     case LOOP_SQRT: return v_rm(f, by_width(t, V_SQRTPS), length, a);
@@ -143,12 +150,15 @@ static VReg shift(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   return two(f, t, V_XORPS, two(f, t, V_PSRLVD, two(f, t, V_XORPS, a, below), b), below);
 }
 
-/* By the quotient of doubles, cut off: of 32 bits it is exact. Of 64 bits the first is wrong by thousands at most, and what it leaves, divided
- * again, by one, and then too large: both conversions round one way, and where the divisor has more than 53 bits the second quotient is
- * below 2. Products wrap, so that a first quotient of 2**63, which becomes the least number, is right, too. By 0: 0, and all is left. */
+/* By the quotient of doubles, cut off: of 32 bits it is exact. Of 64 bits the first is wrong by thousands at most,
+ * and what it leaves, divided again, by one, and then too large: both conversions round one way, and where the
+ * divisor has more than 53 bits the second quotient is below 2. Products wrap, so that a first quotient of 2**63,
+ * which becomes the least number, is right, too. By 0: 0, and all is left. */
 static VReg divided(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
-  bool wide = t == LT_I64, quotient = op == LOOP_DIV || op == LOOP_FLOORDIV, floors = op == LOOP_FLOORDIV || op == LOOP_MOD;
-  if (!(wide && f->evex) && t != LT_I32) return refuse(f, "integer division"), 0; /* TRIED: of 64 bits with AVX2, twice as long as one by one */
+  bool wide = t == LT_I64, quotient = op == LOOP_DIV || op == LOOP_FLOORDIV,
+      floors = op == LOOP_FLOORDIV || op == LOOP_MOD;
+  /* TRIED: of 64 bits with AVX2, twice as long as one by one */
+  if (!(wide && f->evex) && t != LT_I32) return refuse(f, "integer division"), 0;
   VReg zero = new_const(f, 0, element_bytes(t)), by = lower_convert(f, LT_F64, t, b), q = 0, r = a;
   for (u32 k = 0; k <= wide; k++) {
     VReg part = two(f, LT_F64, V_DIVPS, lower_convert(f, LT_F64, t, r), by);
@@ -156,10 +166,12 @@ static VReg divided(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
     r = two(f, t, V_PSUBD, r, lower_op(f, LOOP_MUL, t, part, b, 0));
     q = k ? two(f, t, V_PADDD, q, part) : part;
   }
-  for (u32 k = 0; k <= !floors; k++) { /* toward minus infinity; cut off again. Of 32 bits it is cut off as it should be */
+  /* toward minus infinity; cut off again. Of 32 bits it is cut off as it should be */
+  for (u32 k = 0; k <= !floors; k++) {
     if (!wide && !floors) break;
     if (!f->evex) { /* a lane that takes is all ones, -1 */
-      VReg apart = two(f, t, V_CMPGTD, zero, two(f, t, V_XORPS, k ? a : r, b)), takes = two(f, t, V_ANDNPS, two(f, t, V_CMPEQD, r, zero), apart);
+      VReg apart = two(f, t, V_CMPGTD, zero, two(f, t, V_XORPS, k ? a : r, b)),
+          takes = two(f, t, V_ANDNPS, two(f, t, V_CMPEQD, r, zero), apart);
       if (quotient) q = two(f, t, k ? V_PSUBD : V_PADDD, q, takes);
       r = two(f, t, k ? V_PSUBD : V_PADDD, r, two(f, t, V_ANDPS, takes, b));
       continue;
@@ -215,6 +227,7 @@ VReg lower_op(VecFn *f, LoopOp op, LoopType type, VReg a, VReg b, VReg c) {
   if (loop_is_float(type)) return float_op(f, op, type, a, b, c);
   if (type == LT_I1) return lower_logic(f, op, a, b);
   VReg r = int_op(f, op, type, a, b);
-  bool grows = op != LOOP_AND && op != LOOP_OR && op != LOOP_XOR && op != LOOP_MIN && op != LOOP_MAX && op != LOOP_SHR && op != LOOP_ABS;
+  bool grows = op != LOOP_AND && op != LOOP_OR && op != LOOP_XOR && op != LOOP_MIN && op != LOOP_MAX &&
+               op != LOOP_SHR && op != LOOP_ABS;
   return type == LT_U8 && grows ? two(f, LT_I32, V_ANDPS, r, new_const(f, 0xFF, 4)) : r;
 }

@@ -1,9 +1,9 @@
 /* vector_order.c — the order of vector instructions in long straight pieces of AVX2 code (vector_emitter.h).
  *
- * A processor looks some hundred instructions ahead. Function after function, copy after copy, most of what it sees there waits
- * for one another; so the instruction comes next that most others wait for, of those that end a life, so that registers
- * suffice, if there are any. Where they do not, what is read last goes to the frame, and comes back when it is read more than
- * once from there on. What is not computed on vectors alone stays where it is. */
+ * A processor looks some hundred instructions ahead. Function after function, copy after copy, most of what it sees
+ * there waits for one another; so the instruction comes next that most others wait for, of those that end a life, so
+ * that registers suffice, if there are any. Where they do not, what is read last goes to the frame, and comes back
+ * when it is read more than once from there on. What is not computed on vectors alone stays where it is. */
 #include <string.h>
 
 #include "jit/vector/vector_emitter.h"
@@ -185,20 +185,24 @@ void order_instructions(VecFn *f) {
   VIns *was = mem_alloc(f->alloc, all), *piece = mem_alloc(f->alloc, all);
   if (o.regs && places && o.ready && was && piece) {
     learn_lives(&o);
-    for (VReg v = 0; v < reg_count; v++) o.regs[v].now = v, o.regs[v].uses += f->regs.data[v].place == VP_POOL ? UINT32_MAX / 2 : 0; /* a constant's life does not end */
+    /* a constant's life does not end */
+    for (VReg v = 0; v < reg_count; v++)
+      o.regs[v].now = v, o.regs[v].uses += f->regs.data[v].place == VP_POOL ? UINT32_MAX / 2 : 0;
     memcpy(was, f->ins.data, all);
     f->ins.count = 0;
     for (u32 first, k = 0; k < count; k++) {
       for (first = k; k < count && moves(&o, &was[k]); k++) {}
       o.next = places + first;
-      if (k - first >= PIECE_LEAST) order_piece(&o, was + first, piece, k - first), put_piece(&o, was + first, k - first);
+      if (k - first >= PIECE_LEAST)
+        order_piece(&o, was + first, piece, k - first), put_piece(&o, was + first, k - first);
       else
         for (; first < k; first++) put_next(&o, &was[first], NULL);
       if (k == count) break;
       places[k] = f->ins.count;
       put_next(&o, &was[k], NULL);
     }
-    for (u32 s = 0; s < f->spans.count; s++) f->spans.data[s] = (VSpan){places[f->spans.data[s].first], places[f->spans.data[s].last]};
+    for (u32 s = 0; s < f->spans.count; s++)
+      f->spans.data[s] = (VSpan){places[f->spans.data[s].first], places[f->spans.data[s].last]};
   } else {
     refuse(f, "out of memory");
   }

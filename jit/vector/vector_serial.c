@@ -1,4 +1,5 @@
-/* vector_serial.c — loops around vector loops, one trip at a time; a transposed operand makes blocks of the loop inside (vector_emitter.h). */
+/* vector_serial.c — loops around vector loops, one trip at a time; a transposed operand makes blocks of the loop inside
+ * (vector_emitter.h). */
 #include "jit/vector/vector_emitter.h"
 
 enum { SHORT_TRIPS = 4 };
@@ -14,8 +15,9 @@ bool is_short(const VecFn *f, u32 head, u32 first, u32 last) {
   return vnode(f, trips)->imm == 1;
 }
 
-/* A transposed operand: the one loop inside runs across its rows, this one along them. The lines that some trips of the inner loop touch
- * hold what the next trips of this one need, so all of those come before more of the inner loop. No checks: they would fail in another order. */
+/* A transposed operand: the one loop inside runs across its rows, this one along them. The lines that some trips of
+ * the inner loop touch hold what the next trips of this one need, so all of those come before more of the inner
+ * loop. No checks: they would fail in another order. */
 static bool runs_in_blocks(const VecFn *f, u32 head, u32 first, u32 last) {
   u32 inner = 0, from = first;
   bool across = false;
@@ -25,12 +27,14 @@ static bool runs_in_blocks(const VecFn *f, u32 head, u32 first, u32 last) {
     if (loop_is_head(n)) {
       u32 trips = loop_trips_of(f->fn, id, 0);
       if (vnode(f, trips)->op != LOOP_PARAM && vnode(f, trips)->op != LOOP_CONST) return false;
-      if (inner || n->op != LOOP_FOR || n->a != 1 || n->b || f->end[pos] != last || !is_straight(f, pos + 1, last - 1)) return false;
+      if (inner || n->op != LOOP_FOR || n->a != 1 || n->b || f->end[pos] != last || !is_straight(f, pos + 1, last - 1))
+        return false;
       inner = id;
       from = pos + 1;
     }
     if (n->op == LOOP_CHECK || (n->op == LOOP_STORE && !inner)) return false;
-    if ((n->op != LOOP_LOAD && n->op != LOOP_STORE) || !inner || access_kind(f, n, inner, from, last - 1) != VA_STRIDED) continue;
+    if ((n->op != LOOP_LOAD && n->op != LOOP_STORE) || !inner || access_kind(f, n, inner, from, last - 1) != VA_STRIDED)
+      continue;
     for (u32 i = 0; i < n->count; i++) {
       const LoopTerm *t = &loop_terms(f->fn, n)[i];
       across |= t->var == loop_index_of(head, 0) && t->coef == 1 && !t->stride[0];
@@ -41,7 +45,8 @@ static bool runs_in_blocks(const VecFn *f, u32 head, u32 first, u32 last) {
 
 void serial_loop(VecFn *f, u32 head, u32 first, u32 last) {
   const LoopNode *n = vnode(f, head);
-  u32 blocks = runs_in_blocks(f, head, first, last) ? (u32)frame_room(f, 8, 8) : 0, inner = first, again = g_label(f), begun = f->ins.count;
+  u32 blocks = runs_in_blocks(f, head, first, last) ? (u32)frame_room(f, 8, 8) : 0, inner = first, again = g_label(f),
+      begun = f->ins.count;
   if ((n->op != LOOP_PAR && n->op != LOOP_FOR) || n->a != 1 || n->b) {
     refuse(f, "a loop that carries values");
     return;

@@ -7,7 +7,8 @@
 #include <Zydis/Zydis.h>
 #include <dlfcn.h>
 
-typedef ZyanStatus (*Disassemble)(ZydisMachineMode mode, ZyanU64 address, const void *buffer, ZyanUSize length, ZydisDisassembledInstruction *out);
+typedef ZyanStatus (*Disassemble)(ZydisMachineMode mode, ZyanU64 address, const void *buffer, ZyanUSize length,
+                                  ZydisDisassembledInstruction *out);
 
 static bool by_zydis(const u8 *code, u32 count, u64 address, Buf *out) {
   static const char *const names[] = {"libZydis.so.4.0", "libZydis.so.4", "libZydis.so"};
@@ -27,11 +28,14 @@ static bool by_zydis(const u8 *code, u32 count, u64 address, Buf *out) {
   return symbol != NULL;
 }
 #else
-static bool by_zydis(const u8 *code, u32 count, u64 address, Buf *out) { return (void)code, (void)count, (void)address, (void)out, false; }
+static bool by_zydis(const u8 *code, u32 count, u64 address, Buf *out) {
+  return (void)code, (void)count, (void)address, (void)out, false;
+}
 #endif
 
 void vec_text(const u8 *code, u32 count, const char *name, Buf *out) {
   buf_printf(out, "%s: %u bytes\n", name, count);
   if (by_zydis(code, count, (u64)(uintptr_t)code, out)) return;
-  for (u32 i = 0; i < count; i++) buf_printf(out, "%s%02x%s", i % 16 ? " " : "  ", code[i], i % 16 == 15 || i + 1 == count ? "\n" : "");
+  for (u32 i = 0; i < count; i++)
+    buf_printf(out, "%s%02x%s", i % 16 ? " " : "  ", code[i], i % 16 == 15 || i + 1 == count ? "\n" : "");
 }

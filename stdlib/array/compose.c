@@ -200,13 +200,16 @@ static WeftStatus log_softmax(Vm *vm, u32 op, Value x, Value axis, Value *out) {
   TRY(subtract_max(vm, out, o.axis, false, &m));
   value_drop(vm, m);
   m = value_keep(*out);
-  if (step1(vm, OP_exp, &m) != WEFT_OK || reduced(vm, OP_sum, &m, o.axis, true) != WEFT_OK || step1(vm, OP_log, &m) != WEFT_OK) {
+  if (step1(vm, OP_exp, &m) != WEFT_OK || reduced(vm, OP_sum, &m, o.axis, true) != WEFT_OK ||
+      step1(vm, OP_log, &m) != WEFT_OK) {
     value_drop(vm, *out);
     return WEFT_ERROR;
   }
   return step2(vm, OP_subtract, out, m);
 }
-WeftStatus eager_nn_log_softmax(Vm *vm, Value *args, Value *out) { return log_softmax(vm, OP_nn_log_softmax, args[0], args[1], out); }
+WeftStatus eager_nn_log_softmax(Vm *vm, Value *args, Value *out) {
+  return log_softmax(vm, OP_nn_log_softmax, args[0], args[1], out);
+}
 
 /* layer_norm = d / sqrt(sum(square(d)) / n + eps) * scale + bias, d = f(x) - sum(f(x)) / n, sums with keepdims */
 WeftStatus eager_nn_layer_norm(Vm *vm, Value *args, Value *out) {

@@ -32,7 +32,8 @@ WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
   TRY(array_new(vm, dtype, array_rank(a), array_dims(a), out));
   if (copy_dense(vm, a, array_rank(a), array_dims(a), dtype, out->array->data)) {
     value_drop(vm, *out);
-    return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", op_name(op), dtype_name(array_dtype(a)), dtype_name(dtype));
+    return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", op_name(op),
+                    dtype_name(array_dtype(a)), dtype_name(dtype));
   }
   return WEFT_OK;
 }
@@ -61,7 +62,8 @@ typedef struct Nest {
 
 static WeftStatus nest_error(Nest *n, Value v) {
   if (v.kind == V_TEXT || v.kind == V_RECORD)
-    return vm_error(n->vm, EK_type, "array: items are numbers, got %s; a list (…) holds any values", value_type_name(v));
+    return vm_error(n->vm, EK_type, "array: items are numbers, got %s; a list (…) holds any values",
+                    value_type_name(v));
   return vm_error(n->vm, EK_type, "array: items are numbers, got %s", value_type_name(v));
 }
 
@@ -71,7 +73,9 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
   u32 rank = 0;
   u32 dtype = DT_NONE;
   bool weak = false;
-  if (v.kind == V_NUM && n->any && depth == n->shape.rank && v.dtype == n->dtype && value_is_weak(v) == n->weak) return WEFT_OK; /* as the one before */
+  /* as the one before */
+  if (v.kind == V_NUM && n->any && depth == n->shape.rank && v.dtype == n->dtype && value_is_weak(v) == n->weak)
+    return WEFT_OK;
   switch (v.kind) {
     case V_NUM:
       dtype = v.dtype;
@@ -94,16 +98,19 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
       break;
     default: return nest_error(n, v);
   }
-  if (depth + rank > ARRAY_MAX_RANK) return vm_error(n->vm, EK_shape, "array: lists nest deeper than %d", ARRAY_MAX_RANK);
+  if (depth + rank > ARRAY_MAX_RANK)
+    return vm_error(n->vm, EK_shape, "array: lists nest deeper than %d", ARRAY_MAX_RANK);
   bool leaf = v.kind != V_LIST;
   if (first) {
     memcpy(n->shape.dims + depth, own, rank * sizeof *own);
     n->shape.rank = (u8)(depth + rank);
-  } else if (depth + rank > n->shape.rank || (leaf && depth + rank != n->shape.rank) || memcmp(n->shape.dims + depth, own, rank * sizeof *own) != 0) {
+  } else if (depth + rank > n->shape.rank || (leaf && depth + rank != n->shape.rank) ||
+             memcmp(n->shape.dims + depth, own, rank * sizeof *own) != 0) {
     ArrayType have = {.rank = (u8)(n->shape.rank - depth)}, got = {.rank = (u8)rank};
     memcpy(have.dims, n->shape.dims + depth, have.rank * sizeof *own);
     memcpy(got.dims, own, rank * sizeof *own);
-    return vm_error(n->vm, EK_shape, "array: items of shapes %s and %s%s do not stack", shape_text(&have).s, shape_text(&got).s, leaf ? "" : " …");
+    return vm_error(n->vm, EK_shape, "array: items of shapes %s and %s%s do not stack", shape_text(&have).s,
+                    shape_text(&got).s, leaf ? "" : " …");
   }
   if (leaf) {
     bool both;
@@ -125,12 +132,14 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
     case V_RANGE: {
       u64 count = range_count(v.range);
       for (u64 i = 0; i < count; i++, *at += bytes)
-        num_store(*at, dtype, num_convert_unchecked(value_i64((i64)((u64)v.range->start + i * (u64)v.range->step)), dtype));
+        num_store(*at, dtype,
+                  num_convert_unchecked(value_i64((i64)((u64)v.range->start + i * (u64)v.range->step)), dtype));
       return WEFT_OK;
     }
     default: {
       NumBox box;
-      if (v.kind == V_NUM) TRY(num_fit(n->vm, OP_array, v, v.dtype == DT_bool || dtype_kind(v.dtype) == DK_INT ? dtype : v.dtype, &v));
+      if (v.kind == V_NUM)
+        TRY(num_fit(n->vm, OP_array, v, v.dtype == DT_bool || dtype_kind(v.dtype) == DK_INT ? dtype : v.dtype, &v));
       if (v.kind == V_NUM && v.dtype == dtype) {
         num_store(*at, dtype, v);
         *at += bytes;
@@ -138,7 +147,8 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
       }
       Array *a = array_of(v, &box);
       if (copy_dense(n->vm, a, array_rank(a), array_dims(a), dtype, *at))
-        return vm_error(n->vm, EK_value, "array: a %s that is NaN or out of range does not fit %s", dtype_name(array_dtype(a)), dtype_name(dtype));
+        return vm_error(n->vm, EK_value, "array: a %s that is NaN or out of range does not fit %s",
+                        dtype_name(array_dtype(a)), dtype_name(dtype));
       *at += a->size * bytes;
       return WEFT_OK;
     }
@@ -292,7 +302,8 @@ static WeftStatus ramp_args(Vm *vm, u32 op, const Value *args, u32 n, Value *num
 static void ramp(Vm *vm, Array *a, u64 start, u64 step) {
   enum { PART = 1 << 24 };
   char *data = a->data;
-  for (i64 i = 0; i < a->size; i += PART) stdlib_of(vm)->strips->ramp[array_dtype(a)](data + 8 * i, start, step, i, a->size - i < PART ? a->size - i : PART);
+  for (i64 i = 0; i < a->size; i += PART)
+    stdlib_of(vm)->strips->ramp[array_dtype(a)](data + 8 * i, start, step, i, a->size - i < PART ? a->size - i : PART);
 }
 
 /* start + i * step in i64 or f64, then rounded to the dtype. */
@@ -326,7 +337,8 @@ WeftStatus eager_arange(Vm *vm, Value *args, Value *out) {
   TRY(args_device(vm, OP_arange, 4, args[4]));
   if (nums[0].kind != V_NUM) return args_error(vm, OP_arange, 0, args[0], "a number");
   bool one = nums[1].kind != V_NUM;
-  Value start = one ? value_i64(0) : nums[0], stop = one ? nums[0] : nums[1], step = nums[2].kind == V_NUM ? nums[2] : value_i64(1);
+  Value start = one ? value_i64(0) : nums[0], stop = one ? nums[0] : nums[1],
+      step = nums[2].kind == V_NUM ? nums[2] : value_i64(1);
   if (num_as_f64(step) == 0) return vm_error(vm, EK_value, "arange: step is 0");
   bool floats = dtype_kind(dtype) == DK_FLOAT;
   if (dtype == DT_bool) dtype = DT_i64;
@@ -361,7 +373,8 @@ WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
   f64 start = num_as_f64(nums[0]), stop = num_as_f64(nums[1]), parts = (f64)(endpoint ? n - 1 : n), span = stop - start;
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_f64, 1, &n, out));
-  f64 *o = out->array->data, step = parts <= 0 ? 0 : isfinite(span) ? span / parts : stop / parts - start / parts; /* of finite bounds finite */
+  /* of finite bounds finite */
+  f64 *o = out->array->data, step = parts <= 0 ? 0 : isfinite(span) ? span / parts : stop / parts - start / parts;
   if (step != 0) ramp(vm, out->array, value_f64(start).bits, value_f64(step).bits);
   else
     for (i64 i = 0; i < n; i++) o[i] = start + (parts > 0 ? (f64)i / parts * span : 0);
@@ -418,7 +431,8 @@ static WeftStatus triangle(Vm *vm, u32 op, bool upper, Value *args, Value *out) 
     TRY(result_new(vm, type.dtype, &type, out, &data));
     (void)copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, data);
   }
-  i64 rows = type.dims[type.rank - 2], cols = type.dims[type.rank - 1], batches = rows * cols > 0 ? out->array->size / (rows * cols) : 0;
+  i64 rows = type.dims[type.rank - 2], cols = type.dims[type.rank - 1],
+      batches = rows * cols > 0 ? out->array->size / (rows * cols) : 0;
   u32 bytes = dtype_bytes(type.dtype);
   char *row = out->array->data;
   if (k > cols) k = cols;
@@ -444,11 +458,13 @@ WeftStatus eager_meshgrid(Vm *vm, Value *args, Value *out) {
   i64 dims[ARRAY_MAX_RANK];
   TRY(args_list(vm, OP_meshgrid, 0, args[0], &items, &n));
   TRY(args_choice(vm, OP_meshgrid, 1, args[1], words, &indexing));
-  if (n > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "meshgrid: %u arrays give %u axes; an array has at most %d", n, n, ARRAY_MAX_RANK);
+  if (n > ARRAY_MAX_RANK)
+    return vm_error(vm, EK_shape, "meshgrid: %u arrays give %u axes; an array has at most %d", n, n, ARRAY_MAX_RANK);
   bool swap = indexing == 0 && n >= 2;
   for (u32 i = 0; i < n; i++) {
     u32 axis = swap && i < 2 ? 1 - i : i;
-    if (items[i].kind == V_ARRAY && array_rank(items[i].array) > 1) return args_error(vm, OP_meshgrid, 0, items[i], "arrays of rank 1");
+    if (items[i].kind == V_ARRAY && array_rank(items[i].array) > 1)
+      return args_error(vm, OP_meshgrid, 0, items[i], "arrays of rank 1");
     dims[axis] = items[i].kind == V_ARRAY ? items[i].array->size : 1;
   }
   TRY(list_new(vm, n, out) ? WEFT_OK : WEFT_ERROR);
@@ -487,7 +503,8 @@ WeftStatus eager_to(Vm *vm, Value *args, Value *out) {
     return moved;
   }
   const DeviceHooks *hooks = vm->devices[device == DEV_CPU ? from : device];
-  if (!hooks) return vm_error(vm, EK_unsupported, "to: not supported: there is no device \"%s\" here", vm->device_names[device]);
+  if (!hooks)
+    return vm_error(vm, EK_unsupported, "to: not supported: there is no device \"%s\" here", vm->device_names[device]);
   Value box, dense;
   TRY(boxed(vm, args[0], &box));
   Array *a = box.array;

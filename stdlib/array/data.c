@@ -105,14 +105,17 @@ WeftStatus eager_zip(Vm *vm, Value *args, Value *out) {
   WeftStatus status = WEFT_OK;
   for (u32 i = 0; i < seqs->count && status == WEFT_OK; i++) status = vm_seq_open(vm, seqs->items[i], &counts[i]);
   if (status == WEFT_OK) status = list_new(vm, 8, out) ? WEFT_OK : WEFT_ERROR;
-  if (status == WEFT_OK && (status = zip_rows(vm, seqs, counts, counts + seqs->count, out)) != WEFT_OK) value_drop(vm, *out);
+  if (status == WEFT_OK && (status = zip_rows(vm, seqs, counts, counts + seqs->count, out)) != WEFT_OK)
+    value_drop(vm, *out);
   mem_free(&vm->alloc, counts, size);
   return status;
 }
 
 /* ---- records -------------------------------------------------------------------------------------------- */
 
-static WeftStatus need_record(Vm *vm, u32 op, Value v) { return v.kind == V_RECORD ? WEFT_OK : args_error(vm, op, 0, v, "a record"); }
+static WeftStatus need_record(Vm *vm, u32 op, Value v) {
+  return v.kind == V_RECORD ? WEFT_OK : args_error(vm, op, 0, v, "a record");
+}
 
 WeftStatus eager_keys(Vm *vm, Value *args, Value *out) {
   TRY(need_record(vm, OP_keys, args[0]));
@@ -120,7 +123,8 @@ WeftStatus eager_keys(Vm *vm, Value *args, Value *out) {
   if (!list_new(vm, s->count, out)) return WEFT_ERROR;
   for (u32 i = 0; i < s->count; i++) {
     Value key;
-    if (!text_new(vm, name_text(&vm->names, s->keys[i]), name_len(&vm->names, s->keys[i]), &key) || !list_push(vm, out, key)) {
+    if (!text_new(vm, name_text(&vm->names, s->keys[i]), name_len(&vm->names, s->keys[i]), &key) ||
+        !list_push(vm, out, key)) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }
@@ -178,7 +182,8 @@ static WeftStatus map_item(Vm *vm, void *ctx, Value item) {
 WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
   Value list;
   if (args[0].kind != V_FN && args[0].kind != V_DTYPE)
-    return vm_error(vm, EK_type, "map: f must be a function, got %s; through a pipe it is xs |> map(f, _)", value_type_name(args[0]));
+    return vm_error(vm, EK_type, "map: f must be a function, got %s; through a pipe it is xs |> map(f, _)",
+                    value_type_name(args[0]));
   if (!list_new(vm, 8, &list)) return WEFT_ERROR;
   Mapping m = {args[0], &list};
   WeftStatus status = each_item(vm, args[1], map_item, &m);
@@ -190,11 +195,13 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
     value_drop(vm, params[0]);
     return status;
   }
-  if (status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED)) { /* results of an array stack again */
+  /* results of an array stack again */
+  if (status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED)) {
     for (u32 i = 0; i < list.list->count && status == WEFT_OK; i++) {
       Value y = list.list->items[i];
       if (y.kind != V_NUM && y.kind != V_ARRAY && y.kind != V_TRACKED)
-        status = vm_error(vm, EK_type, "map: over an array its results are stacked, and result %u is %s; map over unstack(xs) to have a list of them", i, value_type_name(y));
+        status = vm_error(vm, EK_type, "map: over an array its results are stacked, and result %u is %s; "
+                                       "map over unstack(xs) to have a list of them", i, value_type_name(y));
     }
     if (status == WEFT_OK) status = vm_array_literal(vm, list.list->items, list.list->count, out);
     value_drop(vm, list);
@@ -236,9 +243,11 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
   u32 count = t.kind == V_LIST ? t.list->count : t.record->shape->count;
   for (u32 i = 1; i < n; i++) {
     if (trees[i].kind != t.kind)
-      return vm_error(vm, EK_type, "tree_map: tree %u has a %s where the first has a %s", i, value_type_name(trees[i]), value_type_name(t));
+      return vm_error(vm, EK_type, "tree_map: tree %u has a %s where the first has a %s", i, value_type_name(trees[i]),
+                      value_type_name(t));
     u32 other = t.kind == V_LIST ? trees[i].list->count : trees[i].record->shape->count;
-    if (other != count) return vm_error(vm, EK_value, "tree_map: tree %u has %u items where the first has %u", i, other, count);
+    if (other != count)
+      return vm_error(vm, EK_value, "tree_map: tree %u has %u items where the first has %u", i, other, count);
   }
   if (t.kind == V_LIST ? !list_new(vm, count, out) : !record_new(vm, out)) return WEFT_ERROR;
   for (u32 k = 0; k < count; k++) {
@@ -274,7 +283,8 @@ static WeftStatus tree_each(Vm *vm, Value t, u32 depth, WeftStatus (*each)(Vm *v
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "tree_leaves: the tree is nested deeper than %d", TREE_DEPTH);
   if (is_leaf(t)) return each(vm, ctx, t);
   u32 count = t.kind == V_LIST ? t.list->count : t.kind == V_RECORD ? t.record->shape->count : 0;
-  for (u32 i = 0; i < count; i++) TRY(tree_each(vm, t.kind == V_LIST ? t.list->items[i] : t.record->items[i], depth + 1, each, ctx));
+  for (u32 i = 0; i < count; i++)
+    TRY(tree_each(vm, t.kind == V_LIST ? t.list->items[i] : t.record->items[i], depth + 1, each, ctx));
   return WEFT_OK;
 }
 

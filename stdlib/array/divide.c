@@ -3,7 +3,9 @@
 
 Divisor divisor_of(u32 op, u32 dtype, Value num) {
   Divisor d = {.rest = op == OP_remainder};
-  if ((op != OP_floor_divide && op != OP_remainder) || (dtype != DT_i32 && dtype != DT_i64) || num.kind != V_NUM || num.i < 2) return d;
+  if ((op != OP_floor_divide && op != OP_remainder) || (dtype != DT_i32 && dtype != DT_i64) ||
+      num.kind != V_NUM || num.i < 2)
+    return d;
   u32 bits = 64 - (u32)__builtin_clzll((u64)num.i - 1); /* 2**bits is not below the divisor */
   unsigned __int128 power = (unsigned __int128)1 << (63 + bits);
   d.by = num.i;

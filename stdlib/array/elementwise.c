@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 /* bytes of one operand's result, of several the widest of all, that are worked on at a time; half of it where two arrays are read */ };
+/* bytes of one operand's result, of several the widest of all, that are worked on at a time; half of it where two
+ * arrays are read */
+enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 };
 
 /* What is done to a strip: a kernel, or one of the two operations that are more than a kernel. */
 typedef struct Step {
@@ -59,12 +61,14 @@ static WeftStatus check_failed(Vm *vm, u32 op) {
 
 /* The kernel of a unary or binary operation; NULL fn: there is none for this dtype. */
 static Step step_of(const StripTable *strips, u32 op, u32 dtype) {
-  return (Step){.fn = strips->ops[strip_row(op)][dtype], .swap = op == OP_greater || op == OP_greater_equal, .checked = can_fail(op, dtype)};
+  return (Step){.fn = strips->ops[strip_row(op)][dtype], .swap = op == OP_greater || op == OP_greater_equal,
+                .checked = can_fail(op, dtype)};
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-static WeftStatus run_nums(Vm *vm, u32 op, const Step *step, u32 n, const Value *nums, const u8 *dtypes, const DTypeResult *types, Value *out) {
+static WeftStatus run_nums(Vm *vm, u32 op, const Step *step, u32 n, const Value *nums, const u8 *dtypes,
+                           const DTypeResult *types, Value *out) {
   u64 in[MAX_OPERANDS], result = 0;
   const void *ptrs[MAX_OPERANDS] = {&in[0], &in[1], &in[2]};
   for (u32 i = 0; i < n; i++) {
@@ -99,9 +103,11 @@ typedef struct Shared {
   u32 failed;
 } Shared;
 
-/* Elements from `at` to `to` of a result that is stored past the caches (`stream`) or made from a wider operand that the caches do not hold; meanwhile what is
- * read further on, before `end`, is fetched. With the lines stored: of several operands that lie together the first that takes as many bytes as the result (a
- * mask beside numbers comes by itself). Where the result is narrower, evenly before: some lines with each that is stored stand in the way of those waited for. */
+/* Elements from `at` to `to` of a result that is stored past the caches (`stream`) or made from a wider operand
+ * that the caches do not hold; meanwhile what is read further on, before `end`, is fetched. With the lines stored:
+ * of several operands that lie together the first that takes as many bytes as the result (a mask beside numbers
+ * comes by itself). Where the result is narrower, evenly before: some lines with each that is stored stand in the
+ * way of those waited for. */
 static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i64 at, i64 to, i64 end) {
   _Alignas(64) char buffer[STRIP * 16];
   const Reader *next = NULL;
@@ -113,7 +119,8 @@ static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i
     narrower |= readers[i].bytes > s->result_bytes;
   }
   if (!cpu_has(CPU_FETCH)) next = NULL;
-  i64 page = PAGE_BYTES / s->widest, most = narrower && cpu_has(CPU_PAGES) && s->most > page ? page : s->most; /* what is fetched a page at a time waits in between */
+  /* what is fetched a page at a time waits in between */
+  i64 page = PAGE_BYTES / s->widest, most = narrower && cpu_has(CPU_PAGES) && s->most > page ? page : s->most;
   for (i64 n; at < to; at += n) {
     const void *in[MAX_OPERANDS];
     n = to - at < most ? to - at : most;
@@ -131,7 +138,8 @@ static __attribute__((noinline)) u32 run_far(const Shared *s, Reader *readers, i
     u32 made = (u32)n * s->result_bytes;
     held += made;
     if (narrower && held < STREAMED && at + n < to) continue;
-    stream_copy_ahead(o + made - held, buffer, held, (uintptr_t)(ahead ? next->at : NULL) + FETCHED_AHEAD, ahead && !narrower ? s->result_bytes / next->bytes : 0);
+    stream_copy_ahead(o + made - held, buffer, held, (uintptr_t)(ahead ? next->at : NULL) + FETCHED_AHEAD,
+                      ahead && !narrower ? s->result_bytes / next->bytes : 0);
     held = 0;
   }
   return failed;
@@ -166,13 +174,17 @@ static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
 
 /* ---- transposed operands ------------------------------------------------------------------------- */
 
-enum { TILE_BYTES = 20 << 10, TILE_COLUMNS = 128, LARGE_ROWS = 32, LARGE_COLUMNS = 64 /* of a tile that goes past the caches */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
+enum { TILE_BYTES = 20 << 10, TILE_COLUMNS = 128, LARGE_ROWS = 32,
+       LARGE_COLUMNS = 64 /* of a tile that goes past the caches */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
 
-/* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that operand or some by a number of columns;
- * operands that do not lie along the second are gathered for each. Parts are bands of the result's rows. */
+/* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that
+ * operand or some by a number of columns; operands that do not lie along the second are gathered for each. Parts
+ * are bands of the result's rows. */
 typedef struct Across {
   const Step *step;
-  u32 n, bytes, tall, wide, lead; /* operands; of an element of the result; rows and columns of a tile, columns that it has again of the one before: lines are stored as wholes */
+  /* operands; of an element of the result; rows and columns of a tile, columns that it has again of the one before:
+   * lines are stored as wholes */
+  u32 n, bytes, tall, wide, lead;
   bool stream;
   i64 dims[ARRAY_MAX_RANK], strides[MAX_OPERANDS][ARRAY_MAX_RANK];
   const char *data[MAX_OPERANDS];
@@ -231,13 +243,15 @@ static void across_band(void *ctx, i64 part) {
   u32 failed = 0;
   for (i64 c = 0, lead = 0; c < a->dims[1]; c += a->wide, lead = a->lead)
     for (i64 r = begin; r < end; r += a->tall)
-      failed |= across_tile(a, r, end - r < a->tall ? end - r : a->tall, c - lead, (a->dims[1] - c < a->wide ? a->dims[1] - c : a->wide) + lead, lead);
+      failed |= across_tile(a, r, end - r < a->tall ? end - r : a->tall, c - lead,
+                            (a->dims[1] - c < a->wide ? a->dims[1] - c : a->wide) + lead, lead);
   if (a->stream) stream_done();
   if (failed) __atomic_store_n(&a->failed, failed, __ATOMIC_RELAXED);
 }
 
 /* *done false: it is not of this form. */
-static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const Reader *readers, const ArrayType *shape, void *out, u32 bytes, bool in_place, bool *done) {
+static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const Reader *readers,
+                             const ArrayType *shape, void *out, u32 bytes, bool in_place, bool *done) {
   Across a = {.step = step, .n = n, .bytes = bytes, .tall = LINE, .wide = TILE_COLUMNS, .out = out};
   bool across = false;
   i64 total = dims_size(shape->rank, shape->dims);
@@ -264,7 +278,8 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   if (!across || a.dims[0] < a.tall || a.dims[1] < TILE_COLUMNS) return WEFT_OK;
   *done = true;
   a.stream = stream_worth(total * bytes, false);
-  if (a.stream) a.tall = LARGE_ROWS, a.wide = LARGE_COLUMNS, a.lead = bytes >= 4 && a.dims[1] * bytes % LINE ? LINE / bytes : 0;
+  if (a.stream)
+    a.tall = LARGE_ROWS, a.wide = LARGE_COLUMNS, a.lead = bytes >= 4 && a.dims[1] * bytes % LINE ? LINE / bytes : 0;
   i64 parts = (a.dims[0] + BAND_ROWS - 1) / BAND_ROWS;
   if (total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     if (!in_place) TRY(kernel_poll(vm, total / POLL_ELEMENTS * POLL_ELEMENTS));
@@ -281,19 +296,24 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   return a.failed ? check_failed(vm, op) : WEFT_OK;
 }
 
-/* A comparison of floats with a number, which is the first operand where `mirrored`, as bounds of what it is true for. */
+/* A comparison of floats with a number, which is the first operand where `mirrored`, as bounds of what it is true
+ * for. */
 static bool compare_within(Step *s, StripFn within, u32 op, u32 dtype, bool mirrored, Value number) {
   bool less = op == OP_less || op == OP_less_equal, greater = op == OP_greater || op == OP_greater_equal;
   if (!within || !(less || greater || op == OP_equal || op == OP_not_equal)) return false;
   f64 c = num_as_f64(number), edge = less != mirrored ? -INFINITY : INFINITY;
-  if (op == OP_less || op == OP_greater) c = c == edge ? NAN : dtype == DT_f32 ? nextafterf((f32)c, (f32)edge) : nextafter(c, edge);
-  f64 bounds[3] = {(less || greater) && edge < 0 ? edge : c, (less || greater) && edge > 0 ? edge : c, op == OP_not_equal};
-  for (u32 i = 0; i < 3; i++) num_store((char *)s->bounds + i * dtype_bytes(dtype), dtype, num_convert_unchecked(value_f64(bounds[i]), dtype));
+  if (op == OP_less || op == OP_greater)
+    c = c == edge ? NAN : dtype == DT_f32 ? nextafterf((f32)c, (f32)edge) : nextafter(c, edge);
+  f64 bounds[3] = {(less || greater) && edge < 0 ? edge : c, (less || greater) && edge > 0 ? edge : c,
+                   op == OP_not_equal};
+  for (u32 i = 0; i < 3; i++)
+    num_store((char *)s->bounds + i * dtype_bytes(dtype), dtype, num_convert_unchecked(value_f64(bounds[i]), dtype));
   s->limit = within, s->fn = NULL;
   return true;
 }
 
-static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes, const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
+static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Value *args, const u8 *dtypes,
+                             const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Reader readers[MAX_OPERANDS];
   i64 total = dims_size(shape->rank, shape->dims);
@@ -332,10 +352,12 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   bool stream = !in_place && stream_worth(total * result_bytes, false);
   bool far = stream || (!in_place && arrays == 1 && from > result_bytes && stream_worth(total * from, true));
   i64 some = whole ? STREAMED / (n == 1 ? result_bytes : widest) : STRIP;
-  i64 most = far ? (n == 1 || arrays == 1 || (widest < 8 && !cpu_has(CPU_FETCH)) ? some : some / 2) : !whole ? STRIP : in_place ? total : POLL_ELEMENTS;
+  i64 most = far ? (n == 1 || arrays == 1 || (widest < 8 && !cpu_has(CPU_FETCH)) ? some : some / 2) : !whole ? STRIP
+                 : in_place ? total : POLL_ELEMENTS;
   bool shared = total >= vm->tunables.parallel_elements && pool_threads(vm) > 1;
   if (shared || far) {
-    Shared s = {.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .widest = widest, .stream = stream, .far = far, .total = total, .most = most, .out = result};
+    Shared s = {.step = step, .readers = readers, .n = n, .result_bytes = result_bytes, .widest = widest,
+                .stream = stream, .far = far, .total = total, .most = most, .out = result};
     if (shared) return run_shared(vm, op, &s, in_place);
     for (i64 done = 0, part; done < total; done += part) {
       part = total - done < POLL_ELEMENTS ? total - done : POLL_ELEMENTS;
@@ -361,7 +383,8 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   return WEFT_OK;
 }
 
-static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *args, const u8 *dtypes, const ArrayType *const *types, const DTypeResult *r, Value *out) {
+static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *args, const u8 *dtypes,
+                              const ArrayType *const *types, const DTypeResult *r, Value *out) {
   ArrayType shape;
   RuleError err;
   TRY_RULE(vm, op, &err, rule_broadcast(NULL, n, types, &shape, &err));
@@ -374,7 +397,8 @@ static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *ar
   bool in_place = false;
   for (u32 i = 0; i < candidates && !in_place; i++) in_place = result_reuse(&args[i], r->result, &shape, &result);
   if (!in_place) TRY(array_new(vm, r->result, shape.rank, shape.dims, &result));
-  WeftStatus status = run_strips(vm, op, step, n, held, dtypes, &shape, result.array->data, dtype_bytes(r->result), in_place);
+  WeftStatus status = run_strips(vm, op, step, n, held, dtypes, &shape, result.array->data,
+                                 dtype_bytes(r->result), in_place);
   if (status != WEFT_OK) {
     /* operands are only overwritten by what cannot fail, except that a number did not fit: nothing was written */
     if (in_place) memcpy(args, held, n * sizeof *args);
@@ -509,18 +533,22 @@ static __attribute__((noinline)) WeftStatus binary_number(Vm *vm, u32 op, u32 ro
 }
 
 static bool compares(u32 op) {
-  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal;
+  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater ||
+         op == OP_greater_equal;
 }
 
-/* A weak integer beyond all numbers of the dtype that it is compared with: the comparison becomes one with the largest of these that comes to the
- * same, whatever the other operand holds. */
+/* A weak integer beyond all numbers of the dtype that it is compared with: the comparison becomes one with the
+ * largest of these that comes to the same, whatever the other operand holds. */
 static u32 compare_beyond(u32 op, Value *args) {
   for (u32 i = 0; i < 2; i++) {
     const Value num = args[i], other = args[1 - i];
     const u32 d = other.kind == V_NUM ? other.dtype : other.kind == V_ARRAY ? array_dtype(other.array) : DT_f64;
-    if (num.kind != V_NUM || !value_is_weak(num) || (other.kind == V_NUM && value_is_weak(other)) || dtype_kind(num.dtype) > DK_INT || num_fits(num, d)) continue;
+    if (num.kind != V_NUM || !value_is_weak(num) || (other.kind == V_NUM && value_is_weak(other)) ||
+        dtype_kind(num.dtype) > DK_INT || num_fits(num, d))
+      continue;
     const bool less = (num.i < 0) == (i == 0); /* is args[0] < args[1]? */
-    const bool is = op == OP_not_equal || (less ? op == OP_less || op == OP_less_equal : op == OP_greater || op == OP_greater_equal);
+    const bool is = op == OP_not_equal ||
+                    (less ? op == OP_less || op == OP_less_equal : op == OP_greater || op == OP_greater_equal);
     args[i] = num_convert_unchecked(value_i64((i64)dtype_int_max(d)), d);
     if (i == 1) return is ? OP_less_equal : OP_greater;
     return is ? OP_greater_equal : OP_less;
@@ -546,21 +574,23 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
   if (args[0].kind == V_ARRAY && args[1].kind == V_ARRAY) {
     Array *a = args[0].array, *b = args[1].array;
     u32 d = array_dtype(a), r = s->direct[op][d];
-    if (LIKELY(a->tag == b->tag && r && array_dense(a) && array_device(a) == DEV_CPU && same_dims(a, b) && a->size <= POLL_ELEMENTS &&
-               array_rank(a) > 0)) {
+    if (LIKELY(a->tag == b->tag && r && array_dense(a) && array_device(a) == DEV_CPU && same_dims(a, b) &&
+               a->size <= POLL_ELEMENTS && array_rank(a) > 0)) {
       TRY(kernel_poll(vm, a->size));
       i64 n = a->size;
       const void *x = a->data, *y = b->data;
       bool checked = can_fail(op, d);
       TRY(take_or_make(vm, args, 2, r, checked, out));
-      u32 bad = swap ? s->strips->ops[row][d](out->array->data, y, x, n) : s->strips->ops[row][d](out->array->data, x, y, n);
+      u32 bad = swap ? s->strips->ops[row][d](out->array->data, y, x, n)
+                     : s->strips->ops[row][d](out->array->data, x, y, n);
       if (UNLIKELY(bad)) {
         value_drop(vm, *out); /* checked: it was made here */
         return check_failed(vm, op);
       }
       return WEFT_OK;
     }
-  } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) && (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
+  } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) &&
+             (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
     if (compares(op) && UNLIKELY((op = compare_beyond(op, args)) != before)) {
       swap = op == OP_greater || op == OP_greater_equal;
       row = strip_row(op);
@@ -590,9 +620,13 @@ PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value 
 #define UNARY(name) \
   WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return unary(vm, OP_##name, args, out); }
 #define BINARY(name) \
-  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return binary_fast(vm, OP_##name, OP_##name, false, args, out); }
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { \
+    return binary_fast(vm, OP_##name, OP_##name, false, args, out); \
+  }
 #define BINARY_AS(name, row, swap) \
-  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return binary_fast(vm, OP_##name, OP_##row, swap, args, out); }
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { \
+    return binary_fast(vm, OP_##name, OP_##row, swap, args, out); \
+  }
 
 BINARY(add)
 BINARY(subtract)
@@ -697,7 +731,8 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   DTypeResult r;
   RuleError err;
   if (args[1].kind == V_HOLE || args[2].kind == V_HOLE)
-    return vm_error(vm, EK_type, "where: needs a condition and two values; nonzero(c) gives the indices where c is true");
+    return vm_error(vm, EK_type,
+                    "where: needs a condition and two values; nonzero(c) gives the indices where c is true");
   for (u32 i = 0; i < 3; i++) {
     TRY(args_array(vm, OP_where, i, args[i]));
     type_of_value(args[i], &types[i]);
@@ -705,8 +740,10 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   TRY_RULE(vm, OP_where, &err, rule_dtype(OP_where, 3, ptrs, &r, &err));
   u8 dtypes[3] = {DT_bool, r.compute, r.compute};
   const StripTable *strips = stdlib_of(vm)->strips;
-  Step step = {.select = strips->select[dtype_bytes(r.compute)], .past = dtype_bytes(r.compute) == 8 ? strips->select_past : NULL};
-  if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[2].kind == V_NUM) return run_nums(vm, OP_where, &step, 3, args, dtypes, &r, out);
+  Step step = {.select = strips->select[dtype_bytes(r.compute)],
+               .past = dtype_bytes(r.compute) == 8 ? strips->select_past : NULL};
+  if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[2].kind == V_NUM)
+    return run_nums(vm, OP_where, &step, 3, args, dtypes, &r, out);
   return run_general(vm, OP_where, &step, 3, args, dtypes, ptrs, &r, out);
 }
 
@@ -743,8 +780,10 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   TRY_RULE(vm, OP_clip, &err, rule_dtype(OP_clip, n, ptrs, &r, &err));
   const StripTable *strips = stdlib_of(vm)->strips;
   u8 dtypes[3] = {r.compute, r.compute, r.compute};
-  Step step = {.low = low ? strips->ops[OP_maximum][r.compute] : NULL, .high = high ? strips->ops[OP_minimum][r.compute] : NULL};
-  if (low && high && given[1].kind == V_NUM && given[2].kind == V_NUM) limit_between(&step, strips->limit[r.compute], r.compute, given);
+  Step step = {.low = low ? strips->ops[OP_maximum][r.compute] : NULL,
+               .high = high ? strips->ops[OP_minimum][r.compute] : NULL};
+  if (low && high && given[1].kind == V_NUM && given[2].kind == V_NUM)
+    limit_between(&step, strips->limit[r.compute], r.compute, given);
   if (nums) return run_nums(vm, OP_clip, &step, n, given, dtypes, &r, out);
   TRY(run_general(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out));
   if (given[0].kind == V_HOLE) args[0] = value_hole(); /* its memory became the result */
@@ -755,7 +794,8 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
 
 static WeftStatus cast_failed(Vm *vm, u32 op, u32 from, u32 to) {
   const char *name = op == OP_astype ? dtype_name(to) : op_name(op); /* what i32(x) is called */
-  return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", name, dtype_name(from), dtype_name(to));
+  return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", name, dtype_name(from),
+                  dtype_name(to));
 }
 
 WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {

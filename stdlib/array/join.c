@@ -7,7 +7,8 @@
 /* ---- joining ------------------------------------------------------------------------------------- */
 
 /* Writes item (of any dtype) to the place in `to` that begins at axis position `start`; `dims` are its own there. */
-static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 start, u32 rank, const i64 *dims, const i64 *strides) {
+static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 start, u32 rank, const i64 *dims,
+                        const i64 *strides) {
   Value same;
   NumBox box;
   u32 dtype = array_dtype(to);
@@ -15,7 +16,8 @@ static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 sta
   TRY(convert_value(vm, op, item, dtype, &same));
   Array *a = array_of(same, &box);
   u32 bytes = dtype_bytes(dtype);
-  strided_copy(vm, bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides, a->data, array_strides(a));
+  strided_copy(vm, bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides, a->data,
+               array_strides(a));
   value_drop(vm, same);
   return WEFT_OK;
 }
@@ -34,7 +36,8 @@ static WeftStatus join(Vm *vm, u32 op, const Value *items, u32 n, bool along_new
   }
   WeftStatus status = WEFT_OK;
   u32 axis = 0;
-  bool fits = along_new ? shape_stack(NULL, n, ptrs, given_axis, &shape, &err) : shape_concat(NULL, n, ptrs, given_axis, &shape, &err);
+  bool fits = along_new ? shape_stack(NULL, n, ptrs, given_axis, &shape, &err)
+                        : shape_concat(NULL, n, ptrs, given_axis, &shape, &err);
   if (!fits) {
     status = vm_error_rule(vm, op, &err);
   } else {
@@ -123,7 +126,8 @@ WeftStatus eager_tile(Vm *vm, Value *args, Value *out) {
   Array *a = array_of(args[0], &box);
   /* each axis is (repeats, elements), and the repeats have stride 0 */
   for (u32 d = 0; d < shape.rank; d++) {
-    i64 rep = d + n < shape.rank ? 1 : reps[d + n - shape.rank], own = d + type.rank < shape.rank ? 1 : type.dims[d + type.rank - shape.rank];
+    i64 rep = d + n < shape.rank ? 1 : reps[d + n - shape.rank],
+        own = d + type.rank < shape.rank ? 1 : type.dims[d + type.rank - shape.rank];
     if (rep != 1) {
       dims[rank] = rep;
       strides[rank++] = 0;
@@ -133,7 +137,8 @@ WeftStatus eager_tile(Vm *vm, Value *args, Value *out) {
       strides[rank++] = array_strides(a)[d + type.rank - shape.rank];
     }
   }
-  if (rank > ARRAY_MAX_RANK) return vm_error(vm, EK_unsupported, "tile: not supported: %u axes that are repeated or have elements", rank);
+  if (rank > ARRAY_MAX_RANK)
+    return vm_error(vm, EK_unsupported, "tile: not supported: %u axes that are repeated or have elements", rank);
   i64 total = dims_size(shape.rank, shape.dims);
   void *data;
   TRY(kernel_poll(vm, total));
@@ -204,7 +209,8 @@ static WeftStatus along_axis(Vm *vm, u32 op, u32 param, const Value *args, Value
 WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   Value x, counts;
   u32 axis;
-  if (!value_is_numeric(args[1]) && args[1].kind != V_LIST) return args_error(vm, OP_repeat, 1, args[1], "an integer or integers");
+  if (!value_is_numeric(args[1]) && args[1].kind != V_LIST)
+    return args_error(vm, OP_repeat, 1, args[1], "an integer or integers");
   TRY(along_axis(vm, OP_repeat, 2, args, &x, &axis));
   Value made[2] = {value_keep(args[1]), value_dtype(DT_i64)};
   WeftStatus status = run_op(vm, OP_array, made, 2, &counts);
@@ -213,7 +219,8 @@ WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   NumBox box;
   Array *c = array_of(counts, &box);
   if (array_rank(c) > 1 || (c->size != 1 && c->size != size)) {
-    status = vm_error(vm, EK_shape, "repeat: %lld counts for an axis of size %lld", (long long)c->size, (long long)size);
+    status = vm_error(vm, EK_shape, "repeat: %lld counts for an axis of size %lld", (long long)c->size,
+                      (long long)size);
     goto drop_counts;
   }
   bool one = c->size == 1;
@@ -221,7 +228,8 @@ WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   const i64 *n = c->data;
   for (i64 i = 0; i < size && status == WEFT_OK; i++) {
     if (n[i * step] < 0) status = vm_error(vm, EK_value, "repeat: n has %lld, needs 0 or more", (long long)n[i * step]);
-    else if (__builtin_add_overflow(total, n[i * step], &total)) status = vm_error(vm, EK_limit, "repeat: too many elements");
+    else if (__builtin_add_overflow(total, n[i * step], &total))
+      status = vm_error(vm, EK_limit, "repeat: too many elements");
   }
   if (status != WEFT_OK) goto drop_counts;
   Value positions;
@@ -250,10 +258,12 @@ static void copy_part(Vm *vm, Array *a, u32 axis, i64 from, i64 n, char *to, con
   strided_copy(vm, bytes, rank, dims, to + at * to_strides[axis] * bytes, to_strides, start, array_strides(a));
 }
 
-static void copy_run(Vm *vm, u32 bytes, i64 n, void *to, const void *from) { strided_copy(vm, bytes, 1, &n, to, &(i64){1}, from, &(i64){1}); }
+static void copy_run(Vm *vm, u32 bytes, i64 n, void *to, const void *from) {
+  strided_copy(vm, bytes, 1, &n, to, &(i64){1}, from, &(i64){1});
+}
 
-/* The elements of `a` turned by `by` places (0 <= by < its size) along an axis, to `to` (same dims, dense). A dense array is moved as
- * one, its shorter way round; then what went over an end of the axis is put right. */
+/* The elements of `a` turned by `by` places (0 <= by < its size) along an axis, to `to` (same dims, dense). A dense
+ * array is moved as one, its shorter way round; then what went over an end of the axis is put right. */
 static void turn(Vm *vm, Array *a, u32 axis, i64 by, Array *to) {
   i64 size = array_dims(a)[axis], back = size - by;
   u32 bytes = dtype_bytes(array_dtype(a));
@@ -392,7 +402,8 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
       if (number.kind != V_NUM) return args_error(vm, OP_pad, 3, args[3], "a number");
     }
     if (dtype_kind(number.dtype) > dtype_kind(type.dtype))
-      return vm_error(vm, EK_dtype, "pad: value is %s, the array is %s; a conversion says what is meant", dtype_name(number.dtype), dtype_name(type.dtype));
+      return vm_error(vm, EK_dtype, "pad: value is %s, the array is %s; a conversion says what is meant",
+                      dtype_name(number.dtype), dtype_name(type.dtype));
     TRY(num_fit(vm, OP_pad, number, type.dtype, &number));
     shape_pad(NULL, &type, before, after, &shape);
     TRY(kernel_poll(vm, dims_size(shape.rank, shape.dims)));
@@ -404,7 +415,9 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     strip_fill(data, &one, place_at.array->size, bytes);
     i64 offset = 0;
     for (u32 d = 0; d < type.rank; d++) offset += before[d] * array_strides(place_at.array)[d];
-    if (args[0].array->size) strided_copy(vm, bytes, type.rank, type.dims, (char *)data + offset * bytes, array_strides(place_at.array), args[0].array->data, array_strides(args[0].array));
+    if (args[0].array->size)
+      strided_copy(vm, bytes, type.rank, type.dims, (char *)data + offset * bytes, array_strides(place_at.array),
+                   args[0].array->data, array_strides(args[0].array));
     *out = place_at;
     return WEFT_OK;
   }
@@ -414,7 +427,8 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     if (before[d] == 0 && after[d] == 0) continue;
     if (size == 0) {
       value_drop(vm, x);
-      return vm_error(vm, EK_value, "pad: axis %u is empty; mode \"%s\" takes its border from elements", d, words[mode]);
+      return vm_error(vm, EK_value, "pad: axis %u is empty; mode \"%s\" takes its border from elements", d,
+                      words[mode]);
     }
     Value positions, wider;
     shape_pad(NULL, &type, before, after, &shape);

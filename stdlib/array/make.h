@@ -20,8 +20,8 @@ static inline void result_finish(Vm *vm, Value *out) { *out = array_finish(vm, *
 /* May args[i] be overwritten by a result of this type? Then *out takes it and args[i] is a hole. */
 static inline bool result_reuse(Value *arg, u32 dtype, const ArrayType *type, Value *out) {
   Array *a = arg->array;
-  if (arg->kind != V_ARRAY || a->head.refs != 1 || array_dtype(a) != dtype || !array_dense(a) || array_rank(a) != type->rank ||
-      memcmp(array_dims(a), type->dims, type->rank * sizeof(i64)) != 0 || !array_writable(a))
+  if (arg->kind != V_ARRAY || a->head.refs != 1 || array_dtype(a) != dtype || !array_dense(a) || array_rank(a) !=
+      type->rank || memcmp(array_dims(a), type->dims, type->rank * sizeof(i64)) != 0 || !array_writable(a))
     return false;
   *out = *arg;
   *arg = value_hole();

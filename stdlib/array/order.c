@@ -62,7 +62,9 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
   switch (dtype) {
     case DT_i32: *(i32 *)out = (i32)((u32)key ^ 0x80000000u); break;
     case DT_i64: *(i64 *)out = (i64)(key ^ SIGN64); break;
-    case DT_f32: *(f32 *)out = is_nan ? (f32)NAN : of_bits_f32(key & 0x80000000u ? (u32)key & 0x7fffffffu : ~(u32)key); break;
+    case DT_f32:
+      *(f32 *)out = is_nan ? (f32)NAN : of_bits_f32(key & 0x80000000u ? (u32)key & 0x7fffffffu : ~(u32)key);
+      break;
     case DT_f64: *(f64 *)out = is_nan ? (f64)NAN : of_bits_f64(key & SIGN64 ? key & ~SIGN64 : ~key); break;
     default: *(u8 *)out = (u8)key;
   }

@@ -35,7 +35,8 @@ WeftStatus reduce_some(Vm *vm, u32 op, const ArrayType *t, u32 mask) {
       if (!(mask >> d & 1)) return WEFT_OK;
       nothing = true;
     }
-  return nothing ? vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(t).s) : WEFT_OK;
+  return nothing ? vm_error(vm, EK_value, "%s: shape %s has no elements to choose from", op_name(op), shape_text(t).s)
+                 : WEFT_OK;
 }
 
 i64 masked_count(const ArrayType *t, u32 mask) {
@@ -68,11 +69,14 @@ static WeftStatus work_done(Job *j, i64 elements) {
   return kernel_poll(j->vm, n);
 }
 
-bool reduce_is_far(i64 n, i64 rows, i64 stride, i64 bytes) { return rows * stride * bytes >= REDUCE_FAR && (rows == 1 || stride == n) && cpu_has(CPU_PAGES); }
+bool reduce_is_far(i64 n, i64 rows, i64 stride, i64 bytes) {
+  return rows * stride * bytes >= REDUCE_FAR && (rows == 1 || stride == n) && cpu_has(CPU_PAGES);
+}
 
 /* ---- the last axis is reduced -------------------------------------------------------------------- */
 
-/* Rows shared by threads: several of them a part, or one in blocks of the defined order, whose results are reduced in turn. */
+/* Rows shared by threads: several of them a part, or one in blocks of the defined order, whose results are reduced in
+ * turn. */
 typedef struct SharedRows {
   const Job *j;
   const char *x;
@@ -86,7 +90,9 @@ static void rows_part(void *ctx, i64 part) {
   s->j->rows(s->out + first * s->j->bytes, s->x + first * s->step * s->j->bytes, s->count, n, s->step);
 }
 
-static bool is_long(const Job *j, i64 elements) { return elements >= j->vm->tunables.parallel_elements && pool_threads(j->vm) > 1; }
+static bool is_long(const Job *j, i64 elements) {
+  return elements >= j->vm->tunables.parallel_elements && pool_threads(j->vm) > 1;
+}
 
 static WeftStatus share_rows(Job *j, const char *x, i64 count, i64 rows, i64 step, char *out) {
   i64 per = pool_part(j->vm, rows * count) / count;
@@ -121,7 +127,8 @@ static WeftStatus reduce_rows_direct(Job *j, char *out) {
     i64 most = 1 + POLL_ELEMENTS / j->s.count;
     bool done = is_long(j, inner * j->s.count) && inner > 1;
     if (done) TRY(share_rows(j, x, j->s.count, inner, step, out));
-    else if (is_long(j, inner * j->s.count) && inner == 1 && j->s.count > BLOCK_BYTES / j->bytes) TRY(share_blocks(j, x, j->s.count, out, &done));
+    else if (is_long(j, inner * j->s.count) && inner == 1 && j->s.count > BLOCK_BYTES / j->bytes)
+      TRY(share_blocks(j, x, j->s.count, out, &done));
     for (i64 r = 0; r < inner; r += most) { /* done: for the fuel */
       i64 rows = inner - r < most ? inner - r : most;
       if (!done) j->rows(out, x + r * step * j->bytes, j->s.count, rows, step);
@@ -182,7 +189,8 @@ static WeftStatus reduce_rows_gathered(Job *j, char *out) {
 /* Some rows of n columns; what has no kernel for that goes row by row. */
 static void join_rows(const Job *j, void *out, const char *x, i64 n, i64 rows, i64 stride) {
   if (j->columns) {
-    j->columns(out, x, n, reduce_is_far(n, j->in_memory >> REDUCE_FAR_ROWS, stride, j->bytes) ? rows | REDUCE_ROWS_FAR : rows, stride);
+    j->columns(out, x, n, reduce_is_far(n, j->in_memory >> REDUCE_FAR_ROWS, stride,
+                                        j->bytes) ? rows | REDUCE_ROWS_FAR : rows, stride);
     return;
   }
   memcpy(out, x, (size_t)(n * j->bytes));
@@ -295,7 +303,8 @@ static void columns_part(void *ctx, i64 part) {
   Job j = *s->j;
   i64 first = part * s->each, n = s->columns - first < s->each ? s->columns - first : s->each;
   j.vm = NULL;
-  (void)!reduce_columns(&j, s->x + first * s->step * dtype_bytes(j.from), n, s->step, s->out + first * j.bytes); /* polls and allocates nothing */
+  /* polls and allocates nothing */
+  (void)!reduce_columns(&j, s->x + first * s->step * dtype_bytes(j.from), n, s->step, s->out + first * j.bytes);
 }
 
 static WeftStatus share_columns(Job *j, const char *x, i64 columns, i64 most, i64 step, char *out) {
@@ -307,7 +316,8 @@ static WeftStatus share_columns(Job *j, const char *x, i64 columns, i64 most, i6
   return work_done(j, columns * j->s.count);
 }
 
-/* Blocks of rows, all columns of each, which lie in memory one behind the other; their results are rows that are reduced in turn. */
+/* Blocks of rows, all columns of each, which lie in memory one behind the other; their results are rows that are
+ * reduced in turn. */
 typedef struct SharedBlocks {
   const Job *j;
   const char *x;
@@ -317,16 +327,18 @@ typedef struct SharedBlocks {
 
 static void blocks_part(void *ctx, i64 part) {
   const SharedBlocks *s = ctx;
-  i64 first = part * s->each * REDUCE_COLUMN_BLOCK, end = first + s->each * REDUCE_COLUMN_BLOCK < s->rows ? first + s->each * REDUCE_COLUMN_BLOCK : s->rows;
+  i64 first = part * s->each * REDUCE_COLUMN_BLOCK,
+      end = first + s->each * REDUCE_COLUMN_BLOCK < s->rows ? first + s->each * REDUCE_COLUMN_BLOCK : s->rows;
   for (i64 r = first; r < end; r += REDUCE_COLUMN_BLOCK)
-    join_rows(s->j, s->partial + r / REDUCE_COLUMN_BLOCK * s->columns * s->j->bytes, s->x + r * s->stride * s->j->bytes, s->columns,
-              end - r < REDUCE_COLUMN_BLOCK ? end - r : REDUCE_COLUMN_BLOCK, s->stride);
+    join_rows(s->j, s->partial + r / REDUCE_COLUMN_BLOCK * s->columns * s->j->bytes, s->x + r * s->stride * s->j->bytes,
+              s->columns, end - r < REDUCE_COLUMN_BLOCK ? end - r : REDUCE_COLUMN_BLOCK, s->stride);
 }
 
 /* *done false: another way is better, or memory was refused; nothing is done. */
 static WeftStatus share_row_blocks(Job *j, const char *x, i64 columns, i64 stride, char *out, bool *done) {
   enum { BLOCKS = 16, COLUMNS = 4096 /* at most: what a block keeps stays in a near cache */ };
-  i64 rows = j->s.count, blocks = (rows + REDUCE_COLUMN_BLOCK - 1) / REDUCE_COLUMN_BLOCK, each = pool_part(j->vm, rows * columns) / (REDUCE_COLUMN_BLOCK * columns);
+  i64 rows = j->s.count, blocks = (rows + REDUCE_COLUMN_BLOCK - 1) / REDUCE_COLUMN_BLOCK,
+      each = pool_part(j->vm, rows * columns) / (REDUCE_COLUMN_BLOCK * columns);
   size_t size = (size_t)(blocks * columns) * j->bytes;
   char *partial = blocks >= BLOCKS && columns <= COLUMNS ? mem_alloc(&j->vm->alloc, size) : NULL;
   *done = partial != NULL;
@@ -337,7 +349,8 @@ static WeftStatus share_row_blocks(Job *j, const char *x, i64 columns, i64 strid
   Job rest = *j;
   rest.vm = NULL; /* for the fuel the rows count, not the blocks */
   for (i64 c = 0; c < columns && status == WEFT_OK; c += CHUNK)
-    status = reduce_columns_direct(&rest, partial + c * j->bytes, columns - c < CHUNK ? columns - c : CHUNK, blocks, columns, out + c * j->bytes);
+    status = reduce_columns_direct(&rest, partial + c * j->bytes, columns - c < CHUNK ? columns - c : CHUNK, blocks,
+                                   columns, out + c * j->bytes);
   mem_free(&j->vm->alloc, partial, size);
   return status == WEFT_OK ? work_done(j, columns * rows) : status;
 }
@@ -356,8 +369,10 @@ static WeftStatus reduce_last_kept(Job *j, char *out) {
   bool direct = rows_rank <= 1 && step == 1 && j->from == j->to, run_of_rows = direct && rows_rank == 1;
   i64 chunk = direct ? CHUNK : GATHER_CHUNK; /* as reduce_columns has room */
   for (;;) {
-    bool shared = columns > 1 && columns * j->s.count >= j->vm->tunables.parallel_elements, done = false, threads = pool_threads(j->vm) > 1;
-    if (shared && run_of_rows && (threads || columns > CHUNK)) TRY(share_row_blocks(j, x, columns, strides_of_rows[0][0], out, &done));
+    bool shared = columns > 1 && columns * j->s.count >= j->vm->tunables.parallel_elements, done = false,
+        threads = pool_threads(j->vm) > 1;
+    if (shared && run_of_rows && (threads || columns > CHUNK))
+      TRY(share_row_blocks(j, x, columns, strides_of_rows[0][0], out, &done));
     shared = shared && (done || threads);
     if (shared && !done) TRY(share_columns(j, x, columns, chunk, step, out));
     if (shared) out += columns * j->bytes;
@@ -423,7 +438,9 @@ static WeftStatus count_true(Job *j, i64 *out) {
 
 static WeftStatus reduce_into(Job *j, u32 mask, void *out) {
   u32 rank = array_rank(j->a);
-  if (j->from == DT_bool && j->to == DT_i64 && j->kind == REDUCE_ADD && array_dense(j->a) && mask >> (rank ? rank - 1 : 0) & 1 && joins_to_one_run(&j->s)) return count_true(j, out);
+  if (j->from == DT_bool && j->to == DT_i64 && j->kind == REDUCE_ADD && array_dense(j->a) &&
+      mask >> (rank ? rank - 1 : 0) & 1 && joins_to_one_run(&j->s))
+    return count_true(j, out);
   if (mask == 0) {
     (void)copy_dense(j->vm, j->a, rank, array_dims(j->a), j->to, out);
     return WEFT_OK;
@@ -437,7 +454,8 @@ WeftStatus reduce_value(Vm *vm, u32 op, ReduceKind kind, Value x, u32 compute, u
   NumBox box;
   ArrayType type, shape;
   type_of_value(x, &type);
-  Job j = {.vm = vm, .strips = stdlib_of(vm)->strips, .a = array_of(x, &box), .from = type.dtype, .to = compute, .bytes = dtype_bytes(compute), .kind = kind};
+  Job j = {.vm = vm, .strips = stdlib_of(vm)->strips, .a = array_of(x, &box), .from = type.dtype, .to = compute,
+           .bytes = dtype_bytes(compute), .kind = kind};
   j.rows = j.strips->rows[kind][compute];
   j.columns = j.strips->columns[kind][compute];
   j.combine = j.strips->ops[combine_op[kind]][compute];
@@ -467,7 +485,8 @@ WeftStatus reduce_value(Vm *vm, u32 op, ReduceKind kind, Value x, u32 compute, u
 }
 
 /* (x, axis, keepdims) of most reductions. */
-static WeftStatus read_args(Vm *vm, u32 op, const Value *args, ArrayType *type, u32 *mask, bool *keepdims, DTypeResult *r) {
+static WeftStatus read_args(Vm *vm, u32 op, const Value *args, ArrayType *type, u32 *mask, bool *keepdims,
+                            DTypeResult *r) {
   const ArrayType *types[1] = {type};
   RuleError err;
   *keepdims = false;
@@ -480,11 +499,13 @@ static WeftStatus read_args(Vm *vm, u32 op, const Value *args, ArrayType *type, 
 }
 
 static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
-  if (args[0].kind == V_ARRAY && !args_given(args[1]) && !args_given(args[2])) { /* all of a dense array, not too long */
+  /* all of a dense array, not too long */
+  if (args[0].kind == V_ARRAY && !args_given(args[1]) && !args_given(args[2])) {
     Array *a = args[0].array;
     u32 d = array_dtype(a);
     StripRows rows = stdlib_of(vm)->strips->rows[kind][d];
-    if (rows && (kind != REDUCE_ADD || d != DT_bool) && array_dense(a) && array_device(a) == DEV_CPU && a->size > 0 && a->size <= POLL_ELEMENTS) {
+    if (rows && (kind != REDUCE_ADD || d != DT_bool) && array_dense(a) && array_device(a) == DEV_CPU && a->size > 0 &&
+        a->size <= POLL_ELEMENTS) {
       u64 result = 0;
       TRY(kernel_poll(vm, a->size));
       rows(&result, a->data, a->size, 1, a->size);
@@ -508,7 +529,8 @@ static WeftStatus extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, V
   bool number = args[1].kind == V_NUM && (args[1].dtype == DT_bool || dtype_kind(args[1].dtype) != DK_INT);
   bool scalar_pair = args[0].kind == V_NUM && args[1].kind == V_NUM;
   if (args[1].kind == V_ARRAY || number || scalar_pair)
-    return vm_error(vm, EK_type, "%s: the second argument is an axis; %s(a, b) compares two values", op_name(op), of_two);
+    return vm_error(vm, EK_type, "%s: the second argument is an axis; %s(a, b) compares two values",
+                    op_name(op), of_two);
   return simple(vm, op, kind, args, out);
 }
 WeftStatus eager_min(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_min, REDUCE_MIN, "minimum", args, out); }
@@ -555,7 +577,8 @@ WeftStatus eager_count_nonzero(Vm *vm, Value *args, Value *out) {
     *(T_##dt *)best = b;                                                                          \
   }
 #define ARG_INT(dt) ARG_EXTREME(argmin, dt, p < b) ARG_EXTREME(argmax, dt, p > b)
-#define ARG_FLOAT(dt) ARG_EXTREME(argmin, dt, p < b || (p != p && b == b)) ARG_EXTREME(argmax, dt, p > b || (p != p && b == b))
+#define ARG_FLOAT(dt) \
+  ARG_EXTREME(argmin, dt, p < b || (p != p && b == b)) ARG_EXTREME(argmax, dt, p > b || (p != p && b == b))
 ARG_INT(u8)
 ARG_INT(i32)
 ARG_INT(i64)
@@ -564,8 +587,10 @@ ARG_FLOAT(f64)
 
 typedef void (*ArgFn)(const void *x, i64 n, i64 base, void *best, i64 *at);
 static const ArgFn arg_fns[2][DT_COUNT] = {
-    {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_f32] = argmin_f32, [DT_f64] = argmin_f64},
-    {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_f32] = argmax_f32, [DT_f64] = argmax_f64}};
+    {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_f32] = argmin_f32,
+     [DT_f64] = argmin_f64},
+    {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_f32] = argmax_f32,
+     [DT_f64] = argmax_f64}};
 
 enum { LONG_ROW = 64, BLOCK_ELEMENTS = 1024, EXTREME_PARTS = 32 };
 
@@ -596,7 +621,8 @@ static i64 place_in(const Extremes *e, const char *x, i64 block) {
   u64 first = 0;
   i64 at = block;
   memcpy(&first, x + block * e->bytes, e->bytes);
-  e->fn(x + block * e->bytes, e->count - block < BLOCK_ELEMENTS ? e->count - block : BLOCK_ELEMENTS, block, &first, &at);
+  e->fn(x + block * e->bytes, e->count - block < BLOCK_ELEMENTS ? e->count - block : BLOCK_ELEMENTS, block,
+        &first, &at);
   return at;
 }
 
@@ -616,7 +642,8 @@ static void extremes_part(void *ctx, i64 part) {
 
 /* Rows that lie together; threads share them, or the only one. */
 static void find_extremes(Vm *vm, Extremes *e) {
-  i64 all = e->results > 1 ? e->results : e->count, of_each = e->results > 1 ? e->count : 1, least = vm->tunables.parallel_elements / 4 / of_each;
+  i64 all = e->results > 1 ? e->results : e->count, of_each = e->results > 1 ? e->count : 1,
+      least = vm->tunables.parallel_elements / 4 / of_each;
   bool shared = all * of_each >= vm->tunables.parallel_elements && pool_threads(vm) > 1;
   e->each = !shared ? all : all / EXTREME_PARTS + 1 > least ? all / EXTREME_PARTS + 1 : least;
   if (e->results == 1) e->each = (e->each + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS * BLOCK_ELEMENTS;
@@ -647,13 +674,16 @@ static WeftStatus arg_extreme(Vm *vm, u32 op, Value *args, Value *out) {
   ArgFn fn = arg_fns[op == OP_argmax][type.dtype];
   Reader reader;
   if (array_dense(a) && joins_to_one_run(&s) && s.count >= LONG_ROW) {
-    Extremes e = {.fn = fn, .x = a->data, .count = s.count, .results = s.results, .bytes = dtype_bytes(type.dtype), .to = to};
+    Extremes e = {.fn = fn, .x = a->data, .count = s.count, .results = s.results,
+                  .bytes = dtype_bytes(type.dtype), .to = to};
     e.rows = stdlib_of(vm)->strips->rows[op == OP_argmax ? REDUCE_MAX : REDUCE_MIN][type.dtype];
     if (s.results) find_extremes(vm, &e);
     *out = array_finish(vm, result);
     return WEFT_OK;
   }
-  if (s.results > 0) reader_start_raw(&reader, stdlib_of(vm)->strips, a->data, type.dtype, s.kept + s.reduced, s.dims, s.strides, type.dtype);
+  if (s.results > 0)
+    reader_start_raw(&reader, stdlib_of(vm)->strips, a->data, type.dtype, s.kept + s.reduced, s.dims, s.strides,
+                     type.dtype);
   for (i64 k = 0; k < s.results; k++) {
     u64 best = 0;
     i64 at = 0;

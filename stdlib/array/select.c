@@ -23,7 +23,8 @@ static WeftStatus index_array(Vm *vm, u32 op, u32 param, Value v, Value *out) {
 }
 
 static WeftStatus out_of_bounds(Vm *vm, u32 op, i64 index, u32 axis, i64 size) {
-  return vm_error(vm, EK_index, "%s: index %lld is out of bounds for axis %u of size %lld", op_name(op), (long long)index, axis, (long long)size);
+  return vm_error(vm, EK_index, "%s: index %lld is out of bounds for axis %u of size %lld", op_name(op),
+                  (long long)index, axis, (long long)size);
 }
 
 /* Makes negative indices positive, in a copy when needed: *index (consumed, dense i64) becomes safe to use. */
@@ -159,7 +160,8 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
   TRY(args_array(vm, OP_compress, 0, args[0]));
   TRY(args_int(vm, OP_compress, 2, args[2], &given));
   TRY(args_int(vm, OP_compress, 3, args[3], &size));
-  if (args_given(args[3]) && size < 0) return vm_error(vm, EK_value, "compress: size is %lld, needs 0 or more", (long long)size);
+  if (args_given(args[3]) && size < 0)
+    return vm_error(vm, EK_value, "compress: size is %lld, needs 0 or more", (long long)size);
   if (!value_is_numeric(args[1]) || (args[1].kind == V_NUM ? args[1].dtype : array_dtype(args[1].array)) != DT_bool)
     return args_error(vm, OP_compress, 1, args[1], "a mask of bools");
   Value one[1] = {value_keep(args[0])};
@@ -179,7 +181,8 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
   if (array_rank(m) != 1 || m->size != type.dims[axis]) {
     ArrayType mask_type;
     type_of_value(mask, &mask_type);
-    (void)vm_error(vm, EK_shape, "compress: the mask has shape %s, axis %u of x has the size %lld", shape_text(&mask_type).s, axis, (long long)type.dims[axis]);
+    (void)vm_error(vm, EK_shape, "compress: the mask has shape %s, axis %u of x has the size %lld",
+                   shape_text(&mask_type).s, axis, (long long)type.dims[axis]);
     goto fail_mask;
   }
   i64 kept = bools_count(m->data, m->size), padded = size < 0 ? 0 : size > kept ? size - kept : 0;
@@ -302,7 +305,8 @@ WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
     char *o = out->array->data;
     for (i64 i = 0; i < index.array->size && status == WEFT_OK; i++) {
       if (p[i] < 0 || p[i] >= n) {
-        status = vm_error(vm, EK_index, "one_hot: %lld is out of bounds for %lld classes", (long long)p[i], (long long)n);
+        status = vm_error(vm, EK_index, "one_hot: %lld is out of bounds for %lld classes", (long long)p[i],
+                          (long long)n);
         value_drop(vm, *out);
         break;
       }
@@ -318,7 +322,8 @@ WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
 typedef enum ScatterKind { SCATTER_SET, SCATTER_ADD, SCATTER_MUL, SCATTER_MIN, SCATTER_MAX } ScatterKind;
 
 /* Slices of `inner` elements along an axis of `size`, in the order of the indices. */
-static void scatter_slices(const StripTable *strips, u32 kind, u32 dtype, char *x, i64 outer, i64 size, i64 inner, const i64 *index, i64 n, const char *updates) {
+static void scatter_slices(const StripTable *strips, u32 kind, u32 dtype, char *x, i64 outer, i64 size, i64 inner,
+                           const i64 *index, i64 n, const char *updates) {
   static const u16 combine[] = {0, OP_add, OP_multiply, OP_minimum, OP_maximum};
   u32 bytes = dtype_bytes(dtype);
   i64 run = inner * bytes;
@@ -346,7 +351,8 @@ WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
   type_of_value(args[2], &update_type);
   TRY_RULE(vm, OP_scatter, &err, rule_axis(given, type.rank, &axis, &err));
   if (dtype_kind(update_type.dtype) > dtype_kind(type.dtype))
-    return vm_error(vm, EK_dtype, "scatter: updates are %s, the array is %s; a conversion says what is meant", dtype_name(update_type.dtype), dtype_name(type.dtype));
+    return vm_error(vm, EK_dtype, "scatter: updates are %s, the array is %s; a conversion says what is meant",
+                    dtype_name(update_type.dtype), dtype_name(type.dtype));
   if (type.dtype == DT_bool && (kind == SCATTER_ADD || kind == SCATTER_MUL))
     return vm_error(vm, EK_dtype, "scatter: reduce \"%s\" needs numbers, got bool", words[kind]);
   TRY(index_array(vm, OP_scatter, 1, args[1], &index));
@@ -375,7 +381,8 @@ WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
       i64 outer = 1, inner = 1;
       for (u32 d = 0; d < axis; d++) outer *= type.dims[d];
       for (u32 d = axis + 1; d < type.rank; d++) inner *= type.dims[d];
-      scatter_slices(stdlib_of(vm)->strips, kind, type.dtype, out->array->data, outer, type.dims[axis], inner, index.array->data, index.array->size, data);
+      scatter_slices(stdlib_of(vm)->strips, kind, type.dtype, out->array->data, outer, type.dims[axis], inner,
+                     index.array->data, index.array->size, data);
     }
     value_drop(vm, updates);
   }
@@ -387,7 +394,8 @@ drop_index:
 
 /* ---- counting ------------------------------------------------------------------------------------ */
 
-/* Counts of several positions at a time, so that equal neighbours do not wait for each other; the tables are added in the end. */
+/* Counts of several positions at a time, so that equal neighbours do not wait for each other; the tables are added in
+ * the end. */
 enum { COUNT_TABLES = 4, COUNT_BLOCK = 4096, COUNT_MOST = 4096 };
 
 static void count_runs(i64 *o, i64 bins, i64 *tables, const i64 *p, i64 n) {
@@ -400,8 +408,9 @@ static void count_runs(i64 *o, i64 bins, i64 *tables, const i64 *p, i64 n) {
   for (; i < n; i++) o[p[i]]++;
 }
 
-/* The bins that x[at …] needs, at least `*bins`; an error for what is no position. With `counts`, of `*bins` elements, and
- * `tables`, blocks are counted as they come, as long as the bins do: the first that was not, or the end, is `*at`. */
+/* The bins that x[at …] needs, at least `*bins`; an error for what is no position. With `counts`, of `*bins`
+ * elements, and `tables`, blocks are counted as they come, as long as the bins do: the first that was not, or the
+ * end, is `*at`. */
 static WeftStatus bins_of(Vm *vm, const Array *x, i64 *bins, i64 *counts, i64 *tables, i64 *at) {
   const i64 *p = x->data;
   const StripTable *strips = stdlib_of(vm)->strips;
@@ -460,7 +469,8 @@ WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
       type_of_value(args[1], &type);
       dtype = type.dtype == DT_f32 ? DT_f32 : DT_f64; /* as NumPy, and f32 stays */
       if (type.rank != 1 || type.dims[0] != x->size)
-        status = vm_error(vm, EK_shape, "bincount: shapes (%lld,) and %s of x and the weights differ", (long long)x->size, shape_text(&type).s);
+        status = vm_error(vm, EK_shape, "bincount: shapes (%lld,) and %s of x and the weights differ",
+                          (long long)x->size, shape_text(&type).s);
       else status = dense_as(vm, OP_bincount, args[1], dtype, &weights);
     }
   }
@@ -550,9 +560,11 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
   } else {
     f64 lo = 0, hi = 1;
     status = args_int(vm, OP_histogram, 1, args[1], &bins);
-    if (status == WEFT_OK && bins < 1) status = vm_error(vm, EK_value, "histogram: bins is %lld, needs 1 or more", (long long)bins);
+    if (status == WEFT_OK && bins < 1)
+      status = vm_error(vm, EK_value, "histogram: bins is %lld, needs 1 or more", (long long)bins);
     if (status == WEFT_OK && args_given(args[2])) {
-      if (args[2].kind != V_LIST || args[2].list->count != 2) status = args_error(vm, OP_histogram, 2, args[2], "a list of two numbers");
+      if (args[2].kind != V_LIST || args[2].list->count != 2)
+        status = args_error(vm, OP_histogram, 2, args[2], "a list of two numbers");
       if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[0], &lo);
       if (status == WEFT_OK) status = args_f64(vm, OP_histogram, 2, args[2].list->items[1], &hi);
       bool weak = type.weak;
@@ -564,9 +576,11 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       status = extent(vm, x, &lo, &hi);
     }
     dtype = dtype_float_of(dtype);
-    if (dtype == DT_f32) lo = (f32)lo, hi = (f32)hi; /* the range is one of the edges' dtype: what rounds to its ends lies within */
+    /* the range is one of the edges' dtype: what rounds to its ends lies within */
+    if (dtype == DT_f32) lo = (f32)lo, hi = (f32)hi;
     if (status == WEFT_OK && !(lo <= hi && hi - lo < INFINITY))
-      status = vm_error(vm, EK_value, "histogram: the range from %g to %g cannot be cut into bins", args_shown(lo), args_shown(hi));
+      status = vm_error(vm, EK_value, "histogram: the range from %g to %g cannot be cut into bins", args_shown(lo),
+                        args_shown(hi));
     if (lo == hi) {
       lo -= 0.5;
       hi += 0.5;
@@ -584,7 +598,8 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
     status = args_array(vm, OP_histogram, 3, args[3]);
     if (status == WEFT_OK) status = dense_as(vm, OP_histogram, args[3], DT_f64, &weights);
     if (status == WEFT_OK && weights.array->size != n)
-      status = vm_error(vm, EK_shape, "histogram: %lld weights for %lld elements", (long long)weights.array->size, (long long)n);
+      status = vm_error(vm, EK_shape, "histogram: %lld weights for %lld elements", (long long)weights.array->size,
+                        (long long)n);
   }
   bool weighted = weights.kind == V_ARRAY;
   if (status == WEFT_OK) status = kernel_poll(vm, n);

@@ -72,7 +72,9 @@ WeftStatus eager_reshape(Vm *vm, Value *args, Value *out) {
   TRY(args_ints(vm, OP_reshape, 1, args[1], dims, ARRAY_MAX_RANK, &rank, &single));
   for (u32 d = 0; d < rank; d++) {
     if (dims[d] == -1) dims[d] = DIM_INFER;
-    else if (dims[d] < 0) return vm_error(vm, EK_value, "reshape: shape has the size %lld, needs 0 or more, or -1 once", (long long)dims[d]);
+    else if (dims[d] < 0)
+      return vm_error(vm, EK_value, "reshape: shape has the size %lld, needs 0 or more, or -1 once",
+                      (long long)dims[d]);
   }
   TRY(operand(vm, OP_reshape, args[0], &box, &type));
   if (!shape_reshape(NULL, &type, rank, dims, &shape, &err)) {
@@ -203,7 +205,8 @@ WeftStatus eager_broadcast_to(Vm *vm, Value *args, Value *out) {
   if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_broadcast_to, 0, args[0]));
   type_of_value(args[0], &type);
   TRY_RULE(vm, OP_broadcast_to, &err, shape_broadcast_to(NULL, &type, rank, dims, &shape, &err));
-  if (dims_size(rank, dims) < 0) return vm_error(vm, EK_value, "broadcast_to: shape %s has too many elements", shape_text(&shape).s);
+  if (dims_size(rank, dims) < 0)
+    return vm_error(vm, EK_value, "broadcast_to: shape %s has too many elements", shape_text(&shape).s);
   TRY(operand(vm, OP_broadcast_to, args[0], &box, &type));
   return broadcast_view(vm, box, &shape, out);
 }
@@ -219,7 +222,8 @@ static WeftStatus joint_shape(Vm *vm, const Value *items, u32 n, ArrayType *shap
     type_of_value(items[i], &types[i]);
     ptrs[i] = &types[i];
   }
-  WeftStatus status = rule_broadcast(NULL, n, ptrs, shape, &err) ? WEFT_OK : vm_error_rule(vm, OP_broadcast_arrays, &err);
+  WeftStatus status = rule_broadcast(NULL, n, ptrs, shape, &err) ? WEFT_OK
+                                                                 : vm_error_rule(vm, OP_broadcast_arrays, &err);
   mem_free(&vm->alloc, types, size + 1);
   return status;
 }
@@ -230,7 +234,8 @@ WeftStatus eager_broadcast_arrays(Vm *vm, Value *args, Value *out) {
   ArrayType shape;
   TRY(args_list(vm, OP_broadcast_arrays, 0, args[0], &items, &n));
   TRY(joint_shape(vm, items, n, &shape));
-  if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_value, "broadcast_arrays: shape %s has too many elements", shape_text(&shape).s);
+  if (dims_size(shape.rank, shape.dims) < 0)
+    return vm_error(vm, EK_value, "broadcast_arrays: shape %s has too many elements", shape_text(&shape).s);
   TRY(list_new(vm, n, out) ? WEFT_OK : WEFT_ERROR);
   for (u32 i = 0; i < n; i++) {
     Value box, view;
@@ -272,7 +277,8 @@ WeftStatus eager_sliding_window(Vm *vm, Value *args, Value *out) {
   type_of_value(args[0], &type);
   TRY(args_ints(vm, OP_sliding_window, 1, args[1], windows, ARRAY_MAX_RANK, &n, &single));
   for (u32 i = 0; i < n; i++)
-    if (windows[i] < 0) return vm_error(vm, EK_value, "sliding_window: window is %lld, needs 1 or more", (long long)windows[i]);
+    if (windows[i] < 0)
+      return vm_error(vm, EK_value, "sliding_window: window is %lld, needs 1 or more", (long long)windows[i]);
   if (args_given(args[2])) {
     TRY(args_ints(vm, OP_sliding_window, 2, args[2], given, ARRAY_MAX_RANK, &m, &single));
     for (u32 i = 0; i < m; i++) TRY_RULE(vm, OP_sliding_window, &err, rule_axis(given[i], type.rank, &axes[i], &err));
@@ -282,7 +288,8 @@ WeftStatus eager_sliding_window(Vm *vm, Value *args, Value *out) {
   }
   if (n != m) return vm_error(vm, EK_value, "sliding_window: %u windows for %u axes", n, m);
   TRY_RULE(vm, OP_sliding_window, &err, shape_sliding_window(NULL, &type, n, windows, axes, &shape, &err));
-  if (dims_size(shape.rank, shape.dims) < 0) return vm_error(vm, EK_value, "sliding_window: shape %s has too many elements", shape_text(&shape).s);
+  if (dims_size(shape.rank, shape.dims) < 0)
+    return vm_error(vm, EK_value, "sliding_window: shape %s has too many elements", shape_text(&shape).s);
   TRY(operand(vm, OP_sliding_window, args[0], &box, &type));
   memcpy(strides, array_strides(box.array), type.rank * sizeof *strides);
   for (u32 i = 0; i < n; i++) strides[type.rank + i] = strides[axes[i]];
@@ -334,9 +341,11 @@ static WeftStatus split_at(Vm *vm, Array *a, u32 axis, const i64 *cuts, u32 n, b
     i64 parts = cuts[0];
     if (parts <= 0) return vm_error(vm, EK_value, "split: parts is %lld, needs 1 or more", (long long)parts);
     if (size % parts != 0 || parts > INT32_MAX)
-      return vm_error(vm, EK_value, "split: axis %u has the size %lld, which is not %lld equal parts", axis, (long long)size, (long long)parts);
+      return vm_error(vm, EK_value, "split: axis %u has the size %lld, which is not %lld equal parts", axis,
+                      (long long)size, (long long)parts);
     TRY(list_new(vm, (u32)parts, out) ? WEFT_OK : WEFT_ERROR);
-    for (i64 i = 0; i < parts; i++) TRY(add_part(vm, a, axis, i * (size / parts), (i + 1) * (size / parts), false, out));
+    for (i64 i = 0; i < parts; i++)
+      TRY(add_part(vm, a, axis, i * (size / parts), (i + 1) * (size / parts), false, out));
     return WEFT_OK;
   }
   TRY(list_new(vm, n + 1, out) ? WEFT_OK : WEFT_ERROR);
@@ -359,7 +368,8 @@ WeftStatus split_array(Vm *vm, Value *args, Value *out) {
   u32 axis, n;
   bool single;
   if (!value_is_numeric(args[0])) TRY(args_array(vm, OP_split, 0, args[0]));
-  if (!args_given(args[1])) return args_error(vm, OP_split, 1, args[1], "an integer (equal parts) or a list of positions");
+  if (!args_given(args[1]))
+    return args_error(vm, OP_split, 1, args[1], "an integer (equal parts) or a list of positions");
   type_of_value(args[0], &type);
   TRY(args_int(vm, OP_split, 2, args[2], &given));
   TRY_RULE(vm, OP_split, &err, rule_axis(given, type.rank, &axis, &err));

@@ -11,7 +11,8 @@
 /* `dense` along an axis, into `out` of the same shape: values, or (positions) where they stood. */
 static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bool positions, void *out) {
   u32 dtype = array_dtype(dense), bytes = dtype_bytes(dtype);
-  i64 n = array_dims(dense)[axis], lanes = n ? dense->size / n : 0, inner = 1; /* the stride of an axis of size 1 says nothing */
+  /* the stride of an axis of size 1 says nothing */
+  i64 n = array_dims(dense)[axis], lanes = n ? dense->size / n : 0, inner = 1;
   for (u32 d = axis + 1; d < array_rank(dense); d++) inner *= array_dims(dense)[d];
   size_t size = (size_t)n * 2 * sizeof(Keyed) + (size_t)n * sizeof(u64);
   if (dense->size == 0) return WEFT_OK;
@@ -111,7 +112,8 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
     if (k.kind != V_NUM && k.kind != V_TEXT) {
       char what[DESCRIBED];
       args_describe(k, what, sizeof what);
-      status = vm_error(vm, EK_type, "%s: items of a list are numbers or text, got %s; key= gives one for each", op_name(op), what);
+      status = vm_error(vm, EK_type, "%s: items of a list are numbers or text, got %s; key= gives one for each",
+                        op_name(op), what);
     } else if ((k.kind == V_TEXT) != (keys.list->items[0].kind == V_TEXT))
       status = vm_error(vm, EK_type, "%s: a list of both numbers and text has no order", op_name(op));
   }
@@ -145,7 +147,8 @@ static WeftStatus sort_operand(Vm *vm, u32 op, Value v, Value axis_arg, Value *x
     TRY(run_op(vm, OP_ravel, one, 1, &own));
   }
   type_of_value(own, &type);
-  WeftStatus status = rule_axis(given, type.rank, axis, &err) ? dense_as(vm, op, own, type.dtype, x) : vm_error_rule(vm, op, &err);
+  WeftStatus status = rule_axis(given, type.rank, axis, &err) ? dense_as(vm, op, own, type.dtype, x)
+                                                              : vm_error_rule(vm, op, &err);
   value_drop(vm, own);
   return status;
 }
@@ -162,15 +165,18 @@ static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *o
     }
     WeftStatus status = list_new(vm, args[0].list->count, out) ? WEFT_OK : WEFT_ERROR;
     const i64 *p = at.array->data;
-    for (u32 i = 0; i < args[0].list->count && status == WEFT_OK; i++) status = list_add(vm, out, value_keep(args[0].list->items[p[i]]));
+    for (u32 i = 0; i < args[0].list->count && status == WEFT_OK; i++)
+      status = list_add(vm, out, value_keep(args[0].list->items[p[i]]));
     value_drop(vm, at);
     return status;
   }
-  if (args_given(args[3])) return vm_error(vm, EK_type, "%s: key= goes with a list; an array is sorted by argsort of its keys", op_name(op));
+  if (args_given(args[3]))
+    return vm_error(vm, EK_type, "%s: key= goes with a list; an array is sorted by argsort of its keys", op_name(op));
   Value x;
   u32 axis;
   TRY(sort_operand(vm, op, args[0], args[1], &x, &axis));
-  WeftStatus status = array_new(vm, positions ? DT_i64 : array_dtype(x.array), array_rank(x.array), array_dims(x.array), out);
+  WeftStatus status = array_new(vm, positions ? DT_i64 : array_dtype(x.array), array_rank(x.array),
+                                array_dims(x.array), out);
   if (status == WEFT_OK) {
     status = sort_lanes(vm, x.array, axis, descending, positions, out->array->data);
     if (status != WEFT_OK) value_drop(vm, *out);
@@ -265,7 +271,8 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
   TRY(args_array(vm, OP_searchsorted, 0, args[0]));
   TRY(args_array(vm, OP_searchsorted, 1, args[1]));
   TRY(args_choice(vm, OP_searchsorted, 2, args[2], sides, &side));
-  if (args[0].kind != V_ARRAY || array_rank(args[0].array) != 1) return args_error(vm, OP_searchsorted, 0, args[0], "a sorted array of rank 1");
+  if (args[0].kind != V_ARRAY || array_rank(args[0].array) != 1)
+    return args_error(vm, OP_searchsorted, 0, args[0], "a sorted array of rank 1");
   u32 dtype = joint_dtype(args, 2);
   type_of_value(args[1], &shape);
   TRY(dense_as(vm, OP_searchsorted, args[0], dtype, &a));
@@ -386,7 +393,8 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   TRY(status);
   i64 n = type.dims[axis], width = n ? dense.array->size / n : 0;
   size_t key_bytes = (size_t)dense.array->size * sizeof(u64), at_bytes = (size_t)n * sizeof(i64);
-  size_t pair_bytes = width == 1 ? 2 * (size_t)n * sizeof(Keyed) : 0, size = key_bytes + 4 * at_bytes + pair_bytes + sizeof(Keyed);
+  size_t pair_bytes = width == 1 ? 2 * (size_t)n * sizeof(Keyed) : 0,
+      size = key_bytes + 4 * at_bytes + pair_bytes + sizeof(Keyed);
   char *memory = mem_alloc(&vm->alloc, size);
   if (!memory) {
     value_drop(vm, dense);
@@ -471,7 +479,8 @@ BETWEEN(f64)
 
 /* For each result the elements under the axes of `mask`, as `dtype` (a float), sorted: writes one quantile per q.
  * out: [q][result]. A NaN among the elements is the result. */
-__attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 mask, u32 dtype, bool median, const f64 *q, i64 nq, void *out) {
+__attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 mask, u32 dtype, bool median,
+                                                  const f64 *q, i64 nq, void *out) {
   NumBox box;
   Array *a = array_of(x, &box);
   Split s;
@@ -498,13 +507,14 @@ __attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 m
       f64 t = place - (f64)lo;
       char *o = (char *)out + (j * s.results + k) * bytes;
       /* the median is the mean of two */
-#define PUT(T)                                               \
-  {                                                          \
-    T p, v, sum;                                             \
-    keys_value(keys[lo], dtype, false, &p);                  \
-    keys_value(keys[hi], dtype, false, &v);                  \
-    sum = p + v;                                             \
-    *(T *)o = has_nan ? (T)NAN : lo == hi || t == 0 ? p : median && isfinite(sum) ? sum * (T)0.5 : between_##T(p, v, (T)t); \
+#define PUT(T)                                                                               \
+  {                                                                                          \
+    T p, v, sum;                                                                             \
+    keys_value(keys[lo], dtype, false, &p);                                                  \
+    keys_value(keys[hi], dtype, false, &v);                                                  \
+    sum = p + v;                                                                             \
+    *(T *)o = has_nan ? (T)NAN : lo == hi ||                                                 \
+              t == 0 ? p : median && isfinite(sum) ? sum * (T)0.5 : between_##T(p, v, (T)t); \
   }
       if (dtype == DT_f32) PUT(f32)
       else PUT(f64)
@@ -556,10 +566,12 @@ WeftStatus eager_quantile(Vm *vm, Value *args, Value *out) {
   const f64 *p = q.array->data;
   WeftStatus status = WEFT_OK;
   for (i64 i = 0; i < q.array->size && status == WEFT_OK; i++)
-    if (!(p[i] >= 0 && p[i] <= 1)) status = vm_error(vm, EK_value, "quantile: q holds %g, needs 0 to 1", args_shown(p[i]));
+    if (!(p[i] >= 0 && p[i] <= 1))
+      status = vm_error(vm, EK_value, "quantile: q holds %g, needs 0 to 1", args_shown(p[i]));
   rule_reduce(&type, mask, keep, &reduced);
   shape.rank = (u8)(q_type.rank + reduced.rank);
-  if (status == WEFT_OK && shape.rank > ARRAY_MAX_RANK) status = vm_error(vm, EK_shape, "quantile: the result has rank %u; the limit is %d", shape.rank, ARRAY_MAX_RANK);
+  if (status == WEFT_OK && shape.rank > ARRAY_MAX_RANK)
+    status = vm_error(vm, EK_shape, "quantile: the result has rank %u; the limit is %d", shape.rank, ARRAY_MAX_RANK);
   if (status == WEFT_OK) {
     u32 dtype = dtype_float_of(type.dtype);
     memcpy(shape.dims, q_type.dims, q_type.rank * sizeof(i64));

@@ -107,7 +107,8 @@ void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) {
 }
 
 /* n elements in row-major order from `at`, from the position `index` on; moves both along. */
-static const char *gather_rows(void *out, const char *at, i64 n, u32 rank, const i64 *dims, const i64 *strides, i64 *index, u32 bytes) {
+static const char *gather_rows(void *out, const char *at, i64 n, u32 rank, const i64 *dims, const i64 *strides,
+                               i64 *index, u32 bytes) {
   u32 last = rank - 1;
   i64 inner = dims[last], step = strides[last];
   char *o = out;
@@ -162,7 +163,8 @@ void broadcast_strides(Array *a, u32 rank, i64 *strides) {
 
 /* ---- readers ------------------------------------------------------------------------------------- */
 
-void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims, const i64 *strides, u32 dtype) {
+void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims,
+                      const i64 *strides, u32 dtype) {
   i64 joined[1][ARRAY_MAX_RANK];
   r->at = data;
   r->convert = from == dtype ? NULL : strips->convert[from][dtype];
@@ -276,7 +278,8 @@ static void convert_part(void *ctx, i64 part) {
   i64 most = !r.direct || c->stream || c->n >= FAR ? STRIP : end - at;
   for (i64 n; at < end; at += n, o += n * r.to_bytes) {
     n = end - at < most ? end - at : most;
-    bool ahead = r.direct && c->n >= FAR && cpu_has(CPU_FETCH) && (end - at - n) * r.bytes > FETCHED_AHEAD; /* not beyond the part: another thread reads that */
+    /* not beyond the part: another thread reads that */
+    bool ahead = r.direct && c->n >= FAR && cpu_has(CPU_FETCH) && (end - at - n) * r.bytes > FETCHED_AHEAD;
     bool first = ahead && (!c->stream || r.bytes > r.to_bytes); /* evenly, so not some lines with each that is stored */
     if (first) fetch_ahead(r.at, n * r.bytes);
     if (r.direct && !c->stream) {
@@ -285,7 +288,9 @@ static void convert_part(void *ctx, i64 part) {
       continue;
     }
     const void *x = reader_next(&r, n);
-    if (c->stream) stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD, ahead && !first ? r.to_bytes / r.bytes : 0);
+    if (c->stream)
+      stream_copy_ahead(o, x, n * r.to_bytes, (uintptr_t)r.at + FETCHED_AHEAD,
+                        ahead && !first ? r.to_bytes / r.bytes : 0);
     else memcpy(o, x, (size_t)n * r.to_bytes);
   }
   if (c->stream) stream_done();

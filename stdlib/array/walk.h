@@ -22,7 +22,8 @@ typedef struct Reader {
 /* `a` (borrowed; at most 8 bytes an element) seen with `rank` and `dims`, to which it broadcasts, as `dtype`. */
 void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype);
 /* The same for elements at `data` with these strides, in elements. */
-void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims, const i64 *strides, u32 dtype);
+void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims,
+                      const i64 *strides, u32 dtype);
 /* A number (already of the dtype wanted) everywhere. */
 void reader_start_num(Reader *r, Value num);
 void reader_seek(Reader *r, i64 at); /* from the first element to element number `at` */
@@ -31,7 +32,8 @@ const void *reader_next(Reader *r, i64 n);
 void reader_read(Reader *r, void *out, i64 n); /* the next n, whatever n is, into `out` */
 /* Bytes: of what lies together so far ahead is fetched; one step ahead alone, the next step would wait for it. */
 enum { FETCHED_AHEAD = PAGES_AHEAD };
-void fetch_ahead(const char *now, i64 bytes); /* what is needed when so many bytes of what lies together have been read from `now` on */
+/* what is needed when so many bytes of what lies together have been read from `now` on */
+void fetch_ahead(const char *now, i64 bytes);
 static inline bool reader_any_length(const Reader *r) { return r->direct && !r->convert; }
 
 /* Axes of one or several arrays over the same dims, joined where all lie together; sizes 1 dropped. Result: the new
@@ -40,8 +42,8 @@ u32 axes_join(u32 rank, i64 *dims, u32 n, i64 (*strides)[ARRAY_MAX_RANK]);
 /* The strides (in elements) of `a` when it is broadcast to `rank` and `dims`. */
 void broadcast_strides(Array *a, u32 rank, i64 *strides);
 
-/* One element n times, and `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order (1: a conversion failed). The threads of
- * the VM share what is long; nothing is polled. */
+/* One element n times, and `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order (1: a
+ * conversion failed). The threads of the VM share what is long; nothing is polled. */
 void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes);
 u32 copy_dense(Vm *vm, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out);
 

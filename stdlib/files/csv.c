@@ -1,7 +1,7 @@
 /* csv.c — tables of text as records of columns (RFC 4180, any one-byte separator).
  *
- * What save_csv writes, load_csv reads back: texts that would be taken for something else, as "1" or "", are quoted, and a
- * quoted field is text. */
+ * What save_csv writes, load_csv reads back: texts that would be taken for something else, as "1" or "", are quoted,
+ * and a quoted field is text. */
 #include "stdlib/files/files.h"
 #include "stdlib/text/text.h"
 #include "stdlib/text/format.h"
@@ -25,7 +25,8 @@ static WeftStatus bad(Vm *vm, const char *path, u64 line, const char *what) {
   return vm_error(vm, EK_io, "load_csv: \"%s\" line %llu: %s", path, (unsigned long long)line, what);
 }
 
-static bool is_mark(const char *s, size_t n) { return n >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0; } /* byte order mark */
+/* byte order mark */
+static bool is_mark(const char *s, size_t n) { return n >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0; }
 
 /* ---- fields ------------------------------------------------------------------------------------------------ */
 
@@ -143,7 +144,9 @@ static FieldKind kind_of(const char *s, size_t n, FieldValue *out) {
   return as_bool(s, n, &out->b) ? FIELD_BOOL : FIELD_TEXT;
 }
 
-static FieldKind field_kind(const Table *t, Field f, FieldValue *out) { return is_quoted(t, f) ? FIELD_TEXT : kind_of(t->text + f.at, f.len, out); }
+static FieldKind field_kind(const Table *t, Field f, FieldValue *out) {
+  return is_quoted(t, f) ? FIELD_TEXT : kind_of(t->text + f.at, f.len, out);
+}
 
 /* ---- columns ------------------------------------------------------------------------------------------------- */
 
@@ -175,7 +178,8 @@ static WeftStatus bool_column(Vm *vm, const Table *t, u32 column, u32 first, Val
   return WEFT_OK;
 }
 
-/* *all: each field is a number or empty; *out is the column then: i64 when all are integers that fit, else f64, nan for an empty field. */
+/* *all: each field is a number or empty; *out is the column then: i64 when all are integers that fit, else f64, nan for
+ * an empty field. */
 static WeftStatus number_column(Vm *vm, const Table *t, u32 column, u32 first, Value *out, bool *all) {
   i64 n = t->rows - first;
   bool ints = n > 0;
@@ -201,7 +205,9 @@ static WeftStatus number_column(Vm *vm, const Table *t, u32 column, u32 first, V
       ints = false;
     }
     if (ints) ((i64 *)out->array->data)[r - first] = v.i;
-    else ((f64 *)out->array->data)[r - first] = kind == FIELD_EMPTY ? __builtin_nan("") : kind == FIELD_INT ? (f64)v.i : v.f;
+    else
+      ((f64 *)out->array->data)[r - first] = kind == FIELD_EMPTY ? __builtin_nan("")
+                                                                 : kind == FIELD_INT ? (f64)v.i : v.f;
   }
   return WEFT_OK;
 }
@@ -351,8 +357,11 @@ static WeftStatus check_columns(Vm *vm, const Record *r, i64 *rows) {
       return vm_error(vm, EK_type, "save_csv: column \"%s\" must be an array of rank 1 or a list, got %s", name, what);
     }
     if (v.kind == V_LIST && !list_boxed(vm, v.list)) return WEFT_ERROR;
-    if (v.kind == V_ARRAY && array_device(v.array) != DEV_CPU) return vm_error(vm, EK_unsupported, "save_csv: not supported: column \"%s\" lies on another device", name);
-    if (*rows >= 0 && n != *rows) return vm_error(vm, EK_value, "save_csv: column \"%s\" has %lld rows, the first has %lld", name, (long long)n, (long long)*rows);
+    if (v.kind == V_ARRAY && array_device(v.array) != DEV_CPU)
+      return vm_error(vm, EK_unsupported, "save_csv: not supported: column \"%s\" lies on another device", name);
+    if (*rows >= 0 && n != *rows)
+      return vm_error(vm, EK_value, "save_csv: column \"%s\" has %lld rows, the first has %lld", name, (long long)n,
+                      (long long)*rows);
     *rows = n;
   }
   return WEFT_OK;
@@ -366,7 +375,8 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
   if (args[1].kind != V_RECORD) return args_error(vm, OP_save_csv, 1, args[1], "a record of columns");
   TRY(separator(vm, OP_save_csv, 2, args[2], &sep));
   if ((sep >= '0' && sep <= '9') || ((sep | 0x20) >= 'a' && (sep | 0x20) <= 'z') || strchr("+-.", sep))
-    return args_error(vm, OP_save_csv, 2, args[2], "a character that stands in no number: no digit, letter, point or sign");
+    return args_error(vm, OP_save_csv, 2, args[2],
+                      "a character that stands in no number: no digit, letter, point or sign");
   const Record *r = args[1].record;
   TRY(check_columns(vm, r, &rows));
   Buf b;
@@ -387,7 +397,8 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
     buf_putc(&b, '\n');
     if ((i & 1023) == 1023) status = vm_poll(vm, 1);
   }
-  if (status == WEFT_OK) status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_csv, path, buf_text(&b), b.len);
+  if (status == WEFT_OK)
+    status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_csv, path, buf_text(&b), b.len);
   buf_free(&b);
   *out = value_nil();
   return status;

@@ -7,7 +7,8 @@
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
   if (v.kind != V_TEXT) return args_error(vm, op, 0, v, "a text");
   if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "%s: the host does not allow files", op_name(op));
-  if (v.text->len == 0 || memchr(v.text->data, 0, v.text->len)) return vm_error(vm, EK_value, "%s: the path is empty or holds a zero byte", op_name(op));
+  if (v.text->len == 0 || memchr(v.text->data, 0, v.text->len))
+    return vm_error(vm, EK_value, "%s: the path is empty or holds a zero byte", op_name(op));
   *out = v.text->data;
   return WEFT_OK;
 }
@@ -23,7 +24,9 @@ WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, si
   if (code == 0) return WEFT_OK;
   if (code < 0) return WEFT_ERROR;
   if (code == ENOMEM) return vm_error_memory(vm);
-  if (code == EFBIG) return vm_error(vm, EK_limit, "%s: \"%s\" is too large: at most %llu bytes are read", op_name(op), path, (unsigned long long)most);
+  if (code == EFBIG)
+    return vm_error(vm, EK_limit, "%s: \"%s\" is too large: at most %llu bytes are read", op_name(op), path,
+                    (unsigned long long)most);
   return io_error(vm, op, path, "read", code);
 }
 
@@ -40,14 +43,16 @@ static size_t valid_bytes(const char *text, size_t n) {
     while (end - s >= 8 && (memcpy(&eight, s, 8), !(eight & 0x8080808080808080u))) s += 8;
     if (s == end) break;
     const u8 *first = s;
-    u32 c = *s++, more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 9;
+    u32 c = *s++,
+        more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 9;
     if (more == 9 || (size_t)(end - s) < more) return (size_t)(first - (const u8 *)text);
     u32 v = more ? c & (0x3Fu >> more) : c;
     for (u32 i = 0; i < more; i++) {
       if ((s[i] & 0xC0) != 0x80) return (size_t)(first - (const u8 *)text);
       v = v << 6 | (s[i] & 0x3F);
     }
-    if ((more == 2 && (v < 0x800 || (v >= 0xD800 && v < 0xE000))) || (more == 3 && (v < 0x10000 || v > 0x10FFFF))) return (size_t)(first - (const u8 *)text);
+    if ((more == 2 && (v < 0x800 || (v >= 0xD800 && v < 0xE000))) || (more == 3 && (v < 0x10000 || v > 0x10FFFF)))
+      return (size_t)(first - (const u8 *)text);
     s += more;
   }
   return n;

@@ -11,8 +11,8 @@
 
 /* The text of parameter `param`, checked to be a path without NUL; errors: type, limit (files are not allowed). */
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) MUST_USE;
-/* Contents in memory of the VM's allocator: *cap bytes were taken, data[*len] is 0. A pipe is read to its end. Errors: io, limit (more
- * than `most` bytes). */
+/* Contents in memory of the VM's allocator: *cap bytes were taken, data[*len] is 0. A pipe is read to its end.
+ * Errors: io, limit (more than `most` bytes). */
 WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
 /* file_put (stdlib.h). Errors: io. */
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) MUST_USE;

@@ -60,7 +60,9 @@ static bool is_text(const char *s, size_t n, const char *text) { return strlen(t
 static const char *parse_dtype(Header *at, NpyHeader *h) {
   const char *s;
   size_t n;
-  if (!take_text(at, &s, &n)) return at->at < at->end && *at->at == '[' ? "its elements are records, which are not supported" : "its 'descr' is malformed";
+  if (!take_text(at, &s, &n))
+    return at->at < at->end && *at->at == '[' ? "its elements are records, which are not supported"
+                                              : "its 'descr' is malformed";
   const char *type = s;
   if (n && strchr("<>|=", *s)) type++;
   h->swapped = n && *s == '>';
@@ -70,7 +72,8 @@ static const char *parse_dtype(Header *at, NpyHeader *h) {
   if (h->dtype) return NULL;
   for (size_t i = 0; i < n; i++)
     if (s[i] < ' ' || s[i] > '~') return "its 'descr' is malformed";
-  snprintf(h->why, sizeof h->why, "its dtype '%.*s' is not supported; b1, u1, i4, i8, f4 and f8 are", (int)(n < 20 ? n : 20), s);
+  snprintf(h->why, sizeof h->why, "its dtype '%.*s' is not supported; b1, u1, i4, i8, f4 and f8 are",
+           (int)(n < 20 ? n : 20), s);
   return h->why;
 }
 
@@ -133,7 +136,8 @@ static const char *check(const char *data, size_t len, NpyHeader *h) {
   const char *why = parse_header(data + fixed, data + h->data, h);
   if (why) return why;
   i64 size = dims_size(h->rank, h->dims);
-  if (size < 0 || (u64)size > (len - h->data) / dtype_bytes(h->dtype)) return "it holds fewer elements than its shape says";
+  if (size < 0 || (u64)size > (len - h->data) / dtype_bytes(h->dtype))
+    return "it holds fewer elements than its shape says";
   return NULL;
 }
 
@@ -200,8 +204,10 @@ WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
   Buf b;
   buf_init(&b, &vm->alloc);
   buf_put(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
-  buf_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", dtype_bytes(array_dtype(a)) == 1 ? '|' : '<', descr);
-  for (u32 d = 0; d < array_rank(a); d++) buf_printf(&b, "%lld,%s", (long long)array_dims(a)[d], d + 1 < array_rank(a) ? " " : "");
+  buf_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+             dtype_bytes(array_dtype(a)) == 1 ? '|' : '<', descr);
+  for (u32 d = 0; d < array_rank(a); d++)
+    buf_printf(&b, "%lld,%s", (long long)array_dims(a)[d], d + 1 < array_rank(a) ? " " : "");
   buf_puts(&b, "), }");
   while ((b.len + 1) % 64 && !b.failed) buf_putc(&b, ' ');
   buf_putc(&b, '\n');

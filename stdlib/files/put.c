@@ -126,7 +126,9 @@ static int replace(const char *path, const struct stat *old, const char *data, s
   int code = 0;
   struct stat st;
   if (old && fstat(fd, &st) != 0) code = CANNOT;
-  if (old && !code && (st.st_uid != old->st_uid || st.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) != 0) code = CANNOT;
+  if (old && !code && (st.st_uid != old->st_uid || st.st_gid != old->st_gid) &&
+      fchown(fd, old->st_uid, old->st_gid) != 0)
+    code = CANNOT;
   if (old && !code && fchmod(fd, old->st_mode & 01777) != 0) code = CANNOT; /* a write takes set-user-id away, too */
   if (!code) code = write_all(NULL, fd, data, len, -1, &done);
   code = close_file(fd, code);
@@ -146,7 +148,9 @@ static bool has_attributes(int fd) {
 #endif
 }
 
-static bool same_file(const struct stat *a, const struct stat *b) { return a->st_dev == b->st_dev && a->st_ino == b->st_ino; }
+static bool same_file(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 static int put_regular(const char *path, const struct stat *st, const char *data, size_t len) {
   char *to;

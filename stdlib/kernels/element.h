@@ -66,46 +66,49 @@ static inline u8 el_bit_count_u8(u8 p) { return (u8)__builtin_popcount(p); }
 static inline i32 el_bit_count_i32(i32 p) { return __builtin_popcount((u32)p); }
 static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p); }
 
-#define ELEMENT_FLOAT(dt, c, sign_bit)                                                                             \
-  static inline U_##dt bits_of_##dt(T_##dt p) {                                                                    \
-    U_##dt b;                                                                                                      \
-    memcpy(&b, &p, sizeof b);                                                                                      \
-    return b;                                                                                                      \
-  }                                                                                                                \
-  static inline T_##dt of_bits_##dt(U_##dt b) {                                                                    \
-    T_##dt p;                                                                                                      \
-    memcpy(&p, &b, sizeof p);                                                                                      \
-    return p;                                                                                                      \
-  }                                                                                                                \
-  static inline T_##dt el_add_##dt(T_##dt p, T_##dt q) { return p + q; }                                           \
-  static inline T_##dt el_subtract_##dt(T_##dt p, T_##dt q) { return p - q; }                                      \
-  static inline T_##dt el_multiply_##dt(T_##dt p, T_##dt q) { return p * q; }                                      \
-  static inline T_##dt el_divide_##dt(T_##dt p, T_##dt q) { return p / q; }                                        \
-  /* equal values differ in bits only as -0 and +0 do, which and/or settle; by a mask, since gcc threads the branches of a choice and then needs twice the instructions */                                      \
-  static inline T_##dt el_minimum_##dt(T_##dt p, T_##dt q) {                                                       \
-    T_##dt best = p < q ? p : q;                                                                                   \
-    best = of_bits_##dt(bits_of_##dt(best) | (bits_of_##dt(p) & -(U_##dt)(p == q)));                               \
-    return __builtin_isunordered(p, q) ? p + q : best;                                                             \
-  }                                                                                                                \
-  static inline T_##dt el_maximum_##dt(T_##dt p, T_##dt q) {                                                       \
-    T_##dt best = p > q ? p : q;                                                                                   \
-    best = of_bits_##dt(bits_of_##dt(best) & (bits_of_##dt(p) | -(U_##dt)(p != q)));                               \
-    return __builtin_isunordered(p, q) ? p + q : best;                                                             \
-  }                                                                                                                \
-  static inline T_##dt el_negative_##dt(T_##dt p) { return -p; }                                                   \
-  static inline T_##dt el_abs_##dt(T_##dt p) { return of_bits_##dt(bits_of_##dt(p) & ~sign_bit); }                 \
-  static inline T_##dt el_sign_##dt(T_##dt p) { return p > 0 ? (T_##dt)1 : p < 0 ? (T_##dt)-1 : p == 0 ? (T_##dt)0 : p; } \
-  static inline u8 el_signbit_##dt(T_##dt p) { return (p == p) & (bits_of_##dt(p) >= sign_bit); }                  \
-  static inline T_##dt el_copysign_##dt(T_##dt p, T_##dt q) {                                                      \
-    return of_bits_##dt((bits_of_##dt(p) & ~sign_bit) | (q == q ? bits_of_##dt(q) & sign_bit : 0));                \
-  }                                                                                                                \
-  static inline T_##dt el_floor_##dt(T_##dt p) { return __builtin_floor##c(p); }                                   \
-  static inline T_##dt el_ceil_##dt(T_##dt p) { return __builtin_ceil##c(p); }                                     \
-  static inline T_##dt el_trunc_##dt(T_##dt p) { return __builtin_trunc##c(p); }                                   \
-  static inline T_##dt el_round_##dt(T_##dt p) { return __builtin_rint##c(p); }                                    \
-  static inline T_##dt el_sqrt_##dt(T_##dt p) { return __builtin_sqrt##c(p); }                                     \
-  static inline u8 el_isnan_##dt(T_##dt p) { return p != p; }                                                      \
-  static inline u8 el_isinf_##dt(T_##dt p) { return el_abs_##dt(p) == (T_##dt)INFINITY; }                          \
+#define ELEMENT_FLOAT(dt, c, sign_bit)                                                                                \
+  static inline U_##dt bits_of_##dt(T_##dt p) {                                                                       \
+    U_##dt b;                                                                                                         \
+    memcpy(&b, &p, sizeof b);                                                                                         \
+    return b;                                                                                                         \
+  }                                                                                                                   \
+  static inline T_##dt of_bits_##dt(U_##dt b) {                                                                       \
+    T_##dt p;                                                                                                         \
+    memcpy(&p, &b, sizeof p);                                                                                         \
+    return p;                                                                                                         \
+  }                                                                                                                   \
+  static inline T_##dt el_add_##dt(T_##dt p, T_##dt q) { return p + q; }                                              \
+  static inline T_##dt el_subtract_##dt(T_##dt p, T_##dt q) { return p - q; }                                         \
+  static inline T_##dt el_multiply_##dt(T_##dt p, T_##dt q) { return p * q; }                                         \
+  static inline T_##dt el_divide_##dt(T_##dt p, T_##dt q) { return p / q; }                                           \
+  /* equal values differ in bits only as -0 and +0 do, which and/or settle; by a mask, since gcc threads the branches \
+   * of a choice and then needs twice the instructions */                                                             \
+  static inline T_##dt el_minimum_##dt(T_##dt p, T_##dt q) {                                                          \
+    T_##dt best = p < q ? p : q;                                                                                      \
+    best = of_bits_##dt(bits_of_##dt(best) | (bits_of_##dt(p) & -(U_##dt)(p == q)));                                  \
+    return __builtin_isunordered(p, q) ? p + q : best;                                                                \
+  }                                                                                                                   \
+  static inline T_##dt el_maximum_##dt(T_##dt p, T_##dt q) {                                                          \
+    T_##dt best = p > q ? p : q;                                                                                      \
+    best = of_bits_##dt(bits_of_##dt(best) & (bits_of_##dt(p) | -(U_##dt)(p != q)));                                  \
+    return __builtin_isunordered(p, q) ? p + q : best;                                                                \
+  }                                                                                                                   \
+  static inline T_##dt el_negative_##dt(T_##dt p) { return -p; }                                                      \
+  static inline T_##dt el_abs_##dt(T_##dt p) { return of_bits_##dt(bits_of_##dt(p) & ~sign_bit); }                    \
+  static inline T_##dt el_sign_##dt(T_##dt p) {                                                                       \
+    return p > 0 ? (T_##dt)1 : p < 0 ? (T_##dt)-1 : p == 0 ? (T_##dt)0 : p;                                           \
+  }                                                                                                                   \
+  static inline u8 el_signbit_##dt(T_##dt p) { return (p == p) & (bits_of_##dt(p) >= sign_bit); }                     \
+  static inline T_##dt el_copysign_##dt(T_##dt p, T_##dt q) {                                                         \
+    return of_bits_##dt((bits_of_##dt(p) & ~sign_bit) | (q == q ? bits_of_##dt(q) & sign_bit : 0));                   \
+  }                                                                                                                   \
+  static inline T_##dt el_floor_##dt(T_##dt p) { return __builtin_floor##c(p); }                                      \
+  static inline T_##dt el_ceil_##dt(T_##dt p) { return __builtin_ceil##c(p); }                                        \
+  static inline T_##dt el_trunc_##dt(T_##dt p) { return __builtin_trunc##c(p); }                                      \
+  static inline T_##dt el_round_##dt(T_##dt p) { return __builtin_rint##c(p); }                                       \
+  static inline T_##dt el_sqrt_##dt(T_##dt p) { return __builtin_sqrt##c(p); }                                        \
+  static inline u8 el_isnan_##dt(T_##dt p) { return p != p; }                                                         \
+  static inline u8 el_isinf_##dt(T_##dt p) { return el_abs_##dt(p) == (T_##dt)INFINITY; }                             \
   static inline u8 el_isfinite_##dt(T_##dt p) { return el_abs_##dt(p) < (T_##dt)INFINITY; }
 ELEMENT_FLOAT(f32, f, 0x80000000u)
 ELEMENT_FLOAT(f64, , 0x8000000000000000ull)

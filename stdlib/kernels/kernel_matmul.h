@@ -1,4 +1,5 @@
-/* kernel_matmul.h — matrix products as plain sums: of integers, and of floats so few that compiled loops have them inline. */
+/* kernel_matmul.h — matrix products as plain sums: of integers, and of floats so few that compiled loops have them
+ * inline. */
 #ifndef WEFT_STDLIB_KERNEL_MATMUL_H
 #define WEFT_STDLIB_KERNEL_MATMUL_H
 

@@ -1,6 +1,6 @@
 /* kernel_strips_template.c — every strip kernel, for the instruction set this is compiled for (see strips.h).
- * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, another build: the least and the greatest
- * of floats, which that one has by hand, are taken from it, and so are sums of columns that lie far apart. */
+ * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, another build: the least and the
+ * greatest of floats, which that one has by hand, are taken from it, and so are sums of columns that lie far apart. */
 #include "stdlib/kernels/element.h"
 #include "stdlib/kernels/philox.h"
 #include "stdlib/kernels/reduce_order.h"
@@ -36,7 +36,8 @@ typedef _Bool bool;
 /* ---- elementwise --------------------------------------------------------------------------------- */
 
 #if REDUCE_VECTOR_BYTES == 64
-/* Comparisons by masks: of the vectors p and q (TEST), of what is left in the end one by one (ONE, of x[at] and y[at]). `rest`: all ones where the contrary is meant. */
+/* Comparisons by masks: of the vectors p and q (TEST), of what is left in the end one by one (ONE, of x[at] and y[at]).
+ * `rest`: all ones where the contrary is meant. */
 #define VECTOR_f32 __m512
 #define VECTOR_f64 __m512d
 #define VECTOR_i32 __m512i
@@ -129,10 +130,13 @@ LIMIT(f64)
 
 /* Every comparison with a number, which stays in a register. */
 #if REDUCE_VECTOR_BYTES == 64
-#define WITHIN(dt, all, s)                                                                                                                              \
-  BY_MASKS(within, dt, VECTOR_##dt low = all(y[0]); VECTOR_##dt high = all(y[1]), _mm512_cmp_##s##_mask(low, p, _CMP_LE_OQ) & _mm512_cmp_##s##_mask(p, high, _CMP_LE_OQ), \
-           (y[0] <= x[at]) & (x[at] <= y[1]))                                                                                                           \
-  STRIPS_LINKAGE u32 HERE(strip_within_##dt)(STRIP_PARAMS) { return within_##dt(out, xv, yv, n, ((const T_##dt *)yv)[2] != 0 ? ~0ull : 0); }
+#define WITHIN(dt, all, s)                                                                         \
+  BY_MASKS(within, dt, VECTOR_##dt low = all(y[0]); VECTOR_##dt high = all(y[1]),                  \
+           _mm512_cmp_##s##_mask(low, p, _CMP_LE_OQ) & _mm512_cmp_##s##_mask(p, high, _CMP_LE_OQ), \
+           (y[0] <= x[at]) & (x[at] <= y[1]))                                                      \
+  STRIPS_LINKAGE u32 HERE(strip_within_##dt)(STRIP_PARAMS) {                                       \
+    return within_##dt(out, xv, yv, n, ((const T_##dt *)yv)[2] != 0 ? ~0ull : 0);                  \
+  }
 WITHIN(f32, _mm512_set1_ps, ps)
 WITHIN(f64, _mm512_set1_pd, pd)
 #else
@@ -165,7 +169,9 @@ WITHIN(f64)
   }
 /* The bounds are exact in both float types: one below the least value, or the least value itself where the one below
  * it does not exist as a float; one above the greatest. AVX-512 has instructions between floats and 64 bits. */
-#define WIDE(X) X(f32, i64, p >= -0x1p63f && p < 0x1p63f, p) X(f64, i64, p >= -0x1p63f && p < 0x1p63f, p) X(i64, f32, 1, p) X(i64, f64, 1, p)
+#define WIDE(X)                                                                                               \
+  X(f32, i64, p >= -0x1p63f && p < 0x1p63f, p) X(f64, i64, p >= -0x1p63f && p < 0x1p63f, p) X(i64, f32, 1, p) \
+  X(i64, f64, 1, p)
 #define NARROW(X)                                                                                      \
   X(f32, u8, p > -1 && p < 256, p) X(f32, i32, p >= -0x1p31f && p < 0x1p31f, p)                        \
   X(f64, u8, p > -1 && p < 256, p) X(f64, i32, p > -0x1p31 - 1 && p < 0x1p31, p)                       \
@@ -175,7 +181,8 @@ WITHIN(f64)
   X(i64, bool, 1, p != 0) X(i64, u8, 1, p) X(i64, i32, 1, p)                                           \
   X(bool, u8, 1, p) X(bool, i32, 1, p) X(bool, i64, 1, p) X(bool, f32, 1, p) X(bool, f64, 1, p)
 #if REDUCE_VECTOR_BYTES == 32
-/* AVX2 has none for 64 bits: halves of them are what a sum with 2^52 has in its low bits, or what stands there (jit/vector/vector_convert.c). */
+/* AVX2 has none for 64 bits: halves of them are what a sum with 2^52 has in its low bits, or what stands there
+ * (jit/vector/vector_convert.c). */
 static inline __m256d doubles_of(__m256i x) {
   __m256i low = _mm256_blend_epi32(x, _mm256_set1_epi64x(0x4330000000000000), 0xAA);
   __m256i high = _mm256_xor_si256(_mm256_srli_epi64(x, 32), _mm256_set1_epi64x(0x4530000080000000));
@@ -244,16 +251,17 @@ SELECT(u8)
 SELECT(any32)
 #if REDUCE_VECTOR_BYTES == 64
 /* A line at a time: of three arrays, that is how the processor sees best where each goes on. */
-#define SELECT_LINES(name, STORE)                                                                                 \
-  static void name(void *out, const u8 *c, const void *xv, const void *yv, i64 n) {                               \
-    const any64 *x = xv, *y = yv;                                                                                 \
-    any64 *o = out;                                                                                               \
-    i64 i = 0;                                                                                                    \
-    for (; i + 8 <= n; i += 8) {                                                                                  \
-      __m128i chosen = _mm_loadl_epi64((const __m128i *)(c + i));                                                 \
-      STORE((void *)(o + i), _mm512_mask_loadu_epi64(_mm512_loadu_si512(y + i), (__mmask8)_mm_test_epi8_mask(chosen, chosen), x + i)); \
-    }                                                                                                             \
-    for (; i < n; i++) o[i] = c[i] ? x[i] : y[i];                                                                 \
+#define SELECT_LINES(name, STORE)                                                                                     \
+  static void name(void *out, const u8 *c, const void *xv, const void *yv, i64 n) {                                   \
+    const any64 *x = xv, *y = yv;                                                                                     \
+    any64 *o = out;                                                                                                   \
+    i64 i = 0;                                                                                                        \
+    for (; i + 8 <= n; i += 8) {                                                                                      \
+      __m128i chosen = _mm_loadl_epi64((const __m128i *)(c + i));                                                     \
+      STORE((void *)(o + i),                                                                                          \
+            _mm512_mask_loadu_epi64(_mm512_loadu_si512(y + i), (__mmask8)_mm_test_epi8_mask(chosen, chosen), x + i)); \
+    }                                                                                                                 \
+    for (; i < n; i++) o[i] = c[i] ? x[i] : y[i];                                                                     \
   }
 SELECT_LINES(HERE(strip_select_any64), _mm512_storeu_si512)
 SELECT_LINES(HERE(strip_select_past), _mm512_stream_si512)
@@ -286,7 +294,10 @@ REDUCE_ORDER(mul_f64, f64, *, 1, FN_MUL)
     return far;                                                                            \
   }
 #else
-#define FAR_COLUMNS(kind, dt) static bool far_columns_##kind##_##dt(ROWS_PARAMS) { return (void)out, (void)xv, (void)n, (void)rows, (void)stride, false; }
+#define FAR_COLUMNS(kind, dt)                                             \
+  static bool far_columns_##kind##_##dt(ROWS_PARAMS) {                    \
+    return (void)out, (void)xv, (void)n, (void)rows, (void)stride, false; \
+  }
 #endif
 #define COLUMNS_IN_ORDER(kind, dt)                                                         \
   FAR_COLUMNS(kind, dt)                                                                    \
@@ -327,8 +338,8 @@ ROWS_IN_ORDER(mul, f64)
       o[r] = all;                                                                          \
     }                                                                                      \
   }
-/* Floats: comparing alone knows neither NaN nor -0. Whether there was a NaN is kept beside; so are the signs of all joined, which are
- * those of the zeros when the result is one, since the others then have the sign of what loses. */
+/* Floats: comparing alone knows neither NaN nor -0. Whether there was a NaN is kept beside; so are the signs of all
+ * joined, which are those of the zeros when the result is one, since the others then have the sign of what loses. */
 #if REDUCE_VECTOR_BYTES == 32 /* of equal ones and of NaN: the second */
 #define BEST_minimum_f32(p, q) _mm256_min_ps((__m256)(p), (__m256)(q))
 #define BEST_maximum_f32(p, q) _mm256_max_ps((__m256)(p), (__m256)(q))
@@ -336,52 +347,52 @@ ROWS_IN_ORDER(mul, f64)
 #define BEST_maximum_f64(p, q) _mm256_max_pd((__m256d)(p), (__m256d)(q))
 #define NANS_f32(p, q) _mm256_cmp_ps((__m256)(p), (__m256)(q), _CMP_UNORD_Q) /* in either */
 #define NANS_f64(p, q) _mm256_cmp_pd((__m256d)(p), (__m256d)(q), _CMP_UNORD_Q)
-#define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                \
-  STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                        \
-    typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias)); \
-    typedef I ints __attribute__((vector_size(REDUCE_VECTOR_BYTES)));                      \
-    enum { COPIES = 4, EACH = REDUCE_VECTOR_BYTES / sizeof(T_##dt), W = COPIES * EACH };   \
-    T_##dt *o = out;                                                                       \
-    const u32 ahead = cpu_ahead();                                                         \
-    const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                              \
-    for (i64 r = 0; r < rows; r++) {                                                       \
-      const T_##dt *x = (const T_##dt *)xv + r * stride;                                   \
-      T_##dt all = x[0];                                                                   \
-      i64 i = 1;                                                                           \
-      if (n >= 2 * W) {                                                                    \
-        vec best[COPIES];                                                                  \
-        ints signs[COPIES], bad = {0};                                                     \
-        I sign = (I)bits_of_##dt(x[0]), nan = 0;                                           \
-        UNROLL(4) for (u32 v = 0; v < COPIES; v++) {                         \
-          best[v] = *(const vec *)(x + v * EACH);                                          \
-          signs[v] = (ints)best[v];                                                        \
-          bad |= best[v] != best[v];                                                       \
-        }                                                                                  \
-        for (i = W; i + W <= n; i += W) {                                                  \
-          UNROLL(2) for (u32 v = 0; v < COPIES; v += 2) {                    \
-            vec p = *(const vec *)(x + i + v * EACH), q = *(const vec *)(x + i + (v + 1) * EACH); \
-            best[v] = (vec)BEST_##kind##_##dt(p, best[v]);                                 \
-            best[v + 1] = (vec)BEST_##kind##_##dt(q, best[v + 1]);                         \
-            signs[v] = signs[v] JOIN (ints)p;                                              \
-            signs[v + 1] = signs[v + 1] JOIN (ints)q;                                      \
-            bad |= (ints)NANS_##dt(p, q);                                                  \
-          }                                                                                \
-          if (far) fetch_lines(x + i, W * sizeof(T_##dt) / PAGE_LINE);                   \
-          else                                                                             \
+#define ROWS_FLOAT(kind, dt, I, BEFORE, JOIN)                                                                       \
+  STRIPS_LINKAGE void HERE(strip_rows_##kind##_##dt)(ROWS_PARAMS) {                                                 \
+    typedef T_##dt vec __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(sizeof(T_##dt)), may_alias));       \
+    typedef I ints __attribute__((vector_size(REDUCE_VECTOR_BYTES)));                                               \
+    enum { COPIES = 4, EACH = REDUCE_VECTOR_BYTES / sizeof(T_##dt), W = COPIES * EACH };                            \
+    T_##dt *o = out;                                                                                                \
+    const u32 ahead = cpu_ahead();                                                                                  \
+    const bool far = REDUCE_VECTOR_BYTES > 16 && reduce_is_far(n, rows, stride, sizeof(T_##dt));                    \
+    for (i64 r = 0; r < rows; r++) {                                                                                \
+      const T_##dt *x = (const T_##dt *)xv + r * stride;                                                            \
+      T_##dt all = x[0];                                                                                            \
+      i64 i = 1;                                                                                                    \
+      if (n >= 2 * W) {                                                                                             \
+        vec best[COPIES];                                                                                           \
+        ints signs[COPIES], bad = {0};                                                                              \
+        I sign = (I)bits_of_##dt(x[0]), nan = 0;                                                                    \
+        UNROLL(4) for (u32 v = 0; v < COPIES; v++) {                                                                \
+          best[v] = *(const vec *)(x + v * EACH);                                                                   \
+          signs[v] = (ints)best[v];                                                                                 \
+          bad |= best[v] != best[v];                                                                                \
+        }                                                                                                           \
+        for (i = W; i + W <= n; i += W) {                                                                           \
+          UNROLL(2) for (u32 v = 0; v < COPIES; v += 2) {                                                           \
+            vec p = *(const vec *)(x + i + v * EACH), q = *(const vec *)(x + i + (v + 1) * EACH);                   \
+            best[v] = (vec)BEST_##kind##_##dt(p, best[v]);                                                          \
+            best[v + 1] = (vec)BEST_##kind##_##dt(q, best[v + 1]);                                                  \
+            signs[v] = signs[v] JOIN (ints)p;                                                                       \
+            signs[v + 1] = signs[v + 1] JOIN (ints)q;                                                               \
+            bad |= (ints)NANS_##dt(p, q);                                                                           \
+          }                                                                                                         \
+          if (far) fetch_lines(x + i, W * sizeof(T_##dt) / PAGE_LINE);                                              \
+          else                                                                                                      \
             for (u32 k = 0; k < W * sizeof(T_##dt); k += 64) __builtin_prefetch((const char *)(x + i) + ahead + k); \
-        }                                                                                  \
-        for (u32 v = 0; v < W; v++) {                                                      \
-          T_##dt p = best[v / EACH][v % EACH];                                             \
-          all = p BEFORE all ? p : all;                                                    \
-          sign = sign JOIN signs[v / EACH][v % EACH];                                      \
-          nan |= bad[v % EACH];                                                            \
-        }                                                                                  \
-        if (nan) all = (T_##dt)__builtin_nan("");                                          \
-        else if (all == 0) all = sign < 0 ? (T_##dt)-0.0 : 0;                              \
-      }                                                                                    \
-      for (; i < n; i++) all = el_##kind##_##dt(all, x[i]);                                \
-      o[r] = all;                                                                          \
-    }                                                                                      \
+        }                                                                                                           \
+        for (u32 v = 0; v < W; v++) {                                                                               \
+          T_##dt p = best[v / EACH][v % EACH];                                                                      \
+          all = p BEFORE all ? p : all;                                                                             \
+          sign = sign JOIN signs[v / EACH][v % EACH];                                                               \
+          nan |= bad[v % EACH];                                                                                     \
+        }                                                                                                           \
+        if (nan) all = (T_##dt)__builtin_nan("");                                                                   \
+        else if (all == 0) all = sign < 0 ? (T_##dt)-0.0 : 0;                                                       \
+      }                                                                                                             \
+      for (; i < n; i++) all = el_##kind##_##dt(all, x[i]);                                                         \
+      o[r] = all;                                                                                                   \
+    }                                                                                                               \
   }
 #else
 #define ROWS_FLOAT(kind, dt, ...) ROWS_INT(kind, dt)
@@ -445,28 +456,31 @@ STRIPS_LINKAGE void HERE(strip_rows_count_bool)(ROWS_PARAMS) {
 #endif
 
 /* Columns j … j + COUNT vectors, in registers. The first product is exact in fma with -0. */
-#define PRODUCT_TILE(T, COUNT)                                                                          \
-  for (; j + COUNT * W <= n; j += COUNT * W) {                                                          \
-    const T *from = y + j;                                                                              \
-    PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                         \
-    UNROLL(8) for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] : zero; \
-    for (i64 p = 0; p < k; p++, from += apart) {                                                        \
-      const PASTE(product_##T, STRIPS_NAME) f = x[p * along] - (PASTE(product_##T, STRIPS_NAME)){0};            \
-      UNROLL(8) for (u32 v = 0; v < COUNT; v++) acc[v] = FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]); \
-    }                                                                                                   \
-    UNROLL(8) for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v]; \
+#define PRODUCT_TILE(T, COUNT)                                                                                      \
+  for (; j + COUNT * W <= n; j += COUNT * W) {                                                                      \
+    const T *from = y + j;                                                                                          \
+    PASTE(product_##T, STRIPS_NAME) acc[COUNT];                                                                     \
+    UNROLL(8) for (u32 v = 0; v < COUNT; v++) acc[v] = more ? ((const PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] \
+                                                            : zero;                                                 \
+    for (i64 p = 0; p < k; p++, from += apart) {                                                                    \
+      const PASTE(product_##T, STRIPS_NAME) f = x[p * along] - (PASTE(product_##T, STRIPS_NAME)){0};                \
+      UNROLL(8) for (u32 v = 0; v < COUNT; v++) acc[v] =                                                            \
+          FMA_##T(f, ((const PASTE(product_##T, STRIPS_NAME) *)from)[v], acc[v]);                                   \
+    }                                                                                                               \
+    UNROLL(8) for (u32 v = 0; v < COUNT; v++) ((PASTE(product_##T, STRIPS_NAME) *)(o + j))[v] = acc[v];             \
   }
-#define PRODUCT(T, fma)                                                                                 \
-  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 along, i64 apart, bool more) { \
-    const T *x = xv, *y = yv;                                                                           \
-    T *o = out;                                                                                         \
-    i64 j = 0;                                                                                          \
-    PRODUCT_TILES(T)                                                                                    \
-    for (; j < n; j++) {                                                                                \
-      T sum = more ? o[j] : (T)-0.0;                                                                    \
-      for (i64 p = 0; p < k; p++) sum = fma(x[p * along], y[p * apart + j], sum);                          \
-      o[j] = sum;                                                                                       \
-    }                                                                                                   \
+#define PRODUCT(T, fma)                                                                                              \
+  static void HERE(strip_product_##T)(void *out, const void *xv, const void *yv, i64 n, i64 k, i64 along, i64 apart, \
+                                      bool more) {                                                                   \
+    const T *x = xv, *y = yv;                                                                                        \
+    T *o = out;                                                                                                      \
+    i64 j = 0;                                                                                                       \
+    PRODUCT_TILES(T)                                                                                                 \
+    for (; j < n; j++) {                                                                                             \
+      T sum = more ? o[j] : (T)-0.0;                                                                                 \
+      for (i64 p = 0; p < k; p++) sum = fma(x[p * along], y[p * apart + j], sum);                                    \
+      o[j] = sum;                                                                                                    \
+    }                                                                                                                \
   }
 #if PRODUCT_BYTES > 8
 #define PRODUCT_TILES(T)                                                                                \
@@ -481,8 +495,9 @@ typedef f32 PASTE(product_f32, STRIPS_NAME) __attribute__((vector_size(PRODUCT_B
 PRODUCT(f32, __builtin_fmaf)
 PRODUCT(f64, __builtin_fma)
 
-/* Rows of x by vectors of columns in registers, so many that with AVX2 none waits for its last product; the last columns by masks. AVX2 stores slowly by
- * them, and has no registers left for them in the loop: columns that are fewer than its vectors, or that many rows use, are copied first. */
+/* Rows of x by vectors of columns in registers, so many that with AVX2 none waits for its last product; the last
+ * columns by masks. AVX2 stores slowly by them, and has no registers left for them in the loop: columns that are
+ * fewer than its vectors, or that many rows use, are copied first. */
 #if PRODUCT_BYTES == 64
 #define LANES_f64(count) (__mmask8)((1u << (count)) - 1)
 #define LANES_f32(count) (__mmask16)((1u << (count)) - 1)
@@ -571,28 +586,31 @@ enum { MASKED_STORES = 0, WIDEST = 3, COPIED_ROWS = 32 };
 #else
 #define MATRIX_TILES(T)
 #endif
-#define MATRIX(T)                                                                                       \
-  static void HERE(strip_matrix_##T)(void *out, const void *xv, const void *yv, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart, bool more) { \
-    const T *x = xv, *y = yv;                                                                           \
-    T *o = out;                                                                                         \
-    i64 i = 0;                                                                                          \
-    MATRIX_TILES(T)                                                                                     \
-    for (; i < m; i++) HERE(strip_product_##T)(o + i * n, x + i * row, y, n, k, along, apart, more);    \
+#define MATRIX(T)                                                                                             \
+  static void HERE(strip_matrix_##T)(void *out, const void *xv, const void *yv, i64 m, i64 n, i64 k, i64 row, \
+                                     i64 along, i64 apart, bool more) {                                       \
+    const T *x = xv, *y = yv;                                                                                 \
+    T *o = out;                                                                                               \
+    i64 i = 0;                                                                                                \
+    MATRIX_TILES(T)                                                                                           \
+    for (; i < m; i++) HERE(strip_product_##T)(o + i * n, x + i * row, y, n, k, along, apart, more);          \
   }
 MATRIX(f32)
 MATRIX(f64)
 
 /* ---- random numbers -------------------------------------------------------------------------------- */
 
-/* The two numbers of [0, 1) of each block, apart. Writes DRAWN of each at a time, STRIP of each at most: a round waits for its
- * products, so that several vectors go side by side. */
+/* The two numbers of [0, 1) of each block, apart. Writes DRAWN of each at a time, STRIP of each at most: a round
+ * waits for its products, so that several vectors go side by side. */
 #ifdef __FMA__
-enum { DRAW_LANES = REDUCE_VECTOR_BYTES / 8, DRAW_VECTORS = REDUCE_VECTOR_BYTES / 16, DRAWN = DRAW_LANES * DRAW_VECTORS };
+enum { DRAW_LANES = REDUCE_VECTOR_BYTES / 8, DRAW_VECTORS = REDUCE_VECTOR_BYTES / 16,
+       DRAWN = DRAW_LANES * DRAW_VECTORS };
 _Static_assert(STRIP % DRAWN == 0, "strips are whole groups of vectors");
 typedef u64 PASTE(words, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(8), may_alias));
 typedef f64 PASTE(reals, STRIPS_NAME) __attribute__((vector_size(REDUCE_VECTOR_BYTES), aligned(8), may_alias));
 #if REDUCE_VECTOR_BYTES == 64
-#define LOW_PRODUCT(a, b) (W)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)) /* of the low halves; the high ones may hold anything */
+/* of the low halves; the high ones may hold anything */
+#define LOW_PRODUCT(a, b) (W)_mm512_mul_epu32((__m512i)(a), (__m512i)(b))
 #else
 #define LOW_PRODUCT(a, b) (W)_mm256_mul_epu32((__m256i)(a), (__m256i)(b))
 #endif

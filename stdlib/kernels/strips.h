@@ -21,13 +21,14 @@ typedef void (*StripRows)(void *out, const void *x, i64 n, i64 rows, i64 stride)
 /* Column sums: out[j] = x[j], x[j + stride] … over `rows` rows (at most 64), in order, for j in 0..n. */
 typedef void (*StripColumns)(void *out, const void *x, i64 n, i64 rows, i64 stride);
 
-/* A row times a matrix: out[j] = x[0] * y[j], then fma(x[p * along], y[p * apart + j], …) in the order of p, for j in 0..n; n, k > 0. `more`: fma
- * from the first term on, with what is in `out`. */
+/* A row times a matrix: out[j] = x[0] * y[j], then fma(x[p * along], y[p * apart + j], …) in the order of p, for j
+ * in 0..n; n, k > 0. `more`: fma from the first term on, with what is in `out`. */
 typedef void (*StripProduct)(void *out, const void *x, const void *y, i64 n, i64 k, i64 along, i64 apart, bool more);
 
-/* A matrix times another: row i of `out`, n elements long, is what StripProduct gives for row i of x; those stand `row` apart; k is
- * at most STRIP_MATRIX_K. */
-typedef void (*StripMatrix)(void *out, const void *x, const void *y, i64 m, i64 n, i64 k, i64 row, i64 along, i64 apart, bool more);
+/* A matrix times another: row i of `out`, n elements long, is what StripProduct gives for row i of x; those stand
+ * `row` apart; k is at most STRIP_MATRIX_K. */
+typedef void (*StripMatrix)(void *out, const void *x, const void *y, i64 m, i64 n, i64 k, i64 row, i64 along,
+                            i64 apart, bool more);
 enum { STRIP_MATRIX_K = 128 };
 
 /* Random numbers from Philox block `block` of a stream on (random.c), n <= STRIP. */
@@ -41,8 +42,12 @@ typedef struct StripTable {
   const char *name;
   StripFn ops[STRIP_OPS][DT_COUNT];      /* by operation and the dtype computed in; NULL: none */
   StripFn convert[DT_COUNT][DT_COUNT];   /* [from][to]; fails where a float does not fit an integer */
-  StripFn limit[DT_COUNT];               /* of f32 and f64: y is { a lower bound, an upper one, what is added: 0 where the lower is 0, else -0 }, neither NaN, the upper not -0 */
-  StripFn within[DT_COUNT];              /* of f32 and f64: y is { the least, the greatest, 1 where the rest is meant }; either may be NaN, then nothing is within */
+  /* of f32 and f64: y is { a lower bound, an upper one, what is added: 0 where the lower is 0, else -0 }, neither NaN,
+   * the upper not -0 */
+  StripFn limit[DT_COUNT];
+  /* of f32 and f64: y is { the least, the greatest, 1 where the rest is meant }; either may be NaN, then nothing is
+   * within */
+  StripFn within[DT_COUNT];
   StripSelect select[9];                 /* by bytes: 1, 4, 8 */
   StripSelect select_past;               /* of 8 bytes, to a line's begin and past the caches; NULL: none */
   StripRows rows[REDUCE_KINDS][DT_COUNT];

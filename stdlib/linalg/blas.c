@@ -69,8 +69,9 @@ const char *blas_core(void) {
 
 void stdlib_choose_blas_core(void) {
 #ifdef __x86_64__
-  /* 0.3.21 takes Haswell's kernels on processors that it does not know, 1.6 to 1.9 times slower; but on Zen 4 (of those
-   * with AVX-512 the one without CPU_BESIDE), whose 512 bits take two turns, they are 3 to 6 % faster in f32, 3 to 8 % slower in large f64 */
+  /* 0.3.21 takes Haswell's kernels on processors that it does not know, 1.6 to 1.9 times slower; but on Zen 4 (of
+   * those with AVX-512 the one without CPU_BESIDE), whose 512 bits take two turns, they are 3 to 6 % faster in f32,
+   * 3 to 8 % slower in large f64 */
   if (cpu_has(CPU_AVX512)) (void)setenv("OPENBLAS_CORETYPE", cpu_has(CPU_BESIDE) ? "SkylakeX" : "Haswell", 0);
 #endif
 }

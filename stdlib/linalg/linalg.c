@@ -45,10 +45,12 @@ static WeftStatus call_start_as(Vm *vm, u32 op, u32 param, Value v, u32 dtype, C
   c->rows = c->type.dims[c->type.rank - 2];
   c->cols = c->type.dims[c->type.rank - 1];
   c->batches = dims_size(c->type.rank - 2, c->type.dims);
-  if (c->rows >= INT_MAX / 4 || c->cols >= INT_MAX / 4) return vm_error(vm, EK_limit, "%s: shape %s is too large", op_name(op), shape_text(&c->type).s);
+  if (c->rows >= INT_MAX / 4 || c->cols >= INT_MAX / 4)
+    return vm_error(vm, EK_limit, "%s: shape %s is too large", op_name(op), shape_text(&c->type).s);
   c->lib = blas_load(dtype == DT_f64);
   if (c->lib) (void)blas_use_threads(stdlib_of(vm)->blas_threads);
-  if (!c->lib) return vm_error(vm, EK_unsupported, "%s: not supported: OpenBLAS (libopenblas.so.0) is not installed", op_name(op));
+  if (!c->lib)
+    return vm_error(vm, EK_unsupported, "%s: not supported: OpenBLAS (libopenblas.so.0) is not installed", op_name(op));
   TRY(kernel_poll(vm, v.kind == V_ARRAY ? v.array->size : 1));
   return own_floats(vm, op, v, dtype, &c->x);
 }
@@ -102,7 +104,8 @@ static void transposed(const Call *c, const char *from, i64 rows, i64 cols, char
   for (i64 i0 = 0; i0 < rows; i0 += TILE)
     for (i64 j0 = 0; j0 < cols; j0 += TILE)
       for (i64 i = i0; i < rows && i < i0 + TILE; i++)
-        for (i64 j = j0; j < cols && j < j0 + TILE; j++) memcpy(to + (j * rows + i) * c->bytes, from + (i * cols + j) * c->bytes, c->bytes);
+        for (i64 j = j0; j < cols && j < j0 + TILE; j++)
+          memcpy(to + (j * rows + i) * c->bytes, from + (i * cols + j) * c->bytes, c->bytes);
 }
 
 static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *out) { /* leading axes, then a and b */
@@ -113,9 +116,12 @@ static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *o
   return array_new(c->vm, c->dtype, t.rank, t.dims, out);
 }
 
-static WeftStatus failed(const Call *c, const char *what) { return vm_error(c->vm, EK_value, "%s: %s", op_name(c->op), what); }
+static WeftStatus failed(const Call *c, const char *what) {
+  return vm_error(c->vm, EK_value, "%s: %s", op_name(c->op), what);
+}
 
-/* The library prints complaints about NaN, and with infinities some of its loops do not end. lower: of a symmetric matrix, as much as is read. */
+/* The library prints complaints about NaN, and with infinities some of its loops do not end. lower: of a symmetric
+ * matrix, as much as is read. */
 static WeftStatus all_finite(const Call *c, const void *matrix, i64 rows, i64 cols, bool lower) {
   for (i64 i = 0; i < rows; i++)
     for (i64 j = 0; j < cols && (!lower || j <= i); j++)
@@ -138,7 +144,8 @@ static WeftStatus symmetric(Call *c, bool vectors, Value *values) {
   TRY(new_result(c, c->type.rank - 2u, c->rows, 0, 1, values));
   const char *job = vectors ? "V" : "N";
   if (n > 0 && c->batches > 0) {
-    c->lib->syevd(job, "U", &n, matrix_at(c, 0), &n, values->array->data, &query, &lwork, &iquery, &liwork, &info, 1, 1);
+    c->lib->syevd(job, "U", &n, matrix_at(c, 0), &n, values->array->data, &query, &lwork, &iquery, &liwork,
+                  &info, 1, 1);
     lwork = query_length(c, &query);
     liwork = iquery < 1 ? 1 : iquery;
     size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15;
@@ -147,7 +154,8 @@ static WeftStatus symmetric(Call *c, bool vectors, Value *values) {
     for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
       char *w = (char *)values->array->data + b * c->rows * c->bytes;
       if ((status = all_finite(c, matrix_at(c, b), c->rows, c->cols, true)) != WEFT_OK) break;
-      c->lib->syevd(job, "U", &n, matrix_at(c, b), &n, w, work, &lwork, (int *)(work + float_bytes), &liwork, &info, 1, 1);
+      c->lib->syevd(job, "U", &n, matrix_at(c, b), &n, w, work, &lwork, (int *)(work + float_bytes), &liwork,
+                    &info, 1, 1);
       if (info != 0) status = failed(c, "the eigenvalues did not converge");
     }
     if (status != WEFT_OK) {
@@ -247,9 +255,9 @@ static WeftStatus inv_here(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-/* Of the c->batches matrices one after another the sign and the magnitude of the determinant: mantissa * 2^exponent, so that no product on
- * the way overflows or vanishes, and the sum of the logarithms. A matrix that is singular to the last bit has the sign 0:
- * what LAPACK leaves behind a pivot of 0 may hold NaN. */
+/* Of the c->batches matrices one after another the sign and the magnitude of the determinant: mantissa *
+ * 2^exponent, so that no product on the way overflows or vanishes, and the sum of the logarithms. A matrix that is
+ * singular to the last bit has the sign 0: what LAPACK leaves behind a pivot of 0 may hold NaN. */
 typedef struct Determinant {
   f64 sign, mantissa, log;
   i64 exponent;
@@ -284,7 +292,8 @@ static WeftStatus determinants(Vm *vm, u32 op, Value x, Value *out) {
   TRY(call_start_square(vm, op, x, &c));
   WeftStatus status = work_space(&c, (size_t)(c.rows + 1) * sizeof(int), &pivots);
   if (status == WEFT_OK) status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &signs);
-  if (status == WEFT_OK && op == OP_linalg_slogdet && (status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &logs)) != WEFT_OK) {
+  if (status == WEFT_OK && op == OP_linalg_slogdet &&
+      (status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &logs)) != WEFT_OK) {
     value_drop(vm, signs);
   }
   for (i64 b = 0; status == WEFT_OK && b < c.batches; b++) {
@@ -307,7 +316,9 @@ static WeftStatus determinants(Vm *vm, u32 op, Value x, Value *out) {
 }
 
 static WeftStatus det_here(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_det, args[0], out); }
-static WeftStatus slogdet_here(Vm *vm, Value *args, Value *out) { return determinants(vm, OP_linalg_slogdet, args[0], out); }
+static WeftStatus slogdet_here(Vm *vm, Value *args, Value *out) {
+  return determinants(vm, OP_linalg_slogdet, args[0], out);
+}
 
 static WeftStatus solve_here(Vm *vm, Value *args, Value *out) {
   ArrayType at, bt, shape;
@@ -410,7 +421,8 @@ static WeftStatus qr_here(Vm *vm, Value *args, Value *out) {
   if (m > 0 && c.batches > 0) {
     int mi = (int)m, ni = (int)n, ki = (int)k, wi = (int)width, info = 0, query_length1 = -1, lwork;
     i64 wide = n > width ? n : width;
-    size_t column_bytes = ((size_t)(m * wide) * c.bytes + 15) & ~(size_t)15, tau_bytes = ((size_t)(k + 1) * c.bytes + 15) & ~(size_t)15;
+    size_t column_bytes = ((size_t)(m * wide) * c.bytes + 15) & ~(size_t)15,
+        tau_bytes = ((size_t)(k + 1) * c.bytes + 15) & ~(size_t)15;
     f64 first = 0, second = 0;
     char tau_query[16];
     c.lib->geqrf(&mi, &ni, matrix_at(&c, 0), &mi, tau_query, &first, &query_length1, &info);
@@ -469,16 +481,19 @@ static WeftStatus svd(Call *c, bool vectors, bool full, Value *u, Value *s, Valu
     int mi = (int)m, ni = (int)n, lwork = -1, info = 0, iquery = 0, ldu = ni, ldvt = vectors ? (int)uw : 1;
     const char *job = !vectors ? "N" : full ? "A" : "S";
     f64 query = 0, none[2] = {0};
-    c->lib->gesdd(job, &ni, &mi, matrix_at(c, 0), &ni, s->array->data, none, &ldu, none, &ldvt, &query, &lwork, &iquery, &info, 1);
+    c->lib->gesdd(job, &ni, &mi, matrix_at(c, 0), &ni, s->array->data, none, &ldu, none, &ldvt, &query, &lwork,
+                  &iquery, &info, 1);
     lwork = query_length(c, &query);
     size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15;
     char *work;
     status = work_space(c, float_bytes + 8 * (size_t)k * sizeof(int), &work);
     for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
-      char *ub = vectors ? (char *)u->array->data + b * m * uw * c->bytes : (char *)none, *vb = vectors ? (char *)vh->array->data + b * vw * n * c->bytes : (char *)none;
+      char *ub = vectors ? (char *)u->array->data + b * m * uw * c->bytes : (char *)none,
+          *vb = vectors ? (char *)vh->array->data + b * vw * n * c->bytes : (char *)none;
       char *sb = (char *)s->array->data + b * k * c->bytes;
       if ((status = all_finite(c, matrix_at(c, b), m, n, false)) != WEFT_OK) break;
-      c->lib->gesdd(job, &ni, &mi, matrix_at(c, b), &ni, sb, vb, &ldu, ub, &ldvt, work, &lwork, (int *)(work + float_bytes), &info, 1);
+      c->lib->gesdd(job, &ni, &mi, matrix_at(c, b), &ni, sb, vb, &ldu, ub, &ldvt, work, &lwork,
+                    (int *)(work + float_bytes), &info, 1);
       if (info != 0) status = failed(c, "the singular values did not converge");
     }
   }
@@ -535,7 +550,8 @@ static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
   type_of_value(args[1], &bt);
   TRY_RULE(vm, OP_linalg_lstsq, &err, rule_dtype(OP_linalg_lstsq, 2, types, &r, &err));
   if (at.rank != 2 || bt.rank < 1 || bt.rank > 2 || bt.dims[0] != at.dims[0])
-    return vm_error(vm, EK_shape, "linalg.lstsq: shapes %s and %s: needs a matrix and as many right-hand rows", shape_text(&at).s, shape_text(&bt).s);
+    return vm_error(vm, EK_shape, "linalg.lstsq: shapes %s and %s: needs a matrix and as many right-hand rows",
+                    shape_text(&at).s, shape_text(&bt).s);
   TRY(call_start_as(vm, OP_linalg_lstsq, 0, args[0], r.compute, &c));
   i64 m = c.rows, n = c.cols, k = bt.rank == 2 ? bt.dims[1] : 1, tall = m > n ? m : n, least = m < n ? m : n;
   i64 dims[2] = {n, k};
@@ -558,20 +574,26 @@ static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
     char none[16];
     c.lib->gelsd(&mi, &ni, &ki, none, &mi, none, &ld, none, rcond, &rank, &query, &lwork, &iquery, &info);
     lwork = query_length(&c, &query);
-    size_t a_bytes = ((size_t)(m * n) * c.bytes + 15) & ~(size_t)15, b_bytes = ((size_t)(tall * k) * c.bytes + 15) & ~(size_t)15;
-    size_t s_bytes = ((size_t)least * c.bytes + 15) & ~(size_t)15, w_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
+    size_t a_bytes = ((size_t)(m * n) * c.bytes + 15) & ~(size_t)15,
+        b_bytes = ((size_t)(tall * k) * c.bytes + 15) & ~(size_t)15;
+    size_t s_bytes = ((size_t)least * c.bytes + 15) & ~(size_t)15,
+        w_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
     char *work;
-    status = work_space(&c, a_bytes + b_bytes + s_bytes + w_bytes + (size_t)(iquery < 1 ? 1 : iquery) * sizeof(int), &work);
+    status = work_space(&c,
+                        a_bytes + b_bytes + s_bytes + w_bytes + (size_t)(iquery < 1 ? 1 : iquery) * sizeof(int), &work);
     if (status == WEFT_OK) {
       char *a_columns = work, *b_columns = work + a_bytes, *s = b_columns + b_bytes, *w = s + s_bytes;
       transposed(&c, matrix_at(&c, 0), m, n, a_columns);
       memset(b_columns, 0, b_bytes);
       for (i64 i = 0; i < m; i++)
-        for (i64 j = 0; j < k; j++) memcpy(b_columns + (j * tall + i) * c.bytes, (char *)b.array->data + (i * k + j) * c.bytes, c.bytes);
-      c.lib->gelsd(&mi, &ni, &ki, a_columns, &mi, b_columns, &ld, s, rcond, &rank, w, &lwork, (int *)(w + w_bytes), &info);
+        for (i64 j = 0; j < k; j++)
+          memcpy(b_columns + (j * tall + i) * c.bytes, (char *)b.array->data + (i * k + j) * c.bytes, c.bytes);
+      c.lib->gelsd(&mi, &ni, &ki, a_columns, &mi, b_columns, &ld, s, rcond, &rank, w, &lwork,
+                   (int *)(w + w_bytes), &info);
       if (info != 0) status = failed(&c, "the singular values did not converge");
       for (i64 i = 0; i < n; i++)
-        for (i64 j = 0; j < k; j++) memcpy((char *)out->array->data + (i * k + j) * c.bytes, b_columns + (j * tall + i) * c.bytes, c.bytes);
+        for (i64 j = 0; j < k; j++)
+          memcpy((char *)out->array->data + (i * k + j) * c.bytes, b_columns + (j * tall + i) * c.bytes, c.bytes);
     }
     if (status != WEFT_OK) value_drop(vm, *out);
   }
@@ -604,8 +626,12 @@ static WeftStatus on_large_stack(Vm *vm, EagerFn fn, Value *args, Value *out) {
 }
 
 WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigh_here, args, out); }
-WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigvalsh_here, args, out); }
-WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, cholesky_here, args, out); }
+WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) {
+  return on_large_stack(vm, eigvalsh_here, args, out);
+}
+WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) {
+  return on_large_stack(vm, cholesky_here, args, out);
+}
 WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, inv_here, args, out); }
 WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, det_here, args, out); }
 WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, slogdet_here, args, out); }

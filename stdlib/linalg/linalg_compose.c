@@ -66,7 +66,8 @@ WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
   }
   Value parts = value_keep(args[0]);
   TRY(then(vm, OP_linalg_svd, &parts, value_bool(false), value_hole()));
-  Value u = value_keep(parts.list->items[0]), s = value_keep(parts.list->items[1]), vh = value_keep(parts.list->items[2]), counts;
+  Value u = value_keep(parts.list->items[0]), s = value_keep(parts.list->items[1]),
+      vh = value_keep(parts.list->items[2]), counts;
   value_drop(vm, parts);
   WeftStatus status = counted_values(vm, s, rank_tolerance(&type), &counts);
   if (status == WEFT_OK) {
@@ -95,8 +96,8 @@ WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-/* fro: root of the sum of squares · nuc: sum of singular values · 1, -1: greatest, least column sum · inf, -inf: row sum
- * · 2, -2: greatest, least singular value */
+/* fro: root of the sum of squares · nuc: sum of singular values · 1, -1: greatest, least column sum · inf, -inf:
+ * row sum · 2, -2: greatest, least singular value */
 WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
   static const char *const words[] = {"fro", "nuc", NULL};
   ArrayType type;
@@ -107,9 +108,13 @@ WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
   else TRY(args_f64(vm, OP_linalg_matrix_norm, 1, args[1], &ord));
   bool by_word = args[1].kind == V_TEXT || !args_given(args[1]);
   if (!by_word && fabs(ord) != 1 && fabs(ord) != 2 && !isinf(ord))
-    return vm_error(vm, EK_value, "linalg.matrix_norm: ord must be \"fro\", \"nuc\", 1, -1, 2, -2, inf or -inf, got %g", args_shown(ord));
-  if (!by_word) { /* the greatest or least of the sums along an axis, or of as many singular values as the shorter one has; of none 0, or an error */
-    i64 rows = type.dims[type.rank - 2], columns = type.dims[type.rank - 1], n = fabs(ord) == 1 ? columns : isinf(ord) ? rows : rows < columns ? rows : columns;
+    return vm_error(vm, EK_value, "linalg.matrix_norm: ord must be \"fro\", \"nuc\", 1, -1, 2, -2, inf or -inf, got %g",
+                    args_shown(ord));
+  /* the greatest or least of the sums along an axis, or of as many singular values as the shorter one has; of none 0,
+   * or an error */
+  if (!by_word) {
+    i64 rows = type.dims[type.rank - 2], columns = type.dims[type.rank - 1],
+        n = fabs(ord) == 1 ? columns : isinf(ord) ? rows : rows < columns ? rows : columns;
     if (n == 0 && ord > 0) {
       TRY(array_new_zero(vm, dtype_float_of(type.dtype), type.rank - 2u, type.dims, out));
       result_finish(vm, out);
@@ -121,7 +126,8 @@ WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
   TRY(convert_value(vm, OP_linalg_matrix_norm, args[0], dtype_float_of(type.dtype), out));
   if (by_word && word == 0) {
     Value axes;
-    if (!list_new(vm, 2, &axes) || list_add(vm, &axes, value_weak_i64(-2)) != WEFT_OK || list_add(vm, &axes, value_weak_i64(-1)) != WEFT_OK) {
+    if (!list_new(vm, 2, &axes) || list_add(vm, &axes, value_weak_i64(-2)) != WEFT_OK ||
+        list_add(vm, &axes, value_weak_i64(-1)) != WEFT_OK) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }
@@ -164,7 +170,8 @@ WeftStatus eager_linalg_matrix_power(Vm *vm, Value *args, Value *out) {
     i64 size = type.dims[type.rank - 1], count = size ? out->array->size / (size * size) : 0;
     for (i64 b = 0; b < count; b++)
       for (i64 i = 0; i < size; i++)
-        num_store((char *)out->array->data + ((b * size + i) * size + i) * dtype_bytes(dtype), dtype, num_convert_unchecked(value_i64(1), dtype));
+        num_store((char *)out->array->data + ((b * size + i) * size + i) * dtype_bytes(dtype), dtype,
+                  num_convert_unchecked(value_i64(1), dtype));
     return WEFT_OK;
   }
   WeftStatus status = WEFT_OK;
@@ -192,7 +199,8 @@ WeftStatus eager_linalg_diagonal(Vm *vm, Value *args, Value *out) {
   u32 last = type.rank - 1u;
   memcpy(strides, array_strides(a), (type.rank - 2u) * sizeof(i64));
   strides[shape.rank - 1] = array_strides(a)[last - 1] + array_strides(a)[last];
-  i64 offset = dims_size(shape.rank, shape.dims) == 0 ? 0 : k >= 0 ? k * array_strides(a)[last] : -k * array_strides(a)[last - 1];
+  i64 offset = dims_size(shape.rank, shape.dims) == 0 ? 0 : k >= 0 ? k * array_strides(a)[last]
+                                                      : -k * array_strides(a)[last - 1];
   return array_view(vm, a, offset, shape.rank, shape.dims, strides, out);
 }
 
@@ -226,7 +234,8 @@ WeftStatus eager_linalg_kron(Vm *vm, Value *args, Value *out) {
   type_of_value(args[1], &y);
   TRY_RULE(vm, OP_linalg_kron, &err, shape_kron(NULL, &x, &y, &shape, &err));
   u32 rank = shape.rank;
-  if (2 * rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "linalg.kron: rank %u; the limit is %d", rank, ARRAY_MAX_RANK / 2);
+  if (2 * rank > ARRAY_MAX_RANK)
+    return vm_error(vm, EK_shape, "linalg.kron: rank %u; the limit is %d", rank, ARRAY_MAX_RANK / 2);
   for (u32 d = 0; d < rank; d++) { /* every axis of x beside the one of y */
     xd[2 * d] = d + x.rank < rank ? 1 : x.dims[d + x.rank - rank];
     xd[2 * d + 1] = 1;
@@ -259,7 +268,8 @@ WeftStatus eager_linalg_cross(Vm *vm, Value *args, Value *out) {
   WeftStatus status = WEFT_OK;
   for (u32 i = 0; i < 4; i++) {
     parts[i] = value_keep(args[i & 1]);
-    if (status == WEFT_OK) status = then(vm, OP_roll, &parts[i], value_i64(i == 0 || i == 3 ? -1 : -2), value_i64(axis));
+    if (status == WEFT_OK)
+      status = then(vm, OP_roll, &parts[i], value_i64(i == 0 || i == 3 ? -1 : -2), value_i64(axis));
   }
   if (status == WEFT_OK) {
     status = then(vm, OP_multiply, &parts[0], parts[1], value_hole());

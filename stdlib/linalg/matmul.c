@@ -10,9 +10,12 @@
 #include <string.h>
 
 enum {
-  SMALL_PRODUCT = 512,        /* multiplications up to which compiled loops have the product inline: plain sums of products */
-  OWN_PRODUCT = 96 * 96 * 96, /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
-  OWN_LONGER = 1 << 23,       /* the same where enough rows use the other matrix (if its columns lie together, it is made anew in rows first): */
+  /* multiplications up to which compiled loops have the product inline: plain sums of products */
+  SMALL_PRODUCT = 512,
+  /* multiplications up to which the library is not asked: it is no faster, and takes 5 ms to load */
+  OWN_PRODUCT = 96 * 96 * 96,
+  /* the same where enough rows use the other matrix (if its columns lie together, it is made anew in rows first): */
+  OWN_LONGER = 1 << 23,
   MANY_ROWS = 256,            /* these, */
   SOME_ROWS = 64,             /* or these, of f64 and a matrix with at most */
   NARROW = 64,                /* so many rows or columns */
@@ -20,8 +23,10 @@ enum {
   OWN_ROWS = 128,             /* that stay in the caches while all columns go by */
   OWN_VECTOR = 128 * 64,      /* the same for a matrix and a vector, */
   ROW_PRODUCT = 128 * 128,    /* and for a single row and a matrix that stays in the caches */
-  ROWS_EACH = 128,            /* of a part: the other matrix is arranged anew for each, which takes as long as a product of some rows */
-  SHARED_PRODUCT = 1 << 25,   /* multiplications from which the pool's threads share a product: below, to wake them takes too long */
+  /* of a part: the other matrix is arranged anew for each, which takes as long as a product of some rows */
+  ROWS_EACH = 128,
+  /* multiplications from which the pool's threads share a product: below, to wake them takes too long */
+  SHARED_PRODUCT = 1 << 25,
 };
 
 /* One matrix of an operand as the library takes it: its memory, whether rows or columns lie together, and how far
@@ -51,7 +56,8 @@ static bool lies_well(i64 rows, i64 cols, i64 rs, i64 cs, bool *transposed, i64 
 }
 
 /* `v` as matrices: as_row: a vector is one row, else one column. */
-static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, bool rows_together, u32 batch_rank, Side *s) {
+static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, bool rows_together,
+                            u32 batch_rank, Side *s) {
   Value same;
   TRY(convert_value(vm, op, v, dtype, &same));
   Array *a = same.array;
@@ -87,7 +93,8 @@ static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, boo
 /* Its elements lie together. */
 static bool row_together(const Side *x) { return x->rows == 1 && (!x->transposed || x->apart == 1); }
 
-/* Is a product of floats made here, in the one order that StripMatrix has? By its size alone: the same product has the same bits. */
+/* Is a product of floats made here, in the one order that StripMatrix has? By its size alone: the same product has the
+ * same bits. */
 static bool is_own(u32 dtype, i64 m, i64 n, i64 k, i64 work) {
   if (work <= SMALL_PRODUCT) return false;
   if (m == 1) return n * k <= ROW_PRODUCT;
@@ -116,14 +123,18 @@ static void product_part(void *ctx, i64 part) {
   const Product *p = ctx;
   const Side *x = p->x, *y = p->y;
   i64 i = part / p->across, j = part % p->across, bytes = dtype_bytes(p->dtype);
-  i64 row = part_at(x->rows, p->down, i), rows = part_at(x->rows, p->down, i + 1) - row, col = part_at(y->cols, p->across, j), cols = part_at(y->cols, p->across, j + 1) - col;
+  i64 row = part_at(x->rows, p->down, i), rows = part_at(x->rows, p->down, i + 1) - row,
+      col = part_at(y->cols, p->across, j), cols = part_at(y->cols, p->across, j + 1) - col;
   int mi = (int)rows, ni = (int)cols, ki = (int)x->cols, lx = (int)x->apart, ly = (int)y->apart, lc = (int)y->cols;
-  const char *xd = p->xd + row * (x->transposed ? 1 : x->apart) * bytes, *yd = p->yd + col * (y->transposed ? y->apart : 1) * bytes;
-  if (rows && cols) p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, one_of(p->dtype), yd, &ly, xd, &lx, zero_of(p->dtype), p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
+  const char *xd = p->xd + row * (x->transposed ? 1 : x->apart) * bytes,
+      *yd = p->yd + col * (y->transposed ? y->apart : 1) * bytes;
+  if (rows && cols)
+    p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, one_of(p->dtype), yd, &ly, xd,
+                 &lx, zero_of(p->dtype), p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
 }
 
-/* Large ones by the threads of the pool: the library's own would wait for more beside them while kernels run. Each takes some rows, or where that
- * would be few a part as square as can be. */
+/* Large ones by the threads of the pool: the library's own would wait for more beside them while kernels run. Each
+ * takes some rows, or where that would be few a part as square as can be. */
 static void product_by_threads(Vm *vm, Product *p) {
   i64 threads = pool_threads(vm), m = p->x->rows, n = p->y->cols, least = 0;
   p->down = p->across = 1;
@@ -156,8 +167,9 @@ static void own_part(void *ctx, i64 part) {
   for (i64 i = part_at(p->m, p->parts, part), rows; i < end; i += rows) {
     rows = end - i < OWN_ROWS ? end - i : OWN_ROWS;
     for (i64 q = 0; q < p->k; q += STRIP_MATRIX_K)
-      p->matrix(p->c + i * p->n * p->bytes, p->x + (i * p->row + q * p->along) * p->bytes, p->y + q * p->apart * p->bytes, rows, p->n,
-                p->k - q < STRIP_MATRIX_K ? p->k - q : STRIP_MATRIX_K, p->row, p->along, p->apart, q > 0);
+      p->matrix(p->c + i * p->n * p->bytes, p->x + (i * p->row + q * p->along) * p->bytes,
+                p->y + q * p->apart * p->bytes, rows, p->n, p->k - q < STRIP_MATRIX_K ? p->k - q : STRIP_MATRIX_K,
+                p->row, p->along, p->apart, q > 0);
   }
 }
 
@@ -168,7 +180,8 @@ static void product_own(Vm *vm, OwnProduct p) {
 }
 
 /* c (dense rows) = x @ y. The library takes columns, so it is given c^T = y^T @ x^T. */
-static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y, const char *yd, void *c) {
+static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y,
+                    const char *yd, void *c) {
   i64 m = x->rows, n = y->cols, k = x->cols;
   const StripTable *strips = stdlib_of(vm)->strips;
   if (own) {
@@ -257,26 +270,32 @@ static bool plain_side(const Array *a, u32 dtype, bool rows_together, Side *s) {
 
 /* May a product of m by n be written over `a`, which nobody else holds? */
 static bool takes_product(const Array *a, u32 dtype, i64 m, i64 n) {
-  return array_rank(a) == 2 && array_dtype(a) == dtype && a->geometry[0] == m && a->geometry[1] == n && array_device(a) == DEV_CPU && array_dense(a) && array_writable(a);
+  return array_rank(a) == 2 && array_dtype(a) == dtype && a->geometry[0] == m && a->geometry[1] == n &&
+         array_device(a) == DEV_CPU && array_dense(a) && array_writable(a);
 }
 
-/* Two matrices of one float type, as they mostly come, without the rules: loops over small products wait for those. PAIR_OTHER:
- * the general way. */
+/* Two matrices of one float type, as they mostly come, without the rules: loops over small products wait for those.
+ * PAIR_OTHER: the general way. */
 PairWent matmul_pair(Vm *vm, u32 op, const Array *xa, const Array *ya, Value *out) {
   (void)op;
   if (array_rank(xa) != 2 || array_rank(ya) != 2) return PAIR_OTHER;
   u32 dtype = array_dtype(xa);
   i64 m = xa->geometry[0], k = xa->geometry[1], n = ya->geometry[1];
-  if ((dtype != DT_f64 && dtype != DT_f32) || ya->geometry[0] != k || m < 1 || n < 1 || k < 1 || m >= INT_MAX || n >= INT_MAX || k >= 1 << 20) return PAIR_OTHER;
+  if ((dtype != DT_f64 && dtype != DT_f32) || ya->geometry[0] != k || m < 1 || n < 1 || k < 1 || m >= INT_MAX ||
+      n >= INT_MAX || k >= 1 << 20)
+    return PAIR_OTHER;
   Side x, y;
   i64 work;
   if (__builtin_mul_overflow(m * n, k, &work)) return PAIR_OTHER;
   bool own = is_own(dtype, m, n, k, work), small = work <= SMALL_PRODUCT;
   const Lapack *lib = own || small ? NULL : blas_load(dtype == DT_f64);
   own |= !lib && !small;
-  if (!plain_side(xa, dtype, small, &x) || !plain_side(ya, dtype, small, &y) || (own && y.transposed && m > 1)) return PAIR_OTHER;
+  if (!plain_side(xa, dtype, small, &x) || !plain_side(ya, dtype, small, &y) || (own && y.transposed && m > 1))
+    return PAIR_OTHER;
   if (kernel_poll(vm, work / 16) != WEFT_OK) return PAIR_FAILED;
-  if ((out->kind != V_ARRAY || !takes_product(out->array, dtype, m, n)) && array_new(vm, dtype, 2, (i64[2]){m, n}, out) != WEFT_OK) return PAIR_FAILED;
+  if ((out->kind != V_ARRAY || !takes_product(out->array, dtype, m, n)) &&
+      array_new(vm, dtype, 2, (i64[2]){m, n}, out) != WEFT_OK)
+    return PAIR_FAILED;
   product(vm, own, lib, dtype, &x, x.data, &y, y.data, out->array->data);
   return PAIR_DONE;
 }
@@ -301,12 +320,15 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   u32 dtype = r.compute, bytes = dtype_bytes(dtype);
   bool floats = dtype == DT_f32 || dtype == DT_f64;
   u32 kept = (xt.rank >= 2) + (yt.rank >= 2), batch_rank = shape.rank - kept;
-  i64 m = xt.rank >= 2 ? xt.dims[xt.rank - 2] : 1, k = xt.dims[xt.rank - 1], n = yt.rank >= 2 ? yt.dims[yt.rank - 1] : 1;
+  i64 m = xt.rank >= 2 ? xt.dims[xt.rank - 2] : 1, k = xt.dims[xt.rank - 1],
+      n = yt.rank >= 2 ? yt.dims[yt.rank - 1] : 1;
   i64 work;
-  if (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)) work = INT64_MAX; /* the result will not be made */
+  /* the result will not be made */
+  if (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)) work = INT64_MAX;
   TRY(kernel_poll(vm, work / 16));
   if (floats && xt.rank == 1 && yt.rank == 1 && xt.dtype == yt.dtype) return inner(vm, xv.array, yv.array, k, out);
-  bool own = floats && is_own(dtype, m, n, k, work), small = work <= SMALL_PRODUCT, fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
+  bool own = floats && is_own(dtype, m, n, k, work), small = work <= SMALL_PRODUCT,
+      fits = m < INT_MAX && n < INT_MAX && k < INT_MAX;
   const Lapack *lib = floats && !own && !small && fits ? blas_load(dtype == DT_f64) : NULL;
   own |= floats && !lib && !small;
   TRY(side_make(vm, op, xv, dtype, true, !own && !lib, batch_rank, &x));
@@ -380,7 +402,8 @@ static i64 size_of(u32 n, const u32 *axes, const i64 *dims) {
 }
 
 /* Sums over n pairs of axes; free axes of a, then of b. */
-static WeftStatus contract(Vm *vm, u32 op, Value av, Value bv, u32 n, const u32 *aa, const u32 *ba, const ArrayType *shape, Value *out) {
+static WeftStatus contract(Vm *vm, u32 op, Value av, Value bv, u32 n, const u32 *aa, const u32 *ba,
+                           const ArrayType *shape, Value *out) {
   Value a, b;
   ArrayType at, bt;
   u32 ap[ARRAY_MAX_RANK], bp[ARRAY_MAX_RANK], na = 0, nb = n;
@@ -451,7 +474,8 @@ WeftStatus eager_vecdot(Vm *vm, Value *args, Value *out) {
   u32 rank = x.rank > y.rank ? x.rank : y.rank;
   Value both[2] = {value_keep(args[0]), value_keep(args[1])}, products, sum;
   TRY(run_op(vm, OP_multiply, both, 2, &products));
-  WeftStatus status = reduce_value(vm, OP_vecdot, REDUCE_ADD, products, dtype_accum(r.compute), 1u << (axis < 0 ? axis + rank : axis), false, &sum);
+  WeftStatus status = reduce_value(vm, OP_vecdot, REDUCE_ADD, products, dtype_accum(r.compute),
+                                   1u << (axis < 0 ? axis + rank : axis), false, &sum);
   value_drop(vm, products);
   TRY(status);
   status = convert_value(vm, OP_vecdot, sum, r.compute, out);
@@ -494,7 +518,8 @@ WeftStatus eager_tensordot(Vm *vm, Value *args, Value *out) {
   } else {
     TRY(args_size(vm, OP_tensordot, 2, axes, &count));
     if (count > x.rank || count > y.rank)
-      return vm_error(vm, EK_shape, "tensordot: shapes %s and %s have not %lld axes each", shape_text(&x).s, shape_text(&y).s, (long long)count);
+      return vm_error(vm, EK_shape, "tensordot: shapes %s and %s have not %lld axes each", shape_text(&x).s,
+                      shape_text(&y).s, (long long)count);
     n = (u32)count;
     for (u32 i = 0; i < n; i++) {
       xa[i] = (i64)(x.rank - n + i);
@@ -586,7 +611,8 @@ static WeftStatus term_matrices(Vm *vm, Term *t, const u8 *want, const u32 count
 /* a (consumed) and b (consumed) into a: labels in `keep` stay, others that both have are summed. */
 static WeftStatus term_pair(Vm *vm, Term *a, Term *b, u32 keep, const EinsumPlan *plan) {
   u32 am = term_mask(a), bm = term_mask(b), both = am & bm, nb = 0, na = 0, nc = 0, nf = 0;
-  u8 batch[ARRAY_MAX_RANK], free_a[ARRAY_MAX_RANK], sum[ARRAY_MAX_RANK], free_b[ARRAY_MAX_RANK], order[2 * ARRAY_MAX_RANK];
+  u8 batch[ARRAY_MAX_RANK], free_a[ARRAY_MAX_RANK], sum[ARRAY_MAX_RANK], free_b[ARRAY_MAX_RANK],
+      order[2 * ARRAY_MAX_RANK];
   for (u32 d = 0; d < a->rank; d++) {
     u8 l = a->labels[d];
     if (!(both >> l & 1)) free_a[na++] = l;
@@ -596,7 +622,8 @@ static WeftStatus term_pair(Vm *vm, Term *a, Term *b, u32 keep, const EinsumPlan
   for (u32 d = 0; d < b->rank; d++)
     if (!(both >> b->labels[d] & 1)) free_b[nf++] = b->labels[d];
   u32 rank = nb + na + nf;
-  if (rank > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "einsum: an intermediate result has rank %u; the limit is %d", rank, ARRAY_MAX_RANK);
+  if (rank > ARRAY_MAX_RANK)
+    return vm_error(vm, EK_shape, "einsum: an intermediate result has rank %u; the limit is %d", rank, ARRAY_MAX_RANK);
   Value x, y, z;
   memcpy(order, batch, nb);
   memcpy(order + nb, free_a, na);
@@ -637,7 +664,8 @@ WeftStatus eager_einsum(Vm *vm, Value *args, Value *out) {
     type_of_value(items[i], &types[i]);
     ptrs[i] = &types[i];
   }
-  TRY_RULE(vm, OP_einsum, &err, shape_einsum(NULL, args[0].text->data, args[0].text->len, n, ptrs, &plan, &shape, &err));
+  TRY_RULE(vm, OP_einsum, &err,
+           shape_einsum(NULL, args[0].text->data, args[0].text->len, n, ptrs, &plan, &shape, &err));
   TRY_RULE(vm, OP_einsum, &err, rule_dtype(OP_einsum, n, ptrs, &r, &err));
   u32 result = plan.out_rank == 32 ? ~0u : (1u << plan.out_rank) - 1, later[EINSUM_MAX_OPERANDS + 1];
   later[n] = result; /* the labels that the result and operands from i on have */

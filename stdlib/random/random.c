@@ -44,7 +44,8 @@ static void units32(Key k, u64 i, f32 out[2]) {
 }
 
 static WeftStatus arg_key(Vm *vm, u32 op, Value v, Key *out) {
-  if (v.kind != V_ARRAY || array_dtype(v.array) != DT_i64 || array_rank(v.array) != 1 || v.array->size != 2 || array_device(v.array) != DEV_CPU)
+  if (v.kind != V_ARRAY || array_dtype(v.array) != DT_i64 || array_rank(v.array) != 1 || v.array->size != 2 ||
+      array_device(v.array) != DEV_CPU)
     return args_error(vm, op, 0, v, "a key: i64 of shape (2,), as random.key(seed) gives (rand and randn need none)");
   out->seed = array_load(v.array, 0).u;
   out->stream = array_load(v.array, array_strides(v.array)[0]).u;
@@ -108,11 +109,12 @@ static WeftStatus draw_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 
 }
 
 static WeftStatus need_float(Vm *vm, u32 op, u32 dtype) {
-  return dtype == DT_f64 || dtype == DT_f32 ? WEFT_OK : vm_error(vm, EK_dtype, "%s: dtype must be f32 or f64, got %s", op_name(op), dtype_name(dtype));
+  return dtype == DT_f64 || dtype == DT_f32 ? WEFT_OK : vm_error(vm, EK_dtype, "%s: dtype must be f32 or f64, got %s",
+                                                                 op_name(op), dtype_name(dtype));
 }
 
-/* An interval from lo on, without hi, which may lie below lo. What rounding takes to hi or beyond becomes the number beside hi.
- * Where hi - lo overflows, halves are drawn and doubled. */
+/* An interval from lo on, without hi, which may lie below lo. What rounding takes to hi or beyond becomes the
+ * number beside hi. Where hi - lo overflows, halves are drawn and doubled. */
 #define INTERVAL(T, nextafter)                                                            \
   typedef struct Interval_##T {                                                           \
     T from, wide, back, hi, last;                                                         \
@@ -227,10 +229,13 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   TRY(args_int(vm, OP_random_randint, 1, args[1], &lo));
   TRY(args_int(vm, OP_random_randint, 2, args[2], &hi));
   TRY(draw_shape(vm, OP_random_randint, 3, args[3], &rank, dims));
-  if (lo >= hi) return vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo, (long long)hi);
+  if (lo >= hi)
+    return vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo,
+                    (long long)hi);
   TRY(array_new(vm, DT_i64, rank, dims, out));
   u64 span = (u64)hi - (u64)lo;
-  for (i64 i = 0; i < out->array->size; i++) ((i64 *)out->array->data)[i] = (i64)((u64)lo + (u64)below(bits64(k, (u64)i), span));
+  for (i64 i = 0; i < out->array->size; i++)
+    ((i64 *)out->array->data)[i] = (i64)((u64)lo + (u64)below(bits64(k, (u64)i), span));
   *out = array_finish(vm, *out);
   return WEFT_OK;
 }
@@ -273,7 +278,8 @@ WeftStatus eager_random_permutation(Vm *vm, Value *args, Value *out) {
   if (number) TRY(args_size(vm, OP_random_permutation, 1, args[1], &n));
   else {
     TRY(args_array(vm, OP_random_permutation, 1, args[1]));
-    if (array_rank(args[1].array) == 0) return args_error(vm, OP_random_permutation, 1, args[1], "an integer or an array with an axis");
+    if (array_rank(args[1].array) == 0)
+      return args_error(vm, OP_random_permutation, 1, args[1], "an integer or an array with an axis");
     n = array_dims(args[1].array)[0];
   }
   Value order;
@@ -298,12 +304,15 @@ WeftStatus eager_random_choice(Vm *vm, Value *args, Value *out) {
   bool replace = true;
   TRY(arg_key(vm, OP_random_choice, args[0], &k));
   TRY(args_array(vm, OP_random_choice, 1, args[1]));
-  if (args[1].kind != V_ARRAY || array_rank(args[1].array) != 1) return args_error(vm, OP_random_choice, 1, args[1], "an array of rank 1");
+  if (args[1].kind != V_ARRAY || array_rank(args[1].array) != 1)
+    return args_error(vm, OP_random_choice, 1, args[1], "an array of rank 1");
   TRY(draw_shape(vm, OP_random_choice, 2, args[2], &rank, dims));
   TRY(args_bool(vm, OP_random_choice, 3, args[3], &replace));
   i64 n = args[1].array->size, want = dims_size(rank, dims);
   if (n == 0 && want) return vm_error(vm, EK_value, "random.choice: x is empty");
-  if (!replace && want > n) return vm_error(vm, EK_value, "random.choice: %lld of %lld elements without replacement", (long long)want, (long long)n);
+  if (!replace && want > n)
+    return vm_error(vm, EK_value, "random.choice: %lld of %lld elements without replacement", (long long)want,
+                    (long long)n);
   Value index, flat;
   i64 count = replace ? want : n;
   TRY(array_new(vm, DT_i64, 1, &count, &index));

@@ -39,7 +39,8 @@ u32 format_shortest(f64 x, bool single, char *digits, int *point) {
   return n;
 }
 
-/* A number of at most fifteen digits is the only such one that reads back, and m / 10^k, rounded once, is what it reads as. */
+/* A number of at most fifteen digits is the only such one that reads back, and m / 10^k, rounded once, is what it reads
+ * as. */
 static bool few_digits(f64 x, Buf *out) {
   f64 a = fabs(x), scale = 1, m;
   u32 places = 0;
@@ -108,11 +109,13 @@ void format_number(Value v, Buf *out) {
 
 /* ---- containers ----------------------------------------------------------------------------------------- */
 
-/* Control and format characters beyond ASCII, and separators of lines: nobody sees them, or what they turn round. Joiners stay. */
+/* Control and format characters beyond ASCII, and separators of lines: nobody sees them, or what they turn round.
+ * Joiners stay. */
 static bool is_unseen(u32 c) {
   static const struct {
     u32 first, last;
-  } ranges[] = {{0x80, 0x9F}, {0xAD, 0xAD}, {0x61C, 0x61C}, {0x180E, 0x180E}, {0x200B, 0x200B}, {0x200E, 0x200F}, {0x2028, 0x202E},
+  } ranges[] = {{0x80, 0x9F}, {0xAD, 0xAD}, {0x61C, 0x61C}, {0x180E, 0x180E}, {0x200B, 0x200B}, {0x200E, 0x200F},
+                {0x2028, 0x202E},
                 {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
   for (u32 i = 0; i < COUNT_OF(ranges); i++)
     if (c >= ranges[i].first && c <= ranges[i].last) return true;
@@ -147,11 +150,13 @@ static void quoted(const char *s, u32 n, Buf *out) {
 }
 
 static bool plain_key(const char *s, u32 n) {
-  static const char *const reserved[] = {"let", "fn", "if", "else", "for", "while", "in", "by", "break", "continue", "return",
-                                         "try", "catch", "import", "and", "or", "not", "true", "false", "nil"};
+  static const char *const reserved[] = {"let", "fn", "if", "else", "for", "while", "in", "by", "break", "continue",
+                                         "return", "try", "catch", "import", "and", "or", "not", "true",
+                                         "false", "nil"};
   if (!n || !((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_')) return false;
   for (u32 i = 1; i < n; i++)
-    if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_' || (s[i] >= '0' && s[i] <= '9'))) return false;
+    if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_' || (s[i] >= '0' && s[i] <= '9')))
+      return false;
   for (u32 i = 0; i < COUNT_OF(reserved); i++)
     if (strlen(reserved[i]) == n && memcmp(reserved[i], s, n) == 0) return false;
   return true;
@@ -263,7 +268,8 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, const Open *open, B
     case V_FN: {
       const char *name = "";
       if (v.fn->kind == FN_BUILTIN) name = op_name(v.fn->op);
-      else if (v.fn->kind == FN_CLOSURE && v.fn->code->proto->name) name = name_text(&vm->names, v.fn->code->proto->name);
+      else if (v.fn->kind == FN_CLOSURE && v.fn->code->proto->name)
+        name = name_text(&vm->names, v.fn->code->proto->name);
       else if (v.fn->kind == FN_HOST && v.fn->host->name) name = v.fn->host->name;
       buf_printf(out, "<fn%s%s>", *name ? " " : "", name);
       break;
@@ -288,4 +294,6 @@ static void format_at(Vm *vm, Value v, bool bare, u32 depth, const Open *open, B
 
 void format_value(Vm *vm, Value v, bool bare, Buf *out) { format_at(vm, v, bare, 0, NULL, out); }
 
-void format_elements(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out) { format_array(vm, v, element, ctx, out); }
+void format_elements(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out) {
+  format_array(vm, v, element, ctx, out);
+}

@@ -2,8 +2,9 @@
  *
  *   [[fill]align][sign]["z"]["#"]["0"][width][grouping]["." precision][type]
  *
- * What Python refuses is an error of kind value, and so is type n, which goes by a locale. Differences: a value that is neither number nor
- * text is formatted as the text that str() gives, and a code point of type c must be one that text can hold. */
+ * What Python refuses is an error of kind value, and so is type n, which goes by a locale. Differences: a value that
+ * is neither number nor text is formatted as the text that str() gives, and a code point of type c must be one that
+ * text can hold. */
 #include "stdlib/text/format.h"
 
 #include <math.h>
@@ -162,7 +163,8 @@ static const char *code_point(const Spec *sp, u64 c, char align, Buf *out) {
   char s[4];
   if (sp->sign) return "type 'c' takes no sign";
   if (sp->alternate) return "type 'c' takes no '#'";
-  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return "type 'c' takes a code point, 0 to 0x10ffff without surrogates";
+  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
+    return "type 'c' takes a code point, 0 to 0x10ffff without surrogates";
   u32 n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   for (u32 i = n; i-- > 1; c >>= 6) s[i] = (char)(0x80 | (c & 0x3F));
   s[0] = (char)(n == 1 ? c : (0xF00u >> n & 0xF0) | c);
@@ -181,7 +183,8 @@ static const char *integer(const Spec *sp, Value v, char align, Buf *out) {
   if (type == 'c') return code_point(sp, negative ? UINT64_MAX : m, align, out);
   Parts p = {.sign = sign_of(sp, negative), .body = digits, .every = type && type != 'd' ? 4 : 3};
   if (sp->alternate && type && type != 'd') p.prefix[0] = '0', p.prefix[1] = type;
-  p.bytes = p.digits = in_base(m, type == 'b' ? 2 : type == 'o' ? 8 : type == 'x' || type == 'X' ? 16 : 10, type == 'X', digits);
+  p.bytes = p.digits = in_base(m, type == 'b' ? 2 : type == 'o' ? 8 : type == 'x' || type == 'X' ? 16 : 10,
+                               type == 'X', digits);
   laid_out(sp, &p, align, out);
   return NULL;
 }
@@ -200,8 +203,10 @@ static void zeros(i64 n, Buf *out) {
   if (n > 0) repeated("0", (size_t)n, out);
 }
 
-/* n digits, `point` of them before the point, at least `end` digits with zeros. A float without a type shows a point without an exponent. */
-static void with_point(const char *digits, i64 n, i64 point, bool exponent, i64 end, bool typeless, bool alternate, Buf *out) {
+/* n digits, `point` of them before the point, at least `end` digits with zeros. A float without a type shows a point
+ * without an exponent. */
+static void with_point(const char *digits, i64 n, i64 point, bool exponent, i64 end, bool typeless,
+                       bool alternate, Buf *out) {
   i64 power = point - 1;
   if (exponent) point = 1;
   if (end < point + (!exponent && typeless)) end = point + (!exponent && typeless);

@@ -49,7 +49,8 @@ WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
   i64 base = 10;
   TRY(need_text(vm, OP_parse_int, 0, args[0], &t));
   TRY(args_int(vm, OP_parse_int, 1, args[1], &base));
-  if (base < 2 || base > 36) return vm_error(vm, EK_value, "parse_int: base must be 2 to 36, got %lld", (long long)base);
+  if (base < 2 || base > 36)
+    return vm_error(vm, EK_value, "parse_int: base must be 2 to 36, got %lld", (long long)base);
   const char *s;
   size_t n;
   stripped(t, &s, &n);
@@ -60,14 +61,18 @@ WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
   for (; i < n && ok; i++) {
     char c = s[i];
     if (c == '_' && digits && i + 1 < n) continue;
-    u64 d = c >= '0' && c <= '9' ? (u64)(c - '0') : c >= 'a' && c <= 'z' ? (u64)(c - 'a') + 10 : c >= 'A' && c <= 'Z' ? (u64)(c - 'A') + 10 : 99;
+    u64 d = c >= '0' && c <= '9' ? (u64)(c - '0') : c >= 'a' && c <= 'z' ? (u64)(c - 'a') + 10
+                                 : c >= 'A' && c <= 'Z' ? (u64)(c - 'A') + 10 : 99;
     ok = d < (u64)base;
     fits &= ok && !__builtin_mul_overflow(m, (u64)base, &m) && !__builtin_add_overflow(m, d, &m);
     digits = true;
   }
   fits &= m <= (u64)INT64_MAX + negative;
-  if (!ok || !digits) return vm_error(vm, EK_value, "parse_int: \"%.*s\" is no integer in base %lld", (int)(t->len > 60 ? 60 : t->len), t->data, (long long)base);
-  if (!fits) return vm_error(vm, EK_value, "parse_int: \"%.*s\" does not fit i64", (int)(t->len > 60 ? 60 : t->len), t->data);
+  if (!ok || !digits)
+    return vm_error(vm, EK_value, "parse_int: \"%.*s\" is no integer in base %lld", (int)(t->len > 60 ? 60 : t->len),
+                    t->data, (long long)base);
+  if (!fits)
+    return vm_error(vm, EK_value, "parse_int: \"%.*s\" does not fit i64", (int)(t->len > 60 ? 60 : t->len), t->data);
   *out = value_i64((i64)(negative ? 0 - m : m));
   return WEFT_OK;
 }
@@ -83,7 +88,8 @@ static bool is_word(const char *s, size_t n, const char *word) {
 bool text_parse_f64(const char *s, size_t n, f64 *out) {
   if (n == 0 || n > 4000) return false;
   bool sign = *s == '-' || *s == '+';
-  if (is_word(s + sign, n - sign, "inf") || is_word(s + sign, n - sign, "infinity")) *out = *s == '-' ? -__builtin_inf() : __builtin_inf();
+  if (is_word(s + sign, n - sign, "inf") || is_word(s + sign, n - sign, "infinity"))
+    *out = *s == '-' ? -__builtin_inf() : __builtin_inf();
   else if (is_word(s + sign, n - sign, "nan")) *out = __builtin_nan("");
   else return number_parse_f64(s, n, out);
   return true;
@@ -96,7 +102,8 @@ WeftStatus eager_parse_float(Vm *vm, Value *args, Value *out) {
   size_t n;
   f64 x;
   stripped(t, &s, &n);
-  if (!text_parse_f64(s, n, &x)) return vm_error(vm, EK_value, "parse_float: \"%.*s\" is no number", (int)(t->len > 60 ? 60 : t->len), t->data);
+  if (!text_parse_f64(s, n, &x))
+    return vm_error(vm, EK_value, "parse_float: \"%.*s\" is no number", (int)(t->len > 60 ? 60 : t->len), t->data);
   *out = value_f64(x);
   return WEFT_OK;
 }
@@ -261,7 +268,8 @@ WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
   TRY(args_array(vm, OP_text, 0, args[0]));
   NumBox box;
   Array *a = array_of(args[0], &box);
-  if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size)) return args_error(vm, OP_text, 0, args[0], "integers of rank 1");
+  if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size))
+    return args_error(vm, OP_text, 0, args[0], "integers of rank 1");
   i64 stride = array_rank(a) ? array_strides(a)[0] : 0;
   Buf b;
   buf_init(&b, &vm->alloc);

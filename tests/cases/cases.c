@@ -1,5 +1,6 @@
 /* cases.c — runs tests/cases: every case in every tier, and compares with what the file says and between tiers.
- *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample N] [--case NAME] [--prefix TEXT] [FILE…]
+ *   build/tests/cases [--tier NAME]… [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample N]
+ *   [--case NAME] [--prefix TEXT] [FILE…]
  * One process per file: a crash fails the case it came from, and the rest of the file runs on in a new one. */
 #include <errno.h>
 #include <glob.h>
@@ -67,7 +68,9 @@ static struct {
   int points;      /* each of them at the first, second … place, up to so many; 0: once, at changing places */
   double slow_ms; /* runs that take as long are told of; 0: none */
   int part, parts; /* every N-th case, from the K-th on */
-  int sample; /* a case runs in eager, in `mir` as a function, and in one in so many of the other tiers: another one in the next case */
+  /* a case runs in eager, in `mir` as a function, and in one in so many of the other tiers: another one in the next
+   * case */
+  int sample;
   const char *only_case;
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
@@ -271,9 +274,12 @@ static bool runs_in(const Case *c, int index, int tier) {
   if (!options.wanted[tier]) return false;
   if (case_directive(c, "top") && t->form != AS_IT_STANDS) return false;
   if (strcmp(t->name, "ptx") == 0 && case_directive(c, "cpu")) return false;
-  if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline"))) return false; /* where they strike differs */
+  /* where they strike differs */
+  if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline")))
+    return false;
   bool always = strcmp(t->label, "mir") == 0 || case_directive(c, "exits");
-  if (!t->force || strcmp(t->force, "threads") == 0) return always || (index / options.parts + tier) % options.sample == 0;
+  if (!t->force || strcmp(t->force, "threads") == 0)
+    return always || (index / options.parts + tier) % options.sample == 0;
   if (always) return true;
   return options.exits_every && (index + tier) % options.exits_every == 0;
 }
@@ -288,7 +294,8 @@ static void take_no_time(void *context, struct WeftVM *vm) {
 static HostRun run_in_tier(const Case *c, const struct Tier *t, const char *program, int point) {
   char force[32] = "";
   if (t->force) snprintf(force, sizeof force, "%s %d", t->force, point);
-  HostSetup setup = {.backend = t->backend, .cpu = t->cpu, .hot = t->hot, .force = force, .files = case_directive(c, "files") != NULL, .made = take_no_time};
+  HostSetup setup = {.backend = t->backend, .cpu = t->cpu, .hot = t->hot, .force = force,
+                     .files = case_directive(c, "files") != NULL, .made = take_no_time};
   if (strcmp(t->name, "ptx") == 0 || case_directive(c, "gpu")) setup.driver = options.driver;
   const char *limit;
   if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
@@ -328,10 +335,13 @@ static void run_case(const Case *c, int index) {
       if (have_first && !why[0]) compare(&first, &r, c, t->label);
       if (why[0] && points > 1) note_point(point);
       double forced, unclean;
-      if (host_counter(&r, "mir_errors", 10, &unclean) && unclean > 0) fail("%s: MIR raised %g errors", t->label, unclean);
-      if (host_counter(&r, "unverified", 10, &unclean) && unclean > 0) fail("%s: %g graphs do not verify", t->label, unclean);
+      if (host_counter(&r, "mir_errors", 10, &unclean) && unclean > 0)
+        fail("%s: MIR raised %g errors", t->label, unclean);
+      if (host_counter(&r, "unverified", 10, &unclean) && unclean > 0)
+        fail("%s: %g graphs do not verify", t->label, unclean);
       if (t->force && (!host_counter(&r, "forced", 6, &forced) || forced == 0)) break; /* there is no such place */
-      if (host_counter(&r, "unclean", 7, &unclean) && unclean > 0) fail("%s: %g rollbacks left something behind", t->label, unclean);
+      if (host_counter(&r, "unclean", 7, &unclean) && unclean > 0)
+        fail("%s: %g rollbacks left something behind", t->label, unclean);
       if (t->force && strcmp(t->force, "rollback") == 0) break;
     }
     free(wrapped);
@@ -382,13 +392,15 @@ static void enter_folder(const CaseFile *f) {
   }
 }
 
-/* A context of a card takes tenths of a second to make; it stays while some VM has it. The VM that holds it ends with the process. */
+/* A context of a card takes tenths of a second to make; it stays while some VM has it. The VM that holds it ends with
+ * the process. */
 static void hold_card(const char *stem) {
   WeftOptions asked = WEFT_OPTIONS_INIT;
   asked.allow_gpu = true;
   asked.cuda_driver = *options.driver ? options.driver : NULL;
   WeftVM *vm = weft_new(&asked);
-  if (!vm || weft_eval(vm, "to([1.0], \"gpu\") + 1.0", "card", NULL) != WEFT_OK) printf("not ok %s/card: it does not start: %s\n", stem, vm ? weft_error_message(vm) : "no memory");
+  if (!vm || weft_eval(vm, "to([1.0], \"gpu\") + 1.0", "card", NULL) != WEFT_OK)
+    printf("not ok %s/card: it does not start: %s\n", stem, vm ? weft_error_message(vm) : "no memory");
 }
 
 static void run_file(const char *path) {
@@ -427,7 +439,8 @@ static void run_file(const char *path) {
 }
 
 static void usage(void) {
-  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
+  fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample "
+                  "N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -455,7 +468,9 @@ int main(int argc, char **argv) {
     } else if (strcmp(argv[i], "--points") == 0) {
       options.points = atoi(argv[i + 1]);
     } else if (strcmp(argv[i], "--part") == 0) {
-      if (sscanf(argv[i + 1], "%d/%d", &options.part, &options.parts) != 2 || options.part < 0 || options.part >= options.parts) usage();
+      if (sscanf(argv[i + 1], "%d/%d", &options.part, &options.parts) != 2 || options.part < 0 ||
+          options.part >= options.parts)
+        usage();
     } else if (strcmp(argv[i], "--sample") == 0) {
       options.sample = atoi(argv[i + 1]);
       if (options.sample < 1) usage();

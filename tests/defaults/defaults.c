@@ -9,7 +9,8 @@ static void default_of(const OpParam *p, char *out, size_t cap) {
   out[n] = 0;
 }
 
-/* Three calls for each parameter with a default: without it, with the default written out, and with it in the dtype of the data. */
+/* Three calls for each parameter with a default: without it, with the default written out, and with it in the dtype of
+ * the data. */
 int main(void) {
   static const char *const dtypes[] = {"bool", "u8", "i32", "i64", "f32", "f64"};
   int failures = 0;
@@ -32,19 +33,26 @@ int main(void) {
         if (!param->has_default || param->rest || call_argument(op, p, value, sizeof value)) continue;
         default_of(param, value, sizeof value);
         call_text(op, (int)p, value, call, sizeof call);
-        n += (size_t)snprintf(program + n, sizeof program - n, "let said = t(() => %s)\nif not failed(plain) and not failed(said) and not same(plain, said) { bad += ((\"%.*s\", plain, said),) }\n", call,
-                              (int)param->len, param->name);
+        n += (size_t)snprintf(program + n, sizeof program - n,
+                              "let said = t(() => %s)\nif not failed(plain) and not failed(said) and not same(plain, "
+                              "said) { bad += ((\"%.*s\", plain, said),) }\n", call, (int)param->len, param->name);
         if (strspn(value, "0123456789.") != strlen(value)) continue;
         char typed[300];
         snprintf(typed, sizeof typed, "%s(%s)", dtypes[t], value);
         call_text(op, (int)p, typed, call, sizeof call);
-        n += (size_t)snprintf(program + n, sizeof program - n, "let typed = t(() => %s)\nif failed(plain) and not failed(typed) { bad += ((\"%.*s\", plain, typed),) }\n", call, (int)param->len, param->name);
+        n += (size_t)snprintf(program + n, sizeof program - n,
+                              "let typed = t(() => %s)\n"
+                              "if failed(plain) and not failed(typed) { bad += ((\"%.*s\", plain, typed),) }\n", call,
+                              (int)param->len, param->name);
       }
       snprintf(program + n, sizeof program - n, "bad");
       HostRun run = host_run(&(HostSetup){.backend = "eager", .hot = -1}, "defaults", program);
       bool fits = run.end == HOST_VALUE && strcmp(run.value, "()") == 0;
-      if (!fits && run.end == HOST_VALUE) printf("not ok defaults/%s: %s of %s: (parameter, without it, with it) %s\n", info->name, plain, dtypes[t], run.value);
-      else if (!fits) printf("not ok defaults/%s: %s of %s: %s\n", info->name, plain, dtypes[t], run.message ? run.message : "no VM");
+      if (!fits && run.end == HOST_VALUE)
+        printf("not ok defaults/%s: %s of %s: (parameter, without it, with it) %s\n", info->name, plain,
+               dtypes[t], run.value);
+      else if (!fits)
+        printf("not ok defaults/%s: %s of %s: %s\n", info->name, plain, dtypes[t], run.message ? run.message : "no VM");
       good &= fits;
       host_run_free(&run);
     }

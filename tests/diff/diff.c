@@ -1,8 +1,8 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
- *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir|verify] [--hot N] [--exits] [--threads] [--large] [--flow] [--strict] [--show]
- *   build/tests/diff --file PATH …: that program
- *   --strict: also runs the tier verify, takes a graph that does not verify for a failure, and makes programs that call every
- *   built-in under transforms. About one program in a hundred fails that yet, so no check asks for it.
+ *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir|verify] [--hot N] [--exits] [--threads]
+ *   [--large] [--flow] [--strict] [--show] build/tests/diff --file PATH …: that program
+ *   --strict: also runs the tier verify, takes a graph that does not verify for a failure, and makes programs that
+ *   call every built-in under transforms. About one program in a hundred fails that yet, so no check asks for it.
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +31,9 @@ static volatile struct Progress {
   unsigned long errors; /* programs that ended in an error, in every tier */
 } *progress;
 
-static bool show, exits, threads, large, flow, strict; /* exits: take one at every instruction; threads: share short loops; large: all arrays count as large; flow: programs of control flow under transforms alone */
+/* exits: take one at every instruction; threads: share short loops; large: all arrays count as large; flow: programs of
+ * control flow under transforms alone */
+static bool show, exits, threads, large, flow, strict;
 static const char *only_tier, *file;
 static int hot;
 
@@ -46,7 +48,8 @@ static void part(char *to, size_t cap, const char *what, const char *a, const ch
 }
 
 static void note(const char *what, const HostRun *eager, const HostRun *r) {
-  const char *a = r->end == HOST_ERROR ? r->message : r->value, *b = eager->end == HOST_ERROR ? eager->message : eager->value;
+  const char *a = r->end == HOST_ERROR ? r->message : r->value,
+      *b = eager->end == HOST_ERROR ? eager->message : eager->value;
   part((char *)progress->what, sizeof progress->what, what, a ? a : "nothing", b ? b : "nothing");
 }
 
@@ -56,12 +59,15 @@ static bool agree(const HostRun *eager, const HostRun *r) {
   else if (host_counter(r, "mir_errors", 10, &wrong) && wrong > 0) note("MIR raised an error", eager, r);
   else if (strict && host_counter(r, "unverified", 10, &wrong) && wrong > 0) note("a graph does not verify", eager, r);
   else if (r->end != eager->end) note("another end", eager, r);
-  else if (r->end == HOST_ERROR && (!same(r->kind, eager->kind) || !same(r->message, eager->message))) note("another error", eager, r);
-  else if (r->end == HOST_ERROR && (r->line != eager->line || r->column != eager->column)) note("an error at another place", eager, r);
+  else if (r->end == HOST_ERROR && (!same(r->kind, eager->kind) || !same(r->message, eager->message)))
+    note("another error", eager, r);
+  else if (r->end == HOST_ERROR && (r->line != eager->line || r->column != eager->column))
+    note("an error at another place", eager, r);
   else if (r->end == HOST_VALUE && !same(r->value, eager->value)) note("another value", eager, r);
   else if (r->end == HOST_VALUE && !same(r->type, eager->type)) note("another type", eager, r);
   else if (!same(r->printed, eager->printed))
-    part((char *)progress->what, sizeof progress->what, "other lines printed", r->printed ? r->printed : "", eager->printed ? eager->printed : "");
+    part((char *)progress->what, sizeof progress->what, "other lines printed", r->printed ? r->printed : "",
+         eager->printed ? eager->printed : "");
   else return true;
   return false;
 }
@@ -94,19 +100,22 @@ static bool run_program(unsigned long seed) {
   progress->seed = seed;
   char *program = file ? read_program(file) : generate_program(flow ? 8 * seed + 6 : seed, strict);
   if (show) printf("%s", program), fflush(stdout);
-  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4, .made = define_hosts};
+  HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4,
+                     .made = define_hosts};
   limit(PROGRAM_SECONDS);
   snprintf((char *)progress->tier, sizeof progress->tier, "eager");
   HostRun eager = host_run(&setup, "diff.weft", program);
   bool well = true;
   /* where a limit strikes may differ, also one that the program caught */
-  bool limited = (eager.end == HOST_ERROR && same(eager.kind, "limit")) || (eager.end == HOST_VALUE && strstr(eager.value, "the memory limit is reached"));
+  bool limited = (eager.end == HOST_ERROR && same(eager.kind, "limit")) ||
+                 (eager.end == HOST_VALUE && strstr(eager.value, "the memory limit is reached"));
   if (eager.end == HOST_ERROR) progress->errors++;
   if (show) printf("# eager: %s\n", eager.end == HOST_ERROR ? eager.message : eager.value);
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier ? strcmp(only_tier, tiers[t]) != 0 : !strict && strcmp(tiers[t], "verify") == 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force = exits ? "exits" : threads ? "threads" : large ? "large" : NULL, .memory = 256 << 20, .made = made_with_hosts};
+    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force =
+        exits ? "exits" : threads ? "threads" : large ? "large" : NULL, .memory = 256 << 20, .made = made_with_hosts};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);

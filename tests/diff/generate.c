@@ -3,8 +3,8 @@
  * A program is a few functions and calls of the last one with several arguments: other sizes, other dtypes, other
  * branches. Bodies are statements over variables of known types: loops that carry several values, branches that assign,
  * break, continue, return, updates of elements and slices, calls, prints in rare arms, try. An expression of type T is
- * built by `gen_expr(T, depth)`. Loops are bounded by construction. Errors at run time (a zero divisor, an index out of bounds)
- * are rare on purpose, not excluded: they must be the same in every tier. */
+ * built by `gen_expr(T, depth)`. Loops are bounded by construction. Errors at run time (a zero divisor, an index out
+ * of bounds) are rare on purpose, not excluded: they must be the same in every tier. */
 #include "tests/diff/generate.h"
 
 #include <stdarg.h>
@@ -65,7 +65,8 @@ Var *gen_new_var(Gen *g, Type type, char letter) {
 static void block(Gen *g, int count);
 
 static Type any_type(Gen *g) {
-  static const Type types[] = {INT, INT, FLOAT, FLOAT, FLOAT, BOOL, FLOATS, FLOATS, FLOATS, INTS, INTS, MASK, MATRIX, RECORD, LIST, TEXT, CLOSURE, CELL};
+  static const Type types[] = {INT, INT, FLOAT, FLOAT, FLOAT, BOOL, FLOATS, FLOATS, FLOATS, INTS, INTS, MASK, MATRIX,
+                               RECORD, LIST, TEXT, CLOSURE, CELL};
   return types[gen_below(g, (int)(sizeof types / sizeof types[0]))];
 }
 
@@ -109,7 +110,9 @@ static void assign(Gen *g) {
     switch (gen_below(g, 4)) {
     case 0: gen_put(g, "%s.b %s ", v->name, ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2); break;
     case 1: gen_put(g, "%s.k %s ", v->name, ops[gen_below(g, 5)]), gen_expr(g, INT, 2); break;
-    case 2: gen_put(g, "%s.w[%s] %s ", v->name, g->in_for ? "i % n" : "0", ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2); break;
+    case 2:
+      gen_put(g, "%s.w[%s] %s ", v->name, g->in_for ? "i % n" : "0", ops[gen_below(g, 5)]), gen_expr(g, FLOAT, 2);
+      break;
     default: gen_put(g, "%s = ", v->name), gen_expr(g, RECORD, 2); break;
     }
     break;
@@ -138,10 +141,12 @@ static void update(Gen *g) {
   const char *element = g->in_for ? "i % n" : gen_chance(g, 97) ? "0" : "8";
   switch (type == MATRIX ? 4 : gen_below(g, 4)) {
   case 2:
-    gen_put(g, "%s[", v->name), gen_expr(g, MASK, 2), gen_put(g, "] %s ", op), gen_expr(g, type == INTS ? INT : FLOAT, 2);
+    gen_put(g, "%s[", v->name), gen_expr(g, MASK, 2), gen_put(g, "] %s ", op),
+        gen_expr(g, type == INTS ? INT : FLOAT, 2);
     break;
   case 3:
-    gen_put(g, "%s[%s] %s ", v->name, gen_chance(g, 50) ? "arange(n) % 2" : gen_chance(g, 95) ? "[0, -1, 0]" : "[0, 6]", gen_chance(g, 70) ? "+=" : op);
+    gen_put(g, "%s[%s] %s ", v->name, gen_chance(g, 50) ? "arange(n) % 2" : gen_chance(g, 95) ? "[0, -1, 0]" : "[0, 6]",
+            gen_chance(g, 70) ? "+=" : op);
     gen_expr(g, type == INTS ? INT : FLOAT, 2);
     break;
   case 0:
@@ -204,7 +209,10 @@ static bool for_items(Gen *g) {
   case 1: gen_put(g, "for %s in ", x->name), gen_leaf(g, LIST); break;
   case 2: gen_put(g, "for %s in ", x->name), gen_leaf(g, INTS); break;
   case 3: gen_put(g, "for (%s, %s) in enumerate(", k->name, x->name), gen_leaf(g, FLOATS), gen_put(g, ")"); break;
-  case 4: gen_put(g, "for (%s, %s) in zip(", k->name, x->name), gen_leaf(g, INTS), gen_put(g, ", "), gen_leaf(g, FLOATS), gen_put(g, ")"); break;
+  case 4:
+    gen_put(g, "for (%s, %s) in zip(", k->name, x->name), gen_leaf(g, INTS), gen_put(g, ", "), gen_leaf(g, FLOATS),
+        gen_put(g, ")");
+    break;
   case 5: gen_put(g, "for %s in ", x->name), gen_leaf(g, MATRIX); break; /* rows: read by nobody, or as text */
   default: gen_put(g, "for %s in ", x->name), gen_leaf(g, TEXT); break;
   }
@@ -268,7 +276,8 @@ static void jump(Gen *g) {
   gen_line(g);
   gen_put(g, "if ");
   gen_expr(g, BOOL, 1);
-  gen_put(g, " { %s }", gen_chance(g, 40) ? "break" : gen_chance(g, 70) || !g->returns ? "continue" : "return (n, 1.5)");
+  gen_put(g, " { %s }",
+          gen_chance(g, 40) ? "break" : gen_chance(g, 70) || !g->returns ? "continue" : "return (n, 1.5)");
 }
 
 static void print_some(Gen *g) {
@@ -300,7 +309,8 @@ static void local_function(Gen *g) {
   if (gen_chance(g, 40)) {
     int k = g->next_name++;
     gen_line(g);
-    gen_put(g, "for u%d in 0..%d { if z * u%d > ", k, 1 + gen_below(g, 9), k), gen_expr(g, FLOAT, 1), gen_put(g, " { return z + u%d }; z += 0.25 }", k);
+    gen_put(g, "for u%d in 0..%d { if z * u%d > ", k, 1 + gen_below(g, 9), k), gen_expr(g, FLOAT, 1),
+        gen_put(g, " { return z + u%d }; z += 0.25 }", k);
   }
   if (gen_chance(g, 60)) declare(g);
   gen_line(g);
@@ -322,7 +332,9 @@ static void local_function(Gen *g) {
 static void raise(Gen *g) {
   gen_line(g);
   if (gen_chance(g, 40)) gen_put(g, "assert("), gen_expr(g, BOOL, 2), gen_put(g, gen_chance(g, 50) ? ", \"no\")" : ")");
-  else gen_put(g, "if "), gen_expr(g, BOOL, 1), gen_put(g, " { error(\"bad\"%s) }", gen_chance(g, 50) ? "" : ", kind=\"value\"");
+  else
+    gen_put(g, "if "), gen_expr(g, BOOL, 1),
+        gen_put(g, " { error(\"bad\"%s) }", gen_chance(g, 50) ? "" : ", kind=\"value\"");
 }
 
 static void call_earlier(Gen *g) {
@@ -350,66 +362,86 @@ static void try_block(Gen *g) {
 
 /* Text and records walked, items appended where it depends, elements of one array chosen by another. */
 static void walk_things(Gen *g) {
-  const Var *list = gen_pick_var(g, LIST, true), *text = gen_pick_var(g, TEXT, true), *array = gen_pick_var(g, FLOATS, true), *record = gen_pick_var(g, RECORD, true);
+  const Var *list = gen_pick_var(g, LIST, true), *text = gen_pick_var(g, TEXT, true),
+      *array = gen_pick_var(g, FLOATS, true), *record = gen_pick_var(g, RECORD, true);
   int k = g->next_name++;
   gen_line(g);
   switch (gen_below(g, 9)) {
   case 0:
     if (!list) return;
-    gen_put(g, "for u%d in 0..%d { if ", k, 1 + gen_below(g, 8)), gen_expr(g, BOOL, 1), gen_put(g, " { %s += (u%d * 0.5,) } }", list->name, k);
+    gen_put(g, "for u%d in 0..%d { if ", k, 1 + gen_below(g, 8)), gen_expr(g, BOOL, 1),
+        gen_put(g, " { %s += (u%d * 0.5,) } }", list->name, k);
     break;
   case 1:
     if (!text) return;
-    gen_put(g, "for u%d in split(\"a bb c a\") { if u%d in ", k, k), gen_leaf(g, TEXT), gen_put(g, " { %s = replace(%s, u%d, \"z\") } }", text->name, text->name, k);
+    gen_put(g, "for u%d in split(\"a bb c a\") { if u%d in ", k, k), gen_leaf(g, TEXT),
+        gen_put(g, " { %s = replace(%s, u%d, \"z\") } }", text->name, text->name, k);
     break;
   case 2:
     if (!array) return;
-    gen_put(g, "for u%d in nonzero(", k), gen_expr(g, MASK, 1), gen_put(g, ")[0] { %s[u%d] %s ", array->name, k, gen_chance(g, 50) ? "+=" : "="), gen_expr(g, FLOAT, 1), gen_put(g, " }");
+    gen_put(g, "for u%d in nonzero(", k), gen_expr(g, MASK, 1),
+        gen_put(g, ")[0] { %s[u%d] %s ", array->name, k, gen_chance(g, 50) ? "+=" : "="), gen_expr(g, FLOAT, 1),
+        gen_put(g, " }");
     break;
   case 3:
     if (!record) return;
-    gen_put(g, "for (u%d, t%d) in {a: 1, b: 2.5} { %s.b += t%d; %s[u%d] = t%d }", k, k, record->name, k, record->name, k, k);
+    gen_put(g, "for (u%d, t%d) in {a: 1, b: 2.5} { %s.b += t%d; %s[u%d] = t%d }", k, k, record->name, k,
+            record->name, k, k);
     break;
   case 4:
     if (!array) return;
     gen_put(g, "let u%d = 0", k), gen_line(g);
-    gen_put(g, "while u%d < len(%s) - 1 { if %s[u%d] > %s[u%d + 1] { (%s[u%d], %s[u%d + 1]) = (%s[u%d + 1], %s[u%d]) }; u%d += 1 }", k, array->name, array->name, k, array->name,
-            k, array->name, k, array->name, k, array->name, k, array->name, k, k);
+    gen_put(g, "while u%d < len(%s) - 1 { if %s[u%d] > %s[u%d + 1] { (%s[u%d], %s[u%d + 1]) = (%s[u%d + 1], "
+               "%s[u%d]) }; u%d += 1 }", k, array->name, array->name, k, array->name, k, array->name, k, array->name, k,
+            array->name, k, array->name, k, k);
     break;
   case 5: /* a range between computed ends */
     if (!array) return;
     gen_put(g, "for u%d in (", k), gen_expr(g, INT, 1), gen_put(g, ") %% 9 - 2..("), gen_expr(g, INT, 1);
     gen_put(g, ") %% 7");
-    if (gen_chance(g, 40)) gen_put(g, " by "), gen_chance(g, 30) ? gen_put(g, "2") : gen_chance(g, 50) ? gen_put(g, "n") : (gen_put(g, "("), gen_expr(g, INT, 1), gen_put(g, ") %% 4"));
+    if (gen_chance(g, 40))
+      gen_put(g, " by "), gen_chance(g, 30) ? gen_put(g, "2") : gen_chance(g, 50) ? gen_put(g, "n")
+                                            : (gen_put(g, "("), gen_expr(g, INT, 1), gen_put(g, ") %% 4"));
     gen_put(g, " { %s[u%d %% n] += u%d * 0.5 }", array->name, k, k);
     break;
   case 6: { /* a list of records, or of pairs */
     bool pairs = gen_chance(g, 40);
     const char *one = pairs ? "[0]" : ".a", *two = pairs ? "[1]" : ".b";
     gen_put(g, "let u%d = ()", k), gen_line(g);
-    gen_put(g, pairs ? "for t%d in 0..%d { u%d += ((t%d, " : "for t%d in 0..%d { u%d += ({a: t%d, b: ", k, 2 + gen_below(g, 70), k, k);
+    gen_put(g, pairs ? "for t%d in 0..%d { u%d += ((t%d, " : "for t%d in 0..%d { u%d += ({a: t%d, b: ", k,
+            2 + gen_below(g, 70), k, k);
     gen_expr(g, FLOAT, 1), gen_put(g, pairs ? "),)" : "},)");
     if (gen_chance(g, 60)) gen_put(g, "; u%d[t%d // 2]%s += ", k, k, two), gen_expr(g, FLOAT, 1);
-    if (gen_chance(g, 30)) gen_put(g, "; if t%d == %d { u%d = %s }", k, 1 + gen_below(g, 9), k, gen_chance(g, 50) ? "()" : pairs ? "((7, 0.5),)" : "({a: 7, b: 0.5},)");
+    if (gen_chance(g, 30))
+      gen_put(g, "; if t%d == %d { u%d = %s }", k, 1 + gen_below(g, 9), k,
+              gen_chance(g, 50) ? "()" : pairs ? "((7, 0.5),)" : "({a: 7, b: 0.5},)");
     if (gen_chance(g, 30)) gen_put(g, "; if len(u%d) > %d { u%d = u%d[:-1] }", k, 1 + gen_below(g, 9), k, k);
     gen_put(g, " }"), gen_line(g);
-    gen_put(g, "for t%d in u%d { if t%d%s > %d { print(t%d%s, len(u%d)); %s } }", k, k, k, one, gen_below(g, 90), k, two, k, gen_chance(g, 70) ? "break" : "continue");
+    gen_put(g, "for t%d in u%d { if t%d%s > %d { print(t%d%s, len(u%d)); %s } }", k, k, k, one, gen_below(g, 90), k,
+            two, k, gen_chance(g, 70) ? "break" : "continue");
     break;
   }
   case 7: /* a text made of another's characters */
     gen_put(g, "let u%d = %s", k, gen_chance(g, 60) ? "\"\"" : "\"q\""), gen_line(g);
-    gen_put(g, "for t%d in ", k), gen_leaf(g, TEXT), gen_put(g, " + \"some more, %s\" { if t%d ", gen_chance(g, 50) ? "and ünder" : "x", k);
-    if (gen_chance(g, 20)) gen_put(g, "> \"b\" { u%d += \"xyz é\"[(", k), gen_expr(g, INT, 1), gen_put(g, ") %% %d] }", 5 + gen_chance(g, 20));
-    else gen_put(g, "%s { u%d += t%d }", gen_chance(g, 30) ? "< \"n\"" : gen_chance(g, 50) ? ">= \"cd\"" : "in \"aeiou\"", k, k);
+    gen_put(g, "for t%d in ", k), gen_leaf(g, TEXT),
+        gen_put(g, " + \"some more, %s\" { if t%d ", gen_chance(g, 50) ? "and ünder" : "x", k);
+    if (gen_chance(g, 20))
+      gen_put(g, "> \"b\" { u%d += \"xyz é\"[(", k), gen_expr(g, INT, 1),
+          gen_put(g, ") %% %d] }", 5 + gen_chance(g, 20));
+    else
+      gen_put(g, "%s { u%d += t%d }",
+              gen_chance(g, 30) ? "< \"n\"" : gen_chance(g, 50) ? ">= \"cd\"" : "in \"aeiou\"", k, k);
     if (gen_chance(g, 60)) gen_put(g, " else if t%d == \"m\" { %s }", k, gen_chance(g, 50) ? "continue" : "");
-    if (gen_chance(g, 40)) gen_put(g, "; if len(u%d) > %d { u%d = %s }", k, 1 + gen_below(g, 5), k, gen_chance(g, 60) ? "\"\"" : "\"no\"");
+    if (gen_chance(g, 40))
+      gen_put(g, "; if len(u%d) > %d { u%d = %s }", k, 1 + gen_below(g, 5), k, gen_chance(g, 60) ? "\"\"" : "\"no\"");
     if (gen_chance(g, 30)) gen_put(g, "; if u%d == \"e\" { print(t%d) }", k, k);
     gen_put(g, " }"), gen_line(g);
     gen_put(g, "print(u%d, len(u%d))", k, k);
     break;
   default:
     if (!list) return;
-    gen_put(g, "for t%d in %s { if t%d > ", k, list->name, k), gen_expr(g, FLOAT, 1), gen_put(g, " { print(t%d); %s } }", k, g->loop_depth || !g->returns ? "break" : "return (n, 2.5)");
+    gen_put(g, "for t%d in %s { if t%d > ", k, list->name, k), gen_expr(g, FLOAT, 1),
+        gen_put(g, " { print(t%d); %s } }", k, g->loop_depth || !g->returns ? "break" : "return (n, 2.5)");
     break;
   }
 }
@@ -487,8 +519,10 @@ static void search(Gen *g) {
     bool inner = gen_chance(g, 40);
     if (inner) gen_put(g, " for j in 0..%d {", 1 + gen_below(g, 5));
     gen_put(g, "\n    s += "), gen_expr(g, FLOAT, 1);
-    gen_put(g, "\n    if "), gen_expr(g, BOOL, 2), gen_put(g, " { return "), gen_put(g, "f64("), gen_expr(g, FLOAT, 1), gen_put(g, ") }");
-    if (gen_chance(g, 50)) gen_put(g, "\n    if "), gen_expr(g, BOOL, 1), gen_put(g, " { %s }", gen_chance(g, 50) ? "break" : "continue");
+    gen_put(g, "\n    if "), gen_expr(g, BOOL, 2), gen_put(g, " { return "), gen_put(g, "f64("), gen_expr(g, FLOAT, 1),
+        gen_put(g, ") }");
+    if (gen_chance(g, 50))
+      gen_put(g, "\n    if "), gen_expr(g, BOOL, 1), gen_put(g, " { %s }", gen_chance(g, 50) ? "break" : "continue");
     gen_put(g, inner ? "\n  } }" : "\n  }");
     g->var_count--;
     g->in_for = false;
@@ -522,21 +556,30 @@ static void tree(Gen *g) {
   if (gen_chance(g, 15)) gen_put(g, "\n  t += 7 // (k - %d)", gen_below(g, 7));
   switch (gen_below(g, 7)) {
     case 6: /* a call in tail position, of numbers that change places or not */
-      gen_put(g, gen_chance(g, 50) ? "\n  if s > t { return h%d(k - %d, t) }" : "\n  if n < k { return h%d(k - %d, s) }", g->functions, 1 + gen_below(g, 2));
+      gen_put(g, gen_chance(g, 50) ? "\n  if s > t { return h%d(k - %d, t) }"
+                                   : "\n  if n < k { return h%d(k - %d, s) }", g->functions, 1 + gen_below(g, 2));
       if (gen_chance(g, 60)) gen_put(g, "\n  return h%d(k - 1, t)", g->functions);
       break;
     case 4: /* calls that others make too */
     case 5:
       for (int i = 2 + gen_below(g, 2); i > 0; i--)
-        gen_put(g, "%sh%d(k - %d, %s)", i == 1 ? gen_chance(g, 50) ? " * " : " - " : "\n  t += ", g->functions, 1 + gen_below(g, 3), gen_chance(g, 80) ? "s" : "t");
+        gen_put(g, "%sh%d(k - %d, %s)", i == 1 ? gen_chance(g, 50) ? " * " : " - " : "\n  t += ", g->functions,
+                1 + gen_below(g, 3), gen_chance(g, 80) ? "s" : "t");
       break;
-    case 0: gen_put(g, "\n  t += "), call_again(g, "k - 1"), gen_put(g, gen_chance(g, 50) ? " * " : " - "), call_again(g, "k - 2"); break;
+    case 0:
+      gen_put(g, "\n  t += "), call_again(g, "k - 1"), gen_put(g, gen_chance(g, 50) ? " * " : " - "),
+          call_again(g, "k - 2");
+      break;
     case 1: gen_put(g, "\n  for i in 0..k { t = t * 0.5 + "), call_again(g, "k - 1 - i"), gen_put(g, " }"); break;
     case 2:
-      gen_put(g, "\n  if "), gen_expr(g, BOOL, 1), gen_put(g, " { t = "), call_again(g, "k - 2"), gen_put(g, " } else { t -= "), call_again(g, "k - 1");
+      gen_put(g, "\n  if "), gen_expr(g, BOOL, 1), gen_put(g, " { t = "), call_again(g, "k - 2"),
+          gen_put(g, " } else { t -= "), call_again(g, "k - 1");
       gen_put(g, gen_chance(g, 30) ? "; return t * 2 }" : " }");
       break;
-    default: gen_put(g, "\n  try { t += "), call_again(g, "k - 1"), gen_put(g, " } catch e { t = 3.0 }\n  t += "), call_again(g, "k - 3"); break;
+    default:
+      gen_put(g, "\n  try { t += "), call_again(g, "k - 1"), gen_put(g, " } catch e { t = 3.0 }\n  t += "),
+          call_again(g, "k - 3");
+      break;
   }
   gen_put(g, strong ? "\n  f64(t)\n}\n" : "\n  t\n}\n");
   g->functions++;

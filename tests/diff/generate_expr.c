@@ -73,7 +73,8 @@ static bool part(Gen *g, Type type) {
     return v;
   case FLOAT:
     if (gen_chance(g, 40) && (v = gen_pick_var(g, RECORD, false))) gen_put(g, "%s.b", v->name);
-    else if (gen_chance(g, 60) && (v = gen_pick_var(g, LIST, false))) gen_put(g, gen_chance(g, 96) ? "%s[%d]" : "%s[%d5]", v->name, gen_below(g, 3) - 1);
+    else if (gen_chance(g, 60) && (v = gen_pick_var(g, LIST, false)))
+      gen_put(g, gen_chance(g, 96) ? "%s[%d]" : "%s[%d5]", v->name, gen_below(g, 3) - 1);
     else if ((v = gen_pick_var(g, CELL, false))) gen_put(g, "%s.value", v->name);
     return v;
   case FLOATS:
@@ -130,50 +131,72 @@ static void construct(Gen *g, Type type, int d) {
     case 0:
       gen_put(g, "scan((c, y) => (f64("), g->lambdas++;
       gen_expr(g, FLOAT, d), gen_put(g, " + c * 0.5), y + c), "), g->lambdas--;
-      number_of(g, 1), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, gen_chance(g, 30) ? ", reverse=true)[1]" : ")[1]");
+      number_of(g, 1), gen_put(g, ", "), gen_expr(g, FLOATS, 1),
+          gen_put(g, gen_chance(g, 30) ? ", reverse=true)[1]" : ")[1]");
       break;
-    case 1: gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
-    case 2: g->bare = true, gen_put(g, "vmap("), lambda(g, "z", z_name, 1, FLOAT, d), g->bare = bare, gen_put(g, ")("), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
+    case 1:
+      gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOATS, 1),
+          gen_put(g, ")");
+      break;
+    case 2:
+      g->bare = true, gen_put(g, "vmap("), lambda(g, "z", z_name, 1, FLOAT, d), g->bare = bare, gen_put(g, ")("),
+          gen_expr(g, FLOATS, 1), gen_put(g, ")");
+      break;
     case 3:
       if (bare || !gen_pick_var(g, CLOSURE, false)) gen_leaf(g, FLOATS);
-      else if (gen_chance(g, 50)) gen_put(g, "map("), gen_leaf(g, CLOSURE), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")");
+      else if (gen_chance(g, 50))
+        gen_put(g, "map("), gen_leaf(g, CLOSURE), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")");
       else gen_put(g, "vmap("), gen_leaf(g, CLOSURE), gen_put(g, ")("), gen_expr(g, FLOATS, 1), gen_put(g, ")");
       break;
-    default: gen_put(g, "associative_scan(%s, ", gen_chance(g, 50) ? "add" : "maximum"), gen_expr(g, FLOATS, 1), gen_put(g, ")"); break;
+    default:
+      gen_put(g, "associative_scan(%s, ", gen_chance(g, 50) ? "add" : "maximum"), gen_expr(g, FLOATS, 1),
+          gen_put(g, ")");
+      break;
     }
     return;
   }
   switch (roll) {
   case 0:
     gen_put(g, "cond("), gen_expr(g, BOOL, 1), gen_put(g, ", ");
-    lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), number_of(g, 1), gen_put(g, ")");
+    lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", "),
+        number_of(g, 1), gen_put(g, ")");
     break;
-  case 1: gen_put(g, "fori_loop(0, %d, ", gen_below(g, 6)), lambda(g, "(y, c)", cy_names, 2, FLOAT, d), gen_put(g, ", "), number_of(g, 1), gen_put(g, ")"); break;
+  case 1:
+    gen_put(g, "fori_loop(0, %d, ", gen_below(g, 6)), lambda(g, "(y, c)", cy_names, 2, FLOAT, d), gen_put(g, ", "),
+        number_of(g, 1), gen_put(g, ")");
+    break;
   case 2:
     gen_put(g, "while_loop(((c, y)) => c < %d and y < 50.0, ((c, y)) => (c + 1, ", gen_below(g, 6)), g->lambdas++;
     number_of(g, d), gen_put(g, " + y + 1.0), (0, "), g->lambdas--, number_of(g, 1), gen_put(g, "))[1]");
     break;
   case 3:
-    gen_put(g, "scan("), gen_put(g, "(c, y) => (f64("), g->lambdas++, gen_expr(g, FLOAT, d), gen_put(g, " + c - y), nil)"), g->lambdas--;
+    gen_put(g, "scan("), gen_put(g, "(c, y) => (f64("), g->lambdas++, gen_expr(g, FLOAT, d),
+        gen_put(g, " + c - y), nil)"), g->lambdas--;
     gen_put(g, ", "), number_of(g, 1), gen_put(g, ", "), gen_expr(g, FLOATS, 1), gen_put(g, ")[0]");
     break;
   case 4:
-    g->bare = true, gen_put(g, "grad("), lambda(g, "z", z_name, 1, FLOAT, d), g->bare = bare, gen_put(g, ")("), number_of(g, 1), gen_put(g, ")");
+    g->bare = true, gen_put(g, "grad("), lambda(g, "z", z_name, 1, FLOAT, d), g->bare = bare, gen_put(g, ")("),
+        number_of(g, 1), gen_put(g, ")");
     break;
   case 5:
-    g->bare = true, gen_put(g, "sum(grad(z => sum(z * "), gen_expr(g, FLOATS, d), g->bare = bare, gen_put(g, "))("), gen_expr(g, FLOATS, 1), gen_put(g, "))");
+    g->bare = true, gen_put(g, "sum(grad(z => sum(z * "), gen_expr(g, FLOATS, d), g->bare = bare, gen_put(g, "))("),
+        gen_expr(g, FLOATS, 1), gen_put(g, "))");
     break;
   case 6:
-    if (!bare && gen_pick_var(g, CLOSURE, false)) gen_put(g, "grad("), gen_leaf(g, CLOSURE), gen_put(g, ")("), number_of(g, 1), gen_put(g, ")");
+    if (!bare && gen_pick_var(g, CLOSURE, false))
+      gen_put(g, "grad("), gen_leaf(g, CLOSURE), gen_put(g, ")("), number_of(g, 1), gen_put(g, ")");
     else gen_leaf(g, FLOAT);
     break;
-  default: gen_put(g, "("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ")("), gen_expr(g, FLOAT, 1), gen_put(g, ")"); break;
+  default:
+    gen_put(g, "("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ")("), gen_expr(g, FLOAT, 1), gen_put(g, ")");
+    break;
   }
 }
 
 static void int_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "&", "|", "^"};
-  static const char *const shifts[] = {" >> 2)", " << 3)", " << i)", " << (i + 1))", " >> (n - i))", " << (i + 60))", " >> (2 - i))", " << n)"};
+  static const char *const shifts[] = {" >> 2)", " << 3)", " << i)", " << (i + 1))", " >> (n - i))", " << (i + 60))",
+                                       " >> (2 - i))", " << n)"};
   switch (gen_below(g, 17)) {
   case 0: case 1: case 2: case 3: binary(g, ops[gen_below(g, 6)], INT, INT, d); break;
   case 4: /* a divisor that is seldom zero */
@@ -190,25 +213,34 @@ static void int_expr(Gen *g, int d) {
     gen_leaf(g, INTS);
     gen_put(g, g->in_for && gen_chance(g, 60) ? "[i %% n]" : gen_chance(g, 97) ? "[0]" : "[9]");
     break;
-  case 9: gen_put(g, "("), gen_expr(g, INT, d), gen_put(g, "%s", shifts[gen_below(g, g->in_for && gen_chance(g, 60) ? 8 : 2)]); break;
+  case 9:
+    gen_put(g, "("), gen_expr(g, INT, d),
+        gen_put(g, "%s", shifts[gen_below(g, g->in_for && gen_chance(g, 60) ? 8 : 2)]);
+    break;
   case 10: call1(g, "abs", INT, d); break;
   case 11: call1(g, gen_chance(g, 50) ? "argmax" : "argmin", FLOATS, d); break;
   case 12: call1(g, "len", gen_chance(g, 50) ? LIST : TEXT, d); break;
   case 13:
     if (gen_chance(g, 50)) call1(g, "count_nonzero", MASK, d);
-    else if (gen_chance(g, 50)) gen_put(g, "len("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "])");
+    else if (gen_chance(g, 50))
+      gen_put(g, "len("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "])");
     else gen_put(g, "len(unique("), gen_expr(g, INTS, d), gen_put(g, "))");
     break;
   case 14: if (!part(g, INT)) gen_put(g, "n"); break;
-  case 15: gen_put(g, "i64(trunc(clip("), gen_expr(g, FLOAT, d), gen_put(g, gen_chance(g, 90) ? ", -50.0, 50.0)))" : ", -1e30, 1e30)))"); break;
+  case 15:
+    gen_put(g, "i64(trunc(clip("), gen_expr(g, FLOAT, d),
+        gen_put(g, gen_chance(g, 90) ? ", -50.0, 50.0)))" : ", -1e30, 1e30)))");
+    break;
   default: gen_put(g, "n"); break;
   }
 }
 
 static void float_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "/"};
-  static const char *const functions[] = {"sqrt", "exp", "sin", "tanh", "abs", "floor", "sigmoid", "log1p", "round", "f32"};
-  static const char *const reductions[] = {"sum", "mean", "max", "min", "prod", "std", "norm", "logsumexp", "var", "median"};
+  static const char *const functions[] = {"sqrt", "exp", "sin", "tanh", "abs", "floor", "sigmoid", "log1p",
+                                          "round", "f32"};
+  static const char *const reductions[] = {"sum", "mean", "max", "min", "prod", "std", "norm", "logsumexp",
+                                           "var", "median"};
   switch (gen_below(g, 21)) {
   case 0: case 1: case 2: binary(g, ops[gen_below(g, 4)], FLOAT, FLOAT, d); break;
   case 3: binary(g, ops[gen_below(g, 4)], FLOAT, INT, d); break;
@@ -216,17 +248,26 @@ static void float_expr(Gen *g, int d) {
   case 5: call2(g, gen_chance(g, 50) ? "minimum" : "maximum", FLOAT, FLOAT, d); break;
   case 6: choice(g, FLOAT, d); break;
   case 7: case 8: call1(g, reductions[gen_below(g, 10)], FLOATS, d); break;
-  case 9: gen_leaf(g, FLOATS), gen_put(g, g->in_for && gen_chance(g, 60) ? "[i %% n]" : gen_chance(g, 97) ? "[-1]" : "[7]"); break;
+  case 9:
+    gen_leaf(g, FLOATS), gen_put(g, g->in_for && gen_chance(g, 60) ? "[i %% n]" : gen_chance(g, 97) ? "[-1]" : "[7]");
+    break;
   case 10: call1(g, "f64", INT, d); break;
   case 11: call1(g, "sum", MATRIX, d); break;
   case 12: case 13: if (!part(g, FLOAT)) gen_leaf(g, FLOAT); break;
   case 14: case 15: construct(g, FLOAT, d); break;
   case 16: gen_leaf(g, CLOSURE), gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, ")"); break;
   case 17:
-    gen_put(g, gen_chance(g, 70) ? "sum((" : gen_chance(g, 50) ? "norm((" : "sum(sort("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "]))");
+    gen_put(g, gen_chance(g, 70) ? "sum((" : gen_chance(g, 50) ? "norm((" : "sum(sort("), gen_leaf(g, FLOATS),
+        gen_put(g, "["), gen_expr(g, MASK, d), gen_put(g, "]))");
     break;
-  case 19: gen_put(g, "sum("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, INT, 1), gen_put(g, " %% 5 - 1..("), gen_expr(g, INT, d), gen_put(g, ") %% 7])"); break;
-  case 18: gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)"); break;
+  case 19:
+    gen_put(g, "sum("), gen_leaf(g, FLOATS), gen_put(g, "["), gen_expr(g, INT, 1), gen_put(g, " %% 5 - 1..("),
+        gen_expr(g, INT, d), gen_put(g, ") %% 7])");
+    break;
+  case 18:
+    gen_put(g, "("), gen_expr(g, FLOAT, d),
+        gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)");
+    break;
   default:
     if (g->bare || gen_chance(g, 50)) gen_put(g, "clip("), gen_expr(g, FLOAT, d), gen_put(g, ", -4.0, 4.0)");
     else gen_put(g, gen_chance(g, 50) ? "rand()" : "random.uniform(random.key(%d), ())", gen_below(g, 9));
@@ -251,7 +292,8 @@ static void bool_expr(Gen *g, int d) {
 
 static void floats_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "/"};
-  static const char *const functions[] = {"exp", "sin", "tanh", "sqrt", "abs", "relu", "cumsum", "sort", "flip", "square", "round", "cumprod", "cummax"};
+  static const char *const functions[] = {"exp", "sin", "tanh", "sqrt", "abs", "relu", "cumsum", "sort", "flip",
+                                          "square", "round", "cumprod", "cummax"};
   switch (gen_below(g, 20)) {
   case 0: case 1: case 2: binary(g, ops[gen_below(g, 4)], FLOATS, FLOATS, d); break;
   case 3: binary(g, ops[gen_below(g, 4)], FLOATS, gen_chance(g, 50) ? FLOAT : INT, d); break;
@@ -272,16 +314,26 @@ static void floats_expr(Gen *g, int d) {
     gen_expr(g, gen_chance(g, 70) ? FLOATS : FLOAT, d);
     gen_put(g, ")");
     break;
-  case 8: gen_put(g, "%s(", gen_chance(g, 50) ? "sum" : gen_chance(g, 50) ? "mean" : "max"), gen_expr(g, MATRIX, d), gen_put(g, ", axis=1)"); break;
+  case 8:
+    gen_put(g, "%s(", gen_chance(g, 50) ? "sum" : gen_chance(g, 50) ? "mean" : "max"), gen_expr(g, MATRIX, d),
+        gen_put(g, ", axis=1)");
+    break;
   case 9: gen_leaf(g, MATRIX), gen_put(g, "[:, %d]", gen_below(g, 3)); break;
-  case 10: gen_leaf(g, FLOATS), gen_put(g, gen_chance(g, 50) ? "[::-1]" : gen_chance(g, 60) ? "[arange(n)]" : "[0..n]"); break;
+  case 10:
+    gen_leaf(g, FLOATS), gen_put(g, gen_chance(g, 50) ? "[::-1]" : gen_chance(g, 60) ? "[arange(n)]" : "[0..n]");
+    break;
   case 11: choice(g, FLOATS, d); break;
   case 12: if (!part(g, FLOATS)) gen_leaf(g, FLOATS); break;
   case 13: case 14: construct(g, FLOATS, d); break;
-  case 15: gen_put(g, "concat(("), gen_leaf(g, FLOATS), gen_put(g, "[1:], "), gen_leaf(g, FLOATS), gen_put(g, "[:1]))"); break;
+  case 15:
+    gen_put(g, "concat(("), gen_leaf(g, FLOATS), gen_put(g, "[1:], "), gen_leaf(g, FLOATS), gen_put(g, "[:1]))");
+    break;
   case 16: gen_put(g, "roll("), gen_expr(g, FLOATS, d), gen_put(g, ", %d)", gen_below(g, 5) - 2); break;
   case 17: gen_put(g, "%s(", gen_chance(g, 50) ? "f32" : "f64"), gen_expr(g, FLOATS, d), gen_put(g, ")"); break;
-  case 18: gen_put(g, "("), gen_expr(g, FLOATS, d), gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)"); break;
+  case 18:
+    gen_put(g, "("), gen_expr(g, FLOATS, d),
+        gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)");
+    break;
   default:
     if (g->bare || gen_chance(g, 50)) gen_put(g, "clip("), gen_expr(g, FLOATS, d), gen_put(g, ", -4.0, 4.0)");
     else gen_put(g, gen_chance(g, 50) ? "rand(n)" : "random.normal(random.key(%d), n)", gen_below(g, 9));
@@ -297,7 +349,10 @@ static void ints_expr(Gen *g, int d) {
   case 2: binary(g, ops[gen_below(g, 3)], INTS, INT, d); break;
   case 3: call1(g, gen_chance(g, 50) ? "cumsum" : "argsort", INTS, d); break;
   case 4: gen_put(g, "argsort("), gen_expr(g, FLOATS, d), gen_put(g, ")"); break;
-  case 5: gen_put(g, "where("), gen_expr(g, MASK, d), gen_put(g, ", "), gen_expr(g, INTS, d), gen_put(g, ", "), gen_expr(g, INT, 1), gen_put(g, ")"); break;
+  case 5:
+    gen_put(g, "where("), gen_expr(g, MASK, d), gen_put(g, ", "), gen_expr(g, INTS, d), gen_put(g, ", "),
+        gen_expr(g, INT, 1), gen_put(g, ")");
+    break;
   case 6: gen_put(g, "%s(", dtypes[gen_below(g, 3)]), gen_expr(g, INTS, d), gen_put(g, ")"); break;
   case 7: gen_put(g, "("), gen_expr(g, INTS, d), gen_put(g, gen_chance(g, 50) ? " // 3)" : " >> 1)"); break;
   default: gen_put(g, "("), gen_expr(g, INTS, d), gen_put(g, " %% 11)"); break;
@@ -321,12 +376,19 @@ static void matrix_expr(Gen *g, int d) {
   switch (gen_below(g, 8)) {
   case 0: binary(g, ops[gen_below(g, 3)], MATRIX, MATRIX, d); break;
   case 1: binary(g, ops[gen_below(g, 3)], MATRIX, FLOAT, d); break;
-  case 2: gen_put(g, "("), gen_expr(g, MATRIX, d), gen_put(g, " * "), gen_expr(g, FLOATS, d), gen_put(g, "[:, nil])"); break;
+  case 2:
+    gen_put(g, "("), gen_expr(g, MATRIX, d), gen_put(g, " * "), gen_expr(g, FLOATS, d), gen_put(g, "[:, nil])");
+    break;
   case 3: call1(g, gen_chance(g, 50) ? "tanh" : "abs", MATRIX, d); break;
-  case 4: gen_put(g, "stack(("), gen_expr(g, FLOATS, d), gen_put(g, ", "), gen_expr(g, FLOATS, d), gen_put(g, ", "), gen_leaf(g, FLOATS), gen_put(g, "), axis=1)"); break;
+  case 4:
+    gen_put(g, "stack(("), gen_expr(g, FLOATS, d), gen_put(g, ", "), gen_expr(g, FLOATS, d), gen_put(g, ", "),
+        gen_leaf(g, FLOATS), gen_put(g, "), axis=1)");
+    break;
   case 5: gen_put(g, "cumsum("), gen_expr(g, MATRIX, d), gen_put(g, ", axis=%d)", gen_below(g, 2)); break;
   case 6: gen_put(g, "reshape(ravel("), gen_expr(g, MATRIX, d), gen_put(g, ")[::-1], (n, 3))"); break;
-  default: gen_put(g, "("), gen_expr(g, MATRIX, d), gen_put(g, " - mean("), gen_expr(g, MATRIX, d), gen_put(g, ", axis=0))"); break;
+  default:
+    gen_put(g, "("), gen_expr(g, MATRIX, d), gen_put(g, " - mean("), gen_expr(g, MATRIX, d), gen_put(g, ", axis=0))");
+    break;
   }
 }
 
@@ -334,7 +396,9 @@ static void record_expr(Gen *g, int d) {
   const Var *v = gen_pick_var(g, RECORD, false);
   if (v && gen_chance(g, 40)) gen_put(g, "{...%s, b: ", v->name), gen_expr(g, FLOAT, d), gen_put(g, "}");
   else if (v && gen_chance(g, 30)) choice(g, RECORD, d);
-  else gen_put(g, "{w: "), gen_expr(g, FLOATS, d), gen_put(g, ", b: "), gen_expr(g, FLOAT, d), gen_put(g, ", k: "), gen_expr(g, INT, d), gen_put(g, "}");
+  else
+    gen_put(g, "{w: "), gen_expr(g, FLOATS, d), gen_put(g, ", b: "), gen_expr(g, FLOAT, d), gen_put(g, ", k: "),
+        gen_expr(g, INT, d), gen_put(g, "}");
 }
 
 static void list_expr(Gen *g, int d) {
@@ -342,7 +406,8 @@ static void list_expr(Gen *g, int d) {
   if (v && gen_chance(g, 30)) gen_put(g, "(...%s, ", v->name), gen_expr(g, FLOAT, d), gen_put(g, ")");
   else if (v && gen_chance(g, 20)) gen_put(g, "(%s + (", v->name), gen_expr(g, FLOAT, d), gen_put(g, ",))");
   else if (v && gen_chance(g, 20)) choice(g, LIST, d);
-  else if (v && gen_chance(g, 20)) gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", %s)", v->name);
+  else if (v && gen_chance(g, 20))
+    gen_put(g, "map("), lambda(g, "z", z_name, 1, FLOAT, d), gen_put(g, ", %s)", v->name);
   else if (v && gen_chance(g, 15)) gen_put(g, "sort(%s)", v->name);
   else if (v && gen_chance(g, 15)) gen_put(g, "map(((y, c)) => y * 0.5 + c, enumerate(%s))", v->name);
   else gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, ", "), gen_expr(g, FLOAT, d), gen_put(g, ")");

@@ -1,5 +1,6 @@
-/* generate_flow.c — control flow under vmap, map and derivatives: functions of a number and an array, made of loops, branches, early ends,
- * stores and explicit constructs, and what each transform of them gives. Arms guard what has no finite value or slope beside them. */
+/* generate_flow.c — control flow under vmap, map and derivatives: functions of a number and an array, made of
+ * loops, branches, early ends, stores and explicit constructs, and what each transform of them gives. Arms guard
+ * what has no finite value or slope beside them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,8 +45,13 @@ static void test(Flow *f) {
     case 1: integer(f), gen_put(g, " %s %d", gen_chance(g, 50) ? "==" : ">", gen_below(g, 4)); break;
     case 2: a_float(f), gen_put(g, " > "), a_float(f); break;
     case 3: element(f, gen_chance(g, 50) ? "v" : "w"), gen_put(g, " < "), number(f, 0); break;
-    case 4: a_float(f), gen_put(g, " < 0.5 %s ", gen_chance(g, 50) ? "and" : "or"), a_float(f), gen_put(g, " > -1"); break;
-    default: a_float(f), gen_put(g, " %s %s", gen_chance(g, 50) ? "<" : ">", gen_chance(g, 50) ? "0" : gen_chance(g, 50) ? "0.75" : "-0.5"); break;
+    case 4:
+      a_float(f), gen_put(g, " < 0.5 %s ", gen_chance(g, 50) ? "and" : "or"), a_float(f), gen_put(g, " > -1");
+      break;
+    default:
+      a_float(f), gen_put(g, " %s %s", gen_chance(g, 50) ? "<" : ">",
+                          gen_chance(g, 50) ? "0" : gen_chance(g, 50) ? "0.75" : "-0.5");
+      break;
   }
 }
 
@@ -72,10 +78,22 @@ static void number(Flow *f, int depth) {
     case 1: number(f, depth - 1), gen_put(g, " - "), number(f, depth - 1); break;
     case 2: number(f, depth - 1), gen_put(g, " * tanh("), number(f, depth - 1), gen_put(g, ")"); break;
     case 3: gen_put(g, "sin("), number(f, depth - 1), gen_put(g, ")"); break;
-    case 4: gen_put(g, "%s(", gen_chance(g, 50) ? "maximum" : "minimum"), number(f, depth - 1), gen_put(g, ", "), number(f, depth - 1), gen_put(g, ")"); break;
-    case 5: gen_put(g, "where("), test(f), gen_put(g, ", "), number(f, depth - 1), gen_put(g, ", "), number(f, depth - 1), gen_put(g, ")"); break;
-    case 6: gen_put(g, "cond("), test(f), gen_put(g, ", () => 0.5 * "), number(f, depth - 1), gen_put(g, ", () => 0.25 + 1.0 * "), number(f, depth - 1), gen_put(g, ")"); break;
-    case 7: gen_put(g, "if "), test(f), gen_put(g, " { "), number(f, depth - 1), gen_put(g, " } else { "), number(f, depth - 1), gen_put(g, " }"); break;
+    case 4:
+      gen_put(g, "%s(", gen_chance(g, 50) ? "maximum" : "minimum"), number(f, depth - 1), gen_put(g, ", "),
+          number(f, depth - 1), gen_put(g, ")");
+      break;
+    case 5:
+      gen_put(g, "where("), test(f), gen_put(g, ", "), number(f, depth - 1), gen_put(g, ", "), number(f, depth - 1),
+          gen_put(g, ")");
+      break;
+    case 6:
+      gen_put(g, "cond("), test(f), gen_put(g, ", () => 0.5 * "), number(f, depth - 1),
+          gen_put(g, ", () => 0.25 + 1.0 * "), number(f, depth - 1), gen_put(g, ")");
+      break;
+    case 7:
+      gen_put(g, "if "), test(f), gen_put(g, " { "), number(f, depth - 1), gen_put(g, " } else { "),
+          number(f, depth - 1), gen_put(g, " }");
+      break;
     case 8: gen_put(g, "sum(%s * ", gen_chance(g, 50) ? "v" : "w"), number(f, depth - 1), gen_put(g, ") * 0.25"); break;
     case 9: gen_put(g, "tanh("), number(f, depth - 1), gen_put(g, ")"); break;
     default: number(f, depth - 1), gen_put(g, " * 0.5"); break;
@@ -93,8 +111,13 @@ static void guarded(Flow *f) {
     case 0: gen_put(g, "if a%d > 0 { a%d += log(a%d)", x, y, x); break;
     case 1: gen_put(g, "if a%d != 0 { a%d += tanh(1 / a%d)", x, y, x); break;
     case 2: gen_put(g, "if a%d > 0.25 { a%d += sqrt(a%d)", x, y, x); break;
-    case 3: gen_put(g, "let b%d = log(a%d)", before, x), gen_line(g), gen_put(g, "if a%d > 0 { a%d += b%d", x, y, before); break;
-    default: gen_put(g, "let b%d = sqrt(a%d)", before, x), gen_line(g), gen_put(g, "a%d += if a%d > 0 { b%d * 0.5 } else { 0.5", y, x, before); break;
+    case 3:
+      gen_put(g, "let b%d = log(a%d)", before, x), gen_line(g), gen_put(g, "if a%d > 0 { a%d += b%d", x, y, before);
+      break;
+    default:
+      gen_put(g, "let b%d = sqrt(a%d)", before, x), gen_line(g),
+          gen_put(g, "a%d += if a%d > 0 { b%d * 0.5 } else { 0.5", y, x, before);
+      break;
   }
   if (f->loops && gen_chance(g, 20)) gen_put(g, "; %s", gen_chance(g, 60) ? "continue" : "break");
   gen_put(g, " }");
@@ -315,15 +338,18 @@ void gen_flow(Gen *g) {
   function(g, 0);
   gen_put(g, "fn near(y) = f32(where(abs(y) < 1e-9, 0.0, y))\nlet out = ()\n");
   int count = 3 + gen_below(g, 3);
-  for (int i = 0; i < count; i++) gen_put(g, "fn p%d(x, v, X, V) = %s\n", i, uses[gen_below(g, gen_chance(g, 25) ? MAPS : USES)]);
+  for (int i = 0; i < count; i++)
+    gen_put(g, "fn p%d(x, v, X, V) = %s\n", i, uses[gen_below(g, gen_chance(g, 25) ? MAPS : USES)]);
   static const char *const calls[] = {
-      "0.7, [0.5, -1.0, 2.0, 0.25], [0.3, -1.2, 0.0, 1.7], [[0.5, 1.0, -2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.5, -0.5, 0.25, 3.0], [-1.0, 2.0, 1.0, 0.5]]",
+      "0.7, [0.5, -1.0, 2.0, 0.25], [0.3, -1.2, 0.0, 1.7], [[0.5, 1.0, -2.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.5, -0.5, "
+      "0.25, 3.0], [-1.0, 2.0, 1.0, 0.5]]",
       "0.0, [0.0, 0.0, 1.0, -1.0], [0.0, 0.0], [[0.0, 0.5, 1.0, -1.0], [2.0, 1.0, 0.0, 0.0]]",
       "-1.3, [2.0, 1.0, 0.5, 0.1], [2.5], [[0.1, 0.2, 0.3, 0.4]]",
   };
   bool again = gen_chance(g, 25);
   if (again) gen_put(g, "for again in 0..4 {\n"); /* so that it gets hot on the way */
   for (int i = 0; i < count; i++)
-    for (int k = 0; k < 3; k++) gen_put(g, "try { out += (p%d(%s),) } catch e { out += (e.kind, e.message) }\n", i, calls[k]);
+    for (int k = 0; k < 3; k++)
+      gen_put(g, "try { out += (p%d(%s),) } catch e { out += (e.kind, e.message) }\n", i, calls[k]);
   gen_put(g, again ? "}\nout\n" : "out\n");
 }

@@ -1,7 +1,9 @@
-/* generate_probes.c — whole random programs of four makes: loops that are left and gone on with, under every transform; every built-in operation with its
- * settings; things of more parts than any fixed room has; trees of lists whose length varies and of records of many keys.
+/* generate_probes.c — whole random programs of four makes: loops that are left and gone on with, under every
+ * transform; every built-in operation with its settings; things of more parts than any fixed room has; trees of
+ * lists whose length varies and of records of many keys.
  *
- * Each call stands in a function of its own, which is called several times, so that every tier compiles it; what it raises is part of the outcome. */
+ * Each call stands in a function of its own, which is called several times, so that every tier compiles it; what it
+ * raises is part of the outcome. */
 #include <string.h>
 
 #include "lang/ops.h"
@@ -11,10 +13,13 @@
 
 /* ---- loops under transforms ---------------------------------------------------------------------------------- */
 
-/* Forms: `#` a number made of x, `?` a condition on it, `@` a number that does not depend on the lane, `^` the loop's counter. */
+/* Forms: `#` a number made of x, `?` a condition on it, `@` a number that does not depend on the lane, `^` the loop's
+ * counter. */
 static void form(Gen *g, const char *text, int depth) {
-  static const char *const numbers[] = {"x", "s", "t", "x * 0.5", "s * 0.25", "t - x", "x * x", "1.5", "s + 1.0", "sin(t)", "abs(x)", "maximum(s, x)"};
-  static const char *const conditions[] = {"x > 0.0", "s > 2.0", "t < 1.0", "x < 0.5", "s < t", "abs(x) > 1.0", "k > 1", "k == 2", "x > 0.0 and k < 2", "not (s > 1.0)", "k % 2 == 1"};
+  static const char *const numbers[] = {"x", "s", "t", "x * 0.5", "s * 0.25", "t - x", "x * x", "1.5", "s + 1.0",
+                                        "sin(t)", "abs(x)", "maximum(s, x)"};
+  static const char *const conditions[] = {"x > 0.0", "s > 2.0", "t < 1.0", "x < 0.5", "s < t", "abs(x) > 1.0", "k > 1",
+                                           "k == 2", "x > 0.0 and k < 2", "not (s > 1.0)", "k % 2 == 1"};
   static const char *const outside[] = {"2", "3", "n", "4"};
   for (; *text; text++)
     if (*text == '#') gen_put(g, "%s", PICK(g, numbers));
@@ -32,15 +37,20 @@ static void loop(Gen *g, int depth, bool returns) {
   case 0: form(g, "for ^ in 0..@ { k = ^; ", depth); break;
   case 1: form(g, "for ^ in [1.0, -0.5, 2.0] { t = t + ^; k += 1; ", depth); break;
   case 2: gen_put(g, "let m%d = 0; while m%d < %d { m%d += 1; k = m%d; ", d, d, 2 + gen_below(g, 3), d, d); break;
-  default: gen_put(g, "let m%d = 0; while m%d < 4 and ", d, d), form(g, "?", depth), gen_put(g, " { m%d += 1; k = m%d; ", d, d); break;
+  default:
+    gen_put(g, "let m%d = 0; while m%d < 4 and ", d, d), form(g, "?", depth),
+        gen_put(g, " { m%d += 1; k = m%d; ", d, d);
+    break;
   }
   body(g, depth + 1, true, returns);
   gen_put(g, " }");
 }
 
 static void one(Gen *g, int depth, bool looped, bool returns) {
-  static const char *const plain[] = {"s = s + #", "s += #", "t = #", "s = s * 0.5 + #", "t *= 0.5", "s = #", "a[k % 3] += #", "a[0] = #", "s += a[k % 3]", "s += sum(a) * 0.1", "k += 1"};
-  static const char *const checks[] = {"assert(x < 50.0)", "let h = i64(x)", "let h = 7 // (k + 9)", "assert(k < 99, \"k\")", "let h = a[k % 3]"};
+  static const char *const plain[] = {"s = s + #", "s += #", "t = #", "s = s * 0.5 + #", "t *= 0.5", "s = #",
+                                      "a[k % 3] += #", "a[0] = #", "s += a[k % 3]", "s += sum(a) * 0.1", "k += 1"};
+  static const char *const checks[] = {"assert(x < 50.0)", "let h = i64(x)", "let h = 7 // (k + 9)",
+                                       "assert(k < 99, \"k\")", "let h = a[k % 3]"};
   int roll = gen_below(g, 100);
   if (looped && roll < 22) {
     gen_put(g, "if "), form(g, "?", depth), gen_put(g, " { ");
@@ -76,15 +86,21 @@ static void loops_function(Gen *g) {
 }
 
 static const char *const transformed[] = {
-    "f(z[0])", "vmap(f)(z)", "array(map(f, z))", "array(map(f, z)) + 1", "grad(f)(z[1])", "value_and_grad(f)(z[0])", "vmap(grad(f))(z)", "grad(v => sum(vmap(f)(v)))(z)",
-    "grad(v => sum(array(map(f, v))))(z)", "jvp(f, (z[0],), (1.0,))", "hessian(f)(z[1])", "vmap(value_and_grad(f))(z)", "jacfwd(v => vmap(f)(v))(z)", "jacrev(v => vmap(f)(v))(z)",
-    "scan((c, v) => (f(c * 0.5 + v), c), 0.5, z)", "scan((c, v) => (c * 0.5 + 1.0, f(v)), 0.5, z)[1]", "grad(v => sum(scan((c, w) => (f(w) + c, c), 0.5, v)[1]))(z)",
-    "fori_loop(0, 3, (i, c) => f(c * 0.25), z[0])", "while_loop(c => c < 3.0, c => abs(f(c)) + c + 1.0, z[0])", "cond(z[0] > 0.0, f, v => v * 2.0, z[0])", "vmap(v => cond(v > 0.0, f, w => w, v))(z)",
-    "vmap(v => sum(array(map(w => f(w) * v, z))))(z)", "vmap(v => scan((c, w) => (c + f(w), c * v), v, z)[0])(z)", "grad(v => f(v) * f(v + 1.0))(z[0])", "vmap(v => while_loop(c => c < 3.0, c => c * c + f(v) * 0.0 + 1.0, 0.5))(z)",
+    "f(z[0])", "vmap(f)(z)", "array(map(f, z))", "array(map(f, z)) + 1", "grad(f)(z[1])", "value_and_grad(f)(z[0])",
+    "vmap(grad(f))(z)", "grad(v => sum(vmap(f)(v)))(z)",
+    "grad(v => sum(array(map(f, v))))(z)", "jvp(f, (z[0],), (1.0,))", "hessian(f)(z[1])", "vmap(value_and_grad(f))(z)",
+    "jacfwd(v => vmap(f)(v))(z)", "jacrev(v => vmap(f)(v))(z)",
+    "scan((c, v) => (f(c * 0.5 + v), c), 0.5, z)", "scan((c, v) => (c * 0.5 + 1.0, f(v)), 0.5, z)[1]",
+    "grad(v => sum(scan((c, w) => (f(w) + c, c), 0.5, v)[1]))(z)",
+    "fori_loop(0, 3, (i, c) => f(c * 0.25), z[0])", "while_loop(c => c < 3.0, c => abs(f(c)) + c + 1.0, z[0])",
+    "cond(z[0] > 0.0, f, v => v * 2.0, z[0])", "vmap(v => cond(v > 0.0, f, w => w, v))(z)",
+    "vmap(v => sum(array(map(w => f(w) * v, z))))(z)", "vmap(v => scan((c, w) => (c + f(w), c * v), v, z)[0])(z)",
+    "grad(v => f(v) * f(v + 1.0))(z[0])", "vmap(v => while_loop(c => c < 3.0, c => c * c + f(v) * 0.0 + 1.0, 0.5))(z)",
 };
 
 static void calls(Gen *g, const char *arguments) {
-  gen_put(g, "let out = ()\nfor r in 0..3 { try { out += (p(%s),) } catch e { out += (e.kind, e.message) } }\n", arguments);
+  gen_put(g, "let out = ()\nfor r in 0..3 { try { out += (p(%s),) } catch e { out += (e.kind, e.message) } }\n",
+          arguments);
 }
 
 static void gen_transforms(Gen *g) {
@@ -101,7 +117,9 @@ static void gen_transforms(Gen *g) {
 
 /* ---- every operation with its settings --------------------------------------------------------------------------- */
 
-static bool is(const OpParam *p, const char *name) { return p->len == strlen(name) && memcmp(p->name, name, p->len) == 0; }
+static bool is(const OpParam *p, const char *name) {
+  return p->len == strlen(name) && memcmp(p->name, name, p->len) == 0;
+}
 
 /* A value for a parameter; false: it is not known what would do. */
 static bool setting(Gen *g, const OpParam *p) {
@@ -161,9 +179,12 @@ static bool setting(Gen *g, const OpParam *p) {
 
 /* An array, or a list of such. */
 static void operand(Gen *g, const OpParam *p, const char *of) {
-  static const char *const whole[] = {"x", "y", "x * 0.5", "x.T", "x[0]", "x[1:]", "y[:, 0]", "i64(y)", "x > 1.0", "f32(x)", "x[0, 0]", "1.5"}, *const indices[] = {"[0, 1]", "[1, 0, -1]", "[[0, 1], [1, 0]]", "0"};
+  static const char *const whole[] = {"x", "y", "x * 0.5", "x.T", "x[0]", "x[1:]", "y[:, 0]",
+                                      "i64(y)", "x > 1.0", "f32(x)", "x[0, 0]", "1.5"},
+      *const indices[] = {"[0, 1]", "[1, 0, -1]", "[[0, 1], [1, 0]]", "0"};
   if (is(p, "indices") || is(p, "index")) gen_put(g, "%s", PICK(g, indices));
-  else if (is(p, "xs") || is(p, "arrays") || p->rest) gen_put(g, "(%s, %s)", of, gen_chance(g, 80) ? of : PICK(g, whole));
+  else if (is(p, "xs") || is(p, "arrays") || p->rest)
+    gen_put(g, "(%s, %s)", of, gen_chance(g, 80) ? of : PICK(g, whole));
   else if (is(p, "condition") || is(p, "mask")) gen_put(g, "%s > 1.0", of);
   else gen_put(g, "%s", gen_chance(g, 75) ? of : PICK(g, whole));
 }
@@ -171,7 +192,8 @@ static void operand(Gen *g, const OpParam *p, const char *of) {
 static bool may_call(const OpInfo *info) {
   if (info->effect > EFF_raises || !info->nparams) return false;
   switch (info->family) {
-  case FAM_elementwise: case FAM_reduce: case FAM_scan: case FAM_view: case FAM_index: case FAM_sort: case FAM_make: break;
+  case FAM_elementwise: case FAM_reduce: case FAM_scan: case FAM_view: case FAM_index: case FAM_sort: case FAM_make:
+    break;
   case FAM_linalg: return info->agree != AGREE_lib; /* what libraries compute may differ in the last bit */
   default: return strncmp(info->name, "nn.", 3) == 0;
   }
@@ -210,9 +232,13 @@ static void operation(Gen *g) {
 }
 
 static void gen_operations(Gen *g) {
-  static const char *const around[] = {"%", "%", "%", "vmap(x => %)(stack((x, x * 2.0)))", "vmap((x, y) => %)(stack((x, x)), stack((y, y + 1.0)))", "grad(x => sum(%))(x)", "map(c => %, 0..2)"};
-  static const char *const arguments[] = {"[[1.0, -2.0, 0.5], [3.0, 0.25, 2.0]], [[2.0, 1.0, 3.0], [0.5, 4.0, 1.0]]", "[[0.5, 1.5], [2.5, 0.25]], [[1.0, 2.0], [3.0, 4.0]]", "[[1, 2, 3]], [[3, 2, 1]]",
-                                          "zeros((0, 3)), ones((0, 3))", "f32([[1.5, 2.5, -1.0]]), f32([[0.5, 1.0, 2.0]])", "[[nan, 1.0, inf]], [[-inf, 0.0, -0.0]]"};
+  static const char *const around[] = {"%", "%", "%", "vmap(x => %)(stack((x, x * 2.0)))",
+                                       "vmap((x, y) => %)(stack((x, x)), stack((y, y + 1.0)))", "grad(x => sum(%))(x)",
+                                       "map(c => %, 0..2)"};
+  static const char *const arguments[] = {
+      "[[1.0, -2.0, 0.5], [3.0, 0.25, 2.0]], [[2.0, 1.0, 3.0], [0.5, 4.0, 1.0]]",
+      "[[0.5, 1.5], [2.5, 0.25]], [[1.0, 2.0], [3.0, 4.0]]", "[[1, 2, 3]], [[3, 2, 1]]", "zeros((0, 3)), ones((0, 3))",
+      "f32([[1.5, 2.5, -1.0]]), f32([[0.5, 1.0, 2.0]])", "[[nan, 1.0, inf]], [[-inf, 0.0, -0.0]]"};
   enum { EACH = 6 };
   for (int n = 0; n < EACH; n++) {
     gen_put(g, "fn p%d(x, y) = ", n);
@@ -224,7 +250,8 @@ static void gen_operations(Gen *g) {
   gen_put(g, "let out = ()\nfor r in 0..2 {\n");
   for (int k = 0; k < 3; k++) {
     const char *with = PICK(g, arguments);
-    for (int n = 0; n < EACH; n++) gen_put(g, "  try { out += (p%d(%s),) } catch e { out += (e.kind, e.message) }\n", n, with);
+    for (int n = 0; n < EACH; n++)
+      gen_put(g, "  try { out += (p%d(%s),) } catch e { out += (e.kind, e.message) }\n", n, with);
   }
   gen_put(g, "}\nout\n");
 }
@@ -247,8 +274,8 @@ static void listed(Gen *g, int n, const char *open, const char *item, const char
   gen_put(g, "%s", close);
 }
 
-/* Lanes that share a variable may add its cotangents in another order (docs/transforms.md): LANES is given numbers of few bits,
- * of which every order makes the same sum. */
+/* Lanes that share a variable may add its cotangents in another order (docs/transforms.md): LANES is given numbers
+ * of few bits, of which every order makes the same sum. */
 enum { LANES = 11, PARTS = 14 };
 
 static void parts_expression(Gen *g, int n, int which) {
@@ -261,7 +288,10 @@ static void parts_expression(Gen *g, int n, int which) {
   case 5: listed(g, n, "sum(array([", "z[#] * 2.0", "]))"); break;
   case 6: listed(g, n, "{ let l = (", "z[#] + 1.0", "); let s = 0.0; for v in l { s += v * v }; s }"); break;
   case 7: listed(g, n, "{ let r = {", "k#: z[#] * 0.5", "}; let s = 0.0; for (k, v) in r { s += v }; s }"); break;
-  case 8: listed(g, n, "{ let r = {", "k#: z[#]", "}; let q = tree_map(v => v * 2.0, r); "), gen_put(g, "q.k0 + q.k%d }", n - 1); break;
+  case 8:
+    listed(g, n, "{ let r = {", "k#: z[#]", "}; let q = tree_map(v => v * 2.0, r); "),
+        gen_put(g, "q.k0 + q.k%d }", n - 1);
+    break;
   case 9: /* a function of so many parameters */
     listed(g, n, "{ let h = (", "a#", ") => a0 * a");
     gen_put(g, "%d; ", n - 1);
@@ -275,7 +305,8 @@ static void parts_expression(Gen *g, int n, int which) {
 }
 
 static void gen_parts(Gen *g) {
-  static const char *const around[] = {"f(z)", "grad(f)(z)", "jvp(f, (z,), (z + 1.0,))", "vmap(f)(stack((z, z * 2.0)))", "value_and_grad(f)(z)", "f(z)", "vmap(grad(f))(stack((z, z * 2.0)))"};
+  static const char *const around[] = {"f(z)", "grad(f)(z)", "jvp(f, (z,), (z + 1.0,))", "vmap(f)(stack((z, z * 2.0)))",
+                                       "value_and_grad(f)(z)", "f(z)", "vmap(grad(f))(stack((z, z * 2.0)))"};
   int n = many(g), which = gen_below(g, PARTS);
   gen_put(g, "fn f(z) = ");
   parts_expression(g, n, which);
@@ -285,7 +316,7 @@ static void gen_parts(Gen *g) {
   gen_put(g, "out\n");
 }
 
-/* ---- trees -------------------------------------------------------------------------------------------------------- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 static void tree_value(Gen *g, const char *n, int depth) {
   switch (gen_below(g, depth > 1 ? 3 : 8)) {
@@ -294,26 +325,37 @@ static void tree_value(Gen *g, const char *n, int depth) {
   case 2: gen_put(g, "[c, 1.0, 2.0]"); break;
   case 3: gen_put(g, "map(k => [k * 1.0, c], 0..%s)", n); break;
   case 4: gen_put(g, "map(k => {w: k * 0.5, b: [c, k * 1.0]}, 0..%s)", n); break;
-  case 5: gen_put(g, "{a: "), tree_value(g, n, depth + 1), gen_put(g, ", b: "), tree_value(g, n, depth + 1), gen_put(g, "}"); break;
-  case 6: gen_put(g, "("), tree_value(g, n, depth + 1), gen_put(g, ", "), tree_value(g, n, depth + 1), gen_put(g, ")"); break;
+  case 5:
+    gen_put(g, "{a: "), tree_value(g, n, depth + 1), gen_put(g, ", b: "), tree_value(g, n, depth + 1), gen_put(g, "}");
+    break;
+  case 6:
+    gen_put(g, "("), tree_value(g, n, depth + 1), gen_put(g, ", "), tree_value(g, n, depth + 1), gen_put(g, ")");
+    break;
   default: gen_put(g, "{ let l = (); for k in 0..%s { l += (k * 2.0 + c,) }; l }", n); break;
   }
 }
 
 static void trees(Gen *g) {
-  static const char *const uses[] = {"tree_map(v => v * 2, t)", "tree_map((a, b) => a + b * 0.5, t, t)", "tree_leaves(t)", "tree_reduce((a, b) => a + sum(b), t, 0.0)", "len(tree_leaves(t))", "tree_map(v => sum(v) + 1, t)",
-                                     "tree_map((a, b) => a - 0.1 * b, t, tree_map(v => v * v, t))", "fori_loop(0, 3, (i, q) => tree_map(v => v + 1, q), t)", "grad(q => tree_reduce((a, b) => a + sum(b * b), q, 0.0))(t)",
-                                     "while_loop(((i, q)) => i < 3, ((i, q)) => (i + 1, tree_map(v => v * 0.5, q)), (0, t))[1]", "scan((q, v) => (tree_map(w => w + v, q), v), t, [1.0, 2.0])[0]"};
+  static const char *const uses[] = {
+      "tree_map(v => v * 2, t)", "tree_map((a, b) => a + b * 0.5, t, t)", "tree_leaves(t)",
+      "tree_reduce((a, b) => a + sum(b), t, 0.0)", "len(tree_leaves(t))",
+      "tree_map(v => sum(v) + 1, t)", "tree_map((a, b) => a - 0.1 * b, t, tree_map(v => v * v, t))",
+      "fori_loop(0, 3, (i, q) => tree_map(v => v + 1, q), t)",
+      "grad(q => tree_reduce((a, b) => a + sum(b * b), q, 0.0))(t)",
+      "while_loop(((i, q)) => i < 3, ((i, q)) => (i + 1, tree_map(v => v * 0.5, q)), (0, t))[1]",
+      "scan((q, v) => (tree_map(w => w + v, q), v), t, [1.0, 2.0])[0]"};
   int n = many(g), keys = gen_chance(g, 30) ? many(g) : 0;
   gen_put(g, "fn make(n, c) = ");
   if (keys) listed(g, keys, "{", gen_chance(g, 50) ? "k#: #.5 + c" : "k#: [#.0, c]", "}");
   else tree_value(g, "n", 0);
   gen_put(g, "\n");
   for (int k = 0; k < 3; k++) gen_put(g, "fn p%d(t) = %s\n", k, PICK(g, uses));
-  gen_put(g, "let out = ()\nfor r in 0..7 { let t = make(%s, r * 0.5)\n", gen_chance(g, 50) ? "r % 4 + 1" : gen_chance(g, 50) ? "r" : "70 + r");
+  gen_put(g, "let out = ()\nfor r in 0..7 { let t = make(%s, r * 0.5)\n",
+          gen_chance(g, 50) ? "r % 4 + 1" : gen_chance(g, 50) ? "r" : "70 + r");
   for (int k = 0; k < 3; k++) gen_put(g, "  try { out += (p%d(t),) } catch e { out += (e.kind, e.message) }\n", k);
   gen_put(g, "  try { out += (%s,) } catch e { out += (e.kind, e.message) }\n}\n", PICK(g, uses));
-  gen_put(g, "let t = make(%d, 0.25)\nfor r in 0..3 { try { out += (p0(t),) } catch e { out += (e.kind, e.message) } }\nout\n", n);
+  gen_put(g, "let t = make(%d, 0.25)\n"
+             "for r in 0..3 { try { out += (p0(t),) } catch e { out += (e.kind, e.message) } }\nout\n", n);
 }
 
 void gen_probe(Gen *g) {

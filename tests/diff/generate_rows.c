@@ -1,18 +1,24 @@
-/* generate_rows.c — loops of the random programs that work on rows, columns and slices of arrays: what they store overlaps what they
- * read in all ways, is reduced over lengths of the trip, swapped, kept for later, and left in the middle. */
+/* generate_rows.c — loops of the random programs that work on rows, columns and slices of arrays: what they store
+ * overlaps what they read in all ways, is reduced over lengths of the trip, swapped, kept for later, and left in
+ * the middle. */
 #include "tests/diff/generate_inner.h"
 
 #define PICK(g, list) (list)[gen_below(g, (int)(sizeof(list) / sizeof(list)[0]))]
 
 enum { KINDS = 5, FORMS = 10 };
 
-/* Parts of one length: of w (size × size) and x (size), by the counters i and k of one loop. `$` is the pattern's number. */
+/* Parts of one length: of w (size × size) and x (size), by the counters i and k of one loop. `$` is the pattern's
+ * number. */
 static const char *const parts[KINDS][FORMS] = {
     {"w$[i]", "w$[k]", "w$[i - 1]", "w$[:, i]", "w$[k, ::-1]", "x$", "flip(x$)", "w$[-1]", "x$[::-1]", "w$[:, k]"},
-    {"w$[i, k:]", "w$[k, k:]", "x$[k:]", "w$[k:, i]", "x$[:size$ - k]", "flip(x$[k:])", "w$[k:, k]", "w$[i - 1, k:]", "w$[i, :size$ - k]", "w$[i, k:][::-1]"},
-    {"w$[i, :k]", "x$[:k]", "w$[:k, i]", "x$[size$ - k:]", "w$[k, :k]", "flip(w$[i, :k])", "w$[:k, k]", "w$[i - 1, :k]", "w$[i][:k]", "x$[:k]"},
-    {"x$[1:-1]", "x$[2:]", "x$[:-2]", "w$[i, 1:-1]", "w$[i, 2:]", "w$[i, :-2]", "w$[1:-1, k]", "w$[k, 2:]", "x$[1:-1][::-1]", "w$[:-2, i]"},
-    {"w$", "w$.T", "w$[::-1]", "flip(w$)", "w$[:, i:i + 1] * w$[k:k + 1, :]", "outer(x$, w$[i])", "w$[k]", "w$[:, ::-1]", "w$ * x$", "outer(w$[:, k], x$)"},
+    {"w$[i, k:]", "w$[k, k:]", "x$[k:]", "w$[k:, i]", "x$[:size$ - k]", "flip(x$[k:])", "w$[k:, k]", "w$[i - 1, k:]",
+     "w$[i, :size$ - k]", "w$[i, k:][::-1]"},
+    {"w$[i, :k]", "x$[:k]", "w$[:k, i]", "x$[size$ - k:]", "w$[k, :k]", "flip(w$[i, :k])", "w$[:k, k]", "w$[i - 1, :k]",
+     "w$[i][:k]", "x$[:k]"},
+    {"x$[1:-1]", "x$[2:]", "x$[:-2]", "w$[i, 1:-1]", "w$[i, 2:]", "w$[i, :-2]", "w$[1:-1, k]", "w$[k, 2:]",
+     "x$[1:-1][::-1]", "w$[:-2, i]"},
+    {"w$", "w$.T", "w$[::-1]", "flip(w$)", "w$[:, i:i + 1] * w$[k:k + 1, :]", "outer(x$, w$[i])", "w$[k]",
+     "w$[:, ::-1]", "w$ * x$", "outer(w$[:, k], x$)"},
 };
 
 static void put_part(Gen *g, const char *form, int number) {
@@ -78,7 +84,10 @@ static void statement(Gen *g, int number, int *kept) {
       *kept = kind;
     }
     break;
-  case 10: gen_put(g, "if s%d > %d { ", number, gen_below(g, 9)), put_part(g, target, number), gen_put(g, " = %d.5%s }", gen_below(g, 3), gen_chance(g, 40) ? "" : "; continue"); break;
+  case 10:
+    gen_put(g, "if s%d > %d { ", number, gen_below(g, 9)), put_part(g, target, number),
+        gen_put(g, " = %d.5%s }", gen_below(g, 3), gen_chance(g, 40) ? "" : "; continue");
+    break;
   default: gen_put(g, "x%d[i] = w%d[k, i] - s%d * 0.125", number, number, number); break;
   }
 }
@@ -92,7 +101,8 @@ void gen_rows(Gen *g) {
     return;
   }
   gen_put(g, "let size%d = %d", number, size), gen_line(g);
-  gen_put(g, "let w%d = reshape(f64(arange(%d)) * 37 %% 11 - 4, (%d, %d))", number, size * size, size, size), gen_line(g);
+  gen_put(g, "let w%d = reshape(f64(arange(%d)) * 37 %% 11 - 4, (%d, %d))", number, size * size, size, size),
+      gen_line(g);
   gen_put(g, "let x%d = f64(arange(%d)) * 5 %% 7", number, size), gen_line(g);
   gen_put(g, "let s%d = 0.0", number), gen_line(g);
   bool guarded = gen_chance(g, 25);

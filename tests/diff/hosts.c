@@ -1,5 +1,5 @@
-/* hosts.c — the host functions that random programs call: one that counts, so that a call left out, made twice or out of order
- * shows; a plain one; one that fails; one that calls back. */
+/* hosts.c — the host functions that random programs call: one that counts, so that a call left out, made twice or
+ * out of order shows; a plain one; one that fails; one that calls back. */
 #include "tests/diff/hosts.h"
 
 #include <stdint.h>

@@ -82,7 +82,8 @@ static void run_source(const char *input, size_t length, uint64_t pick) {
   char text[INPUT_MAX + 1]; /* the interface takes text that ends at its first NUL */
   memcpy(text, input, length);
   text[length] = 0;
-  HostSetup setup = {.fuel = 3000, .memory = 32 << 20, .hot = pick % 3 == 0 ? 0 : -1, .backend = pick % 3 == 0 ? "mir" : "eager"};
+  HostSetup setup = {.fuel = 3000, .memory = 32 << 20, .hot = pick % 3 == 0 ? 0 : -1,
+                     .backend = pick % 3 == 0 ? "mir" : "eager"};
   HostRun r = host_run(&setup, "fuzz.weft", text);
   complain(&r);
   host_run_free(&r);
@@ -104,7 +105,8 @@ static void run_file(const char *input, size_t length, const char *path, const c
 
 static void run_npy(const char *input, size_t length, uint64_t pick) {
   (void)pick;
-  run_file(input, length, "build/fuzz/input.npy", "let x = load_npy(\"build/fuzz/input.npy\"); (x.shape, x.dtype, sum(x))");
+  run_file(input, length, "build/fuzz/input.npy",
+           "let x = load_npy(\"build/fuzz/input.npy\"); (x.shape, x.dtype, sum(x))");
 }
 
 static void run_csv(const char *input, size_t length, uint64_t pick) {

@@ -4,20 +4,28 @@
 #include <string.h>
 
 const char *const mutate_source_words[] = {
-    "let ", "fn ", "if ", "else ", "for ", "while ", " in ", " by ", "break", "continue", "return ", "try ", "catch e ", "import ",
-    " and ", " or ", "not ", "true", "false", "nil", "(", ")", "[", "]", "{", "}", ",", ";", ":", "=", "=>", "==", "!=", "<=", "|>", "..",
-    "...", "+", "-", "*", "/", "//", "%", "@", "**", "&", "|", "^", "~", "<<", ">>", "+=", ".", "_", "\n", " ", "#", "\"", "\"\"\"", "f\"{",
-    "}\"", "\\", "0x", "1e308", "9223372036854775807", "0.5", "1", "0", "-1", "x", "y", "f", "a[", "a.b", "sum(", "zeros(", "arange(",
-    "print(", "len(", "map(", "grad(", "scan(", "cond(", "f32(", "i32(", "ref(", "error(", "x => ", "(a, b) => ", "{a: 1}", "[1, 2]",
+    "let ", "fn ", "if ", "else ", "for ", "while ", " in ", " by ", "break", "continue", "return ", "try ",
+    "catch e ", "import ",
+    " and ", " or ", "not ", "true", "false", "nil", "(", ")", "[", "]", "{", "}", ",", ";", ":", "=", "=>", "==", "!=",
+    "<=", "|>", "..",
+    "...", "+", "-", "*", "/", "//", "%", "@", "**", "&", "|", "^", "~", "<<", ">>", "+=", ".", "_", "\n", " ", "#",
+    "\"", "\"\"\"", "f\"{",
+    "}\"", "\\", "0x", "1e308", "9223372036854775807", "0.5", "1", "0", "-1", "x", "y", "f", "a[", "a.b", "sum(",
+    "zeros(", "arange(",
+    "print(", "len(", "map(", "grad(", "scan(", "cond(", "f32(", "i32(", "ref(", "error(", "x => ", "(a, b) => ",
+    "{a: 1}", "[1, 2]",
     "(1,)", "0..3", ".shape", ".T", ".value", "reshape(", "axis=", "sort(", "\xff", "\xc3\xa9", NULL};
 
 const char *const mutate_npy_words[] = {
-    "\x93NUMPY\x01", "\x93NUMPY\x02", "{'descr': '<f8', ", "'fortran_order': False, ", "'fortran_order': True, ", "'shape': (2, 3), }",
-    "'shape': (), }", "(3,)", "(0,)", "(-1,)", "(99999999999,)", "<f8", "<f4", "<i8", "<i4", "|u1", "|b1", ">f8", "<c16", "|O", "'", "{", "}", "(",
+    "\x93NUMPY\x01", "\x93NUMPY\x02", "{'descr': '<f8', ", "'fortran_order': False, ", "'fortran_order': True, ",
+    "'shape': (2, 3), }",
+    "'shape': (), }", "(3,)", "(0,)", "(-1,)", "(99999999999,)", "<f8", "<f4", "<i8", "<i4", "|u1", "|b1", ">f8",
+    "<c16", "|O", "'", "{", "}", "(",
     ")", ",", "\n", " ", "False", "True", "9223372036854775807", NULL};
 
-const char *const mutate_csv_words[] = {",", "\n", "\r\n", "\"", "\"\"", "\"a,b\"", "1", "-1", "2.5", "1e999", "nan", "inf", ";", " ", "a", "\xef\xbb\xbf",
-                                        "99999999999999999999", "0x10", "\xc3", ",,", "\n\n", "true", NULL};
+const char *const mutate_csv_words[] = {",", "\n", "\r\n", "\"", "\"\"", "\"a,b\"", "1", "-1", "2.5", "1e999", "nan",
+                                        "inf", ";", " ", "a", "\xef\xbb\xbf", "99999999999999999999", "0x10", "\xc3",
+                                        ",,", "\n\n", "true", NULL};
 
 uint64_t random_next(Random *r) { /* SplitMix64 */
   uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
@@ -29,7 +37,8 @@ uint64_t random_next(Random *r) { /* SplitMix64 */
 uint64_t random_below(Random *r, uint64_t n) { return n ? random_next(r) % n : 0; }
 
 /* Replaces out[at … at+cut) by a piece; returns the new length, or the old one when it would not fit. */
-static size_t splice(char *out, size_t length, size_t cap, size_t at, size_t cut, const char *piece, size_t piece_length) {
+static size_t splice(char *out, size_t length, size_t cap, size_t at, size_t cut, const char *piece,
+                     size_t piece_length) {
   if (length - cut + piece_length > cap) return length;
   memmove(out + at + piece_length, out + at + cut, length - at - cut);
   memcpy(out + at, piece, piece_length);
@@ -85,8 +94,8 @@ static size_t change_once(Random *r, char *out, size_t length, size_t cap, const
   }
 }
 
-size_t mutate(Random *r, char *out, size_t cap, const char *from, size_t from_length, const char *other, size_t other_length,
-              const char *const *words) {
+size_t mutate(Random *r, char *out, size_t cap, const char *from, size_t from_length, const char *other,
+              size_t other_length, const char *const *words) {
   size_t length = from_length < cap ? from_length : cap;
   memcpy(out, from, length);
   uint64_t changes = 1 + random_below(r, 1 + random_below(r, 8));

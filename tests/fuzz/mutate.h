@@ -12,8 +12,8 @@ uint64_t random_next(Random *r);
 uint64_t random_below(Random *r, uint64_t n); /* 0 … n-1; 0 for n = 0 */
 
 /* Writes a changed copy of `from` (pieces of `other` and of `words` may go in) and returns its length ≤ cap. */
-size_t mutate(Random *r, char *out, size_t cap, const char *from, size_t from_length, const char *other, size_t other_length,
-              const char *const *words);
+size_t mutate(Random *r, char *out, size_t cap, const char *from, size_t from_length, const char *other,
+              size_t other_length, const char *const *words);
 
 extern const char *const mutate_source_words[], *const mutate_npy_words[], *const mutate_csv_words[];
 

@@ -1,8 +1,8 @@
 /* grad.c — derivative rules against finite differences, driven by the table of operations: an operation whose row says
  * `rule` must have a point in points.def, where its first and second derivatives are right, and its
- * batched derivative is that of each lane, eagerly and compiled. And a derivative by any parameter of any operation that has not a
- * derivative of 0 is that of finite differences, or an error. And with each setting an operation gives the same eagerly and compiled: value,
- * derivatives both ways and lanes, or the same error. */
+ * batched derivative is that of each lane, eagerly and compiled. And a derivative by any parameter of any operation
+ * that has not a derivative of 0 is that of finite differences, or an error. And with each setting an operation
+ * gives the same eagerly and compiled: value, derivatives both ways and lanes, or the same error. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,17 +54,17 @@ static const char prelude[] =
 static const char *check(const Point *p, const char *backend, int hot) {
   static char why[400];
   char program[4000];
-  snprintf(program, sizeof program,
-           "%slet f = %s\n"
-           "let g = y => %s\n"
-           "for i in 0..2 { far(f, %s); far(g, %s) }\n"
-           "fn lanes(b) = vmap(grad(f))(b)\n"
-           "let lane = %s\n"
-           "let two = stack((lane, lane * 1.01))\n"
-           "lanes(two)\n"
-           "let apart = abs(lanes(two) - stack((grad(f)(lane), grad(f)(lane * 1.01))))\n"
-           "(far(f, %s) < 1e-6, far(g, %s) < 1e-5, max(apart) < 1e-9)",
-           prelude, p->fn, p->first ? "f(y)" : "sum(grad(f)(y) * sin(1.0 + arange(y.size)).reshape(y.shape))", p->at, p->at, p->at, p->at, p->at);
+  snprintf(program, sizeof program, "%slet f = %s\n"
+                                    "let g = y => %s\n"
+                                    "for i in 0..2 { far(f, %s); far(g, %s) }\n"
+                                    "fn lanes(b) = vmap(grad(f))(b)\n"
+                                    "let lane = %s\n"
+                                    "let two = stack((lane, lane * 1.01))\n"
+                                    "lanes(two)\n"
+                                    "let apart = abs(lanes(two) - stack((grad(f)(lane), grad(f)(lane * 1.01))))\n"
+                                    "(far(f, %s) < 1e-6, far(g, %s) < 1e-5, max(apart) < 1e-9)", prelude, p->fn,
+           p->first ? "f(y)" : "sum(grad(f)(y) * sin(1.0 + arange(y.size)).reshape(y.shape))", p->at, p->at, p->at,
+           p->at, p->at);
   HostRun run = host_run(&(HostSetup){.backend = backend, .hot = hot}, p->op, program);
   const char *bad = NULL;
   if (run.end != HOST_VALUE) {
@@ -109,7 +109,8 @@ static const char *const skipped[] = {
 #undef SKIP
 };
 
-static const char *const defaults[] = {"axis", "axes", "dtype", "device", "keepdims", "shape", "indexing", "mode", "side", "reduce", "key", NULL};
+static const char *const defaults[] = {"axis", "axes", "dtype", "device", "keepdims", "shape", "indexing", "mode",
+                                       "side", "reduce", "key", NULL};
 
 static bool is_one_of(const OpParam *p, const char *const *names) {
   for (; *names; names++)
@@ -148,21 +149,25 @@ static void call_text(u32 op, int by, const char *value, const Setting *set, cha
     char text[200];
     if ((int)p == by) snprintf(text, sizeof text, param->has_default ? "%s" : "(%s)", value);
     else if (set && (int)p == set->param) snprintf(text, sizeof text, "%s", set->value);
-    else if (set && set->keepdims && param->len == 8 && memcmp(param->name, "keepdims", 8) == 0) snprintf(text, sizeof text, "true");
+    else if (set && set->keepdims && param->len == 8 && memcmp(param->name, "keepdims", 8) == 0)
+      snprintf(text, sizeof text, "true");
     else if (!argument(op, p, text, sizeof text) && param->has_default) continue;
-    if (param->has_default) n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
+    if (param->has_default)
+      n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
     else n += (size_t)snprintf(out + n, cap - n, "%s%s%s", p ? ", " : "", param->rest ? "..." : "", text);
   }
   snprintf(out + n, cap - n, ")");
 }
 
-/* A derivative by any number that an operation takes is right, or an error; never silently 0. NULL, or what is wrong. */
+/* A derivative by any number that an operation takes is right, or an error; never silently 0. NULL, or what is
+ * wrong. */
 static const char *check_expression(const char *call, const char *backend, int hot) {
   static char why[800];
   char program[4000];
   snprintf(program, sizeof program,
            "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n"
-           "fn total(t) = if type(t) == \"list\" { let s = 0.0; for i in t { s += total(i) * (1.1 + s * 0.0) }; s } else { w(f64(array(t))) }\n"
+           "fn total(t) = if type(t) == \"list\" { let s = 0.0; "
+           "for i in t { s += total(i) * (1.1 + s * 0.0) }; s } else { w(f64(array(t))) }\n"
            "fn w1(t) = w(f64(array(t)))\n"
            "let f = c => total(%s)\n"
            "fn t(g) { try { g() } catch e { e.kind } }\n"
@@ -174,15 +179,19 @@ static const char *check_expression(const char *call, const char *backend, int h
            "    let g = t(() => grad(f)(c))\n"
            "    let h = t(() => jvp(f, (c,), (1.0,))[1])\n"
            "    if type(g) == \"text\" and (g == \"unsupported\" or g == \"dtype\") { continue }\n"
-           "    if type(g) == \"text\" or not (abs(g - n) < 1e-5 * (1.0 + abs(n))) or not (abs(h - n) < 1e-5 * (1.0 + abs(n))) { bad += ((c, n, g, h),) }\n"
+           "    if type(g) == \"text\" or not (abs(g - n) < 1e-5 * (1.0 + abs(n))) or "
+           "not (abs(h - n) < 1e-5 * (1.0 + abs(n))) { bad += ((c, n, g, h),) }\n"
            "  }\n"
            "}\n"
-           "bad",
-           prelude, call);
+           "bad", prelude, call);
   HostRun run = host_run(&(HostSetup){.backend = backend, .hot = hot}, "parameter", program);
   const char *bad = NULL;
-  if (run.end != HOST_VALUE) snprintf(why, sizeof why, "%.300s in %s: %s: %.300s", call, backend, run.kind ? run.kind : "no VM", run.message ? run.message : ""), bad = why;
-  else if (strcmp(run.value, "()") != 0) snprintf(why, sizeof why, "%.300s in %s: (place, difference, grad, jvp) %.300s", call, backend, run.value), bad = why;
+  if (run.end != HOST_VALUE)
+    snprintf(why, sizeof why, "%.300s in %s: %s: %.300s", call, backend, run.kind ? run.kind : "no VM",
+             run.message ? run.message : ""), bad = why;
+  else if (strcmp(run.value, "()") != 0)
+    snprintf(why, sizeof why, "%.300s in %s: (place, difference, grad, jvp) %.300s", call, backend, run.value),
+        bad = why;
   host_run_free(&run);
   return bad;
 }
@@ -211,7 +220,8 @@ static const char *check_call(u32 op) {
   snprintf(program, sizeof program, "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n%s; true", prelude, call);
   HostRun run = host_run(&(HostSetup){.backend = "eager", .hot = -1}, "call", program);
   bool ok = run.end == HOST_VALUE;
-  if (!ok) snprintf(why, sizeof why, "%.500s: %.400s (calls.def says what it takes)", call, run.message ? run.message : "");
+  if (!ok)
+    snprintf(why, sizeof why, "%.500s: %.400s (calls.def says what it takes)", call, run.message ? run.message : "");
   host_run_free(&run);
   return ok ? NULL : why;
 }
@@ -259,7 +269,7 @@ static int check_parameters(void) {
   return failures;
 }
 
-/* ---- every setting ------------------------------------------------------------------------------------------------ */
+/* ---- every setting --------------------------------------------------------------------------- */
 
 static const char *const any_value[] = {"nil", "true", "0", "1", "-1", "2", "(0, 1)", "(1,)", "()", NULL};
 static const struct {
@@ -301,13 +311,15 @@ static void add_setting(Settings *s, u32 op, const Setting *set) {
 static void add_settings(Settings *s, u32 op) {
   const OpInfo *info = op_info(op);
   bool keeps = false;
-  for (u32 p = 0; p < info->nparams; p++) keeps |= info->params[p].len == 8 && memcmp(info->params[p].name, "keepdims", 8) == 0;
+  for (u32 p = 0; p < info->nparams; p++)
+    keeps |= info->params[p].len == 8 && memcmp(info->params[p].name, "keepdims", 8) == 0;
   for (u32 p = 1; p < info->nparams; p++) {
     const OpParam *param = &info->params[p];
     const char *const *own = NULL;
     if (!param->has_default) continue;
     for (u32 i = 0; i < sizeof more_values / sizeof more_values[0]; i++)
-      if (strlen(more_values[i].param) == param->len && memcmp(more_values[i].param, param->name, param->len) == 0) own = more_values[i].values;
+      if (strlen(more_values[i].param) == param->len && memcmp(more_values[i].param, param->name, param->len) == 0)
+        own = more_values[i].values;
     for (u32 keep = 0; keep <= (keeps ? 1 : 0); keep++) {
       for (const char *const *v = any_value; *v; v++) add_setting(s, op, &(Setting){(int)p, *v, keep});
       for (u32 i = 0; own && i < 8 && own[i]; i++) add_setting(s, op, &(Setting){(int)p, own[i], keep});
@@ -319,17 +331,17 @@ static void add_settings(Settings *s, u32 op) {
 static const char *check_settings(u32 op) {
   static char program[60000], why[1200];
   Settings s = {.program = program, .cap = sizeof program};
-  add_text(&s,
-           "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n"
-           "fn total(t) = if type(t) == \"list\" { let s = 0.0; for i in t { s += total(i) * (1.1 + s * 0.0) }; s } else { w(f64(array(t))) }\n"
-           "fn near(y) = tree_map(v => round(f64(v) * 1e6) / 1e6 + 0.0, y)\n"
-           "fn t(g) { try { near(g()) } catch e { (e.kind, e.message) } }\n",
-           prelude);
+  add_text(&s, "%slet q = [[1.5, 0.7], [0.7, 1.1]]\n"
+               "fn total(t) = if type(t) == \"list\" { let s = 0.0; "
+               "for i in t { s += total(i) * (1.1 + s * 0.0) }; s } else { w(f64(array(t))) }\n"
+               "fn near(y) = tree_map(v => round(f64(v) * 1e6) / 1e6 + 0.0, y)\n"
+               "fn t(g) { try { near(g()) } catch e { (e.kind, e.message) } }\n", prelude);
   add_settings(&s, op);
   if (!s.count) return NULL;
   add_text(&s, "let out = ()\nfor again in 0..3 {\n  out = ()\n");
   for (u32 i = 0; i < s.count; i++)
-    add_text(&s, "  out += ((\"f%u\", t(() => grad(c => total(f%u(c)))(1.013)), t(() => jvp(c => total(f%u(c)), (1.013,), (1.0,))), t(() => vmap(f%u)([1.013, 0.487]))),)\n", i, i, i, i);
+    add_text(&s, "  out += ((\"f%u\", t(() => grad(c => total(f%u(c)))(1.013)), t(() => jvp(c => total(f%u(c)), "
+                 "(1.013,), (1.0,))), t(() => vmap(f%u)([1.013, 0.487]))),)\n", i, i, i, i);
   add_text(&s, "}\nout");
   HostRun eager = host_run(&(HostSetup){.backend = "eager", .hot = -1}, "settings", program);
   HostRun mir = host_run(&(HostSetup){.backend = "mir", .hot = 0}, "settings", program);
@@ -344,7 +356,8 @@ static const char *check_settings(u32 op) {
     char name[16] = "", *line = NULL;
     snprintf(name, sizeof name, "fn %.*s(", (int)strcspn(eager.value + from + 2, "\""), eager.value + from + 2);
     line = strstr(program, name);
-    snprintf(why, sizeof why, "%.*s: eager …%.200s, compiled …%.200s", line ? (int)strcspn(line, "\n") : 0, line ? line : "", eager.value + from, mir.value + from);
+    snprintf(why, sizeof why, "%.*s: eager …%.200s, compiled …%.200s", line ? (int)strcspn(line, "\n") : 0,
+             line ? line : "", eager.value + from, mir.value + from);
     bad = why;
   }
   host_run_free(&eager);

@@ -3,8 +3,8 @@
  * A refusal may end in an error of kind `limit`, or go unnoticed when the VM can do without (a compilation given
  * up, say): then the result is the usual one. Nothing may crash, nothing may be lost. The allocations while a VM
  * is made are refused one by one; of each case up to P points.
- * Of every C-th case (4) the points are taken again while it stands in a `try` whose handler calls it once more: then the result must be the
- * usual one wherever the refusal comes from, but for the text being compiled. */
+ * Of every C-th case (4) the points are taken again while it stands in a `try` whose handler calls it once more:
+ * then the result must be the usual one wherever the refusal comes from, but for the text being compiled. */
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -29,17 +29,21 @@ static volatile struct Progress {
   char what[256];
 } *progress;
 
-/* A compilation given up is counted, and is an error where one was demanded: what such a program says of itself differs then. */
+/* A compilation given up is counted, and is an error where one was demanded: what such a program says of itself differs
+ * then. */
 static bool counts(const char *program) { return strstr(program, "trace.") || strstr(program, "whole=true"); }
 
 /* Was as much captured, compiled and run as without refusal? Then a program that counts this counts the same. */
 static bool same_counts(const HostRun *r, const HostRun *usual) {
-  static const char *const names[] = {"traces", "trace_failures", "graphs",  "nodes",  "breaks", "compiles",    "recompiles", "continuations", "compile_failures",
-                                      "kernels", "natives",       "shared",  "lookups", "hits",  "misses",      "exits",      "kernel_runs",   "evictions",
-                                      "demotions", "naps",        "generalised", "check_failures", "lost_events"};
+  static const char *const names[] = {"traces", "trace_failures", "graphs", "nodes", "breaks", "compiles", "recompiles",
+                                      "continuations", "compile_failures", "kernels", "natives", "shared", "lookups",
+                                      "hits", "misses", "exits", "kernel_runs", "evictions", "demotions", "naps",
+                                      "generalised", "check_failures", "lost_events"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     double a = 0, b = 0;
-    if (!host_counter(r, names[i], strlen(names[i]), &a) || !host_counter(usual, names[i], strlen(names[i]), &b) || a != b) return false;
+    if (!host_counter(r, names[i], strlen(names[i]), &a) ||
+        !host_counter(usual, names[i], strlen(names[i]), &b) || a != b)
+      return false;
   }
   return true;
 }
@@ -58,11 +62,13 @@ static const char *judge(const char *program, const HostRun *r, const HostRun *u
   return same(r->value, usual->value) ? NULL : "another value than without refusal";
 }
 
-/* Of a program that catches the refusal: it comes to its usual end. Not caught is what happens behind it, while the value is shown. */
+/* Of a program that catches the refusal: it comes to its usual end. Not caught is what happens behind it, while the
+ * value is shown. */
 static const char *judge_caught(const HostRun *r, const HostRun *usual) {
   if (r->leaked) return "memory was not given back";
   if (r->end == HOST_NO_VM) return r->refused ? NULL : "no VM, and nothing was refused";
-  if (r->end == HOST_ERROR && strcmp(r->kind, "limit") == 0 && r->refused) return r->line ? "the refusal was not caught" : NULL;
+  if (r->end == HOST_ERROR && strcmp(r->kind, "limit") == 0 && r->refused)
+    return r->line ? "the refusal was not caught" : NULL;
   if (r->end != usual->end) return "another end than without refusal";
   if (r->end == HOST_ERROR) return same(r->kind, usual->kind) ? NULL : "another kind of error";
   return same(r->value, usual->value) ? NULL : "another value than without refusal";
@@ -70,13 +76,17 @@ static const char *judge_caught(const HostRun *r, const HostRun *usual) {
 
 /* The case as a function, in a loop that calls it until it is not refused memory. NULL: it cannot be called twice. */
 static char *caught_program(const Case *c) {
-  static const char *const once[] = {"rand", "time(", "trace.", "whole=true", "seed", "import", "exit(", "env(", "read_line", "args(", "catch"};
-  static const char tail[] = "print(0)\nlet result = nil\nlet tries = 0\nwhile true {\n  try { result = case(); break } catch e {\n"
-                             "    if e.kind != \"limit\" { error(e) }\n    tries += 1\n    assert(tries < 4)\n  }\n}\nresult\n";
+  static const char *const once[] = {"rand", "time(", "trace.", "whole=true", "seed", "import", "exit(", "env(",
+                                     "read_line", "args(", "catch"};
+  static const char tail[] =
+      "print(0)\nlet result = nil\nlet tries = 0\nwhile true {\n  try { result = case(); break } catch e {\n"
+      "    if e.kind != \"limit\" { error(e) }\n    tries += 1\n    assert(tries < 4)\n  }\n}\nresult\n";
   for (size_t i = 0; i < sizeof once / sizeof once[0]; i++)
     if (strstr(c->program, once[i])) return NULL;
-  char *text = case_directive(c, "top") || case_directive(c, "fuel") || case_directive(c, "memory") ? NULL : case_as_function(c, false);
-  char *call = text ? text + strlen(text) - strlen("case()\n") : NULL, *whole = call ? malloc((size_t)(call - text) + sizeof tail) : NULL;
+  char *text = case_directive(c, "top") || case_directive(c, "fuel") ||
+               case_directive(c, "memory") ? NULL : case_as_function(c, false);
+  char *call = text ? text + strlen(text) - strlen("case()\n") : NULL,
+      *whole = call ? malloc((size_t)(call - text) + sizeof tail) : NULL;
   if (whole) {
     memcpy(whole, text, (size_t)(call - text));
     memcpy(whole + (call - text), tail, sizeof tail);
@@ -91,16 +101,18 @@ static bool run_points(const char *program, HostSetup setup, bool making, bool c
   long first = making ? 1 : usual.made_after + 1, last = making ? usual.made_after : usual.allocations;
   long step = making ? 1 : (last - first + options.points) / options.points;
   const char *wrong = NULL;
-  if (caught) first = (usual.printed_after ? usual.printed_after : last) + 1; /* before, it is not in the handler's reach */
-  if (caught && usual.end == HOST_ERROR) last = first - 1; /* its handler raises the error again, and that may be refused memory as well */
+  /* before, it is not in the handler's reach */
+  if (caught) first = (usual.printed_after ? usual.printed_after : last) + 1;
+  /* its handler raises the error again, and that may be refused memory as well */
+  if (caught && usual.end == HOST_ERROR) last = first - 1;
   for (long n = first; n <= last && !wrong; n += step > 0 ? step : 1) {
     setup.refuse_at = n;
     progress->point = n;
     HostRun r = host_run(&setup, "limits.weft", program);
     wrong = caught ? judge_caught(&r, &usual) : judge(program, &r, &usual);
     if (wrong)
-      snprintf((char *)progress->what, sizeof progress->what, "%s (%s %.80s)", wrong, r.end == HOST_ERROR ? r.kind : "value",
-               r.end == HOST_ERROR ? r.message : r.value ? r.value : "");
+      snprintf((char *)progress->what, sizeof progress->what, "%s (%s %.80s)", wrong,
+               r.end == HOST_ERROR ? r.kind : "value", r.end == HOST_ERROR ? r.message : r.value ? r.value : "");
     host_run_free(&r);
   }
   host_run_free(&usual);
@@ -113,8 +125,9 @@ static void run_here(const char *name, const char *program, HostSetup setup) {
   setup.refuse_at = options.at;
   HostRun r = host_run(&setup, "limits.weft", program);
   const char *wrong = judge(program, &r, &usual);
-  printf("%s limits/%s: allocation %ld of %ld: %s; usually %s\n", wrong ? "not ok" : "ok", name, options.at, usual.allocations,
-         r.end == HOST_ERROR ? r.message : r.value ? r.value : "", usual.end == HOST_ERROR ? usual.message : usual.value ? usual.value : "");
+  printf("%s limits/%s: allocation %ld of %ld: %s; usually %s\n", wrong ? "not ok" : "ok", name,
+         options.at, usual.allocations, r.end == HOST_ERROR ? r.message : r.value ? r.value : "",
+         usual.end == HOST_ERROR ? usual.message : usual.value ? usual.value : "");
   host_run_free(&r);
   host_run_free(&usual);
 }
@@ -163,7 +176,8 @@ int main(int argc, char **argv) {
   if (options.every < 1 || options.points < 1) return 2;
   progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (progress == MAP_FAILED) return 2;
-  HostSetup setup = {.backend = options.tier, .hot = strcmp(options.tier, "eager") == 0 ? -1 : 0, .files = true, .made = pack_all};
+  HostSetup setup = {.backend = options.tier, .hot = strcmp(options.tier, "eager") == 0 ? -1 : 0, .files = true,
+                     .made = pack_all};
   char name[320];
   snprintf(name, sizeof name, "new-%s", options.tier);
   run(name, "nil", setup, true, false);
@@ -177,7 +191,9 @@ int main(int argc, char **argv) {
     if (chdir(folder) != 0) return 2;
     for (int k = 0; k < f.count; k++) {
       const Case *c = &f.cases[k];
-      if (index++ % options.every || (options.only && !strstr(c->name, options.only)) || case_mark(c, MARK_PRINT) || case_directive(c, "deadline")) continue;
+      if (index++ % options.every || (options.only && !strstr(c->name, options.only)) || case_mark(c, MARK_PRINT) ||
+          case_directive(c, "deadline"))
+        continue;
       HostSetup own = setup;
       const char *limit;
       if ((limit = case_directive(c, "fuel"))) own.fuel = (uint64_t)strtod(limit, NULL);

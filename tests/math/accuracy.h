@@ -21,7 +21,8 @@ typedef struct Worst {
 /* sweep.c: f32 against the f64 function: every `stride`th argument; of two arguments as many pairs, drawn. */
 Worst sweep_narrow(const Function *f, u32 stride);
 
-/* precise.c: f64 against MPFR, on `count` samples of each range, then ever closer around the worst of them, and on hard cases. */
+/* precise.c: f64 against MPFR, on `count` samples of each range, then ever closer around the worst of them, and on hard
+ * cases. */
 bool precise_is_there(void);
 Worst precise_wide(const Function *f, u32 count);
 void precise_end(void); /* of a thread */

@@ -1,5 +1,5 @@
-/* main.c — how far the functions of lang/math.loops are off, in units of the last place: f32 on every argument against f64, f64 on
- * samples and hard cases against MPFR. What docs/accuracy.md says must be what is measured.
+/* main.c — how far the functions of lang/math.loops are off, in units of the last place: f32 on every argument
+ * against f64, f64 on samples and hard cases against MPFR. What docs/accuracy.md says must be what is measured.
  *
  *   build/tests/math               every 1021st argument, few samples: nothing is worse than the page says
  *   build/tests/math --every N     every Nth
@@ -19,7 +19,8 @@
 #define LT_f32 LT_F32
 #define LT_f64 LT_F64
 #ifdef __x86_64__
-#define STRIPS(name, type) {wm_strip_##name##_##type##_base, wm_strip_##name##_##type##_avx2, wm_strip_##name##_##type##_avx512}
+#define STRIPS(name, type) \
+  {wm_strip_##name##_##type##_base, wm_strip_##name##_##type##_avx2, wm_strip_##name##_##type##_avx512}
 #else
 #define STRIPS(name, type) {wm_strip_##name##_##type##_base, NULL, NULL}
 #endif
@@ -55,14 +56,16 @@ typedef struct Test {
 
 /* Operations that are exact, or rounded once, are tested elsewhere (tests/unit/test_math.c). */
 static bool is_exact(const char *name) {
-  return strcmp(name, "fmod") == 0 || strcmp(name, "remainder") == 0 || strcmp(name, "floor_divide") == 0 || strcmp(name, "nextafter") == 0;
+  return strcmp(name, "fmod") == 0 || strcmp(name, "remainder") == 0 || strcmp(name, "floor_divide") == 0 ||
+         strcmp(name, "nextafter") == 0;
 }
 
 static void find_functions(Test *t, const char *only) {
   u32 level = 0;
 #ifdef __x86_64__
   if (wm_best() != &wm_base)
-    level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
+    level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2 : 1;
 #endif
   for (size_t s = 0; s < sizeof stated / sizeof *stated; s++) {
     if (is_exact(stated[s].name) || (only && strcmp(only, stated[s].name) != 0)) continue;

@@ -14,7 +14,8 @@ static f64 distance(f32 got, f64 want) {
   f32 near = (f32)want;
   if (isnan(got) || (isinf(near) && isinf(got) && near != got)) return INFINITY;
   if (got == 0 && near == 0 && signbit(got) != signbit(near)) return INFINITY;
-  if (isinf(near) || isinf(got)) return near == got || fabs(isinf(got) ? (f64)near : (f64)got) >= 0x1.fffffep127 ? 0 : INFINITY;
+  if (isinf(near) || isinf(got))
+    return near == got || fabs(isinf(got) ? (f64)near : (f64)got) >= 0x1.fffffep127 ? 0 : INFINITY;
   int e;
   (void)frexp(want, &e);
   return fabs((f64)got - want) / ldexp(1, e < -125 ? -149 : e - 24);
@@ -36,7 +37,8 @@ IN_VECTORS static bool beyond(const f32 *got, const f64 *want, i64 n, f64 worst,
     memcpy(&wbits, &w, 8);
     memcpy(&gbits, &g, 8);
     u64 e = wbits & (u64)0x7FF << 52, lowest = (u64)897 << 52;
-    scale = ((u64)2069 << 52) - (e < lowest ? lowest : e); /* 2^23 over the exponent of the last place's number, at least 2^-126 */
+    /* 2^23 over the exponent of the last place's number, at least 2^-126 */
+    scale = ((u64)2069 << 52) - (e < lowest ? lowest : e);
     memcpy(&s, &scale, 8);
     f64 d = fabs(g - w) * s;
     u64 far = !(d <= worst), both = (g != g) & (w != w), turned = (gbits ^ wbits) >> 63, other = turned & (g == 0);
@@ -86,8 +88,8 @@ static u64 rnd(u64 *seed) {
   return *seed * 2685821657736338717u;
 }
 
-/* Pairs of one in three kinds: any bits, ordinary sizes, close to each other. Where the sum of the terms cancels, logaddexp is
- * exact to the last place of the larger term alone: it takes no negative numbers here. */
+/* Pairs of one in three kinds: any bits, ordinary sizes, close to each other. Where the sum of the terms cancels,
+ * logaddexp is exact to the last place of the larger term alone: it takes no negative numbers here. */
 static void draw_pairs(u64 *seed, f32 *x, f32 *y, bool positive) {
   for (i64 i = 0; i < BLOCK; i++) {
     u64 r = rnd(seed);
@@ -105,7 +107,8 @@ static void draw_pairs(u64 *seed, f32 *x, f32 *y, bool positive) {
 /* f(-x) is -f(x), or f(x): what is wanted there follows from what is wanted at x. */
 typedef enum Symmetry { NONE, ODD, EVEN } Symmetry;
 static Symmetry symmetry_of(const char *name) {
-  static const char *const odd[] = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "cbrt", "erf", "erfinv"}, *const even[] = {"cos", "cosh"};
+  static const char *const odd[] = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "cbrt", "erf",
+                                    "erfinv"}, *const even[] = {"cos", "cosh"};
   for (u32 i = 0; i < sizeof odd / sizeof *odd; i++)
     if (strcmp(name, odd[i]) == 0) return ODD;
   for (u32 i = 0; i < sizeof even / sizeof *even; i++)
@@ -130,7 +133,8 @@ Worst sweep_narrow(const Function *f, u32 stride) {
     return worst;
   }
   Symmetry symmetry = symmetry_of(f->name);
-  const u64 all = (u64)1 << (symmetry == NONE ? 32 : 31); /* the f32 function is evaluated at every number of either sign */
+  /* the f32 function is evaluated at every number of either sign */
+  const u64 all = (u64)1 << (symmetry == NONE ? 32 : 31);
   for (u64 first = 0, next; first < all; first = next) {
     u64 left = (all - first + stride - 1) / stride;
     u32 n = left < BLOCK ? (u32)left : BLOCK;

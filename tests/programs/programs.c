@@ -1,7 +1,8 @@
 /* programs.c — ordinary programs (bench/programs), written without a thought of tracing: in every tier they print what
  * their header says, and compiled as a user has it they are captured as the header states.
  *   build/tests/programs [NAME…]           checks
- *   build/tests/programs --share [NAME…]   on larger data: time in compiled regions / whole time, and speed against eager
+ *   build/tests/programs --share [NAME…]   on larger data: time in compiled regions / whole time, and speed against
+ *                                          eager
  *   build/tests/programs --cpu [NAME…]     the same by processor time, where other programs run beside
  * A NAME that ends in .weft is the path of another program; its share is measured, and how it is captured is told.
  * A header is what stands before the first line of code:
@@ -9,8 +10,9 @@
  *   # trace: NAME N, …     counters (rows of lang/stats.def) in the tier mir with its usual heat
  *   # why: …               why these numbers
  *   # large: ARGUMENT      the size for --share; `arithmetic`: at least 90 % of the time is to be compiled code
- * The lines of output were computed by other programs (in Python, linear algebra with NumPy), or by a closed form that the
- * program compares with itself. Exits, compilations and what surrounds them are no time in compiled regions. */
+ * The lines of output were computed by other programs (in Python, linear algebra with NumPy), or by a closed form
+ * that the program compares with itself. Exits, compilations and what surrounds them are no time in compiled
+ * regions. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +95,8 @@ static bool check_output(const char *name, const char *tier, const HostRun *r, c
   const char *a = r->printed ? r->printed : "", *b = want;
   while (*a && *a == *b) a++, b++;
   while (a > r->printed && a[-1] != '\n') a--, b--;
-  printf("not ok programs/%s: %s: printed %.*s, not %.*s\n", name, tier, (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+  printf("not ok programs/%s: %s: printed %.*s, not %.*s\n", name, tier, (int)strcspn(a, "\n"), a,
+         (int)strcspn(b, "\n"), b);
   return false;
 }
 
@@ -115,7 +118,8 @@ static bool check_counters(const char *name, const HostRun *r, const char *state
 
 static void check(const char *name, const char *path, const char *text) {
   static const struct { const char *name, *backend; int hot; } tiers[] = {
-      {"eager", "eager", -1}, {"mir", "mir", -1}, {"mir at once", "mir", 0}, {"interp", "interp", 0}, {"loops", "loops", 0}, {"verify", "verify", 0}};
+      {"eager", "eager", -1}, {"mir", "mir", -1}, {"mir at once", "mir", 0}, {"interp", "interp", 0},
+          {"loops", "loops", 0}, {"verify", "verify", 0}};
   char *want = header(text, "#> "), *stated = header(text, "# trace:");
   bool well = *want != 0;
   if (!well) printf("not ok programs/%s: states no output\n", name);
@@ -135,7 +139,8 @@ static void check(const char *name, const char *path, const char *text) {
 enum { TOLD = 6 };
 static const char *const told[TOLD] = {"compiles", "recompiles", "breaks", "cold_exits", "exits", "check_failures"};
 
-static double run_time(const char *backend, const char *path, const char *text, Arguments *a, double *compiled, double *compiling, double counts[TOLD], char **printed) {
+static double run_time(const char *backend, const char *path, const char *text, Arguments *a, double *compiled,
+                       double *compiling, double counts[TOLD], char **printed) {
   double best = 1e9;
   for (int i = 0; i < 3 && (i == 0 || best < 2); i++) {
     HostSetup setup = {.backend = backend, .hot = -1, .own_memory = true, .made = give_arguments, .context = a};
@@ -164,11 +169,14 @@ static bool share(const char *name, const char *path, const char *text, bool tel
   double compiled = 0, compiling = 0, unused = 0, counts[TOLD] = {0};
   double eager = run_time("eager", path, text, &a, &unused, &unused, NULL, &printed[0]);
   double mir = run_time("mir", path, text, &a, &compiled, &compiling, counts, &printed[1]);
-  bool arithmetic = strcmp(kind, "arithmetic") == 0, same = printed[0] && printed[1] && strcmp(printed[0], printed[1]) == 0;
+  bool arithmetic = strcmp(kind, "arithmetic") == 0,
+      same = printed[0] && printed[1] && strcmp(printed[0], printed[1]) == 0;
   double part = 100 * compiled * 1e-9 / mir;
   bool well = same && (!arithmetic || part >= 90) && mir <= 1.05 * eager;
-  printf("%-14s %9.2f ms   eager %9.2f ms   %6.2f times as fast   compiled code %5.1f %%   compiling %5.1f %%%s%s%s", name, mir * 1e3, eager * 1e3, eager / mir, part,
-         100 * compiling * 1e-9 / mir, same ? "" : "  DIFFERS", arithmetic && part < 90 ? "  MISSED: at least 90 %" : "", mir > 1.05 * eager ? "  MISSED: slower than eager" : "");
+  printf("%-14s %9.2f ms   eager %9.2f ms   %6.2f times as fast   compiled code %5.1f %%   compiling %5.1f %%%s%s%s",
+         name, mir * 1e3, eager * 1e3, eager / mir, part, 100 * compiling * 1e-9 / mir,
+         same ? "" : "  DIFFERS", arithmetic && part < 90 ? "  MISSED: at least 90 %" : "",
+         mir > 1.05 * eager ? "  MISSED: slower than eager" : "");
   for (int k = 0; k < TOLD && tells; k++) printf("%s%s %g", k ? ", " : "   ", told[k], counts[k]);
   putchar('\n');
   fflush(stdout);
@@ -181,7 +189,8 @@ static bool share(const char *name, const char *path, const char *text, bool tel
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 int main(int argc, char **argv) {
-  bool cpu = argc > 1 && strcmp(argv[1], "--cpu") == 0, shares = cpu || (argc > 1 && strcmp(argv[1], "--share") == 0), well = true;
+  bool cpu = argc > 1 && strcmp(argv[1], "--cpu") == 0, shares = cpu || (argc > 1 && strcmp(argv[1], "--share") == 0),
+      well = true;
   if (cpu) clock_used = CLOCK_PROCESS_CPUTIME_ID;
   int first = shares ? 2 : 1;
   DIR *d = opendir(folder);

@@ -1,5 +1,7 @@
-/* prompt.c — the program `weft` at a terminal: every key and state of docs/prompt.md, driven through a pseudo-terminal.
- *   build/tests/prompt [NAME…]     all tests, or those whose names contain one of these; the environment's WEFT names the program
+/* prompt.c — the program `weft` at a terminal: every key and state of docs/prompt.md, driven through a
+ * pseudo-terminal.
+ *   build/tests/prompt [NAME…]     all tests, or those whose names contain one of these; the environment's WEFT
+ *                                  names the program
  *   build/tests/prompt --type FILE types FILE's lines at the prompt and shows what the screen holds at the end */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +88,8 @@ static void declarations(void) {
   told(&s, "{a: 1}.b", "error: the record has no key 'b'");
   must(!strstr(ask(&s, "{a: 1}.b"), "did you mean"), "one letter is near to another");
   leave(&s);
-  static const char *const modes[] = {"WEFT_BACKEND=eager", "WEFT_BACKEND=interp", "WEFT_BACKEND=loops", "WEFT_BACKEND=mir", "WEFT_BACKEND=verify"};
+  static const char *const modes[] = {"WEFT_BACKEND=eager", "WEFT_BACKEND=interp", "WEFT_BACKEND=loops",
+                                      "WEFT_BACKEND=mir", "WEFT_BACKEND=verify"};
   for (int i = 0; i < 5; i++) {
     s = open_prompt(&(Setup){.more = modes[i]});
     said(&s, "fn outer(x) { let s = 0; for i in 0..100 { s += later(x) }; s }", "");
@@ -155,7 +158,8 @@ static void completes(Session *s, const char *typed, const char *wanted) {
   snprintf(row, sizeof row, "> %s", wanted);
   snprintf(keys, sizeof keys, "%s", typed);
   type(s, keys);
-  wait_row(s, strlen(typed) ? (snprintf(keys, sizeof keys, "> %s", typed), keys) : ">"); /* a tab behind waiting keys is a pasted one */
+  /* a tab behind waiting keys is a pasted one */
+  wait_row(s, strlen(typed) ? (snprintf(keys, sizeof keys, "> %s", typed), keys) : ">");
   key(s, TAB);
   wait_row(s, row);
   key(s, CTRL_U);
@@ -249,7 +253,9 @@ static void completion(void) {
 
 /* Names are offered where nobody expects them to be asked for, too. */
 static void tabs_everywhere(void) {
-  static const char *const begun[] = {"", "(", "[", "{", "\"", "1.", "..", ".", "x.", "linalg.", "linalg..", "f(", "f(1,", "# ", ":", ":xyz ", "::", "\xC3\xA4", "a b c.d.e.", "\"a\".", "f\"{", "sum(sum(", ")", "])}"};
+  static const char *const begun[] = {"", "(", "[", "{", "\"", "1.", "..", ".", "x.", "linalg.", "linalg..", "f(",
+                                      "f(1,", "# ", ":", ":xyz ", "::", "\xC3\xA4", "a b c.d.e.", "\"a\".", "f\"{",
+                                      "sum(sum(", ")", "])}"};
   Session s = open_prompt(NULL);
   for (size_t i = 0; i < sizeof begun / sizeof *begun; i++) {
     type(&s, begun[i]);
@@ -267,7 +273,8 @@ static void tabs_everywhere(void) {
 
 /* ---- paste ------------------------------------------------------------------------------------ */
 
-static const char pasted[] = "fn area(w, h) {\r\r\t# with tabs,\r\r\tlet a =\tw * h\r\r\t{\r\t\ta\r\t}\r}\rarea(3,\t4)\r";
+static const char pasted[] =
+    "fn area(w, h) {\r\r\t# with tabs,\r\r\tlet a =\tw * h\r\r\t{\r\t\ta\r\t}\r}\rarea(3,\t4)\r";
 
 static void paste_plain(void) {
   Session s = open_prompt(NULL);
@@ -298,7 +305,8 @@ static void paste_bracketed(void) {
   free(kept);
 }
 
-/* Without marks a line goes on with the one above as it does in a file; what a program reads is its own, whatever it begins with. */
+/* Without marks a line goes on with the one above as it does in a file; what a program reads is its own, whatever it
+ * begins with. */
 static void paste_goes_on(void) {
   static const struct { const char *typed, *shown; } pastes[] = {
     {"if 3 > 5 {\r  \"big\"\r}\relse if 3 > 2 {\r  \"mid\" + \"dle\"\r}\relse {\r  \"small\"\r}\r", "\"middle\""},
@@ -403,9 +411,12 @@ static void interrupts(Session *s, const char *code) {
 
 static void interrupt_running(void) {
   static const char *const programs[] = {
-      "while true { }", "let i = 0; while true { i += 1 }", "fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(1e15)",
-      "fn g(n) = g(n + 1); g(0)", "let a = ones((64, 64)); while true { a = a @ a * 0.01 }", "try { while true { } } catch e { print(\"caught\") }",
-      "map(x => { while true { } }, [1, 2])", "linalg.svd(random.normal(random.key(1), (1500, 1500))); 0", /* told behind the last operation */
+      "while true { }", "let i = 0; while true { i += 1 }",
+      "fn f(n) { let s = 0.0; let i = 0; while i < n { s += 0.5; i += 1 }; s }; f(1e15)",
+      "fn g(n) = g(n + 1); g(0)", "let a = ones((64, 64)); while true { a = a @ a * 0.01 }",
+      "try { while true { } } catch e { print(\"caught\") }",
+      /* told behind the last operation */
+      "map(x => { while true { } }, [1, 2])", "linalg.svd(random.normal(random.key(1), (1500, 1500))); 0",
   };
   Session s = open_prompt(NULL);
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) interrupts(&s, programs[i]);
@@ -639,7 +650,8 @@ static void history_old_and_long(void) {
   said(&s, "1", "1");
   leave(&s);
   text = read_file("long");
-  must(strncmp(text, "entry_5000 = {\n\t5000\n\t}\n", 22) == 0 && strstr(text, "entry_14999 = {") && strcmp(text + strlen(text) - 4, "}\n1\n") == 0, "the history is not shortened to 10,000 entries");
+  must(strncmp(text, "entry_5000 = {\n\t5000\n\t}\n", 22) == 0 && strstr(text, "entry_14999 = {") &&
+       strcmp(text + strlen(text) - 4, "}\n1\n") == 0, "the history is not shortened to 10,000 entries");
   free(text);
   struct stat about;
   must(stat(path_of("long"), &about) == 0 && (about.st_mode & 0777) == 0640, "its mode changed");
@@ -666,7 +678,8 @@ static void history_old_and_long(void) {
 
 /* Keys that end a search, the beginnings of sequences that readline does not know among them. */
 static void search_left(void) {
-  static const char *const keys[] = {"\030q", "\030)", "\030\005", "\030\030", "\033[99;99z", "\033[15~", "\033q", "\033[A", "\005", "\t", "\007"};
+  static const char *const keys[] = {"\030q", "\030)", "\030\005", "\030\030", "\033[99;99z", "\033[15~", "\033q",
+                                     "\033[A", "\005", "\t", "\007"};
   Session s = open_prompt(NULL);
   said(&s, "first = 12345", "");
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -880,12 +893,18 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports}, {"more-lines", more_lines},
-    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain}, {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},
-    {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running}, {"no-empty-rows", no_empty_rows}, {"interrupt-printing", interrupt_printing},
-    {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals}, {"closed-terminal", closed_terminal},
-    {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two}, {"history-old-and-long", history_old_and_long},
-    {"search-left", search_left}, {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window}, {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
+    {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports},
+    {"more-lines", more_lines},
+    {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain},
+    {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},
+    {"interrupt-at-prompt", interrupt_at_prompt}, {"interrupt-running", interrupt_running},
+    {"no-empty-rows", no_empty_rows}, {"interrupt-printing", interrupt_printing},
+    {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals},
+    {"closed-terminal", closed_terminal},
+    {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two},
+    {"history-old-and-long", history_old_and_long},
+    {"search-left", search_left}, {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window},
+    {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
     {"commands", commands}, {"progress", progress}, {"typed-ahead", typed_ahead}, {"limits", limits},
 };
 
@@ -918,7 +937,8 @@ static int type_file(const char *path) {
 int main(int argc, char **argv) {
   static char folder[512], program[4096];
   const char *named = getenv("WEFT");
-  if (!realpath(named ? named : "build/weft", program)) return fprintf(stderr, "prompt: no program: %s\n", named ? named : "build/weft"), 2;
+  if (!realpath(named ? named : "build/weft", program))
+    return fprintf(stderr, "prompt: no program: %s\n", named ? named : "build/weft"), 2;
   setenv("WEFT", program, 1);
   signal(SIGPIPE, SIG_IGN);
   snprintf(folder, sizeof folder, "%s/weft-prompt-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");

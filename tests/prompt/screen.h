@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A cell holds one character in UTF-8 with the marks that combine with it. What is wide takes a second cell, which is empty. */
+/* A cell holds one character in UTF-8 with the marks that combine with it. What is wide takes a second cell, which is
+ * empty. */
 typedef struct Cell {
   char text[16];
 } Cell;

@@ -188,7 +188,9 @@ static bool holds(const Session *s, const char *text) {
   return found;
 }
 
-static bool is_prompt(const Session *s, const char *text) { return s->screen.y > s->from && s->screen.x == (int)strlen(text) && is_row(s, text); }
+static bool is_prompt(const Session *s, const char *text) {
+  return s->screen.y > s->from && s->screen.x == (int)strlen(text) && is_row(s, text);
+}
 
 static bool wait_until(Session *s, bool (*is)(const Session *, const char *), const char *text, const char *what) {
   if (*why) return false;
@@ -197,7 +199,8 @@ static bool wait_until(Session *s, bool (*is)(const Session *, const char *), co
     if (now() > end) return must(false, "waited in vain for %s '%s'; the screen ends with: %s", what, text, tail(s));
     if (!listen_for(s, 200)) {
       look_whether_ended(s);
-      return must(is(s, text), "ended (status %d) before %s '%s'; the screen ends with: %s", s->status, what, text, tail(s));
+      return must(is(s, text), "ended (status %d) before %s '%s'; the screen ends with: %s", s->status, what,
+                  text, tail(s));
     }
   }
   return true;

@@ -1,5 +1,5 @@
-/* session.h — the program `weft` in a pseudo-terminal, and who sits before it. Nothing here waits for a fixed time: a wait ends
- * when what is expected is there, or after a generous limit with a failure. */
+/* session.h — the program `weft` in a pseudo-terminal, and who sits before it. Nothing here waits for a fixed time:
+ * a wait ends when what is expected is there, or after a generous limit with a failure. */
 #ifndef WEFT_TESTS_PROMPT_SESSION_H
 #define WEFT_TESTS_PROMPT_SESSION_H
 
@@ -40,7 +40,8 @@ bool wait_column(Session *s, int x);             /* until the cursor stands ther
 bool wait_end(Session *s, int code);            /* until the program ended with this exit status */
 bool wait_gone(Session *s);                     /* until it ended somehow; the terminal is closed already */
 
-/* Types a line, Enter and waits for the prompt. What was written between, rows joined by newlines; lives until the next call. */
+/* Types a line, Enter and waits for the prompt. What was written between, rows joined by newlines; lives until the next
+ * call. */
 const char *ask(Session *s, const char *line);
 bool said(Session *s, const char *line, const char *wanted); /* ask gives exactly this */
 bool told(Session *s, const char *line, const char *part);   /* ask gives something that holds this */

@@ -1,9 +1,9 @@
 /* ptx.c — every kernel that the cases compile, rendered as PTX and assembled by ptxas for each architecture.
  *   build/tests/ptx [--all] [--keep] [FILE…]
  * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of them
- * (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path; without one, the test is skipped. A kernel that
- * is refused or does not assemble fails; so does one that needs stack or spills, which only optimised code tells: that of
- * sm_90, with --all that of every architecture. */
+ * (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
+ * without one, the test is skipped. A kernel that is refused or does not assemble fails; so does one that needs
+ * stack or spills, which only optimised code tells: that of sm_90, with --all that of every architecture. */
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 #include "tests/support/casefile.h"
 #include "tests/support/host.h"
 
-static const char *const architectures[] = {"sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120"}; /* the first is optimised */
+/* the first is optimised */
+static const char *const architectures[] = {"sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120"};
 enum {
   ARCHITECTURES = sizeof architectures / sizeof *architectures,
   MODULE_KERNELS = 128, /* of one run of ptxas */
@@ -98,7 +99,8 @@ static void add_kernel(const LoopFn *fn, Allocator *alloc) {
   buf_init(&why, alloc);
   all.seen++;
   if (ptx_module(&fn, &name, 1, &out, &why) != WEFT_OK) {
-    if (!all.refused++) snprintf(all.refusal, sizeof all.refusal, "%s (%s)", why.len ? buf_text(&why) : "out of memory", all.now);
+    if (!all.refused++)
+      snprintf(all.refusal, sizeof all.refusal, "%s (%s)", why.len ? buf_text(&why) : "out of memory", all.now);
   } else {
     char *text = need(strdup(buf_text(&out)));
     drop_comments(text);
@@ -154,7 +156,9 @@ static void run_file(const char *path) {
   CaseFile f = casefile_read(path);
   for (int i = 0; i < f.count; i++) {
     const Case *c = &f.cases[i];
-    if (case_directive(c, "files") || case_directive(c, "only") || case_directive(c, "deadline") || case_directive(c, "spills")) continue;
+    if (case_directive(c, "files") || case_directive(c, "only") || case_directive(c, "deadline") ||
+        case_directive(c, "spills"))
+      continue;
     all.now = need(strdup(c->name)); /* texts keep it */
     for (int form = 0; form < 2; form++) {
       char *wrapped = case_as_function(c, form == 0);
@@ -197,9 +201,11 @@ static bool write_module(const char *path, size_t from, size_t to) {
   char *written = need(calloc(1, 1));
   fputs(".version 6.4\n.target sm_70\n.address_size 64\n", f);
   for (size_t i = from; i < to; i++) /* each table and each function once; tables come first */
-    for (char *t = strstr(all.texts[i].head, "\n.const"); t; t = strstr(t + 1, "\n.const")) put_once(f, &written, t, "};");
+    for (char *t = strstr(all.texts[i].head, "\n.const"); t; t = strstr(t + 1, "\n.const"))
+      put_once(f, &written, t, "};");
   for (size_t i = from; i < to; i++)
-    for (char *t = strstr(all.texts[i].head, "\n.func"); t; t = strstr(t + 1, "\n.func")) put_once(f, &written, t, "\n}");
+    for (char *t = strstr(all.texts[i].head, "\n.func"); t; t = strstr(t + 1, "\n.func"))
+      put_once(f, &written, t, "\n}");
   for (size_t i = from; i < to; i++) put_entry(f, all.texts[i].entry, i);
   free(written);
   return fclose(f) == 0;
@@ -225,7 +231,8 @@ static void remove_modules(const char *folder, size_t modules) {
   rmdir(folder);
 }
 
-/* Reads what ptxas said: errors, stack, spills. `why` stays empty when all is well; *checked counts the kernels it told of. */
+/* Reads what ptxas said: errors, stack, spills. `why` stays empty when all is well; *checked counts the kernels it told
+ * of. */
 static void read_log(FILE *log, char *why, size_t size, size_t *checked) {
   char line[1024], kernel[64] = "";
   size_t number;
@@ -235,11 +242,13 @@ static void read_log(FILE *log, char *why, size_t size, size_t *checked) {
     line[strcspn(line, "\n")] = 0;
     if (told) {
       sscanf(told, "Function properties for %63s", kernel);
-    } else if (sscanf(line, " %u bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stack, &stores, &loads) == 3) {
+    } else if (sscanf(line, " %u bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stack, &stores,
+                      &loads) == 3) {
       bool entry = sscanf(kernel, "k%zu", &number) == 1 && number < all.count;
       *checked += entry;
       if ((stack || stores || loads) && !*why)
-        snprintf(why, size, "%s, of %s, needs %u bytes of stack and spills %u", kernel, entry ? all.texts[number].from : "lang/math.loops", stack, stores);
+        snprintf(why, size, "%s, of %s, needs %u bytes of stack and spills %u", kernel,
+                 entry ? all.texts[number].from : "lang/math.loops", stack, stores);
     } else if (!*why && (strstr(line, "error") || strstr(line, "fatal"))) {
       snprintf(why, size, "%s", line);
     }
@@ -253,8 +262,9 @@ static int assemble_two(const char *ptxas, const char *folder, int first, bool o
   int bad = 0;
   for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
     const char *arch = architectures[first + i];
-    snprintf(command, sizeof command, "for m in '%s'/*.ptx; do '%s' -v %s -arch=%s -o /dev/null \"$m\" || exit; done >'%s/%s' 2>&1", folder, ptxas,
-             first + i == 0 || optimise_all ? "-O3" : "-O0", arch, folder, arch);
+    snprintf(command, sizeof command,
+             "for m in '%s'/*.ptx; do '%s' -v %s -arch=%s -o /dev/null \"$m\" || exit; done >'%s/%s' 2>&1", folder,
+             ptxas, first + i == 0 || optimise_all ? "-O3" : "-O0", arch, folder, arch);
     run[i] = popen(command, "r");
   }
   for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
@@ -269,8 +279,10 @@ static int assemble_two(const char *ptxas, const char *folder, int first, bool o
       fclose(log);
     }
     unlink(log_name);
-    if (!*why && status != 0) snprintf(why, sizeof why, "ptxas ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : status);
-    if (!*why && checked != all.count) snprintf(why, sizeof why, "ptxas told of %zu kernels of %zu", checked, all.count);
+    if (!*why && status != 0)
+      snprintf(why, sizeof why, "ptxas ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    if (!*why && checked != all.count)
+      snprintf(why, sizeof why, "ptxas told of %zu kernels of %zu", checked, all.count);
     if (*why) printf("not ok ptx/%s: %s\n", arch, why), bad++;
     else printf("ok ptx/%s\n", arch);
     fflush(stdout);
@@ -295,7 +307,8 @@ int main(int argc, char **argv) {
   for (int i = first; i < argc; i++) run_file(argv[i]);
   glob_t found = {0};
   if (first == argc) {
-    if (glob("tests/cases/*.weft", 0, NULL, &found) != 0 || glob("build/cases/*.weft", GLOB_APPEND, NULL, &found) != 0) {
+    if (glob("tests/cases/*.weft", 0, NULL, &found) != 0 ||
+        glob("build/cases/*.weft", GLOB_APPEND, NULL, &found) != 0) {
       fputs("ptx: no files in tests/cases or build/cases (make tests)\n", stderr);
       return 2;
     }
@@ -303,7 +316,8 @@ int main(int argc, char **argv) {
     globfree(&found);
   }
   printf("# %zu kernels, %zu of them different\n", all.seen, all.count);
-  if (all.refused) printf("not ok ptx/render: %zu kernels are refused; the first: %s\n", all.refused, all.refusal), bad++;
+  if (all.refused)
+    printf("not ok ptx/render: %zu kernels are refused; the first: %s\n", all.refused, all.refusal), bad++;
   else if (!all.count) printf("not ok ptx/render: the cases made no kernel\n"), bad++;
   else printf("ok ptx/render\n");
   fflush(stdout);
@@ -315,7 +329,8 @@ int main(int argc, char **argv) {
   }
   const char *ptxas = find_ptxas();
   for (int i = 0; i < ARCHITECTURES; i++) {
-    if (!ptxas) printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
+    if (!ptxas)
+      printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
     else if (i % 2 == 0) bad += assemble_two(ptxas, folder, i, optimise_all);
   }
   if (keep) printf("# %s\n", folder);

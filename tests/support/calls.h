@@ -68,7 +68,8 @@ static void call_text(u32 op, int by, const char *value, char *out, size_t cap) 
     char text[200];
     if ((int)p == by) snprintf(text, sizeof text, param->has_default ? "%s" : "(%s)", value);
     else if (!call_argument(op, p, text, sizeof text) && param->has_default) continue;
-    if (param->has_default) n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
+    if (param->has_default)
+      n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
     else n += (size_t)snprintf(out + n, cap - n, "%s%s%s", p ? ", " : "", param->rest ? "..." : "", text);
   }
   snprintf(out + n, cap - n, ")");

@@ -105,7 +105,8 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.backend = setup->backend;
   options.cpu = setup->cpu ? setup->cpu : getenv("WEFT_CPU");
   const char *threads = getenv("WEFT_THREADS"); /* so many, else three where loops are shared on purpose */
-  options.threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : setup->force && strncmp(setup->force, "threads", 7) == 0 ? 3 : 1;
+  options.threads = threads ? (uint32_t)strtoul(threads, NULL, 10)
+                            : setup->force && strncmp(setup->force, "threads", 7) == 0 ? 3 : 1;
   options.allow_gpu = setup->driver != NULL;
   options.cuda_driver = setup->driver && *setup->driver ? setup->driver : NULL;
   options.hot = setup->hot < 0 ? 0 : setup->hot ? setup->hot : 1;

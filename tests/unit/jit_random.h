@@ -1,5 +1,5 @@
-/* jit_random.h — random graphs as text, for test_jit.c: straight code over numbers, vectors and matrices of four dtypes,
- * with reductions, views, and now and then a loop around numbers. */
+/* jit_random.h — random graphs as text, for test_jit.c: straight code over numbers, vectors and matrices of four
+ * dtypes, with reductions, views, and now and then a loop around numbers. */
 #ifndef WEFT_TESTS_JIT_RANDOM_H
 #define WEFT_TESTS_JIT_RANDOM_H
 
@@ -60,8 +60,10 @@ static u32 random_value(RandomGraph *r, u32 type, int shape) {
 }
 
 static void random_binary(RandomGraph *r) {
-  static const char *const floats[] = {"add", "subtract", "multiply", "minimum", "maximum", "copysign", "divide", "atan2"};
-  static const char *const ints[] = {"add", "subtract", "multiply", "minimum", "maximum", "bitwise_and", "bitwise_xor", "left_shift"};
+  static const char *const floats[] = {"add", "subtract", "multiply", "minimum", "maximum", "copysign",
+                                       "divide", "atan2"};
+  static const char *const ints[] = {"add", "subtract", "multiply", "minimum", "maximum", "bitwise_and", "bitwise_xor",
+                                     "left_shift"};
   static const char *const tests[] = {"less", "greater_equal", "equal", "not_equal"};
   u32 type = (u32[]){TYPE_f64, TYPE_i64, TYPE_f32, TYPE_f64}[random_below(r, 4)], a = random_value(r, type, -1);
   if (!a) return;
@@ -76,7 +78,8 @@ static void random_binary(RandomGraph *r) {
 
 static void random_unary(RandomGraph *r) {
   static const char *const floats[] = {"negative", "abs", "sqrt", "sin", "floor", "sign", "tanh", "exp"};
-  static const char *const ints[] = {"negative", "abs", "sign", "square", "bit_count", "bitwise_not", "positive", "relu"};
+  static const char *const ints[] = {"negative", "abs", "sign", "square", "bit_count", "bitwise_not",
+                                     "positive", "relu"};
   u32 a = 1 + random_below(r, r->count), type = r->values[a - 1].type;
   if (type == TYPE_bool) {
     u32 out = random_new(r, r->values[a - 1].shape, TYPE_bool);
@@ -109,12 +112,15 @@ static void random_where(RandomGraph *r) {
 
 static void random_reduce(RandomGraph *r) {
   static const char *const ops[] = {"sum", "max", "min", "prod", "argmax", "any", "mean", "cumsum"};
-  u32 a = 1 + random_below(r, r->count), shape = r->values[a - 1].shape, type = r->values[a - 1].type, which = random_below(r, 8);
+  u32 a = 1 + random_below(r, r->count), shape = r->values[a - 1].shape, type = r->values[a - 1].type,
+      which = random_below(r, 8);
   if (shape == SHAPE_number || type == TYPE_bool) return;
-  u32 to = which == 4 ? (u32)TYPE_i64 : which == 5 ? (u32)TYPE_bool : which == 6 && type == TYPE_i64 ? (u32)TYPE_f64 : type;
+  u32 to = which == 4 ? (u32)TYPE_i64 : which == 5 ? (u32)TYPE_bool
+                      : which == 6 && type == TYPE_i64 ? (u32)TYPE_f64 : type;
   if (which == 7) {
     u32 out = random_new(r, shape, type);
-    random_put(r, "%%v%u = cumsum %%v%u {axis=%u%s}", out, a, shape >= SHAPE_matrix ? random_below(r, 2) : 0, random_below(r, 2) ? ", reverse=true" : "");
+    random_put(r, "%%v%u = cumsum %%v%u {axis=%u%s}", out, a, shape >= SHAPE_matrix ? random_below(r, 2) : 0,
+               random_below(r, 2) ? ", reverse=true" : "");
     random_type(r, out);
     return;
   }
@@ -127,7 +133,8 @@ static void random_reduce(RandomGraph *r) {
 
 /* A row's reduction, broadcast over the row again. */
 static void random_rows(RandomGraph *r) {
-  static const char *const ops[] = {"sum", "max", "min", "mean"}, *const uses[] = {"subtract", "add", "maximum", "multiply"};
+  static const char *const ops[] = {"sum", "max", "min", "mean"},
+      *const uses[] = {"subtract", "add", "maximum", "multiply"};
   u32 a = 1 + random_below(r, r->count), shape = r->values[a - 1].shape, type = r->values[a - 1].type;
   if (shape < SHAPE_matrix || (type != TYPE_f64 && type != TYPE_f32) || r->count + 1 >= RANDOM_VALUES) return;
   u32 out = random_new(r, shape, type), axis = random_below(r, 4) ? 1 : 0;
@@ -164,20 +171,22 @@ static void random_loop(RandomGraph *r) {
   u32 a = random_value(r, TYPE_f64, SHAPE_vector), s = random_value(r, TYPE_f64, SHAPE_number);
   if (!a || !s || r->count + 2 >= RANDOM_VALUES) return;
   u32 out = random_new(r, SHAPE_number, TYPE_f64), k = random_new(r, SHAPE_number, TYPE_i64);
-  random_put(r, "%%v%u %%v%u = while (%%v%u 0:i64) (%%v%u) {\n cond (%%g%u: f64[n], %%s%u: f64[], %%k%u: i64[]) { %%p%u = less %%k%u n : bool[] yield %%p%u }\n", out, k, s, a,
-             out, out, out, out, out, out);
-  random_put(r, " body (%%h%u: f64[n], %%t%u: f64[], %%l%u: i64[]) {\n  %%e%u = index %%h%u[%%l%u] : f64[]\n  %%q%u = greater %%e%u %%t%u : bool[]\n", out, out, out, out, out, out, out,
-             out, out);
-  random_put(r, "  %%c%u = cond %%q%u (%%t%u %%e%u) {\n   then (%%x%u: f64[], %%y%u: f64[]) { %%z%u = multiply %%x%u 0.5 : f64[] %%w%u = add %%z%u %%y%u : f64[] yield %%w%u }\n", out, out, out,
-             out, out, out, out, out, out, out, out, out);
-  random_put(r, "   else (%%x%u_: f64[], %%y%u_: f64[]) { yield %%x%u_ }\n  } : f64[]\n  %%m%u = add %%l%u 1 : i64[]\n  next %%c%u %%m%u }\n} : f64[] i64[]\n", out, out, out, out, out, out,
-             out);
+  random_put(r, "%%v%u %%v%u = while (%%v%u 0:i64) (%%v%u) {\n cond (%%g%u: f64[n], %%s%u: f64[], %%k%u: "
+                "i64[]) { %%p%u = less %%k%u n : bool[] yield %%p%u }\n", out, k, s, a, out, out, out, out, out, out);
+  random_put(r, " body (%%h%u: f64[n], %%t%u: f64[], %%l%u: i64[]) {\n  %%e%u = index %%h%u[%%l%u] : f64[]\n"
+                "  %%q%u = greater %%e%u %%t%u : bool[]\n", out, out, out, out, out, out, out, out, out);
+  random_put(r, "  %%c%u = cond %%q%u (%%t%u %%e%u) {\n   then (%%x%u: f64[], %%y%u: "
+                "f64[]) { %%z%u = multiply %%x%u 0.5 : f64[] %%w%u = add %%z%u %%y%u : f64[] yield %%w%u }\n", out, out,
+             out, out, out, out, out, out, out, out, out, out);
+  random_put(r, "   else (%%x%u_: f64[], %%y%u_: f64[]) { yield %%x%u_ }\n  } : f64[]\n  %%m%u = add %%l%u 1 : i64[]\n"
+                "  next %%c%u %%m%u }\n} : f64[] i64[]\n", out, out, out, out, out, out, out);
 }
 
 static void random_graph(RandomGraph *r, u64 seed) {
   r->state = seed * 0x9E3779B97F4A7C15u + 1;
   r->len = r->count = 0;
-  random_put(r, "graph f\nframe 0 f\nsym n = size(arg0, 0) in [0, 2^62)\nin %%v1: f64[n] = arg0\nin %%v2: f64[n, 3] = arg1\nin %%v3: i64[n] = arg2\nin %%v4: f64[] = arg3\n"
+  random_put(r, "graph f\nframe 0 f\nsym n = size(arg0, 0) in [0, 2^62)\nin %%v1: f64[n] = arg0\n"
+                "in %%v2: f64[n, 3] = arg1\nin %%v3: i64[n] = arg2\nin %%v4: f64[] = arg3\n"
                 "in %%v5: f32[3, n] = arg4\nin %%v6: i64[] = arg5\n");
   (void)random_new(r, SHAPE_vector, TYPE_f64);
   (void)random_new(r, SHAPE_matrix, TYPE_f64);
@@ -202,10 +211,13 @@ static void random_graph(RandomGraph *r, u64 seed) {
     }
   random_put(r, "out -> 0\nexit 0 return { f: ret = list(");
   u32 outs = 1 + random_below(r, 6);
-  for (u32 i = 0; i < outs; i++) random_put(r, "%s%%v%u", i ? ", " : "", i == 0 ? r->count : 1 + random_below(r, r->count));
+  for (u32 i = 0; i < outs; i++)
+    random_put(r, "%s%%v%u", i ? ", " : "", i == 0 ? r->count : 1 + random_below(r, r->count));
   random_put(r, ") }\nexit 1 limit { f pc 0: r0 = %%v1 }\nentry -> 1\n");
 }
 
-#define RANDOM_ARGUMENTS "sin(arange(N) * 1.3) * 3.0; reshape(cos(arange(3.0 * N)), (N, 3)); arange(N) * 7 % 11 - 4; f64(0.75); reshape(f32(arange(3.0 * N) * 0.1 - 2.0), (3, N)); i64(3)"
+#define RANDOM_ARGUMENTS                                                                                   \
+  "sin(arange(N) * 1.3) * 3.0; reshape(cos(arange(3.0 * N)), (N, 3)); arange(N) * 7 % 11 - 4; f64(0.75); " \
+  "reshape(f32(arange(3.0 * N) * 0.1 - 2.0), (3, N)); i64(3)"
 
 #endif

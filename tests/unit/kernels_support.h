@@ -1,4 +1,5 @@
-/* kernels_support.h — what the tests of eager kernels share: a VM with kernels, arrays in every layout, naive reading. */
+/* kernels_support.h — what the tests of eager kernels share: a VM with kernels, arrays in every layout, naive
+ * reading. */
 #ifndef WEFT_TESTS_KERNELS_SUPPORT_H
 #define WEFT_TESTS_KERNELS_SUPPORT_H
 
@@ -56,7 +57,8 @@ static inline u64 next_random(u64 *state) {
 typedef enum TestLayout { L_DENSE, L_STRIDED, L_REVERSED, L_TRANSPOSED, L_ROWS, L_COUNT } TestLayout;
 
 /* An array with these dims in this layout, filled by `fill(k)` in row-major order. */
-static inline Value layout_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims, TestLayout layout, Value (*fill)(u32 dtype, i64 k, u64 seed), u64 seed) {
+static inline Value layout_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims, TestLayout layout,
+                                 Value (*fill)(u32 dtype, i64 k, u64 seed), u64 seed) {
   i64 own[ARRAY_MAX_RANK] = {0}, strides[ARRAY_MAX_RANK] = {0}, offset = 0;
   Value base, view;
   for (u32 d = 0; d < rank; d++) {
@@ -120,7 +122,8 @@ static inline bool same_number(Value a, Value b) {
 
 /* Numbers that show mistakes: zeros of both signs, infinities, NaN, ends of ranges, and random ones. */
 static inline Value special(u32 dtype, i64 k, u64 seed) {
-  static const f64 floats[] = {0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30, -3e-39, 7.0, INFINITY, -INFINITY, NAN, 0.5, 3.0, -0.75};
+  static const f64 floats[] = {0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30, -3e-39, 7.0, INFINITY, -INFINITY, NAN, 0.5,
+                               3.0, -0.75};
   static const i64 ints[] = {0, 1, -1, 2, -7, 13, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, 255, 100, 64, 31};
   u64 state = seed * 1000003 + (u64)k, r = next_random(&state);
   Value v = {.kind = V_NUM, .dtype = (u8)dtype};

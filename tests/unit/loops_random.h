@@ -1,7 +1,7 @@
 /* loops_random.h — random loop IR for differential tests: kernels and native functions over a fixed set of buffers.
  *
- * Whatever is drawn is verified loop IR that ends, whose affine accesses are in bounds, and whose gathers are checked or masked. The
- * same seed gives the same function. */
+ * Whatever is drawn is verified loop IR that ends, whose affine accesses are in bounds, and whose gathers are
+ * checked or masked. The same seed gives the same function. */
 #ifndef WEFT_TESTS_UNIT_LOOPS_RANDOM_H
 #define WEFT_TESTS_UNIT_LOOPS_RANDOM_H
 
@@ -10,7 +10,8 @@
 
 #include "jit/loops/loops.h"
 
-enum { RANDOM_CELLS = 4096, RANDOM_IN = 7, RANDOM_OUT = 5, RANDOM_SCALARS = 6, RANDOM_PARAMS = RANDOM_IN + RANDOM_OUT + RANDOM_SCALARS };
+enum { RANDOM_CELLS = 4096, RANDOM_IN = 7, RANDOM_OUT = 5, RANDOM_SCALARS = 6,
+       RANDOM_PARAMS = RANDOM_IN + RANDOM_OUT + RANDOM_SCALARS };
 
 static const LoopType random_in_types[RANDOM_IN] = {LT_F64, LT_F32, LT_I64, LT_I32, LT_U8, LT_U64, LT_F16};
 static const LoopType random_out_types[RANDOM_OUT] = {LT_F64, LT_F32, LT_I64, LT_I32, LT_U8};
@@ -44,7 +45,8 @@ static u32 keep(RandomFn *r, u32 id) {
 }
 
 static u32 random_const(RandomFn *r, LoopType t) {
-  static const f64 floats[] = {0.0, -0.0, 1.0, -1.5, 3.25, 1e10, -1e-5, 0.1, 1e300, INFINITY, -INFINITY, NAN, 2147483648.5, -0.5, 255.5, 9.3e18};
+  static const f64 floats[] = {0.0, -0.0, 1.0, -1.5, 3.25, 1e10, -1e-5, 0.1, 1e300, INFINITY, -INFINITY, NAN,
+                               2147483648.5, -0.5, 255.5, 9.3e18};
   static const i64 ints[] = {0, 1, -1, 2, 3, 7, -5, 8, 64, 31, 63, 100, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
   if (t == LT_I1) return loop_const(r->fn, t, below(r, 2));
   if (loop_is_float(t)) return loop_const_f(r->fn, t, floats[below(r, COUNT_OF(floats))]);
@@ -59,7 +61,8 @@ static u32 any(RandomFn *r, LoopType t) {
 }
 
 static LoopType random_type(RandomFn *r) {
-  static const LoopType types[] = {LT_F64, LT_F64, LT_F64, LT_F32, LT_F32, LT_I64, LT_I64, LT_I64, LT_I32, LT_U32, LT_U64, LT_U8, LT_I1};
+  static const LoopType types[] = {LT_F64, LT_F64, LT_F64, LT_F32, LT_F32, LT_I64, LT_I64, LT_I64, LT_I32, LT_U32,
+                                   LT_U64, LT_U8, LT_I1};
   return types[below(r, COUNT_OF(types))];
 }
 
@@ -71,10 +74,12 @@ static u32 condition(RandomFn *r) {
 }
 
 static u32 random_op(RandomFn *r, LoopType t) {
-  static const LoopOp on_float[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_DIV, LOOP_MIN, LOOP_MAX, LOOP_COPYSIGN, LOOP_ADD, LOOP_MUL};
+  static const LoopOp on_float[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_DIV, LOOP_MIN, LOOP_MAX, LOOP_COPYSIGN,
+                                    LOOP_ADD, LOOP_MUL};
   static const LoopOp on_float_1[] = {LOOP_NEG, LOOP_ABS, LOOP_SQRT, LOOP_FLOOR, LOOP_CEIL, LOOP_TRUNC, LOOP_RINT};
-  static const LoopOp on_int[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_DIV, LOOP_REM, LOOP_FLOORDIV, LOOP_MOD, LOOP_MULHI, LOOP_MIN, LOOP_MAX, LOOP_AND,
-    LOOP_OR, LOOP_XOR, LOOP_SHL, LOOP_SHR, LOOP_ADD, LOOP_SUB, LOOP_MUL};
+  static const LoopOp on_int[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_DIV, LOOP_REM, LOOP_FLOORDIV, LOOP_MOD, LOOP_MULHI,
+                                  LOOP_MIN, LOOP_MAX, LOOP_AND, LOOP_OR, LOOP_XOR, LOOP_SHL, LOOP_SHR, LOOP_ADD,
+                                  LOOP_SUB, LOOP_MUL};
   static const LoopOp on_int_1[] = {LOOP_NEG, LOOP_ABS, LOOP_NOT};
   static const LoopOp on_bool[] = {LOOP_AND, LOOP_OR, LOOP_XOR};
   LoopFn *fn = r->fn;
@@ -91,19 +96,25 @@ static u32 random_op(RandomFn *r, LoopType t) {
     return loop_emit(fn, LOOP_CONVERT, t, any(r, from), 0, 0);
   }
   if (chance(r, 4)) {
-    LoopType from = loop_is_float(t) ? (t == LT_F64 ? LT_I64 : LT_U32) : t == LT_U8 ? LT_U8 : loop_type_bytes(t) == 8 ? LT_F64 : LT_F32;
+    LoopType from = loop_is_float(t) ? (t == LT_F64 ? LT_I64 : LT_U32) : t == LT_U8 ? LT_U8
+                                     : loop_type_bytes(t) == 8 ? LT_F64 : LT_F32;
     u32 v = any(r, from);
-    if (loop_is_float(from)) v = loop_emit(fn, LOOP_SELECT, from, loop_emit(fn, LOOP_EQ, LT_I1, v, v, 0), v, loop_const_f(fn, from, 1)); /* a NaN's bits are its own */
+    /* a NaN's bits are its own */
+    if (loop_is_float(from))
+      v = loop_emit(fn, LOOP_SELECT, from, loop_emit(fn, LOOP_EQ, LT_I1, v, v, 0), v, loop_const_f(fn, from, 1));
     return loop_emit(fn, LOOP_BITCAST, t, v, 0, 0);
   }
   if (loop_is_float(t)) {
-    if (t == LT_F32 && chance(r, 3)) return loop_emit(fn, chance(r, 50) ? LOOP_ROUND_F16 : LOOP_ROUND_BF16, t, any(r, t), 0, 0);
+    if (t == LT_F32 && chance(r, 3))
+      return loop_emit(fn, chance(r, 50) ? LOOP_ROUND_F16 : LOOP_ROUND_BF16, t, any(r, t), 0, 0);
     if (chance(r, 8)) return loop_emit(fn, LOOP_FMA, t, any(r, t), any(r, t), any(r, t));
     if (chance(r, 25)) return loop_emit(fn, on_float_1[below(r, COUNT_OF(on_float_1))], t, any(r, t), 0, 0);
     u32 a = any(r, t), b = any(r, t);
     LoopOp op = on_float[below(r, COUNT_OF(on_float))];
-    if (op == LOOP_COPYSIGN) b = loop_emit(fn, LOOP_SELECT, t, loop_emit(fn, LOOP_EQ, LT_I1, b, b, 0), b, a); /* of a NaN either sign */
-    if (op == LOOP_COPYSIGN) b = loop_emit(fn, LOOP_SELECT, t, loop_emit(fn, LOOP_EQ, LT_I1, b, b, 0), b, loop_const_f(fn, t, 1));
+    /* of a NaN either sign */
+    if (op == LOOP_COPYSIGN) b = loop_emit(fn, LOOP_SELECT, t, loop_emit(fn, LOOP_EQ, LT_I1, b, b, 0), b, a);
+    if (op == LOOP_COPYSIGN)
+      b = loop_emit(fn, LOOP_SELECT, t, loop_emit(fn, LOOP_EQ, LT_I1, b, b, 0), b, loop_const_f(fn, t, 1));
     return loop_emit(fn, op, t, a, b, 0);
   }
   if (chance(r, 12)) return loop_emit(fn, on_int_1[below(r, 3)], t, any(r, t), 0, 0);
@@ -152,7 +163,8 @@ static u32 random_load(RandomFn *r) {
   return loop_load(r->fn, r->in[which], constant, terms, count);
 }
 
-/* A store to a place that only this trip of the outermost loop writes: its index is times 100, and stores are numbered below 100. */
+/* A store to a place that only this trip of the outermost loop writes: its index is times 100, and stores are numbered
+ * below 100. */
 static void random_store(RandomFn *r) {
   u32 which = below(r, RANDOM_OUT);
   LoopTerm terms[2] = {{.coef = 100, .var = r->indices[0]}, {.coef = 1, .var = r->indices[r->index_count - 1]}};
@@ -268,10 +280,12 @@ static void random_loop(RandomFn *r) {
 static void random_fold_over(RandomFn *r, u32 axes, const u32 *trips, bool scan) {
   LoopFn *fn = r->fn;
   LoopType t = random_type(r);
-  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
+  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3))
+                             : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
   bool big = loop_node(fn, trips[0])->op == LOOP_CONST && loop_node(fn, trips[0])->imm > 20;
   Scope s;
-  u32 head = scan ? loop_begin_scan(fn, op, t, axes, trips) : loop_begin_reduce(fn, op, t, chance(r, 40) ? LOOP_ORDER_ROWS : LOOP_ORDER_LANES, axes, trips);
+  u32 head = scan ? loop_begin_scan(fn, op, t, axes, trips)
+                  : loop_begin_reduce(fn, op, t, chance(r, 40) ? LOOP_ORDER_ROWS : LOOP_ORDER_LANES, axes, trips);
   save(r, &s);
   for (u32 i = 0; i < axes; i++) {
     keep(r, loop_index_of(head, i));
@@ -297,8 +311,11 @@ static void random_fold_over(RandomFn *r, u32 axes, const u32 *trips, bool scan)
 /* One, or some side by side over the same trips. */
 static void random_fold(RandomFn *r) {
   bool scan = chance(r, 35);
-  u32 axes = 1 + below(r, 2), trips[2] = {small_trips(r), small_trips(r)}, count = !scan && chance(r, 30) ? 2 + below(r, 3) : 1;
-  if (axes == 1 && r->index_count < 2 && chance(r, 20)) trips[0] = loop_const_i(r->fn, LT_I64, chance(r, 50) ? 300 : 2500); /* several blocks */
+  u32 axes = 1 + below(r, 2), trips[2] = {small_trips(r), small_trips(r)},
+      count = !scan && chance(r, 30) ? 2 + below(r, 3) : 1;
+  /* several blocks */
+  if (axes == 1 && r->index_count < 2 && chance(r, 20))
+    trips[0] = loop_const_i(r->fn, LT_I64, chance(r, 50) ? 300 : 2500);
   for (u32 i = 0; i < count; i++) random_fold_over(r, axes, trips, scan);
 }
 
@@ -313,7 +330,8 @@ static void random_statements(RandomFn *r, u32 most) {
     else if (kind < 82 && r->index_count) random_store(r);
     else if (kind < 84) random_check(r, LOOP_CHECK_ZERO_DIV, any(r, LT_I64), 0);
     else if (kind < 85) random_check(r, LOOP_CHECK_FIT_I32, any(r, LT_F64), 0);
-    else if (kind < 86) random_check(r, LOOP_CHECK_ASSERT, loop_emit(r->fn, LOOP_OR, LT_I1, condition(r), condition(r), 0), 0);
+    else if (kind < 86)
+      random_check(r, LOOP_CHECK_ASSERT, loop_emit(r->fn, LOOP_OR, LT_I1, condition(r), condition(r), 0), 0);
     else if (r->depth < 4 && r->index_count < 5) {
       if (kind < 90) random_if(r);
       else if (kind < 96) random_loop(r);
@@ -325,7 +343,8 @@ static void random_statements(RandomFn *r, u32 most) {
 
 /* A kernel or native function `name` in `m`: parameters in, out, then n k stride ds fs is. */
 static LoopFn *random_function(LoopModule *m, u64 seed, LoopKind kind, const char *name) {
-  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"}, *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
+  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"},
+      *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
   RandomFn r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 12345, .room = 60};
   LoopFn *fn = r.fn = loop_fn_new(m, kind, name);
   for (u32 i = 0; i < 5; i++) (void)draw(&r);
@@ -363,7 +382,8 @@ typedef struct RandomData {
 } RandomData;
 
 /* Where gcc can, one build per instruction set: these loops take more of a test's time than what is tested. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define RANDOM_WIDE __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "no-trapping-math")))
 #else
 #define RANDOM_WIDE
@@ -460,7 +480,8 @@ static bool same_outputs(const RandomData *a, const RandomData *b, u32 *buffer, 
     u32 bytes = loop_type_bytes(random_out_types[o]);
     if (memcmp(a->out[o], b->out[o], (size_t)RANDOM_CELLS * bytes) == 0) continue;
     for (u32 i = 0; i < RANDOM_CELLS; i++)
-      if (!same_word(random_out_types[o], loop_load_memory(random_out_types[o], a->out[o] + i * bytes), loop_load_memory(random_out_types[o], b->out[o] + i * bytes))) {
+      if (!same_word(random_out_types[o], loop_load_memory(random_out_types[o], a->out[o] + i * bytes),
+                     loop_load_memory(random_out_types[o], b->out[o] + i * bytes))) {
         *buffer = o;
         *cell = i;
         return false;

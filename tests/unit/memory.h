@@ -1,4 +1,5 @@
-/* memory.h — an allocator for tests: it counts the bytes held and refuses to grow anything from a given allocation on. */
+/* memory.h — an allocator for tests: it counts the bytes held and refuses to grow anything from a given allocation
+ * on. */
 #ifndef WEFT_TESTS_UNIT_MEMORY_H
 #define WEFT_TESTS_UNIT_MEMORY_H
 

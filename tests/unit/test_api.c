@@ -73,7 +73,8 @@ static void wrong_arguments(void **state) {
   assert_int_equal(weft_call(vm, n, NULL, 0, &v), WEFT_ERROR);
   assert_string_equal(weft_error_kind(vm), "type");
   const char *const bad_names[] = {"", "a b", "let", "1a", "a.b"};
-  for (size_t k = 0; k < sizeof bad_names / sizeof bad_names[0]; k++) assert_int_equal(weft_set_global(vm, bad_names[k], n), WEFT_MISUSE);
+  for (size_t k = 0; k < sizeof bad_names / sizeof bad_names[0]; k++)
+    assert_int_equal(weft_set_global(vm, bad_names[k], n), WEFT_MISUSE);
   assert_int_equal(weft_set_global(vm, NULL, n), WEFT_MISUSE);
   assert_int_equal(weft_set_global(vm, "größe", n), WEFT_OK);
   gives(vm, "größe + 1", "4");
@@ -226,7 +227,8 @@ static void *refusing(void *context, void *p, size_t old_size, size_t new_size) 
   return realloc(p, new_size);
 }
 
-/* When lending or defining fails the host keeps what it had: its release is not called, whichever request was refused. */
+/* When lending or defining fails the host keeps what it had: its release is not called, whichever request was
+ * refused. */
 static void a_failed_call_gives_nothing_back(void **state) {
   (void)state;
   static double numbers[4] = {1, 2, 3, 4};
@@ -274,9 +276,11 @@ static void numbers_keep_their_point(void **state) {
   assert_string_equal(text[2], "17");
   for (size_t i = 0; i < sizeof locales / sizeof *locales; i++)
     if (setlocale(LC_NUMERIC, locales[i])) break; /* without one of them the rest holds as well */
-  gives(*state, "(1.5, 0.1 + 0.2, f32(0.1), [0.5, 1e300], f\"{2.5:.3f} {1234567.5:,.2f} {0.25:%} {3.0:e} {1.5:g} {1.25}\")",
+  gives(*state,
+        "(1.5, 0.1 + 0.2, f32(0.1), [0.5, 1e300], f\"{2.5:.3f} {1234567.5:,.2f} {0.25:%} {3.0:e} {1.5:g} {1.25}\")",
         "(1.5, 0.30000000000000004, 0.1, [0.5, 1e300], \"2.500 1,234,567.50 25.000000% 3.000000e+00 1.5 1.25\")");
-  gives(*state, "(parse_float(\"-1.5e3\"), parse_float(\"+Infinity\"), parse_float(\".5\"), try { parse_float(\"1,5\") } catch e { e.kind })", "(-1500.0, inf, 0.5, \"value\")");
+  gives(*state, "(parse_float(\"-1.5e3\"), parse_float(\"+Infinity\"), parse_float(\".5\"), "
+                "try { parse_float(\"1,5\") } catch e { e.kind })", "(-1500.0, inf, 0.5, \"value\")");
   setlocale(LC_NUMERIC, "C");
 }
 
@@ -378,7 +382,8 @@ static void calls_the_vm(void *context) {
   r->status = weft_eval(r->vm, "1", "test", &v);
 }
 
-/* A callback by which the host takes something back may not run programs: it came in the middle of one, or of weft_free. */
+/* A callback by which the host takes something back may not run programs: it came in the middle of one, or of
+ * weft_free. */
 static void a_release_that_calls_the_vm(void **state) {
   (void)state;
   WeftVM *vm = weft_new(NULL);
@@ -411,7 +416,8 @@ static void interrupt_between_calls(void **state) {
   gives(vm, "let n = ref(0); fn f(x) { n.value += 1; x + 1 }; 0", "0");
   assert_int_equal(weft_get_global(vm, "f", &f), WEFT_OK);
   assert_int_equal(weft_int(vm, 3, &three), WEFT_OK);
-  static const char *const programs[] = {"1 + 1", "", "f(1)", "try { f(1) } catch e { 0 }", "for i in 0..10 { f(i) }", "error(\"own\")", "1 +"};
+  static const char *const programs[] = {"1 + 1", "", "f(1)", "try { f(1) } catch e { 0 }", "for i in 0..10 { f(i) }",
+                                         "error(\"own\")", "1 +"};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
     weft_interrupt(vm);
     weft_interrupt(vm);
@@ -497,7 +503,7 @@ static void cleared_options(void **state) {
   assert_memory_equal(&init.resize, &cleared.resize, sizeof init - offsetof(WeftOptions, resize));
 }
 
-/* ---- the texts of programs ---------------------------------------------------------------------------------------- */
+/* ---- the texts of programs ------------------------------------------------------------------- */
 
 static void *counted_resize(void *context, void *p, size_t old_size, size_t new_size) {
   size_t *now = context;
@@ -511,8 +517,10 @@ static void *counted_resize(void *context, void *p, size_t old_size, size_t new_
 static void evaluations_leave_nothing(void **state) {
   (void)state;
   static const char *const programs[] = {
-    "1 + 1", "let x = arange(3.0); sum(x)", "fn f(x) = x + 1; f(2)", "let g = x => x * 2; map(g, [1.0, 2.0])", "1 +", "zeros(3) @ zeros(4)",
-    "try { error(\"a\") } catch e { e.trace }", "fn h(x) { error(\"deep\") }; h(1)", "grad(x => x * x)(3.0)", "let s = 0; for i in 0..100 { s += i }; s",
+    "1 + 1", "let x = arange(3.0); sum(x)", "fn f(x) = x + 1; f(2)", "let g = x => x * 2; map(g, [1.0, 2.0])", "1 +",
+    "zeros(3) @ zeros(4)",
+    "try { error(\"a\") } catch e { e.trace }", "fn h(x) { error(\"deep\") }; h(1)", "grad(x => x * x)(3.0)",
+    "let s = 0; for i in 0..100 { s += i }; s",
   };
   size_t memory = 0;
   WeftOptions o = WEFT_OPTIONS_INIT;
@@ -525,17 +533,20 @@ static void evaluations_leave_nothing(void **state) {
     int rounds = p ? 6000 : 60000;
     for (int i = 0; i < rounds; i++) {
       WeftValue *v = NULL;
-      if (weft_eval(vm, programs[p], "a host that evaluates", &v) != WEFT_OK) assert_true(strlen(weft_error_text(vm)) > 10);
+      if (weft_eval(vm, programs[p], "a host that evaluates", &v) != WEFT_OK)
+        assert_true(strlen(weft_error_text(vm)) > 10);
       weft_release(vm, v);
       if (i == rounds / 3) after_third = memory;
     }
-    if (memory > after_third + 64 * 1024) fail_msg("%s: %zu bytes more after %d evaluations", programs[p], memory - after_third, rounds * 2 / 3);
+    if (memory > after_third + 64 * 1024)
+      fail_msg("%s: %zu bytes more after %d evaluations", programs[p], memory - after_third, rounds * 2 / 3);
   }
   weft_free(vm);
   assert_int_equal(memory, 0);
 }
 
-/* Errors show the text of code that is still there, however many programs came after it, and so does an error that is raised again. */
+/* Errors show the text of code that is still there, however many programs came after it, and so does an error that is
+ * raised again. */
 static void places_outlive_programs(void **state) {
   WeftVM *vm = *state;
   WeftValue *v = NULL;
@@ -552,7 +563,9 @@ static void places_outlive_programs(void **state) {
 static WeftStatus evaluates(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
   (void)args, (void)count;
   for (int i = 0; i < 3000; i++)
-    if (weft_eval(vm, "2 + 3 * 4   # a program inside of a program, of which nothing is left when it is over", "inner", NULL) != WEFT_OK) return WEFT_ERROR;
+    if (weft_eval(vm, "2 + 3 * 4   # a program inside of a program, of which nothing is left when it is over", "inner",
+                  NULL) != WEFT_OK)
+      return WEFT_ERROR;
   *(double *)context = stat_named(vm, "bytes_now");
   return weft_int(vm, 1, result);
 }

@@ -34,7 +34,8 @@ static Value count_up(Vm *vm, u32 rank, const i64 *dims) { /* f64: 0, 1, 2, … 
 
 static void sizes(void **state) {
   (void)state;
-  i64 big[] = {(i64)1 << 40, (i64)1 << 30}, empty[] = {(i64)1 << 61, (i64)1 << 61, 0}, negative[] = {2, -1}, three[] = {2, 3, 4};
+  i64 big[] = {(i64)1 << 40, (i64)1 << 30}, empty[] = {(i64)1 << 61, (i64)1 << 61, 0}, negative[] = {2, -1},
+      three[] = {2, 3, 4};
   assert_int_equal(dims_size(3, three), 24);
   assert_int_equal(dims_size(0, NULL), 1);
   assert_int_equal(dims_size(2, big), -1);
@@ -44,7 +45,8 @@ static void sizes(void **state) {
 
 static void layouts(void **state) {
   (void)state;
-  i64 dims[] = {2, 3}, dense[] = {3, 1}, rows[] = {10, 1}, columns[] = {1, 2}, stretched[] = {0, 1}, backwards[] = {-3, 1};
+  i64 dims[] = {2, 3}, dense[] = {3, 1}, rows[] = {10, 1}, columns[] = {1, 2}, stretched[] = {0, 1},
+      backwards[] = {-3, 1};
   assert_int_equal(layout_of(2, dims, dense), LAY_DENSE);
   assert_int_equal(layout_of(2, dims, rows), LAY_ROWS);
   assert_int_equal(layout_of(2, dims, backwards), LAY_ROWS);
@@ -80,7 +82,9 @@ static void large_ones_begin_at_different_places_of_a_page(void **state) {
     const char *data = v[i].array->data;
     assert_int_equal((uintptr_t)data % STORAGE_ALIGN, 0);
     assert_true(data - (const char *)v[i].array->owner <= 4096 + 2 * STORAGE_ALIGN);
-    if (i) assert_true((data - (const char *)v[i].array->owner) / STORAGE_ALIGN != ((const char *)v[i - 1].array->data - (const char *)v[i - 1].array->owner) / STORAGE_ALIGN);
+    if (i)
+      assert_true((data - (const char *)v[i].array->owner) / STORAGE_ALIGN !=
+                  ((const char *)v[i - 1].array->data - (const char *)v[i - 1].array->owner) / STORAGE_ALIGN);
   }
   for (u32 i = 0; i < 8; i++) value_drop(vm, v[i]);
 #else
@@ -163,7 +167,8 @@ static void lent_memory(void **state) {
   int ctx = 1000;
   Value a, v;
   released = 0;
-  assert_int_equal(array_external(vm, DT_f64, 2, (i64[]){2, 3}, NULL, data, sizeof data, on_release, &ctx, &a), WEFT_OK);
+  assert_int_equal(array_external(vm, DT_f64, 2, (i64[]){2, 3}, NULL, data, sizeof data, on_release, &ctx, &a),
+                   WEFT_OK);
   assert_ptr_equal(a.array->data, data);
   assert_false(array_writable(a.array));
   assert_int_equal(array_view(vm, a.array, 3, 1, (i64[]){3}, (i64[]){1}, &v), WEFT_OK);
@@ -217,18 +222,23 @@ static void every_width(void **state) { /* strided copies and fills against a lo
 /* Transposes of all sorts of sizes, into rows that begin anywhere; the largest go past the caches. */
 static void transposed_copies(void **state) {
   (void)state;
-  static const i64 sizes[][3] = {{8, 3, 40}, {8, 40, 64}, {8, 33, 77}, {8, 16, 200}, {8, 131, 90}, {8, 1501, 1103}, {8, 1600, 1000}, {8, 1508, 1088}, {8, 8, 200000}, {8, 12, 131072}, {8, 20, 80009}, {4, 67, 45}, {4, 70, 129}, {4, 2201, 1503}, {1, 50, 300}, {1, 4001, 3303}};
+  static const i64 sizes[][3] = {{8, 3, 40}, {8, 40, 64}, {8, 33, 77}, {8, 16, 200}, {8, 131, 90}, {8, 1501, 1103},
+                                 {8, 1600, 1000}, {8, 1508, 1088}, {8, 8, 200000}, {8, 12, 131072}, {8, 20, 80009},
+                                 {4, 67, 45}, {4, 70, 129}, {4, 2201, 1503}, {1, 50, 300}, {1, 4001, 3303}};
   for (u32 k = 0; k < COUNT_OF(sizes); k++)
     for (i64 shift = 0; shift < 2; shift++) {
-      i64 bytes = sizes[k][0], r = sizes[k][1], c = sizes[k][2], pitch = c + 3 * shift, apart = r + 5 * shift, all = ((c - 1) * apart + r) * bytes;
-      u8 *from = malloc((size_t)all), *room = aligned_alloc(64, (size_t)((r * pitch + 80) * bytes + 63) / 64 * 64), *to = room + shift * bytes;
+      i64 bytes = sizes[k][0], r = sizes[k][1], c = sizes[k][2], pitch = c + 3 * shift, apart = r + 5 * shift,
+          all = ((c - 1) * apart + r) * bytes;
+      u8 *from = malloc((size_t)all), *room = aligned_alloc(64, (size_t)((r * pitch + 80) * bytes + 63) / 64 * 64),
+          *to = room + shift * bytes;
       assert_true(from && room);
       memset(room, 0, (size_t)((r * pitch + 80) * bytes));
       for (i64 i = 0; i < all; i++) from[i] = (u8)(i * 131 + (i >> 8) * 7);
       strided_copy(NULL, (u32)bytes, 2, (i64[]){r, c}, to, (i64[]){pitch, 1}, from, (i64[]){1, apart});
       bool same = true;
       for (i64 i = 0; i < r; i++) {
-        for (i64 j = 0; j < c; j++) same &= memcmp(to + (i * pitch + j) * bytes, from + (i + j * apart) * bytes, (size_t)bytes) == 0;
+        for (i64 j = 0; j < c; j++)
+          same &= memcmp(to + (i * pitch + j) * bytes, from + (i + j * apart) * bytes, (size_t)bytes) == 0;
         for (i64 j = c; j < pitch; j++) same &= to[(i * pitch + j) * bytes] == 0; /* between the rows */
       }
       assert_true(same);
@@ -237,7 +247,8 @@ static void transposed_copies(void **state) {
     }
 }
 
-/* Two transposes side by side in each row of the result, of which the second begins within a line: many rows, past the caches. */
+/* Two transposes side by side in each row of the result, of which the second begins within a line: many rows, past the
+ * caches. */
 static void transposed_copies_side_by_side(void **state) {
   (void)state;
   enum { ROWS = 8000 };
@@ -292,7 +303,8 @@ static void conversions_between_places(void **state) {
         if (huge) v.i = (i64)(0x8000000000000401u + (u64)i * 977);
         num_store((char *)from + i * fb, s, v);
       }
-      strided_convert(2, (i64[]){ROWS, N}, d, to, (i64[]){N * APART, APART}, s, (char *)from + (N - 1) * fb, (i64[]){N, -1});
+      strided_convert(2, (i64[]){ROWS, N}, d, to, (i64[]){N * APART, APART}, s, (char *)from + (N - 1) * fb,
+                      (i64[]){N, -1});
       for (i64 i = 0; i < ROWS * N; i++) {
         Value want = num_convert_unchecked(num_load((char *)from + (i / N * N + N - 1 - i % N) * fb, s), d);
         assert_true(num_load((char *)to + i * APART * tb, d).bits == want.bits);
@@ -312,7 +324,8 @@ static void of_the_shape_of_another(void **state) {
   assert_int_equal(array_view(vm, of.array, 0, 3, dims, odd, &view), WEFT_OK);
   assert_int_equal(array_layout(view.array), LAY_DENSE);
   assert_int_equal(array_new_like(vm, DT_i32, view.array, &v), WEFT_OK);
-  assert_true(v.array->tag == ARRAY_TAG(DT_i32, 3, DEV_CPU, LAY_DENSE) && v.dtype == DT_i32 && v.array->size == 30 && !v.array->owner);
+  assert_true(v.array->tag == ARRAY_TAG(DT_i32, 3, DEV_CPU, LAY_DENSE) && v.dtype == DT_i32 && v.array->size == 30 &&
+              !v.array->owner);
   assert_memory_equal(array_dims(v.array), dims, sizeof dims);
   assert_memory_equal(array_strides(v.array), ((i64[]){6, 6, 1}), sizeof dims);
   value_drop(vm, v);
@@ -322,7 +335,8 @@ static void of_the_shape_of_another(void **state) {
     u64 before = vm->stats.array_allocs;
     assert_int_equal(array_new(vm, DT_u8, i ? 1 : 2, i ? large : none, &of), WEFT_OK);
     assert_int_equal(array_new_like(vm, DT_f64, of.array, &v), WEFT_OK);
-    assert_true(v.array->size == of.array->size && array_dims(v.array)[0] == array_dims(of.array)[0] && !v.array->owner == !i);
+    assert_true(v.array->size == of.array->size && array_dims(v.array)[0] == array_dims(of.array)[0] &&
+                !v.array->owner == !i);
     assert_int_equal(vm->stats.array_allocs - before, 2);
     value_drop(vm, v);
     value_drop(vm, of);
@@ -335,7 +349,8 @@ static void the_limit(void **state) {
   vm->limits.bytes = vm->stats.bytes_now + 1000000;
   assert_int_equal(array_new(vm, DT_f64, 1, (i64[]){1000000}, &v), WEFT_ERROR);
   assert_int_equal(vm->error.kind, EK_limit);
-  assert_string_equal(vm_error_message(vm, NULL), "an array of 1000000 f64, shape (1000000,), takes 7.6 MiB: the memory limit is reached");
+  assert_string_equal(vm_error_message(vm, NULL),
+                      "an array of 1000000 f64, shape (1000000,), takes 7.6 MiB: the memory limit is reached");
   vm_error_clear(vm);
   for (int i = 0; i < 100; i++) { /* what is freed may be taken again */
     assert_int_equal(array_new(vm, DT_f64, 1, (i64[]){100000}, &v), WEFT_OK);

@@ -63,7 +63,8 @@ static void run(WeftVM *w, const char *program) {
   if (weft_eval(w, program, "test", NULL) != WEFT_OK) fail_msg("%s", weft_error_text(w));
 }
 
-static const char *const define = "fn h(x) = exp(x) * 2 + 1\nfn f(x, y) = sum(h(x) * y + 1)\nlet x = ones(3)\nlet y = x * 2";
+static const char *const define = "fn h(x) = exp(x) * 2 + 1\nfn f(x, y) = sum(h(x) * y + 1)\nlet x = ones(3)\n"
+                                  "let y = x * 2";
 
 static void A23_a_backend_sees_graphs_and_inputs_in_order(void **state) {
   Seen s = {0};

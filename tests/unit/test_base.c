@@ -257,7 +257,8 @@ static void test_sources(void **state) {
   assert_int_equal(sources_init(&s, allocator_system()), WEFT_OK);
   u32 f = sources_add(&s, "a.weft", "one\n  zwö drei\r\n\nend", 21);
   assert_int_equal(f, 1);
-  static const u32 want[][3] = {{0, 1, 1}, {3, 1, 4}, {4, 2, 1}, {6, 2, 3}, {11, 2, 7}, {17, 3, 1}, {18, 4, 1}, {21, 4, 4}, {99, 4, 4}};
+  static const u32 want[][3] = {{0, 1, 1}, {3, 1, 4}, {4, 2, 1}, {6, 2, 3}, {11, 2, 7}, {17, 3, 1}, {18, 4, 1},
+                                {21, 4, 4}, {99, 4, 4}};
   for (u32 i = 0; i < COUNT_OF(want); i++) {
     u32 line, col;
     sources_locate(&s, (Span){f, want[i][0], 1}, &line, &col);
@@ -282,7 +283,8 @@ static void test_sources(void **state) {
   f = sources_add(&s, "wide.weft", wide, sizeof wide - 1);
   b.len = 0;
   sources_show(&s, (Span){f, 19, 1}, &b);
-  assert_string_equal(buf_text(&b), "  --> wide.weft:1:15\n  |\n1 | f(\"日本\", \"e\xCC\x81\", x)\n  |                ^\n");
+  assert_string_equal(buf_text(&b),
+                      "  --> wide.weft:1:15\n  |\n1 | f(\"日本\", \"e\xCC\x81\", x)\n  |                ^\n");
   b.len = 0;
   sources_show(&s, (Span){f, 2, 8}, &b);
   assert_non_null(strstr(buf_text(&b), "\n  |   ^^^^^^\n"));
@@ -294,7 +296,8 @@ static void test_sources(void **state) {
   char text[600];
   for (u32 i = 0; i + 1 < sizeof text; i += 2) memcpy(text + i, "ä", 2); /* of a long line what is near */
   f = sources_add(&s, "b.weft", text, sizeof text);
-  static const struct { u32 start, len, before, shown, carets, left, right; } near[] = {{0, 2, 0, 100, 1, 0, 1}, {300, 4, 40, 100, 2, 1, 1}, {590, 600, 40, 45, 5, 1, 0}, {300, 300, 40, 100, 60, 1, 1}};
+  static const struct { u32 start, len, before, shown, carets, left, right; } near[] = {
+      {0, 2, 0, 100, 1, 0, 1}, {300, 4, 40, 100, 2, 1, 1}, {590, 600, 40, 45, 5, 1, 0}, {300, 300, 40, 100, 60, 1, 1}};
   for (u32 i = 0; i < COUNT_OF(near); i++) {
     b.len = 0;
     sources_show(&s, (Span){f, near[i].start, near[i].len}, &b);
@@ -317,7 +320,8 @@ static void sources_go(void **state) {
   (void)state;
   Sources s;
   assert_int_equal(sources_init(&s, allocator_system()), WEFT_OK);
-  u32 held = sources_add(&s, "held", "1", 1), pointed = sources_add(&s, "pointed", "22", 2), first = sources_add(&s, "first", "333", 3);
+  u32 held = sources_add(&s, "held", "1", 1), pointed = sources_add(&s, "pointed", "22", 2),
+      first = sources_add(&s, "first", "333", 3);
   sources_drop(&s, pointed);
   sources_drop(&s, first);
   assert_false(sources_sweep_due(&s));
@@ -414,7 +418,8 @@ static void test_numbers(void **state) {
   assert_number("2.2250738585072011e-308", 0x0.fffffffffffffp-1022); /* the largest subnormal */
   assert_number("2.2250738585072014e-308", 0x1p-1022);
   assert_number("0.1", 0.1);
-  static const char *const refused[] = {"", "+", ".", "e5", "1e", "1e+", "1.5.2", "1x", " 1", "1 ", "inf", "nan", "0x10", "1_0", "--1"};
+  static const char *const refused[] = {"", "+", ".", "e5", "1e", "1e+", "1.5.2", "1x", " 1", "1 ", "inf", "nan",
+                                        "0x10", "1_0", "--1"};
   for (u32 i = 0; i < COUNT_OF(refused); i++) {
     f64 x;
     if (number_parse_f64(refused[i], strlen(refused[i]), &x)) fail_msg("'%s' accepted as %g", refused[i], x);
@@ -433,7 +438,10 @@ static void test_numbers_random(void **state) {
     switch (i % 4) {
     case 0: snprintf(text, sizeof text, "%.17g", x); break;
     case 1: snprintf(text, sizeof text, "%.*e", (int)(s % 300), x); break;
-    case 2: snprintf(text, sizeof text, "%llu.%llue%d", (unsigned long long)s, (unsigned long long)(s * 31), (int)(s % 700) - 370); break;
+    case 2:
+      snprintf(text, sizeof text, "%llu.%llue%d", (unsigned long long)s, (unsigned long long)(s * 31),
+               (int)(s % 700) - 370);
+      break;
     default: {
       u64 subnormal = s & 0x800fffffffffffffu;
       memcpy(&x, &subnormal, sizeof x);
@@ -450,7 +458,8 @@ static void test_cpu(void **state) {
   (void)state;
 #ifdef __x86_64__
   __builtin_cpu_init();
-  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   bool fma = __builtin_cpu_supports("fma"), avx2 = __builtin_cpu_supports("avx2");
   for (int again = 0; again < 2; again++) {
     assert_int_equal(cpu_has(CPU_SSE41), __builtin_cpu_supports("sse4.1") != 0);
@@ -467,10 +476,12 @@ static void test_cpu(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_grows),    cmocka_unit_test(test_vec),     cmocka_unit_test(test_buf),
+      cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_grows), cmocka_unit_test(test_vec),
+      cmocka_unit_test(test_buf),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_counted_names),
-      cmocka_unit_test(test_names_are_seeded), cmocka_unit_test(test_distance), cmocka_unit_test(test_sources), cmocka_unit_test(sources_go), cmocka_unit_test(sources_are_found),
+      cmocka_unit_test(test_names_are_seeded), cmocka_unit_test(test_distance), cmocka_unit_test(test_sources),
+      cmocka_unit_test(sources_go), cmocka_unit_test(sources_are_found),
       cmocka_unit_test(test_numbers),  cmocka_unit_test(test_numbers_random), cmocka_unit_test(test_cpu),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);

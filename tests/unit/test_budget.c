@@ -20,8 +20,8 @@ static void swallow(void *context, const char *text, size_t length) {
   (void)length;
 }
 
-/* Time passes as the test says: `step` nanoseconds until each look at the clock, where `from` is given once something was recorded. A run is
- * timed from one look to the next. */
+/* Time passes as the test says: `step` nanoseconds until each look at the clock, where `from` is given once
+ * something was recorded. A run is timed from one look to the next. */
 typedef struct Clock {
   u64 at, step;
   WeftVM *from;
@@ -40,7 +40,8 @@ static WeftVM *machine(void) {
   o.output = swallow;
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
-  vm->vm->tunables.watch_percent = vm->vm->tunables.pace_percent = 0; /* what the clock says has tests of its own (test_watch.c) */
+  /* what the clock says has tests of its own (test_watch.c) */
+  vm->vm->tunables.watch_percent = vm->vm->tunables.pace_percent = 0;
   tracer_use_clock(tracer_of(vm->vm), stand_still, NULL);
   return vm;
 }
@@ -103,7 +104,8 @@ static void A20_hot_at_sixty_trips(void **state) {
 /* Once compiled, none of its trips is the interpreter's: it counts them at the back edge. */
 static void A20_a_compiled_loop_is_entered_before_its_first_trip(void **state) {
   WeftVM *vm = *state;
-  WeftValue *g = value(vm, "fn g(n) { let s = 0.0; for i in 0..n { s = s + i * 0.5 }; s }\ng"), *n = value(vm, "59"), *one = value(vm, "1");
+  WeftValue *g = value(vm, "fn g(n) { let s = 0.0; for i in 0..n { s = s + i * 0.5 }; s }\ng"), *n = value(vm, "59"),
+      *one = value(vm, "1");
   vm->vm->tunables.payback_calls = 0;
   calls(vm, g, &n, 1, 3);
   assert_int_equal(stat(vm, STAT_compiles), 1);
@@ -167,8 +169,8 @@ static void A20_what_does_not_pay_is_given_up(void **state) {
   assert_string_equal(weft_show(vm, s), "(2, 1, 1024)");
 }
 
-/* A text is packed whole at each entry, which takes 40 us or more, and the loop is left at every tenth character: it stays only where
- * its runs take as long. */
+/* A text is packed whole at each entry, which takes 40 us or more, and the loop is left at every tenth character:
+ * it stays only where its runs take as long. */
 static void A20_what_only_packs_is_given_up(void **state) {
   (void)state;
   static const struct { u64 ns, demotions; } runs[] = {{0, 1}, {2000, 1}, {100000, 0}};
@@ -178,7 +180,8 @@ static void A20_what_only_packs_is_given_up(void **state) {
     tracer_use_clock(tracer_of(vm->vm), tell, &clock);
     vm->vm->tunables.payback_calls = 1 << 20; /* what goes on behind the exits is not weighed */
     WeftValue *f = value(vm, "let t = text(where(arange(20000) % 10 == 0, 98, 97))\n"
-                             "fn f(n) { let i = 0; let k = 0; while i < n { if t[i] == \"b\" { print(i) }; k += i % 7; i += 1 }; k }\nf");
+                             "fn f(n) { let i = 0; let k = 0; while i < n { if t[i] == \"b\" { print(i) }; k += i % 7; "
+                             "i += 1 }; k }\nf");
     WeftValue *n = value(vm, "2000");
     gives(vm, f, &n, 1, "5995");
     assert_int_equal(stat(vm, STAT_demotions), runs[i].demotions);
@@ -209,7 +212,8 @@ static void A20_what_pays_stays(void **state) {
 
 static u64 count_reads(void *context) { return ++*(u64 *)context, 1; }
 
-/* What is short and has run thousands of times is timed at one run in 128: reading the clock costs as much as a third of the run. */
+/* What is short and has run thousands of times is timed at one run in 128: reading the clock costs as much as a third
+ * of the run. */
 static void A20_what_is_short_is_seldom_timed(void **state) {
   WeftVM *vm = *state;
   u64 reads = 0, before;
@@ -255,12 +259,15 @@ static void A20_reading_parts_ends_with_the_time(void **state) {
     tracer_use_clock(tracer_of(vm->vm), tell, &clock);
     vm->vm->tunables.compile_ms = 1;
     WeftValue *f = value(vm, "fn f(a, b, c) { let x = if c > 1 { a } else { b }; x[0][1] + x[40][2] }\nf");
-    WeftValue *args[3] = {value(vm, "map(i => (i, i + 1, i + 2, i + 3), 0..60)"), value(vm, "map(i => (i, i, i, i), 0..60)"), value(vm, "2")};
+    WeftValue *args[3] = {value(vm, "map(i => (i, i + 1, i + 2, i + 3), 0..60)"),
+                          value(vm, "map(i => (i, i, i, i), 0..60)"), value(vm, "2")};
     u64 traces = stat(vm, STAT_traces), graphs = stat(vm, STAT_graphs);
     calls(vm, f, args, 3, 50);
     assert_int_equal(stat(vm, STAT_traces), traces + 1);
     assert_int_equal(stat(vm, STAT_graphs), graphs + !late);
-    if (late) assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+    if (late)
+      assert_int_equal(place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why,
+                       REASON_too_long);
     weft_free(vm);
   }
 }
@@ -268,8 +275,10 @@ static void A20_reading_parts_ends_with_the_time(void **state) {
 /* All of a tree of records is not what a region relies on. */
 static void A20_trees_are_not_taken_apart(void **state) {
   WeftVM *vm = *state;
-  WeftValue *args[2] = {value(vm, "fn make(d) = if d == 0 { nil } else { {left: make(d - 1), key: d, right: make(d - 1)} }\nmake(9)"), value(vm, "2")};
-  WeftValue *f = value(vm, "fn f(tree, c) { let x = if c > 1 { tree } else { nil }; if type(x) == \"nil\" { c } else { x.key * c + c * c - c / 2 } }\nf");
+  WeftValue *args[2] = {value(vm, "fn make(d) = if d == 0 { nil } else { {left: make(d - 1), key: d, right: "
+                                  "make(d - 1)} }\nmake(9)"), value(vm, "2")};
+  WeftValue *f = value(vm, "fn f(tree, c) { let x = if c > 1 { tree } else { nil }; "
+                           "if type(x) == \"nil\" { c } else { x.key * c + c * c - c / 2 } }\nf");
   calls(vm, f, args, 2, 50);
   const Place *p = place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_int_equal(p->compiles, 1);
@@ -282,7 +291,8 @@ static void A20_one_budget_for_a_tree_of_calls(void **state) {
   static char text[20000];
   int at = sprintf(text, "fn leaf(x) {\n  let y = x\n");
   for (int i = 0; i < 40; i++) at += sprintf(text + at, "  y = y * x + %d\n", i % 7);
-  at += sprintf(text + at, "  y\n}\nfn twig(x) = leaf(x) + leaf(x + 1)\nfn branch(x) = twig(x) + twig(x + 2)\nfn tree(x) = branch(x) - branch(x - 1)\ntree\n");
+  at += sprintf(text + at, "  y\n}\nfn twig(x) = leaf(x) + leaf(x + 1)\nfn branch(x) = twig(x) + twig(x + 2)\n"
+                           "fn tree(x) = branch(x) - branch(x - 1)\ntree\n");
   vm->vm->tunables.graph_nodes = 200;
   WeftValue *f = value(vm, text), *x = value(vm, "arange(3.0) / 8");
   WeftVM *other = machine();
@@ -359,7 +369,8 @@ static void B8_recompiles_wait_longer_each_time(void **state) {
 static void B8_what_keeps_missing_is_left_open(void **state) {
   WeftVM *vm = *state;
   vm->vm->tunables.payback_calls = 0;
-  WeftValue *f = value(vm, "fn f(x, axis) = sum(x * 2 + 1, axis=axis)\nf"), *args[2] = {value(vm, "ones((2, 2, 2, 2, 2, 2))"), NULL}, *axis[6];
+  WeftValue *f = value(vm, "fn f(x, axis) = sum(x * 2 + 1, axis=axis)\nf"),
+      *args[2] = {value(vm, "ones((2, 2, 2, 2, 2, 2))"), NULL}, *axis[6];
   for (u32 i = 0; i < 6; i++) {
     char text[8];
     snprintf(text, sizeof text, "%u", i);
@@ -380,13 +391,15 @@ static void B8_what_keeps_missing_is_left_open(void **state) {
   assert_int_equal(stat(vm, STAT_misses), misses);
 }
 
-/* Each function that a solver is given is called by code of its own, until little room is left: one more takes all others. */
+/* Each function that a solver is given is called by code of its own, until little room is left: one more takes all
+ * others. */
 static void B8_functions_that_are_called_are_known(void **state) {
   WeftVM *vm = *state;
   enum { KINDS = 12, KNOWN = 6 };
   vm->vm->tunables.payback_calls = 0;
   vm->vm->tunables.compile_gain = 0;
-  WeftValue *solve = value(vm, "fn solve(f, y) { let c = sqrt(y * y + 1); let a = f(c); sum(a * a + y) }\nsolve"), *args[2] = {NULL, value(vm, "arange(4.0)")}, *f[KINDS];
+  WeftValue *solve = value(vm, "fn solve(f, y) { let c = sqrt(y * y + 1); let a = f(c); sum(a * a + y) }\nsolve"),
+      *args[2] = {NULL, value(vm, "arange(4.0)")}, *f[KINDS];
   assert_int_equal(vm->vm->tunables.cache_limit, KNOWN + 2);
   for (u32 i = 0; i < KINDS; i++) {
     char text[60];
@@ -438,7 +451,8 @@ static void A10_a_hundred_sizes_are_one_compilation(void **state) {
 
 static void B5_a_swept_rate_is_one_compilation(void **state) {
   WeftVM *vm = *state;
-  WeftValue *f = value(vm, "fn f(w, g, rate) = w - g * rate\nf"), *args[3] = {value(vm, "ones(5)"), value(vm, "arange(5.0)"), NULL};
+  WeftValue *f = value(vm, "fn f(w, g, rate) = w - g * rate\nf"),
+      *args[3] = {value(vm, "ones(5)"), value(vm, "arange(5.0)"), NULL};
   for (u32 n = 0; n < 100; n++) {
     char text[32];
     snprintf(text, sizeof text, "%u * 0.01", n);
@@ -451,7 +465,8 @@ static void B5_a_swept_rate_is_one_compilation(void **state) {
 
 static void B2_a_closure_made_anew_is_one_compilation(void **state) {
   WeftVM *vm = *state;
-  WeftValue *f = value(vm, "fn make(k) = x => x * k + 1\nfn f(g, x) = sum(g(x) * 2)\nf"), *make = value(vm, "make"), *args[2] = {NULL, value(vm, "arange(5.0)")};
+  WeftValue *f = value(vm, "fn make(k) = x => x * k + 1\nfn f(g, x) = sum(g(x) * 2)\nf"), *make = value(vm, "make"),
+      *args[2] = {NULL, value(vm, "arange(5.0)")};
   for (u32 n = 0; n < 100; n++) {
     char text[32];
     snprintf(text, sizeof text, "%u * 0.5", n);
@@ -465,7 +480,8 @@ static void B2_a_closure_made_anew_is_one_compilation(void **state) {
 
 static void B4_cheap_guards_first_and_then_those_that_failed(void **state) {
   WeftVM *vm = *state;
-  WeftValue *f = value(vm, "fn f(a, b, c) = sum(a * b + c)\nf"), *args[3] = {value(vm, "ones(4)"), value(vm, "arange(4.0)"), value(vm, "ones(4)")};
+  WeftValue *f = value(vm, "fn f(a, b, c) = sum(a * b + c)\nf"),
+      *args[3] = {value(vm, "ones(4)"), value(vm, "arange(4.0)"), value(vm, "ones(4)")};
   calls(vm, f, args, 3, 40);
   Place *p = place_find(&tracer_of(vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
   const GuardProg *prog = p->cache.entries.data[0]->prog;
@@ -494,7 +510,9 @@ static void B4_cheap_guards_first_and_then_those_that_failed(void **state) {
 static void A21_a_chain_of_steps_holds_one_array(void **state) {
   WeftVM *vm = *state;
   enum { BYTES = 100000 * 8 };
-  WeftValue *f = value(vm, "fn step(x) = sqrt(x * 2 + 1)\nfn f(n) { let x = zeros(n); for k in 0..80 { x = step(x); print(k) }; x[0] }\nf"), *n = value(vm, "100000");
+  WeftValue *f = value(vm, "fn step(x) = sqrt(x * 2 + 1)\n"
+                           "fn f(n) { let x = zeros(n); for k in 0..80 { x = step(x); print(k) }; x[0] }\nf"),
+      *n = value(vm, "100000");
   calls(vm, f, &n, 1, 1);
   u64 before = stat(vm, STAT_reused), allocs = vm->vm->stats.array_allocs;
   vm->vm->stats.bytes_peak = vm->vm->stats.bytes_now;
@@ -507,7 +525,8 @@ static void A21_a_chain_of_steps_holds_one_array(void **state) {
 
 static void A21_what_the_caller_keeps_is_not_written_over(void **state) {
   WeftVM *vm = *state;
-  WeftValue *f = value(vm, "fn step(x) = x * 2 + 1\nfn f(n) { let x = ones(n); let y = x; for k in 0..80 { y = step(x); print(k) }; (x[0], y[0]) }\nf"), *n = value(vm, "1000");
+  WeftValue *f = value(vm, "fn step(x) = x * 2 + 1\nfn f(n) { let x = ones(n); let y = x; "
+                           "for k in 0..80 { y = step(x); print(k) }; (x[0], y[0]) }\nf"), *n = value(vm, "1000");
   gives(vm, f, &n, 1, "(1.0, 3.0)");
 }
 

@@ -63,7 +63,8 @@ static void A1_a_function_called_twice_stands_twice_in_one_graph(void **state) {
 }
 
 static void A4_one_operand_for_each_level(void **state) {
-  char *g = graphs(*state, "fn f(p, x, k) = cond(p > 0, s => fori_loop(0, 3, (i, s) => s * k + k, s), s => s, x); f(1.0, ones(3), 2.0)");
+  char *g = graphs(*state, "fn f(p, x, k) = cond(p > 0, s => fori_loop(0, 3, (i, s) => s * k + k, s), s => s, x); "
+                           "f(1.0, ones(3), 2.0)");
   assert_int_equal(count(g, "= arg2"), 1);
   const char *body = strstr(g, "body (");
   if (!body) body = strstr(g, "cond (");
@@ -73,7 +74,8 @@ static void A4_one_operand_for_each_level(void **state) {
 }
 
 static void A5_what_the_branches_share_stands_first(void **state) {
-  char *g = graphs(*state, "fn f(p, x, a, b, c) = cond(p > 0, x => x + b + a, x => x * a - c, x); f(1.0, ones(3), ones(3), ones(3), ones(3))");
+  char *g = graphs(*state, "fn f(p, x, a, b, c) = cond(p > 0, x => x + b + a, x => x * a - c, x); f(1.0, ones(3), "
+                           "ones(3), ones(3), ones(3))");
   /* %2 x, %3 b, %4 a, %5 c: x and a, which both read, then the left's b, then the right's c */
   assert_int_equal(count(g, "(%2 %4 %3 %5) {"), 1);
   free(g);
@@ -108,10 +110,12 @@ static double counter(WeftVM *vm, const char *name) {
 static void A3_a_step_that_is_undone_leaves_nothing(void **state) {
   static const char *const programs[] = {
       "let n = 0; let l = ref(0)\n"
-      "fn f(x) { n = n + 1; let s = x * 2; l.value = l.value + n; if s[0] > 1 { n = n + 2 } else { n = n - 1 }; n = n + 1; sum(s + n) }\n"
+      "fn f(x) { n = n + 1; let s = x * 2; l.value = l.value + n; "
+      "if s[0] > 1 { n = n + 2 } else { n = n - 1 }; n = n + 1; sum(s + n) }\n"
       "f(ones(3)); f(zeros(3))",
       "let w = {a: ones(3), b: 2.0}\n"
-      "fn f(x, k) { let s = 0.0; for i in 0..k { if x[i] > 1 { s = s + w.b } else { s = s - w.a[i] } }; scan((c, v) => (c + v * s, c), 0.0, x)[0] }\n"
+      "fn f(x, k) { let s = 0.0; for i in 0..k { if x[i] > 1 { s = s + w.b } else { s = s - w.a[i] } }; "
+      "scan((c, v) => (c + v * s, c), 0.0, x)[0] }\n"
       "f(arange(3.0), 2)",
       "fn f(p, x) = cond(p > 0, x => fori_loop(0, 3, (i, s) => s + sum(x), 0.0), x => sum(x), x)\nf(1.0, ones(3))",
   };
@@ -137,8 +141,9 @@ static void A14_jit_of_a_function_that_breaks_leaves_the_heat_of_its_caller(void
   assert_non_null(vm);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   (void)state;
-  const char *program = "fn noisy(x) { let y = sum(x * x + x); print(y); y + 1 }\nfn other(x) = sum(x * 2 + 1)\n"
-                        "jit(noisy)(arange(3.0)); other(arange(3.0)); (trace.stats(noisy).breaks, trace.stats(other).compiles)";
+  const char *program =
+      "fn noisy(x) { let y = sum(x * x + x); print(y); y + 1 }\nfn other(x) = sum(x * 2 + 1)\n"
+      "jit(noisy)(arange(3.0)); other(arange(3.0)); (trace.stats(noisy).breaks, trace.stats(other).compiles)";
   if (weft_eval(vm, program, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
   assert_string_equal(weft_show(vm, v), "(1, 0)");
   weft_release(vm, v);
@@ -173,8 +178,10 @@ static void B2_a_text_that_decides_is_guarded_and_the_reason_names_it(void **sta
   assert_non_null(vm);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
   (void)state;
-  run(vm, "fn f(x, tag) = if tag == \"a\" { sum(x * 2 + 1) } else { sum(x * 3) }\nfor i in 0..40 { f(ones(3), \"a\") }");
-  assert_int_equal(weft_eval(vm, "(trace.stats(f).compiles, f(ones(3), \"b\"), f(ones(3), \"a\"))", "test", &v), WEFT_OK);
+  run(vm,
+      "fn f(x, tag) = if tag == \"a\" { sum(x * 2 + 1) } else { sum(x * 3) }\nfor i in 0..40 { f(ones(3), \"a\") }");
+  assert_int_equal(weft_eval(vm, "(trace.stats(f).compiles, f(ones(3), \"b\"), f(ones(3), \"a\"))", "test", &v),
+                   WEFT_OK);
   assert_string_equal(weft_show(vm, v), "(1, 9.0, 9.0)");
   weft_release(vm, v);
   assert_int_equal(weft_get_global(vm, "f", &v), WEFT_OK);

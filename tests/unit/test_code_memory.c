@@ -132,6 +132,7 @@ static void refused_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_in_any_order), cmocka_unit_test(forks), cmocka_unit_test(refused_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_in_any_order), cmocka_unit_test(forks),
+                                     cmocka_unit_test(refused_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

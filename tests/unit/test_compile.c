@@ -208,7 +208,8 @@ static void test_builtin_slots(void **state) {
   static const struct {
     const char *name;
     u8 flags;
-  } want[] = {{"sum", MODVAR_DECLARED | MODVAR_BUILTIN}, {"f", MODVAR_DECLARED}, {"linalg", MODVAR_BUILTIN}, {"pi", MODVAR_BUILTIN}, {"f32", MODVAR_BUILTIN}};
+  } want[] = {{"sum", MODVAR_DECLARED | MODVAR_BUILTIN}, {"f", MODVAR_DECLARED}, {"linalg", MODVAR_BUILTIN},
+              {"pi", MODVAR_BUILTIN}, {"f32", MODVAR_BUILTIN}};
   for (u32 i = 0; i < COUNT_OF(want); i++) {
     u32 slot;
     assert_true(scope_find(&w.scope, name_cstr(&w.names, want[i].name), &slot));
@@ -221,7 +222,8 @@ static void test_documentation(void **state) {
   (void)state;
   World w = {0};
   assert_true(world_init(&w));
-  assert_int_equal(compile_text(&w, "## Adds one.\n## To a number.\nfn f(x) = x + 1\n## not right above\n\nfn g() = 1", false), WEFT_OK);
+  assert_int_equal(compile_text(&w, "## Adds one.\n## To a number.\nfn f(x) = x + 1\n## not right above\n\n"
+                                    "fn g() = 1", false), WEFT_OK);
   assert_string_equal(w.proto->protos[0]->doc, "Adds one.\nTo a number.");
   assert_null(w.proto->protos[1]->doc);
   world_free(&w);
@@ -456,7 +458,7 @@ static void test_verifier(void **state) {
   }
 }
 
-/* ---- stored code -------------------------------------------------------------------------------------------------- */
+/* ---- stored code ----------------------------------------------------------------------------- */
 
 static void test_round_trip(void **state) {
   (void)state;
@@ -470,7 +472,8 @@ static void test_round_trip(void **state) {
   proto_save(w.proto, &w.names, &w.scope, &bytes);
   assert_false(bytes.failed);
   Proto *again = NULL;
-  if (proto_load(bytes.data, bytes.len, 1, v.alloc, &v.names, &v.scope, &again, &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  if (proto_load(bytes.data, bytes.len, 1, v.alloc, &v.names, &v.scope, &again, &why) != WEFT_OK)
+    fail_msg("%s", buf_text(&why));
   Buf a, b;
   buf_init(&a, w.alloc);
   buf_init(&b, w.alloc);
@@ -536,7 +539,7 @@ static void test_damaged_bytes(void **state) {
   assert_int_equal(v.mem.bytes, 0);
 }
 
-/* ---- memory and size -------------------------------------------------------------------------------------------------- */
+/* ---- memory and size ------------------------------------------------------------------------- */
 
 /* Every single request refused, from some point on: an error that says so, and nothing is lost. */
 static void test_refused_memory(void **state) {

@@ -1,5 +1,6 @@
-/* test_compile_ends.c — a compilation ends: by its budget of steps when a pass does not, by the program's deadline, by an interrupt, on programs far
- * larger than what passes are made for. What it leaves is a place that stays interpreted, and says why. */
+/* test_compile_ends.c — a compilation ends: by its budget of steps when a pass does not, by the program's deadline,
+ * by an interrupt, on programs far larger than what passes are made for. What it leaves is a place that stays
+ * interpreted, and says why. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,11 +58,14 @@ static const struct Large {
     {"reductions one after the other", "let s = 0.0; ", "s = s + sum(x * %u.5 + s)", "s", 3000},
     {"loops one after the other", "let s = y; ", "for i in 0..3 { s += x * %u.0 }", "s", 1500},
     {"while loops", "let s = 0.0; ", "let n%1$u = 0; while n%1$u < 5 { s += x[n%1$u]; n%1$u += 1 }", "s", 1500},
-    {"conditions in one loop", "let s = 0.0; for k in 0..9 { let t = x[k]; ", "if t > %1$u { t = t - 1.5 } else { s = s + t * %1$u.25 }", "}; s", 1500},
-    {"loops in one loop", "let s = 0.0; for k in 0..9 { let t = x[k]; ", "for j in 0..5 { t = t * 0.%u5; s = s + x[j] * t }", "}; s", 1000},
+    {"conditions in one loop", "let s = 0.0; for k in 0..9 { let t = x[k]; ",
+     "if t > %1$u { t = t - 1.5 } else { s = s + t * %1$u.25 }", "}; s", 1500},
+    {"loops in one loop", "let s = 0.0; for k in 0..9 { let t = x[k]; ",
+     "for j in 0..5 { t = t * 0.%u5; s = s + x[j] * t }", "}; s", 1000},
     {"conditions", "let s = sum(x); let q = 0.0; ", "if s > %u { s = s - 1.5 } else { q = q + s }", "s + q", 3000},
     {"checks", "let s = 0.0; ", "s += x[%u %% 7]; assert(s > -1.0)", "s", 3000},
-    {"a derivative of loops", "let g = z => { let s = y; ", "for i in 0..5 { s = sin(s * z) + %u.0 }", "sum(s) }; grad(g)(x)", 250},
+    {"a derivative of loops", "let g = z => { let s = y; ", "for i in 0..5 { s = sin(s * z) + %u.0 }",
+     "sum(s) }; grad(g)(x)", 250},
 };
 
 static char *program(const struct Large *l, u32 count) {
@@ -100,9 +104,11 @@ static void the_deadline_holds_while_compiling(void **state) {
       define(vm, &large[i]);
       weft_set_limits(vm, 0, 0, 0.02);
       f64 began = seconds();
-      WeftStatus s = weft_eval(vm, jit ? "for i in 0..100000 { jit(f)(a, b) }" : "for i in 0..100000 { f(a, b) }", "test", &v);
+      WeftStatus s = weft_eval(vm, jit ? "for i in 0..100000 { jit(f)(a, b) }" : "for i in 0..100000 { f(a, b) }",
+                               "test", &v);
       f64 took = seconds() - began;
-      if (s == WEFT_OK || strcmp(weft_error_kind(vm), "limit") != 0) fail_msg("%s: the deadline was not noticed", large[i].name);
+      if (s == WEFT_OK || strcmp(weft_error_kind(vm), "limit") != 0)
+        fail_msg("%s: the deadline was not noticed", large[i].name);
       if (took > LATE_SECONDS) fail_msg("%s: noticed after %g s", large[i].name, took);
       weft_free(vm);
     }
@@ -125,7 +131,8 @@ static void an_interrupt_holds_while_compiling(void **state) {
     f64 began = seconds();
     WeftStatus s = weft_eval(vm, "for i in 0..100000000 { f(a, b) }", "test", &v);
     pthread_join(other, NULL);
-    if (s == WEFT_OK || strcmp(weft_error_kind(vm), "interrupt") != 0) fail_msg("%s: the interrupt was not noticed", large[i].name);
+    if (s == WEFT_OK || strcmp(weft_error_kind(vm), "interrupt") != 0)
+      fail_msg("%s: the interrupt was not noticed", large[i].name);
     if (seconds() - began > LATE_SECONDS) fail_msg("%s: noticed late", large[i].name);
     if (weft_eval(vm, "1 + 1", "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm)); /* and all goes on */
     weft_release(vm, v);
@@ -135,8 +142,8 @@ static void an_interrupt_holds_while_compiling(void **state) {
 
 /* ---- passes that never end ------------------------------------------------------------------------------- */
 
-static const char small[] =
-    "fn f(x, y) { let s = 0.0; for i in 0..5 { if i == 2 { continue }; s += sum(x * i) }; for v in y { s = s + v * v }; let q = exp(y) / sum(exp(y)); s + sum(q) }\n";
+static const char small[] = "fn f(x, y) { let s = 0.0; for i in 0..5 { if i == 2 { continue }; s += sum(x * i) }; "
+                            "for v in y { s = s + v * v }; let q = exp(y) / sum(exp(y)); s + sum(q) }\n";
 
 static void a_pass_that_never_ends_is_ended(void **state) {
   (void)state;
@@ -150,7 +157,8 @@ static void a_pass_that_never_ends_is_ended(void **state) {
     if (weft_eval(vm, small, "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
     weft_release(vm, v);
     for (u32 k = 0; k < 3; k++) {
-      if (weft_eval(vm, "f(arange(6.0), arange(4.0))", "test", &v) != WEFT_OK) fail_msg("pass %u: %s", n, weft_error_text(vm));
+      if (weft_eval(vm, "f(arange(6.0), arange(4.0))", "test", &v) != WEFT_OK)
+        fail_msg("pass %u: %s", n, weft_error_text(vm));
       if (!n) snprintf(want, sizeof want, "%s", weft_show(vm, v));
       assert_string_equal(weft_show(vm, v), want);
       weft_release(vm, v);
@@ -159,8 +167,10 @@ static void a_pass_that_never_ends_is_ended(void **state) {
       last = n;
       assert_true(stat(vm, STAT_compile_stops) > 0);
       assert_true(stat(vm, STAT_demotions) > 0);
-      if (weft_eval(vm, "trace.explain(f, arange(6.0), arange(4.0)).text", "test", &v) != WEFT_OK) fail_msg("%s", weft_error_text(vm));
-      if (!strstr(weft_show(vm, v), "used up the steps")) fail_msg("pass %u: explain does not say why: %s", n, weft_show(vm, v));
+      if (weft_eval(vm, "trace.explain(f, arange(6.0), arange(4.0)).text", "test", &v) != WEFT_OK)
+        fail_msg("%s", weft_error_text(vm));
+      if (!strstr(weft_show(vm, v), "used up the steps"))
+        fail_msg("pass %u: explain does not say why: %s", n, weft_show(vm, v));
       weft_release(vm, v);
     } else {
       assert_int_equal(stat(vm, STAT_compile_stops), 0);
@@ -183,7 +193,8 @@ static void any_budget_will_do(void **state) {
       vm->vm->tunables.compile_node_steps = 0;
       if (weft_eval(vm, text, "test", &v) != WEFT_OK) fail_msg("%s: %s", large[i].name, weft_error_text(vm));
       weft_release(vm, v);
-      if (weft_eval(vm, "f(a, b); f(a, b); sum(f(a, b))", "test", &v) != WEFT_OK) fail_msg("%s: %s", large[i].name, weft_error_text(vm));
+      if (weft_eval(vm, "f(a, b); f(a, b); sum(f(a, b))", "test", &v) != WEFT_OK)
+        fail_msg("%s: %s", large[i].name, weft_error_text(vm));
       if (!want[0]) snprintf(want, sizeof want, "%s", weft_show(vm, v));
       assert_string_equal(weft_show(vm, v), want);
       weft_release(vm, v);

@@ -87,7 +87,7 @@ static int count(const char *text, const char *part) {
   return n;
 }
 
-/* ---- a program with one of each ----------------------------------------------------------------------------------- */
+/* ---- a program with one of each -------------------------------------------------------------- */
 
 static const char program[] =
     "fn f(params, x) = sum(params.w[2] * x + 1)\n"
@@ -127,7 +127,8 @@ static void A28_the_log_as_json(void **state) {
   assert_int_equal(count(json, "{\"kind\": \"compile\""), (int)stat(vm, "compiles"));
   assert_int_equal(count(json, "{\"kind\": \"break\""), (int)stat(vm, "breaks"));
   assert_int_equal(count(json, "{\"kind\": \"miss\""), (int)stat(vm, "recompiles"));
-  assert_non_null(strstr(json, "\"reason\": \"output\", \"text\": \"print\", \"file\": \"a \\\"quoted\\\" \\\\ name\\u000a\", \"line\": 2, \"column\": 30"));
+  assert_non_null(strstr(json, "\"reason\": \"output\", \"text\": \"print\", \"file\": "
+                               "\"a \\\"quoted\\\" \\\\ name\\u000a\", \"line\": 2, \"column\": 30"));
   assert_non_null(strstr(json, "\"phases_us\": {\"record\": "));
   assert_non_null(strstr(json, "\"lost_events\": 0"));
   free(json);
@@ -138,7 +139,8 @@ static void A28_misses_speak_the_language_of_the_program(void **state) {
   (void)state;
   WeftVM *vm = run(false);
   const char *json = weft_dump(vm, NULL, "json");
-  assert_non_null(strstr(json, "\"guard\": \"size(params.w[2], 0) == size(x, 0)   because multiply\", \"wanted\": \"1\", \"got\": \"100\""));
+  assert_non_null(strstr(json, "\"guard\": \"size(params.w[2], 0) == size(x, 0)   because multiply\", \"wanted\": "
+                               "\"1\", \"got\": \"100\""));
   assert_non_null(strstr(json, "\"guard\": \"type(x)\", \"wanted\": \"f64 of rank 1\", \"got\": \"i64 of rank 1\""));
   weft_free(vm);
 }
@@ -159,7 +161,8 @@ static void A28_kernels_count_bytes_and_flops(void **state) {
   weft_free(vm);
 }
 
-/* A loop of native code calls a kernel for the sum at each trip: its runs are counted, at every level of vector code. */
+/* A loop of native code calls a kernel for the sum at each trip: its runs are counted, at every level of vector
+ * code. */
 static void A28_kernels_that_native_loops_call_are_counted(void **state) {
   (void)state;
   static const char *const levels[] = {"scalar", "avx2", NULL};
@@ -172,7 +175,8 @@ static void A28_kernels_that_native_loops_call_are_counted(void **state) {
     if (!vm) continue; /* the processor has no AVX2 */
     tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
     weft_keep_log(vm, true);
-    assert_int_equal(weft_eval(vm, "fn f(x) {\n let y = x + 0.0\n for i in 1..len(x) { y[i] = dot(x[:i], y[:i]) }\n y\n}\nf(ones(100))", "p", NULL), WEFT_OK);
+    assert_int_equal(weft_eval(vm, "fn f(x) {\n let y = x + 0.0\n for i in 1..len(x) { y[i] = dot(x[:i], y[:i]) }\n y\n"
+                                   "}\nf(ones(100))", "p", NULL), WEFT_OK);
     const char *json = weft_dump(vm, NULL, "json");
     /* of 1 + 2 + ... + 99 elements two of 8 bytes are read, multiplied and added; each sum is written */
     assert_non_null(strstr(json, "\"runs\": 99, \"trips\": 99, "));
@@ -196,14 +200,16 @@ static void A28_a_profile_weighs_kernels_by_the_machine(void **state) {
   assert_non_null(machine);
   assert_int_equal(sscanf(machine, "copies %lf GB/s (read and written), %lf", &copy, &flops), 2);
   assert_true(copy > 0 && flops > 0);
-  const char *row = strstr(table, "   16.000    16.000     4.000 "); /* 2 runs: 8 MB read, 8 MB written, two operations each */
+  /* 2 runs: 8 MB read, 8 MB written, two operations each */
+  const char *row = strstr(table, "   16.000    16.000     4.000 ");
   assert_non_null(row);
   assert_int_equal(sscanf(row, "%*f %*f %*f %*f %*f %lf %%", &share), 1);
   while (row > table && row[-1] != '\n') row--;
   double ms = 0, least = 32 / copy > 4 / flops ? 32 / copy : 4 / flops; /* the machine's own time for that, ms */
   assert_int_equal(sscanf(row, "%*f %% %lf ms", &ms), 1);
   double want = 100 * least / ms;
-  assert_true(fabs(share - want) <= 1 + want * (0.05 / (copy < flops ? copy : flops) + 0.001 / ms)); /* as they are printed */
+  /* as they are printed */
+  assert_true(fabs(share - want) <= 1 + want * (0.05 / (copy < flops ? copy : flops) + 0.001 / ms));
   free(table);
   weft_free(vm);
 }
@@ -259,7 +265,7 @@ static void B1_guards_are_printed_as_paths_of_the_program(void **state) {
   weft_free(vm);
 }
 
-/* ---- the verifier ----------------------------------------------------------------------------------------------------- */
+/* ---- the verifier ---------------------------------------------------------------------------- */
 
 static const char two_arms[] =
     "graph a#1  file 0  ambient 0\n"
@@ -313,7 +319,8 @@ static void A26_the_text_of_an_export_is_read_back(void **state) {
   (void)state;
   static const char *const programs[] = {
       "trace.export((x, y) => sum(x * 2 + y), ones((3, 4)), 1.5).text",
-      ("fn f(p, n) { let s = sum(p.w); for v in p.w { if v > 0.5 { s += v * n } else { s -= 1.0 } }; {s: s, t: (s, \"x\", 2)} }\n"
+      ("fn f(p, n) { let s = sum(p.w); "
+       "for v in p.w { if v > 0.5 { s += v * n } else { s -= 1.0 } }; {s: s, t: (s, \"x\", 2)} }\n"
        "trace.export(f, {w: arange(5.0), b: 1}, 3).text"),
       "trace.export(x => scan((c, v) => (c + v, c * v), 0.0, x), arange(5.0)).text",
       "trace.export((x, i) => x[i] + x[1:3][0], arange(5.0), 2).text",
@@ -364,7 +371,8 @@ static const struct PlaceState {
     {"hot", "for i in 0..3000 { f(x) }", NULL},
     {"compiled for other types", "for i in 0..3000 { f(y) }", NULL},
     {"compiled by jit", "jit(f)(x); jit(f)(x)", NULL},
-    {"too many entries", "jit(f)(x); jit(f)(y); let z = x; for k in 1..12 { z = expand_dims(z, axis=0); jit(f)(z) }", NULL},
+    {"too many entries",
+     "jit(f)(x); jit(f)(y); let z = x; for k in 1..12 { z = expand_dims(z, axis=0); jit(f)(z) }", NULL},
     {"given up", "for i in 0..100 { f(x) }", give_up},
     {"given up for a while", "for i in 0..100 { f(x) }", retire},
     {"resting", "for i in 0..100 { f(x) }", rest},
@@ -397,10 +405,13 @@ static const char *const asks[] = {
     "let r = trace.explain(checkpoint(f), x); r.graphs == 1 and len(r.breaks) == 0",
     "let r = trace.explain(sum, x); r.graphs == 1 and len(r.breaks) == 0",
     "let r = trace.explain(eager(f), x); r.graphs == 0 and len(r.breaks) == 1 and \"eager\" in r.breaks[0].reason",
-    "let r = eager(z => trace.explain(f, z))(x); r.graphs == 1 or (len(r.breaks) == 1 and \"eager\" in r.breaks[0].reason)",
-    "let r = nil; grad(z => { r = nil; let q = trace.explain(f, x); assert(q.graphs == 1 or len(q.breaks) == 1); sum(z * z) })(x); true",
+    "let r = eager(z => trace.explain(f, z))(x); r.graphs == 1 or (len(r.breaks) == 1 and "
+    "\"eager\" in r.breaks[0].reason)",
+    "let r = nil; grad(z => { r = nil; let q = trace.explain(f, x); assert(q.graphs == 1 or len(q.breaks) == 1); "
+    "sum(z * z) })(x); true",
     "let ok = true; for i in 0..200 { ok = ok and trace.explain(f, x).graphs == 1 }; ok",
-    "fn h(x) { let r = trace.explain(f, x * 2.0); sum(x) + r.graphs }; let ok = true; for i in 0..200 { ok = ok and h(x) == sum(x) + 1 }; ok",
+    "fn h(x) { let r = trace.explain(f, x * 2.0); sum(x) + r.graphs }; let ok = true; for i in 0..200 { ok = ok and "
+    "h(x) == sum(x) + 1 }; ok",
     "let n = compiled(); for k in 0..3 { jit(f)(x) }; compiled() >= n + 3",
     "let n = compiled(); for k in 0..3 { jit(grad(f))(x) }; compiled() >= n + 3",
     "let g = jit(vmap(grad(f))); let n = compiled(); for k in 0..3 { g(stack((x, x))) }; compiled() >= n + 3",
@@ -423,13 +434,17 @@ static void A18_whatever_state_a_place_is_in(void **state) {
       WeftVM *w = weft_new(&options);
       Vm *vm = weft_vm_of(w);
       WeftValue *v = NULL;
-      const char *define = "fn f(x) { let s = 0.0; for i in 0..3 { s += sum(sin(x) * i + x * x) }; s }\nlet x = arange(8.0) * 0.1\nlet y = ones((3, 3))\n"
+      const char *define = "fn f(x) { let s = 0.0; for i in 0..3 { s += sum(sin(x) * i + x * x) }; s }\n"
+                           "let x = arange(8.0) * 0.1\nlet y = ones((3, 3))\n"
                            "fn compiled() { let s = trace.stats(); s.kernel_runs + s.hits }\n";
-      if (weft_eval(w, define, "test", NULL) != WEFT_OK || weft_eval(w, states[i].before, "test", NULL) != WEFT_OK) fail_msg("%s: %s", states[i].name, weft_error_text(w));
+      if (weft_eval(w, define, "test", NULL) != WEFT_OK || weft_eval(w, states[i].before, "test", NULL) != WEFT_OK)
+        fail_msg("%s: %s", states[i].name, weft_error_text(w));
       Making making = {tracer_of(vm), states[i].make};
       if (making.make) places_each(&tracer_of(vm)->places, each_place, &making);
-      if (making.make && weft_eval(w, "for i in 0..5 { f(x) }", "test", NULL) != WEFT_OK) fail_msg("%s: %s", states[i].name, weft_error_text(w));
-      if (weft_eval(w, asks[k], "test", &v) != WEFT_OK) fail_msg("%s: %s: %s", states[i].name, asks[k], weft_error_text(w));
+      if (making.make && weft_eval(w, "for i in 0..5 { f(x) }", "test", NULL) != WEFT_OK)
+        fail_msg("%s: %s", states[i].name, weft_error_text(w));
+      if (weft_eval(w, asks[k], "test", &v) != WEFT_OK)
+        fail_msg("%s: %s: %s", states[i].name, asks[k], weft_error_text(w));
       if (strcmp(weft_show(w, v), "true") != 0) fail_msg("%s: not so: %s", states[i].name, asks[k]);
       weft_release(w, v);
       weft_free(w);
@@ -444,7 +459,8 @@ static void A18_what_came_to_nothing_is_told(void **state) {
   options.force = "endless 4";
   WeftVM *w = weft_new(&options);
   WeftValue *v = NULL;
-  if (weft_eval(w, "fn f(x) = sum(x * x)\nlet r = trace.explain(f, arange(3.0)); r.graphs == 0 and len(r.breaks) == 1 and \"steps\" in r.breaks[0].reason", "test", &v) != WEFT_OK)
+  if (weft_eval(w, "fn f(x) = sum(x * x)\nlet r = trace.explain(f, arange(3.0)); r.graphs == 0 and "
+                   "len(r.breaks) == 1 and \"steps\" in r.breaks[0].reason", "test", &v) != WEFT_OK)
     fail_msg("%s", weft_error_text(w));
   assert_string_equal(weft_show(w, v), "true");
   weft_release(w, v);

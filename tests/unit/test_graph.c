@@ -221,7 +221,8 @@ static void loops(void **state) {
   assert_false(exit_reg(&g->exits, 0, 7, recipe_value(&g->exits, a))); /* one exit after the other */
   BlockId sbody = graph_open(g);
   ValueId c = graph_param(g, sbody, f), x = graph_param(g, sbody, f), trip = graph_param(g, sbody, i);
-  ValueId s2[2] = {graph_op2(g, OP_add, c, x), graph_op2(g, OP_multiply, x, graph_op2(g, OP_add, trip, node_result(g, w, 1)))};
+  ValueId s2[2] = {graph_op2(g, OP_add, c, x),
+                   graph_op2(g, OP_multiply, x, graph_op2(g, OP_add, trip, node_result(g, w, 1)))};
   assert_true(graph_close(g, TERM_next, s2, 2, 0));
   ValueId w0 = node_result(g, w, 0);
   NodeId s = graph_scan(g, &w0, 1, &b.x, 1, b.n, true, true, sbody);
@@ -294,64 +295,67 @@ static void everything_in_text(void **state) {
       "%2 %3 = linalg.eigh %1 : f64[n] f64[n, n]\n"
       "out %2 %3 -> 0\n"
       "exit 0 return { e: ret = list(%2, %3) }\n");
-  round_trip(
-      "graph all#1  file 1  ambient 7\n"
-      "frame 0 all\n"
-      "frame 1 inner\n"
-      "sym n = size(arg0.w, 0) in [0, 2^62)\n"
-      "sym m = size(capture(arg1[2], 0), 1) in [0, 2^62) same n\n"
-      "sym k = arg2 in [min, 77]\n"
-      "sym u3 = %5 in [0, 1000]\n"
-      "in %1: f64[n] = arg0.w\n"
-      "in %2: i32[n, 3] = global \"k\"\n"
-      "in %3: weak i64[] = value(capture1[\"b c\"])\n"
-      "in !4\n"
-      "%5 = argmax %1 {axis=nil} : i64[]  @3:4\n"
-      "%6 = multiply %1 -0.5:f32 : f64[n]\n"
-      "%7 = add %1 inf : f64[n]\n"
-      "%8 = add %1 n : f64[n]\n"
-      "%9 = add %1 <2*n + 1> : f64[n]\n"
-      "%10 = add %1 <u3 - 1>:i64 : f64[n]\n"
-      "%11 = concat %1 %6 {xs=*2, axis=0} : f64[<2*n>]\n"
-      "%12 = pad %1 {width=[(1, 2)], mode=\"con\\\"st\"} : f64[<n + 3>]\n"
-      "%13 = reshape %2 {shape=(3, n)} : i32[3, n]\n"
-      "%14 = zeros {shape=(u3, 2), dtype=f32} : f32[u3, 2]\n"
-      "%15 = clip %1 2.0 {min=_} : f64[n]\n"
-      "%16 = index %2[%5, 0:2] : i32[2]\n"
-      "%17 = index %2[..., nil, -1] : i32[n, 1]\n"
-      "%18 = greater %1 0.0 : bool[n]\n"
-      "%19 = update %1[?%18] add 1.0 : f64[n]\n"
-      "%20 = update %2[@%13, ::-1] set 1 : i32[n, 3]\n"
-      "check index %5 n -> 1  @7:2\n"
-      "!21 %22 = host \"emit\" !4 %5 -> 2 : ! f64[]\n"
-      "out %20 %22 -> 0\n"
-      "exit 0 return { all: ret = record(a: list(%20, 1, 0.5, true), \"b c\": range(0, <n + 1>, 1), c: items %22 after list()) }\n"
-      "exit 1 check index { all pc 7: r0 = =arg0, r1 = option(list(%19, 1), false), r2 = nil, r3 = item(=arg0, =total(arg1)), r4 = split(list(0, 2), list(2, 1), =arg0), r6 = keyed(list(98, 97), list(1, 2)), r7 = part(=arg0, 1, 2), r8 = back(=arg0) | inner/1 pc 2 -> r5 flags 4 tail 2 self =arg1: r0 = <n + 1>, r1 = "
-      "\"a\\nb\", r2 = dtype f32, r3 = builtin linalg.eigh, r4 = _ } write [=global \"k\": %3, ref(1): %5]\n"
-      "exit 2 limit limit_memory { all pc 9: r0 = fn (%1, group 1 (2.5:f32)), r1 = transform grad (=capture1, nil) }\n"
-      "exit 3 cold arm_output { all pc 0: }\n"
-      "entry -> 3\n");
+  round_trip("graph all#1  file 1  ambient 7\n"
+             "frame 0 all\n"
+             "frame 1 inner\n"
+             "sym n = size(arg0.w, 0) in [0, 2^62)\n"
+             "sym m = size(capture(arg1[2], 0), 1) in [0, 2^62) same n\n"
+             "sym k = arg2 in [min, 77]\n"
+             "sym u3 = %5 in [0, 1000]\n"
+             "in %1: f64[n] = arg0.w\n"
+             "in %2: i32[n, 3] = global \"k\"\n"
+             "in %3: weak i64[] = value(capture1[\"b c\"])\n"
+             "in !4\n"
+             "%5 = argmax %1 {axis=nil} : i64[]  @3:4\n"
+             "%6 = multiply %1 -0.5:f32 : f64[n]\n"
+             "%7 = add %1 inf : f64[n]\n"
+             "%8 = add %1 n : f64[n]\n"
+             "%9 = add %1 <2*n + 1> : f64[n]\n"
+             "%10 = add %1 <u3 - 1>:i64 : f64[n]\n"
+             "%11 = concat %1 %6 {xs=*2, axis=0} : f64[<2*n>]\n"
+             "%12 = pad %1 {width=[(1, 2)], mode=\"con\\\"st\"} : f64[<n + 3>]\n"
+             "%13 = reshape %2 {shape=(3, n)} : i32[3, n]\n"
+             "%14 = zeros {shape=(u3, 2), dtype=f32} : f32[u3, 2]\n"
+             "%15 = clip %1 2.0 {min=_} : f64[n]\n"
+             "%16 = index %2[%5, 0:2] : i32[2]\n"
+             "%17 = index %2[..., nil, -1] : i32[n, 1]\n"
+             "%18 = greater %1 0.0 : bool[n]\n"
+             "%19 = update %1[?%18] add 1.0 : f64[n]\n"
+             "%20 = update %2[@%13, ::-1] set 1 : i32[n, 3]\n"
+             "check index %5 n -> 1  @7:2\n"
+             "!21 %22 = host \"emit\" !4 %5 -> 2 : ! f64[]\n"
+             "out %20 %22 -> 0\n"
+             "exit 0 return { all: ret = record(a: list(%20, 1, 0.5, true), \"b c\": range(0, <n + 1>, 1), "
+             "c: items %22 after list()) }\n"
+             "exit 1 check index { all pc 7: r0 = =arg0, r1 = option(list(%19, 1), false), r2 = nil, r3 = item(=arg0, "
+             "=total(arg1)), r4 = split(list(0, 2), list(2, 1), =arg0), r6 = keyed(list(98, 97), list(1, 2)), r7 = "
+             "part(=arg0, 1, 2), r8 = back(=arg0) | inner/1 pc 2 -> r5 flags 4 tail 2 self =arg1: r0 = <n + 1>, r1 = "
+             "\"a\\nb\", r2 = dtype f32, r3 = builtin linalg.eigh, r4 = _ } write [=global \"k\": %3, ref(1): %5]\n"
+             "exit 2 limit limit_memory { all pc 9: r0 = fn (%1, group 1 (2.5:f32)), "
+             "r1 = transform grad (=capture1, nil) }\n"
+             "exit 3 cold arm_output { all pc 0: }\n"
+             "entry -> 3\n");
 }
 
 static void sample_of_the_reference(void **state) { /* names, blocks on one line, captures found by the parser */
   (void)state;
-  Graph *g = parse(NULL,
-                   "graph pick#3  file 1  ambient 0\n"
-                   "frame 0 pick\n"
-                   "sym  n = size(arg0, 0) in [0, 2^62)\n"
-                   "in   %x: f64[n] = arg0\n"
-                   "in   %k: i64[] = global \"k\"   ; a comment\n"
-                   "%1   = multiply %x %x             : f64[n]        @13:11\n"
-                   "%2   = sum %1 {axis=[0]}          : f64[]         @13:11\n"
-                   "check index %k n -> 1                             @14:9\n"
-                   "%3   = index %x[%k]               : f64[]         @14:9\n"
-                   "%4 %5 = while (%2 0:i64) (%3) {\n"
-                   "  cond (%v: f64[], %a: f64[], %i: i64[]) { %6 = greater %a %v : bool[]  yield %6 }\n"
-                   "  body (%v: f64[], %a: f64[], %i: i64[]) { %7 = multiply %a 0.5 : f64[]  %8 = add %i 1 : i64[]  next %7 %8 }\n"
-                   "}                                 : f64[] i64[]   @15:3\n"
-                   "out  %4 %5 -> 0\n"
-                   "exit 0 return   { pick: ret = list(%4, %5) }\n"
-                   "exit 1 check    { pick pc 7: r0 = %x, r1 = %k, r2 = %2 }\n");
+  Graph *g = parse(NULL, "graph pick#3  file 1  ambient 0\n"
+                         "frame 0 pick\n"
+                         "sym  n = size(arg0, 0) in [0, 2^62)\n"
+                         "in   %x: f64[n] = arg0\n"
+                         "in   %k: i64[] = global \"k\"   ; a comment\n"
+                         "%1   = multiply %x %x             : f64[n]        @13:11\n"
+                         "%2   = sum %1 {axis=[0]}          : f64[]         @13:11\n"
+                         "check index %k n -> 1                             @14:9\n"
+                         "%3   = index %x[%k]               : f64[]         @14:9\n"
+                         "%4 %5 = while (%2 0:i64) (%3) {\n"
+                         "  cond (%v: f64[], %a: f64[], %i: i64[]) { %6 = greater %a %v : bool[]  yield %6 }\n"
+                         "  body (%v: f64[], %a: f64[], %i: "
+                         "i64[]) { %7 = multiply %a 0.5 : f64[]  %8 = add %i 1 : i64[]  next %7 %8 }\n"
+                         "}                                 : f64[] i64[]   @15:3\n"
+                         "out  %4 %5 -> 0\n"
+                         "exit 0 return   { pick: ret = list(%4, %5) }\n"
+                         "exit 1 check    { pick pc 7: r0 = %x, r1 = %k, r2 = %2 }\n");
   expect_valid(g);
   expect_text(g,
               "graph pick#3  file 1  ambient 0\n"
@@ -414,10 +418,12 @@ static void truncated_text(void **state) {
   (void)state;
   Names names;
   assert_int_equal(names_init(&names, heap), WEFT_OK);
-  const char *text =
-      "graph f#1  file 0  ambient 0\nframe 0 f\nsym n = size(arg0[\"a b\"], 0) in [0, 2^62)\nin %1: f64[n, <n + 1>] = arg0.w\n"
-      "%2 = cond true (%1) {\n  then (%3: f64[n, <n + 1>]) {\n    yield %3\n  }\n  else (%4: f64[n, <n + 1>]) {\n    yield %4\n  }\n}"
-      " : f64[n, <n + 1>]\nout %2 -> 0\nexit 0 return { f: ret = record(a: list(%2, \"x\\x01\", 0.5:f32)) } write [=global \"k\": %1]\n";
+  const char *text = "graph f#1  file 0  ambient 0\nframe 0 f\n"
+                     "sym n = size(arg0[\"a b\"], 0) in [0, 2^62)\nin %1: f64[n, <n + 1>] = arg0.w\n"
+                     "%2 = cond true (%1) {\n  then (%3: f64[n, <n + 1>]) {\n"
+                     "    yield %3\n  }\n  else (%4: f64[n, <n + 1>]) {\n    yield %4\n  }\n}"
+                     " : f64[n, <n + 1>]\nout %2 -> 0\n"
+                     "exit 0 return { f: ret = record(a: list(%2, \"x\\x01\", 0.5:f32)) } write [=global \"k\": %1]\n";
   for (size_t n = 0; n <= strlen(text); n++) {
     Graph *g = graph_parse(heap, &names, text, n, NULL, 0);
     graph_free(g);
@@ -432,29 +438,43 @@ static void violations(void **state) {
   static const struct {
     const char *text, *why;
   } cases[] = {
-      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = add %1 1 : f32[]\nout -> 0\nexit 0 return { f: ret = %2 }\n", "should have type f64[]"},
-      {"graph f\nframe 0 f\nsym n in [0, 9]\nsym m in [0, 9]\nin %1: f64[n] = arg0\nin %2: f64[m] = arg1\n%3 = add %1 %2 : f64[n]\nout -> 0\n"
+      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = add %1 1 : f32[]\nout -> 0\nexit 0 return { f: ret = %2 }\n",
+       "should have type f64[]"},
+      {"graph f\nframe 0 f\nsym n in [0, 9]\nsym m in [0, 9]\n"
+       "in %1: f64[n] = arg0\nin %2: f64[m] = arg1\n%3 = add %1 %2 : f64[n]\nout -> 0\n"
        "exit 0 return { f: ret = %3 }\n", "broadcast"},
-      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = add %1 : f64[]\nout -> 0\nexit 0 return { f: ret = %2 }\n", "not given"},
-      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = exp %1 %1 : f64[]\nout -> 0\nexit 0 return { f: ret = %2 }\n", "bound to no parameter"},
+      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = add %1 : f64[]\nout -> 0\nexit 0 return { f: ret = %2 }\n",
+       "not given"},
+      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = exp %1 %1 : f64[]\nout -> 0\nexit 0 return { f: ret = %2 }\n",
+       "bound to no parameter"},
       {"graph f\nframe 0 f\nout -> 3\nexit 0 return { f: }\n", "exit 3 does not exist"},
-      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n%2 = cond %1 () {\n then () { yield 1 }\n else () { yield 2 }\n} : weak i64[]\nout -> 0\n"
+      {"graph f\nframe 0 f\nin %1: f64[] = arg0\n"
+       "%2 = cond %1 () {\n then () { yield 1 }\n else () { yield 2 }\n} : weak i64[]\nout -> 0\n"
        "exit 0 return { f: ret = %2 }\n", "predicate"},
-      {"graph f\nframe 0 f\n%2 = cond true () {\n then () { yield 1 }\n else () { yield 2.0 }\n} : weak i64[]\nout -> 0\n"
+      {"graph f\nframe 0 f\n%2 = cond true () {\n"
+       " then () { yield 1 }\n else () { yield 2.0 }\n} : weak i64[]\nout -> 0\n"
        "exit 0 return { f: ret = %2 }\n", "yielded value 0 has another type"},
       {"graph f\nframe 0 f\n%2 = cond true () {\n then () { yield 1 }\n else () { next 2 }\n} : weak i64[]\nout -> 0\n"
        "exit 0 return { f: ret = %2 }\n", "outside a loop"},
-      {"graph f\nframe 0 f\n%2 = while (1:i64) () {\n cond (%a: i64[]) { yield %a }\n body (%b: i64[]) { next %b }\n} : i64[]\nout -> 0\n"
+      {"graph f\nframe 0 f\n%2 = while (1:i64) () {\n"
+       " cond (%a: i64[]) { yield %a }\n body (%b: i64[]) { next %b }\n} : i64[]\nout -> 0\n"
        "exit 0 return { f: ret = %2 }\n", "one bool"},
-      {"graph f\nframe 0 f\n%2 = while (1:i64) () {\n cond (%a: i64[]) { yield true }\n body (%b: i64[]) { next 2.0 }\n} : i64[]\nout -> 0\n"
+      {"graph f\nframe 0 f\n%2 = while (1:i64) () {\n"
+       " cond (%a: i64[]) { yield true }\n body (%b: i64[]) { next 2.0 }\n} : i64[]\nout -> 0\n"
        "exit 0 return { f: ret = %2 }\n", "carried value 0"},
-      {"graph f\nframe 0 f\nin %1: f64[] = arg0\ncheck index %1 -> 0\nout -> 0\nexit 0 return { f: ret = %1 }\n", "takes 2 operands"},
-      {"graph f\nframe 0 f\nin !1\n!2 = host \"a\" !1 -> 0 : !\n!3 = host \"a\" !1 -> 0 : !\nout -> 0\nexit 0 return { f: }\n", "used twice"},
-      {"graph f\nframe 0 f\nin !1\nin %2: bool[] = arg0\ncond %2 (!1) {\n then (!3) { !4 = host \"a\" !3 : !\n exit 0 }\n else (!5) { yield }\n}\n"
+      {"graph f\nframe 0 f\nin %1: f64[] = arg0\ncheck index %1 -> 0\nout -> 0\nexit 0 return { f: ret = %1 }\n",
+       "takes 2 operands"},
+      {"graph f\nframe 0 f\nin !1\n!2 = host \"a\" !1 -> 0 : !\n!3 = host \"a\" !1 -> 0 : !\nout -> 0\n"
+       "exit 0 return { f: }\n", "used twice"},
+      {"graph f\nframe 0 f\nin !1\nin %2: bool[] = arg0\n"
+       "cond %2 (!1) {\n then (!3) { !4 = host \"a\" !3 : !\n exit 0 }\n else (!5) { yield }\n}\n"
        "out -> 0\nexit 0 return { f: }\n", "takes the token and does not give the next"},
-      {"graph f\nframe 0 f\n%2 = cond true () {\n then () { %3 = exp 1.0:f64 : f64[] check truth %3 -> 1 yield %3 }\n else () { yield 2.0:f64 }\n}"
-       " : f64[]\ncheck truth %2 -> 1\nout -> 0\nexit 0 return { f: }\nexit 1 check truth { f pc 1: r0 = %3 }\n", "not there when it is taken"},
-      {"graph f\nframe 0 f\nin %1: f64[3] = arg0\n%2 = index %1[0, 0] : f64[]\nout -> 0\nexit 0 return { f: ret = %2 }\n", "too many indices"},
+      {"graph f\nframe 0 f\n%2 = cond true () {\n"
+       " then () { %3 = exp 1.0:f64 : f64[] check truth %3 -> 1 yield %3 }\n else () { yield 2.0:f64 }\n}"
+       " : f64[]\ncheck truth %2 -> 1\nout -> 0\nexit 0 return { f: }\nexit 1 check truth { f pc 1: r0 = %3 }\n",
+       "not there when it is taken"},
+      {"graph f\nframe 0 f\nin %1: f64[3] = arg0\n%2 = index %1[0, 0] : f64[]\nout -> 0\n"
+       "exit 0 return { f: ret = %2 }\n", "too many indices"},
   };
   for (u32 i = 0; i < COUNT_OF(cases); i++) {
     Graph *g = parse(NULL, cases[i].text);
@@ -499,7 +519,8 @@ static u32 inferred(const Graph *g, u32 op) {
   return n;
 }
 
-/* A result's type is worked out once for each kind of operands; a type that is undone takes what was noted of it along. */
+/* A result's type is worked out once for each kind of operands; a type that is undone takes what was noted of it
+ * along. */
 static void types_are_inferred_once(void **state) {
   (void)state;
   Basic b = basic();
@@ -674,10 +695,11 @@ static void cloning(void **state) {
 
 static void walking(void **state) {
   (void)state;
-  Graph *g = parse(NULL,
-                   "graph f\nframe 0 f\n%1 = exp 1.0 : weak f64[]\n%2 = cond true () {\n then () { %3 = sin 1.0 : weak f64[]\n %4 = cond false () {\n"
-                   " then () { yield 1.0 }\n else () { %5 = cos 1.0 : weak f64[] yield %5 }\n } : weak f64[]\n yield %4 }\n else () { yield 2.0 }\n}"
-                   " : weak f64[]\n%6 = tan 1.0 : weak f64[]\nout -> 0\nexit 0 return { f: ret = %6 }\n");
+  Graph *g = parse(NULL, "graph f\nframe 0 f\n%1 = exp 1.0 : weak f64[]\n"
+                         "%2 = cond true () {\n then () { %3 = sin 1.0 : weak f64[]\n %4 = cond false () {\n"
+                         " then () { yield 1.0 }\n else () { %5 = cos 1.0 : weak f64[] yield %5 }\n"
+                         " } : weak f64[]\n yield %4 }\n else () { yield 2.0 }\n}"
+                         " : weak f64[]\n%6 = tan 1.0 : weak f64[]\nout -> 0\nexit 0 return { f: ret = %6 }\n");
   expect_valid(g);
   static const u32 want[] = {OP_exp, 0, OP_sin, 0, OP_cos, OP_tan};
   u32 n = 0;
@@ -699,11 +721,13 @@ static void walking(void **state) {
 
 static void refused_memory(void **state) {
   (void)state;
-  const char *text =
-      "graph f#1  file 0  ambient 0\nframe 0 f\nsym n = size(arg0, 0) in [0, 2^62)\nin %1: f64[n] = arg0\nin %2: bool[] = arg1\n"
-      "%3 = cond %2 (%1) {\n  then (%4: f64[n]) {\n    %5 = add %4 <2*n + 1> : f64[n]\n    yield %5\n  }\n  else (%6: f64[n]) {\n"
-      "    check truth %6 -> 1\n    yield %6\n  }\n} : f64[n]\nout %3 -> 0\nexit 0 return { f: ret = list(%3, \"a\") }\n"
-      "exit 1 check truth { f pc 1: r0 = %1 } write [=global \"k\": %1]\n";
+  const char *text = "graph f#1  file 0  ambient 0\nframe 0 f\n"
+                     "sym n = size(arg0, 0) in [0, 2^62)\nin %1: f64[n] = arg0\nin %2: bool[] = arg1\n"
+                     "%3 = cond %2 (%1) {\n  then (%4: f64[n]) {\n"
+                     "    %5 = add %4 <2*n + 1> : f64[n]\n    yield %5\n  }\n  else (%6: f64[n]) {\n"
+                     "    check truth %6 -> 1\n    yield %6\n  }\n"
+                     "} : f64[n]\nout %3 -> 0\nexit 0 return { f: ret = list(%3, \"a\") }\n"
+                     "exit 1 check truth { f pc 1: r0 = %1 } write [=global \"k\": %1]\n";
   bool done = false;
   for (u32 limit = 0; limit < 400 && !done; limit++) {
     TestMemory l = test_memory(limit);
@@ -731,7 +755,8 @@ int main(void) {
       cmocka_unit_test(loops),             cmocka_unit_test(shared_blocks),
       cmocka_unit_test(everything_in_text), cmocka_unit_test(sample_of_the_reference),
       cmocka_unit_test(bad_text),          cmocka_unit_test(truncated_text),
-      cmocka_unit_test(violations), cmocka_unit_test(A6_an_operand_of_another_block_is_reported),       cmocka_unit_test(rollback), cmocka_unit_test(types_are_inferred_once),
+      cmocka_unit_test(violations), cmocka_unit_test(A6_an_operand_of_another_block_is_reported),
+      cmocka_unit_test(rollback), cmocka_unit_test(types_are_inferred_once),
       cmocka_unit_test(cloning),           cmocka_unit_test(walking),
       cmocka_unit_test(refused_memory),
   };

@@ -374,8 +374,10 @@ static void broadcasting(void **state) {
   arg(f, 0, "zeros(5)");
   arg(f, 1, "zeros(1)");
   for (u32 i = 0; i < 2; i++) assert_true(guard_tag(g, at(f, i), f->regs[i], true, (Span){0}));
-  ArrayType x = {.dtype = DT_f64, .rank = 1, .dims = {size_sym(s, "n", source_step(g, at(f, 0), SRC_size, 0, NULL), 0, 99, 5)}};
-  ArrayType y = {.dtype = DT_f64, .rank = 1, .dims = {size_sym(s, "m", source_step(g, at(f, 1), SRC_size, 0, NULL), 0, 99, 1)}};
+  ArrayType x = {.dtype = DT_f64, .rank = 1,
+                 .dims = {size_sym(s, "n", source_step(g, at(f, 0), SRC_size, 0, NULL), 0, 99, 5)}};
+  ArrayType y = {.dtype = DT_f64, .rank = 1,
+                 .dims = {size_sym(s, "m", source_step(g, at(f, 1), SRC_size, 0, NULL), 0, 99, 1)}};
   const ArrayType *xs[2] = {&x, &y};
   ArrayType out;
   RuleError err;
@@ -403,7 +405,8 @@ static void inputs(void **state) {
   arg(f, 1, "2.5");
   for (u32 i = 0; i < 2; i++) assert_true(guard_tag(g, at(f, i), f->regs[i], true, (Span){0}));
   SourceId rows = source_step(g, at(f, 0), SRC_size, 0, NULL);
-  u32 a = guard_input(g, at(f, 0), IN_array), b = guard_input(g, at(f, 1), IN_scalar), n = guard_input(g, rows, IN_size);
+  u32 a = guard_input(g, at(f, 0), IN_array), b = guard_input(g, at(f, 1), IN_scalar),
+      n = guard_input(g, rows, IN_size);
   assert_int_equal(guard_input(g, at(f, 0), IN_array), a); /* the same source is one input */
   g->inputs.data[a].donate = true;
   GuardProg *p = compile(f);
@@ -423,7 +426,8 @@ static void inputs(void **state) {
   Buf t;
   buf_init(&t, &f->vm->alloc);
   guard_prog_print(p, NULL, &t);
-  assert_string_equal(buf_text(&t), "tag(arg0)\ntag(arg1)\ninput s0 = arg0 array owned\ninput s1 = arg1 scalar\ninput s2 = size(arg0, 0) size\n");
+  assert_string_equal(buf_text(&t), "tag(arg0)\ntag(arg1)\ninput s0 = arg0 array owned\ninput s1 = arg1 scalar\n"
+                                    "input s2 = size(arg0, 0) size\n");
   buf_free(&t);
   guard_prog_free(f->vm, p);
 }
@@ -437,16 +441,19 @@ static void reads_and_checks_are_one_step(void **state) {
   arg(f, 2, "7");
   for (u32 i = 0; i < 3; i++) assert_true(guard_tag(g, at(f, i), f->regs[i], true, (Span){0}));
   SourceId first = source_step(g, at(f, 0), SRC_size, 1, NULL), second = source_step(g, at(f, 1), SRC_size, 1, NULL);
-  Dim n = size_sym(&f->sizes, "n", first, 0, SIZE_LIMIT - 1, 3), m = size_sym(&f->sizes, "m", second, 0, SIZE_LIMIT - 1, 3);
+  Dim n = size_sym(&f->sizes, "n", first, 0, SIZE_LIMIT - 1, 3),
+      m = size_sym(&f->sizes, "m", second, 0, SIZE_LIMIT - 1, 3);
   assert_true(guard_relation(g, &f->sizes, REL_eq, n, m, "add", (Span){0}));
-  u32 a = guard_input(g, at(f, 1), IN_array), again = guard_input(g, at(f, 1), IN_object), k = guard_input(g, at(f, 2), IN_scalar), size = guard_input(g, second, IN_size);
+  u32 a = guard_input(g, at(f, 1), IN_array), again = guard_input(g, at(f, 1), IN_object),
+      k = guard_input(g, at(f, 2), IN_scalar), size = guard_input(g, second, IN_size);
   GuardProg *p = compile(f);
   assert_int_equal(p->nwalk, 3 + 3 + 2 + 1);
   assert_int_equal(p->nsteps, 3 + 2);
   assert_int_equal(p->nlate, 1); /* one source, two inputs */
   u64 slots[4] = {0};
   assert_int_equal(run(f, p, slots), GUARD_PASS);
-  assert_true(slots[a] == (u64)(uintptr_t)f->regs[1].array && slots[again] == slots[a] && slots[k] == 7 && slots[size] == 3);
+  assert_true(slots[a] == (u64)(uintptr_t)f->regs[1].array && slots[again] == slots[a] && slots[k] == 7 &&
+              slots[size] == 3);
   arg(f, 1, "ones((4, 2))");
   expect_miss(f, p, "size(arg0, 1) == size(arg1, 1)   wanted 2, got 3   because add");
   arg(f, 2, "7.0");
@@ -461,15 +468,18 @@ static void items_are_one_step(void **state) {
   Fixture *f = *state;
   GuardSet *g = &f->set;
   arg(f, 0, "(1, (2.5, 3), nil)");
-  SourceId list = at(f, 0), one = source_step(g, list, SRC_item, 0, NULL), inner = source_step(g, list, SRC_item, 1, NULL), x = source_step(g, inner, SRC_item, 0, NULL),
+  SourceId list = at(f, 0), one = source_step(g, list, SRC_item, 0, NULL),
+      inner = source_step(g, list, SRC_item, 1, NULL), x = source_step(g, inner, SRC_item, 0, NULL),
            y = source_step(g, inner, SRC_item, 1, NULL);
   const List *l = f->regs[0].list, *in = l->items[1].list;
   assert_true(guard_len(g, list, REL_eq, 3, (Span){0}) && guard_len(g, inner, REL_eq, 2, (Span){0}));
-  assert_true(guard_tag(g, one, l->items[0], false, (Span){0}) && guard_const(g, one, l->items[0], (Span){0}) && guard_tag(g, x, in->items[0], false, (Span){0}));
+  assert_true(guard_tag(g, one, l->items[0], false, (Span){0}) && guard_const(g, one, l->items[0], (Span){0}) &&
+              guard_tag(g, x, in->items[0], false, (Span){0}));
   u32 a = guard_input(g, x, IN_scalar), b = guard_input(g, y, IN_scalar), c = guard_input(g, one, IN_scalar);
   assert_true(guard_tag(g, y, in->items[1], false, (Span){0}));
   GuardProg *p = compile(f);
-  assert_int_equal(p->nsteps, 1 + 1 + 1 + 1 + 1 + 1 + 1); /* the register, two lengths, the list inside, three numbers */
+  /* the register, two lengths, the list inside, three numbers */
+  assert_int_equal(p->nsteps, 1 + 1 + 1 + 1 + 1 + 1 + 1);
   assert_int_equal(p->nlate, 0);
   u64 slots[4] = {0};
   f64 half = 2.5;
@@ -599,7 +609,8 @@ static void refused_memory(void **state) {
     SizePool s;
     guards_init(&g, &l.base);
     size_init(&s, &l.base);
-    SourceId a = source_root(&g, SRC_arg, 0), b = source_root(&g, SRC_arg, 1), n = source_step(&g, a, SRC_size, 0, NULL);
+    SourceId a = source_root(&g, SRC_arg, 0), b = source_root(&g, SRC_arg, 1),
+        n = source_step(&g, a, SRC_size, 0, NULL);
     Dim d = size_sym(&s, "n", n, 0, 9, 2);
     bool ok = guard_tag(&g, a, f->regs[0], true, (Span){0}) && guard_const(&g, b, f->regs[1], (Span){0}) &&
               guard_input(&g, a, IN_array) != UINT32_MAX &&

@@ -1,4 +1,5 @@
-/* test_host.c — objects of a host in compiled programs: calls in order, fields as inputs and tags, constructs with a rule. */
+/* test_host.c — objects of a host in compiled programs: calls in order, fields as inputs and tags, constructs with a
+ * rule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,8 @@ static WeftStatus tick(WeftVM *vm, void *context, WeftValue *const *args, size_t
   void *object;
   int64_t by;
   if (count != 2) return weft_fail(vm, "type", "tick(counter, by)");
-  if (weft_handle_object(vm, args[0], &counter_type, &object) != WEFT_OK || weft_as_int(vm, args[1], &by) != WEFT_OK) return WEFT_ERROR;
+  if (weft_handle_object(vm, args[0], &counter_type, &object) != WEFT_OK || weft_as_int(vm, args[1], &by) != WEFT_OK)
+    return WEFT_ERROR;
   if (by < 0) return weft_fail(vm, "value", "tick: backwards");
   ((Counter *)object)->count += by;
   return weft_int(vm, ((Counter *)object)->count, result);
@@ -71,7 +73,8 @@ static void B9_a_counter_object_called_in_a_hot_loop(void **state) {
     make_counter(vm, &c, "c");
     make_counter(vm, &d, "d");
     assert_int_equal(weft_define(vm, "tick", tick, NULL, NULL), WEFT_OK);
-    gives(vm, "fn f(c, n) { let s = 0; for i in 0..n { s += tick(c, 1) * 2; tick(c, 0); if i % 50 == 0 { print(s) } }; s }\nf(c, 200)", "40200");
+    gives(vm, "fn f(c, n) { let s = 0; for i in 0..n { s += tick(c, 1) * 2; tick(c, 0); if i % 50 == 0 { print(s) } }; "
+              "s }\nf(c, 200)", "40200");
     assert_int_equal(c.count, 200);
     assert_string_equal(printed, "2\n2652\n10302\n22952\n");
     gives(vm, "f(d, 3)", "612");
@@ -116,7 +119,8 @@ static void B9_handles_of_another_type_are_refused(void **state) {
 
 static const char *const quantised_tags[] = {"scale", "mode", NULL};
 static uint64_t layout_word(void *object) { return *(const uint64_t *)object; }
-static const WeftHandleType quantised_type = {.size = sizeof quantised_type, .name = "quantised", .tags = quantised_tags, .guard = layout_word};
+static const WeftHandleType quantised_type = {.size = sizeof quantised_type, .name = "quantised",
+                                              .tags = quantised_tags, .guard = layout_word};
 
 static void set_field(WeftVM *vm, WeftValue *handle, const char *field, const char *program) {
   WeftValue *v = NULL;
@@ -137,7 +141,8 @@ static void B10_a_quantised_array_with_guarded_tags(void **state) {
     set_field(vm, q, "scale", "f64(0.5)");
     set_field(vm, q, "mode", "\"linear\"");
     assert_int_equal(weft_set_global(vm, "q", q), WEFT_OK);
-    gives(vm, "fn f(q) = if q.mode == \"linear\" { sum(f64(q.data) * q.scale) } else { -1.0 }\n(f(q), f(q))", "(3.0, 3.0)");
+    gives(vm, "fn f(q) = if q.mode == \"linear\" { sum(f64(q.data) * q.scale) } else { -1.0 }\n(f(q), f(q))",
+          "(3.0, 3.0)");
     double recompiles = stat(vm, "recompiles"), compiles = stat(vm, "compiles");
     if (compiled) assert_true(compiles >= 1);
     set_field(vm, q, "data", "i32([4, 5, 6, 7])"); /* an input */
@@ -168,7 +173,7 @@ static void B10_a_quantised_array_with_guarded_tags(void **state) {
   }
 }
 
-/* ---- a construct of the host's own ---------------------------------------------------------------------------------- */
+/* ---- a construct of the host's own ----------------------------------------------------------- */
 
 /* repeat_apply(f, n, x): f applied n times. */
 static WeftStatus apply(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
@@ -199,7 +204,8 @@ static void C13_a_construct_of_the_host_with_its_own_trace_rule(void **state) {
     assert_int_equal(weft_define_traced(vm, "wrong", apply, &calls, NULL, number), WEFT_MISUSE);
     weft_release(vm, number);
     weft_release(vm, rule);
-    gives(vm, "fn g(x, n) = sum(repeat_apply(v => v * 0.5 + 1, n, x))\n(g(ones(4) * 8, 3), g(zeros(4), 2))", "(11.0, 6.0)");
+    gives(vm, "fn g(x, n) = sum(repeat_apply(v => v * 0.5 + 1, n, x))\n(g(ones(4) * 8, 3), g(zeros(4), 2))",
+          "(11.0, 6.0)");
     if (b == 0) assert_int_equal(calls, 2);
     else {
       assert_int_equal(calls, 0);

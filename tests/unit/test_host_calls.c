@@ -1,5 +1,6 @@
-/* test_host_calls.c — host functions as ordered nodes of compiled code (B9): counted as by the interpreter, with errors in the
- * middle, calls back into the program, results that change, arrays that the host keeps, refused memory. */
+/* test_host_calls.c — host functions as ordered nodes of compiled code (B9): counted as by the interpreter, with
+ * errors in the middle, calls back into the program, results that change, arrays that the host keeps, refused
+ * memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +127,7 @@ static WeftStatus bump(WeftVM *vm, void *context, WeftValue *const *args, size_t
   return status;
 }
 
-/* ---- an object that says its fields: an array that it keeps, a step, a mode; it fails when told to ------------------ */
+/* ---- an object that says its fields: an array that it keeps, a step, a mode; it fails when told to  */
 
 typedef struct Model {
   WeftValue *weights;
@@ -145,7 +146,8 @@ static WeftStatus model_fields(WeftVM *vm, void *object, WeftValue **fields) {
   m->asked++;
   if (m->fails) return weft_fail(vm, "value", "the model is away");
   if (weft_eval(vm, "1", "hook", &none) != WEFT_ERROR) return WEFT_OK; /* refused: a hook runs no program */
-  WeftStatus status = m->copies ? weft_array(vm, WEFT_F64, 1, &two, copy, &items[0]) : (items[0] = weft_retain(vm, m->weights), WEFT_OK);
+  WeftStatus status = m->copies ? weft_array(vm, WEFT_F64, 1, &two, copy, &items[0])
+                                : (items[0] = weft_retain(vm, m->weights), WEFT_OK);
   if (status == WEFT_OK) status = weft_float(vm, m->step, &items[1]);
   if (status == WEFT_OK) status = weft_text(vm, m->mode, strlen(m->mode), &items[2]);
   if (status == WEFT_OK) status = weft_int(vm, m->asked, &items[3]);
@@ -156,14 +158,17 @@ static WeftStatus model_fields(WeftVM *vm, void *object, WeftValue **fields) {
 }
 
 static const char *const model_tags[] = {"mode", NULL};
-static const WeftHandleType model_type = {.size = sizeof model_type, .name = "model", .tags = model_tags, .flatten = model_fields};
+static const WeftHandleType model_type = {.size = sizeof model_type, .name = "model", .tags = model_tags,
+                                          .flatten = model_fields};
 
 /* train(m, by): changes the object itself; with 0 nothing. Gives the step. */
 static WeftStatus train(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
   void *object;
   double by;
   (void)context;
-  if (count != 2 || weft_handle_object(vm, args[0], &model_type, &object) != WEFT_OK || weft_as_float(vm, args[1], &by) != WEFT_OK) return WEFT_ERROR;
+  if (count != 2 || weft_handle_object(vm, args[0], &model_type, &object) != WEFT_OK ||
+      weft_as_float(vm, args[1], &by) != WEFT_OK)
+    return WEFT_ERROR;
   Model *m = object;
   m->step += by;
   if (by > 100) m->fails = true;
@@ -180,7 +185,8 @@ static WeftVM *vm_with(const char *backend, int hot) {
   static const struct {
     const char *name;
     WeftHostFunction call;
-  } functions[] = {{"tick", tick}, {"mixed", mixed}, {"twice", twice}, {"grow", grow}, {"keep", keep}, {"ramp", ramp}, {"bump", bump}, {"train", train}};
+  } functions[] = {{"tick", tick}, {"mixed", mixed}, {"twice", twice}, {"grow", grow}, {"keep", keep}, {"ramp", ramp},
+                   {"bump", bump}, {"train", train}};
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = backend;
   o.hot = hot < 0 ? 0 : hot ? hot : 1;
@@ -189,7 +195,8 @@ static WeftVM *vm_with(const char *backend, int hot) {
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
   tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) assert_int_equal(weft_define(vm, functions[i].name, functions[i].call, NULL, NULL), WEFT_OK);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    assert_int_equal(weft_define(vm, functions[i].name, functions[i].call, NULL, NULL), WEFT_OK);
   return vm;
 }
 
@@ -207,7 +214,8 @@ static void B9_a_counter_called_in_a_hot_loop_stays_compiled(void **state) {
     Counter c = {0, 0}, p = {0, 0};
     object(vm, &counter_type, &c, "c");
     object(vm, &promised_type, &p, "p");
-    gives(vm, "fn f(c, n, x) { let s = 0.0; for i in 0..n { s += x[i % 3] * tick(c, i % 2); tick(c, 1) }; s }\nf(c, 200, arange(3.0))", "29801.0");
+    gives(vm, "fn f(c, n, x) { let s = 0.0; for i in 0..n { s += x[i % 3] * tick(c, i % 2); tick(c, 1) }; s }\n"
+              "f(c, 200, arange(3.0))", "29801.0");
     assert_int_equal(c.count, 300);
     double breaks = stat(vm, "breaks"), exits = stat(vm, "exits");
     gives(vm, "f(c, 1000, arange(3.0))", "1048700.0");
@@ -219,9 +227,11 @@ static void B9_a_counter_called_in_a_hot_loop_stays_compiled(void **state) {
       assert_true(stat(vm, "lifted_loops") >= 1);
     }
     double before = stat(vm, "breaks");
-    gives(vm, "fn g(c, n) { let s = 0; for i in 0..n { s += tick(c, 1) }; s }\n(g(p, 80), g(p, 90), g(p, 100))", "(3240, 11295, 22050)");
+    gives(vm, "fn g(c, n) { let s = 0; for i in 0..n { s += tick(c, 1) }; s }\n(g(p, 80), g(p, 90), g(p, 100))",
+          "(3240, 11295, 22050)");
     assert_int_equal(p.count, 270);
-    if (b && b % 2) assert_true(stat(vm, "breaks") <= before + 1); /* of the main program alone: the object says what tick gives */
+    /* of the main program alone: the object says what tick gives */
+    if (b && b % 2) assert_true(stat(vm, "breaks") <= before + 1);
     weft_free(vm);
   }
 }
@@ -258,13 +268,14 @@ static void B9_errors_in_the_middle_of_a_loop(void **state) {
     Counter c = {0, 0};
     object(vm, &counter_type, &c, "c");
     gives(vm, "let total = 0.0\nfn step(c, i, s) { let t = s * 2; tick(c, 5 - i) + t }\n"
-              "fn f(c, n) { let s = 1.0; let x = zeros(3); for i in 0..n { total += 1.0; x[i % 3] += s; s = try { step(c, i, s) } catch e { print(e.message, i); s + x[0] } }; (s, x) }\n"
-              "(f(c, 4), f(c, 8), total)",
-          "((130.0, [59.0, 7.0, 23.0]), (4655.0, [1604.0, 3412.0, 774.0]), 12.0)");
+              "fn f(c, n) { let s = 1.0; let x = zeros(3); for i in 0..n { total += 1.0; "
+              "x[i % 3] += s; s = try { step(c, i, s) } catch e { print(e.message, i); s + x[0] } }; (s, x) }\n"
+              "(f(c, 4), f(c, 8), total)", "((130.0, [59.0, 7.0, 23.0]), (4655.0, [1604.0, 3412.0, 774.0]), 12.0)");
     assert_string_equal(printed, "tick: backwards 6\ntick: backwards 7\n");
     assert_int_equal(c.count, 5 + 4 + 3 + 2 + 15);
     WeftValue *v = NULL;
-    assert_int_equal(weft_eval(vm, "fn g(c, n) { for i in 0..n { total += step(c, i, 1.0) } }\ng(c, 4)\ng(c, 9)", "test", &v), WEFT_ERROR);
+    assert_int_equal(weft_eval(vm, "fn g(c, n) { for i in 0..n { total += step(c, i, 1.0) } }\ng(c, 4)\n"
+                                   "g(c, 9)", "test", &v), WEFT_ERROR);
     if (!b) strncpy(want, weft_error_text(vm), sizeof want - 1);
     else assert_string_equal(weft_error_text(vm), want); /* place and call trace */
     assert_non_null(strstr(want, "in step, called at"));
@@ -286,8 +297,10 @@ static void B9_calls_back_into_the_program(void **state) {
           "(20, 2555, 900, 4925)");
     assert_int_equal(c.count, 75);
     gives(vm, "(try { f(2000) } catch e { (e.message, len(e.trace)) }, seen)", "((\"large 12912\", 3), 12912)");
-    gives(vm, "fn h(n) { let s = 0.0; for i in 0..n { g += 0.5; s += grow() + g }; (s, g) }\n(h(3), h(60))", "((21.0, 5.5), (6090.0, 95.5))");
-    gives(vm, "fn k(n) { let s = 0; for i in 0..n { s += twice(v => { s2 = v; v * 2 }, i) }; s }\nlet s2 = 0\n(k(4), k(5), s2)", "(24, 40, 8)");
+    gives(vm, "fn h(n) { let s = 0.0; for i in 0..n { g += 0.5; s += grow() + g }; (s, g) }\n(h(3), h(60))",
+          "((21.0, 5.5), (6090.0, 95.5))");
+    gives(vm, "fn k(n) { let s = 0; for i in 0..n { s += twice(v => { s2 = v; v * 2 }, i) }; s }\nlet s2 = 0\n"
+              "(k(4), k(5), s2)", "(24, 40, 8)");
     weft_free(vm);
   }
 }
@@ -310,10 +323,10 @@ static void B9_a_host_function_among_others(void **state) {
     WeftVM *vm = weft_new(&o);
     assert_non_null(vm);
     assert_int_equal(weft_define(vm, "half", half, NULL, NULL), WEFT_OK);
-    gives(vm, "fn f(x) {\n  let w = f64(2)\n  let o = (z => z * 0.5, z => z + w, half, (z, y=2) => z - y)\n  let s = 1\n"
-              "  for (u, y) in enumerate(x) { s += sum(array(map(q => q(y), o))) }\n  s\n}\n"
-              "let out = (f(arange(3)),)\nout += (f(arange(6) * 1.0),)\nout",
-          "(10.0, 46.0)");
+    gives(vm,
+          "fn f(x) {\n  let w = f64(2)\n  let o = (z => z * 0.5, z => z + w, half, (z, y=2) => z - y)\n  let s = 1\n"
+          "  for (u, y) in enumerate(x) { s += sum(array(map(q => q(y), o))) }\n  s\n}\n"
+          "let out = (f(arange(3)),)\nout += (f(arange(6) * 1.0),)\nout", "(10.0, 46.0)");
     weft_free(vm);
   }
 }
@@ -324,7 +337,8 @@ static void B9_results_that_change_their_kind(void **state) {
     WeftVM *vm = vm_with(backends[b], 0);
     Counter c = {0, 0};
     object(vm, &counter_type, &c, "c");
-    gives(vm, "fn f(c, n) { let last = (); for i in 0..n { let v = mixed(c); last = (v, type(v)); if i % 4 == 3 { print(v) } }; last }\n(f(c, 2), f(c, 4), f(c, 40))",
+    gives(vm, "fn f(c, n) { let last = (); for i in 0..n { let v = mixed(c); "
+              "last = (v, type(v)); if i % 4 == 3 { print(v) } }; last }\n(f(c, 2), f(c, 4), f(c, 40))",
           "((1, \"array\"), (\"five\", \"text\"), (3.0, \"array\"))");
     assert_string_equal(printed, "five\n3.0\n1\nfive\n3.0\n1\nfive\n3.0\n1\nfive\n3.0\n");
     assert_int_equal(c.count, 46);
@@ -336,12 +350,14 @@ static void B9_arrays_go_out_and_come_in(void **state) {
   (void)state;
   for (int b = 0; b < BACKENDS; b++) {
     WeftVM *vm = vm_with(backends[b], 0);
-    gives(vm, "fn f(n) { let x = zeros(3); let s = 0.0; for i in 0..n { x[i % 3] += 1.0; s += keep(x) }; (s, x) }\n(f(4), f(40))",
-          "((6.0, [2.0, 1.0, 1.0]), (784.0, [14.0, 13.0, 13.0]))");
+    gives(vm, "fn f(n) { let x = zeros(3); let s = 0.0; for i in 0..n { x[i % 3] += 1.0; s += keep(x) }; (s, x) }\n"
+              "(f(4), f(40))", "((6.0, [2.0, 1.0, 1.0]), (784.0, [14.0, 13.0, 13.0]))");
     weft_release(vm, kept);
     kept = NULL;
-    gives(vm, "fn g(n) { let s = 0.0; for i in 1..n { let r = ramp(i % 7 + 1); r[0] = 2.0; s += sum(r * 2) + r[i % len(r)] }; s }\n(g(4), g(30))", "(38.0, 640.0)");
-    gives(vm, "fn h(n) { let s = 0.0; for i in 60..n { s += sum(ramp(i)) }; s }\n(try { h(80) } catch e { e.message }, h(62))", "(\"ramp: too long\", 3600.0)");
+    gives(vm, "fn g(n) { let s = 0.0; for i in 1..n { let r = ramp(i % 7 + 1); r[0] = 2.0; "
+              "s += sum(r * 2) + r[i % len(r)] }; s }\n(g(4), g(30))", "(38.0, 640.0)");
+    gives(vm, "fn h(n) { let s = 0.0; for i in 60..n { s += sum(ramp(i)) }; s }\n"
+              "(try { h(80) } catch e { e.message }, h(62))", "(\"ramp: too long\", 3600.0)");
     weft_free(vm);
   }
 }
@@ -389,7 +405,8 @@ static void B9_what_an_object_holds_is_read_anew_at_each_entry(void **state) {
     Model m = {.step = 0.5, .mode = "add"};
     weigh(vm, &m, "[1.0, 2.0, 3.0]");
     WeftValue *v = model(vm, &m);
-    gives(vm, "fn f(m, x) = if m.mode == \"add\" { sum(m.weights * m.step + x) } else { -1.0 }\n(f(m, 1.0), f(m, 2.0))", "(6.0, 9.0)");
+    gives(vm, "fn f(m, x) = if m.mode == \"add\" { sum(m.weights * m.step + x) } else { -1.0 }\n(f(m, 1.0), f(m, 2.0))",
+          "(6.0, 9.0)");
     double recompiles = stat(vm, "recompiles"), compiles = stat(vm, "compiles");
     if (b) assert_true(compiles >= 1);
     m.step = 2.0; /* nobody tells the VM */
@@ -406,10 +423,12 @@ static void B9_what_an_object_holds_is_read_anew_at_each_entry(void **state) {
     m.mode = "none";
     gives(vm, "f(m, 1.0)", "-1.0");
     m.mode = "add";
-    gives(vm, "let seen = m.asked\nfor i in 0..50 { seen = maximum(seen, m.asked) }\nseen == m.asked", "true"); /* once, as no host ran */
+    /* once, as no host ran */
+    gives(vm, "let seen = m.asked\nfor i in 0..50 { seen = maximum(seen, m.asked) }\nseen == m.asked", "true");
     m.fails = true;
     fails_with(vm, "f(m, 1.0)", "value", "the model is away");
-    gives(vm, "(try { f(m, 1.0) } catch e { e.message }, try { m.step } catch e { e.kind })", "(\"the model is away\", \"value\")");
+    gives(vm, "(try { f(m, 1.0) } catch e { e.message }, try { m.step } catch e { e.kind })",
+          "(\"the model is away\", \"value\")");
     m.fails = false;
     gives(vm, "f(m, 1.0)", "8.0");
     fails_with(vm, "m.other", "name", "other");
@@ -426,8 +445,9 @@ static void B9_what_an_object_holds_changes_in_a_host_function(void **state) {
     Model m = {.step = 1.0, .mode = "add"};
     weigh(vm, &m, "[1.0, 2.0]");
     WeftValue *v = model(vm, &m);
-    gives(vm, "fn f(m, n, d) { let s = 0.0; let old = m.weights; for i in 0..n { s += sum(m.weights) * m.step; train(m, d); s += m.step; if i == 3 { old = m.weights } }; (s, sum(old)) }\n(f(m, 3, 1.0), f(m, 40, 0.0), f(m, 6, 0.5))",
-          "((27.0, 3.0), (640.0, 3.0), (129.0, 3.0))");
+    gives(vm, "fn f(m, n, d) { let s = 0.0; let old = m.weights; for i in 0..n { s += sum(m.weights) * m.step; "
+              "train(m, d); s += m.step; if i == 3 { old = m.weights } }; (s, sum(old)) }\n"
+              "(f(m, 3, 1.0), f(m, 40, 0.0), f(m, 6, 0.5))", "((27.0, 3.0), (640.0, 3.0), (129.0, 3.0))");
     m.copies = true; /* another array each time that it is asked */
     gives(vm, "m.weights", "[7.0, 1.0]");
     gives(vm, "(f(m, 5, 1.0), f(m, 20, 0.0))", "((510.0, 12.0), (3360.0, 13.0))");
@@ -480,7 +500,9 @@ static void B9_refused_memory_ends_a_call_cleanly(void **state) {
       allocations = 0;
       refuse_at = n;
       WeftValue *v = NULL;
-      WeftStatus status = weft_eval(vm, "fn f(c, n) { let s = 0.0; for i in 0..n { s += tick(c, 1) + twice(x => x + 1, i) + sum(ramp(3)) + sum(m.weights) * m.step }; s }\n(f(c, 4), f(c, 5))", "test", &v);
+      WeftStatus status = weft_eval(vm, "fn f(c, n) { let s = 0.0; for i in 0..n { s += tick(c, 1) + twice(x => x + 1, "
+                                        "i) + sum(ramp(3)) + sum(m.weights) * m.step }; s }\n(f(c, 4), f(c, 5))",
+                                    "test", &v);
       if (n == 0) last = allocations;
       if (status == WEFT_OK) {
         assert_string_equal(weft_show(vm, v), "(36.0, 70.0)");

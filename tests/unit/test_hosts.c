@@ -32,7 +32,8 @@ static void run(WeftVM *vm, const char *program) {
 /* A program that raises: kind and part of the message. */
 static void raises(WeftVM *vm, const char *program, const char *kind, const char *part) {
   assert_int_equal(weft_eval(vm, program, "test", NULL), WEFT_ERROR);
-  if (strcmp(weft_error_kind(vm), kind) != 0 || !strstr(weft_error_message(vm), part)) fail_msg("%s", weft_error_text(vm));
+  if (strcmp(weft_error_kind(vm), kind) != 0 || !strstr(weft_error_message(vm), part))
+    fail_msg("%s", weft_error_text(vm));
 }
 
 /* What is counted here goes by counts alone, not by the clock. */
@@ -107,7 +108,8 @@ static void A23_a_logging_backend_sees_graphs_and_inputs_in_order(void **state) 
     assert_non_null(vm);
     run(vm, "fn h(x) = exp(x) * 2 + 1\nfn f(x, y) = sum(h(x) * y + 1)\nlet x = zeros(3)\nlet y = x + 2");
     gives(vm, "jit(f)(x, y) + jit(f)(y, zeros(1)) + sum(jit(h)(x))", "33.0");
-    assert_string_equal(l.text, "f#1: arg0 arg1\nf#1 f64[3] f64[3]\nf#2: arg0 arg1\nf#2 f64[3] f64[1]\nh#3: arg0\nh#3 f64[3]\n");
+    assert_string_equal(l.text, "f#1: arg0 arg1\nf#1 f64[3] f64[3]\nf#2: arg0 arg1\nf#2 f64[3] f64[1]\nh#3: arg0\n"
+                                "h#3 f64[3]\n");
     weft_free(vm);
     assert_int_equal(l.released, 3);
   }
@@ -119,7 +121,8 @@ static void A23_what_is_handed_on_keeps_breaks_effects_and_errors(void **state) 
   WeftVM *vm = with(&b, "log", 0);
   (void)state;
   assert_non_null(vm);
-  run(vm, "let seen = ref(0)\nfn f(x, i) { seen.value = seen.value + 1; let y = x * 2 + 1; let z = y[i]; seen.value = seen.value + 1; z * 2 }");
+  run(vm, "let seen = ref(0)\nfn f(x, i) { seen.value = seen.value + 1; let y = x * 2 + 1; let z = y[i]; "
+          "seen.value = seen.value + 1; z * 2 }");
   gives(vm, "(f(arange(3.0), 1), f(arange(4.0), 3), seen.value)", "(6.0, 14.0, 4)");
   raises(vm, "f(arange(3.0), 7)", "index", "7");
   gives(vm, "seen.value", "5");
@@ -166,8 +169,9 @@ static WeftCompiled calc_compile(WeftVM *vm, void *context, WeftGraph *graph, vo
   }
   for (size_t i = 0; weft_graph_node(graph, i, &n); i++) {
     ((Calc *)context)->saw_nodes++;
-    bool ok = strcmp(n.kind, "op") == 0 && n.plain && n.operand_count == 2 && n.result_count == 1 && n.depth == 0 &&
-              (strcmp(n.name, "add") == 0 || strcmp(n.name, "multiply") == 0) && weft_graph_value(graph, n.result, &v) && v.dtype == WEFT_F64 && v.rank == 1;
+    bool ok = strcmp(n.kind, "op") == 0 && n.plain && n.operand_count == 2 && n.result_count == 1 &&
+              n.depth == 0 && (strcmp(n.name, "add") == 0 || strcmp(n.name, "multiply") == 0) &&
+              weft_graph_value(graph, n.result, &v) && v.dtype == WEFT_F64 && v.rank == 1;
     if (ok) continue;
     char why[256];
     snprintf(why, sizeof why, "calc: not supported: %s", weft_graph_node_text(vm, graph, i));
@@ -221,7 +225,8 @@ static WeftStatus calc_run(WeftVM *vm, void *context, WeftRun *r) {
   if (c->bad == GIVES_BACK) return WEFT_INCOMPLETE;
   for (size_t i = 0; weft_graph_node(r->graph, i, &n); i++) {
     for (size_t k = 0; k < 2; k++)
-      if (weft_graph_value(r->graph, n.operands[k], &v) && v.known && !calc_read(vm, r, n.operands[k], x, &size)) return WEFT_ERROR;
+      if (weft_graph_value(r->graph, n.operands[k], &v) && v.known && !calc_read(vm, r, n.operands[k], x, &size))
+        return WEFT_ERROR;
     for (int64_t k = 0; k < CALC_SIZE; k++) {
       double a = x[n.operands[0]][k], b = x[n.operands[1]][k];
       x[n.result][k] = n.name[0] == 'a' ? a + b : a * b;
@@ -266,8 +271,9 @@ static void A23_bad_outputs_are_errors_and_lose_nothing(void **state) {
     int bad;
     const char *kind, *part;
   } cases[] = {
-      {MISSING, "host", "it is missing"}, {DTYPE, "host", "should be f64[n0]: f32"}, {SHAPE, "host", "another shape"}, {RANK, "host", "another rank"},
-      {TEXT, "host", "no array"},         {FAILS, "host", "calc broke down"},         {SILENT, "host", "running f#1 failed"},
+      {MISSING, "host", "it is missing"}, {DTYPE, "host", "should be f64[n0]: f32"}, {SHAPE, "host", "another shape"},
+      {RANK, "host", "another rank"},
+      {TEXT, "host", "no array"}, {FAILS, "host", "calc broke down"}, {SILENT, "host", "running f#1 failed"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -313,7 +319,8 @@ static void A23_memory_that_is_refused_is_reported(void **state) {
       Calc c = {0};
       Log l = {.to = "mir"};
       Budget budget = {-1, 0};
-      WeftBackend b = handed ? (WeftBackend){sizeof b, "own", &l, logger_compile, logger_run, logger_release} : (WeftBackend){sizeof b, "own", &c, calc_compile, calc_run, calc_release};
+      WeftBackend b = handed ? (WeftBackend){sizeof b, "own", &l, logger_compile, logger_run, logger_release}
+                             : (WeftBackend){sizeof b, "own", &c, calc_compile, calc_run, calc_release};
       WeftOptions o = WEFT_OPTIONS_INIT;
       o.backends = &b;
       o.backend_count = 1;
@@ -368,8 +375,9 @@ static void A23_a_host_that_breaks_the_rules_is_told(void **state) {
   raises(vm, "fn g(x) = sum(x * 3 + 1); jit(g)(ones(3))", "unsupported", "no backend nobody");
   weft_free(vm);
   assert_null(with(&b, "even", 0));
-  WeftBackend named[] = {{sizeof b, "mir", &told, twice_compile, NULL, NULL}, {sizeof b, "a b", &told, twice_compile, NULL, NULL},
-                         {sizeof b, "x", &told, NULL, NULL, NULL},            {8, "x", &told, twice_compile, NULL, NULL},
+  WeftBackend named[] = {{sizeof b, "mir", &told, twice_compile, NULL, NULL},
+                         {sizeof b, "a b", &told, twice_compile, NULL, NULL},
+                         {sizeof b, "x", &told, NULL, NULL, NULL}, {8, "x", &told, twice_compile, NULL, NULL},
                          {sizeof b, "eager", &told, twice_compile, NULL, NULL}};
   for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) assert_null(with(&named[i], NULL, 0));
 }
@@ -434,8 +442,12 @@ static bool mock_copy(Mock *m, void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
   return true;
 }
-static bool mock_to_host(void *context, const void *data, void *host, size_t bytes) { return mock_copy(context, host, data, bytes); }
-static bool mock_from_host(void *context, const void *host, void *data, size_t bytes) { return mock_copy(context, data, host, bytes); }
+static bool mock_to_host(void *context, const void *data, void *host, size_t bytes) {
+  return mock_copy(context, host, data, bytes);
+}
+static bool mock_from_host(void *context, const void *host, void *data, size_t bytes) {
+  return mock_copy(context, data, host, bytes);
+}
 
 static WeftDevice mock_device(Mock *m) {
   *m = (Mock){.fail_after = -1};
@@ -461,11 +473,16 @@ static void E10_a_device_of_the_host_holds_arrays(void **state) {
     WeftDevice d = mock_device(&m);
     WeftVM *vm = with_device(&d, NULL, tiers[i], 0);
     assert_non_null(vm);
-    run(vm, "let x = to(arange(6.0), \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x, y) = (x * y, x[1:3], x.T, stack((x, y)))");
-    gives(vm, "(x.device, (x * 2).device, x[2:4].device, to(x, \"cpu\").device)", "(\"mock\", \"mock\", \"mock\", \"cpu\")");
-    gives(vm, "(f(x), f(to(arange(3.0), \"mock\")), f(arange(3.0)), x)", "(36.0, 9.0, 9.0, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])");
-    gives(vm, "let r = g(x, x + 1); (r[0].device, r[0], r[1], sum(r[3]))", "(\"mock\", [0.0, 2.0, 6.0, 12.0, 20.0, 30.0], [1.0, 2.0], 36.0)");
-    gives(vm, "(zeros(2, device=\"mock\").device, zeros_like(x).device, zeros_like(x, device=\"cpu\").device)", "(\"mock\", \"mock\", \"cpu\")");
+    run(vm, "let x = to(arange(6.0), \"mock\")\nfn f(x) = sum(x * 2 + 1)\n"
+            "fn g(x, y) = (x * y, x[1:3], x.T, stack((x, y)))");
+    gives(vm, "(x.device, (x * 2).device, x[2:4].device, to(x, \"cpu\").device)",
+          "(\"mock\", \"mock\", \"mock\", \"cpu\")");
+    gives(vm, "(f(x), f(to(arange(3.0), \"mock\")), f(arange(3.0)), x)",
+          "(36.0, 9.0, 9.0, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])");
+    gives(vm, "let r = g(x, x + 1); (r[0].device, r[0], r[1], sum(r[3]))",
+          "(\"mock\", [0.0, 2.0, 6.0, 12.0, 20.0, 30.0], [1.0, 2.0], 36.0)");
+    gives(vm, "(zeros(2, device=\"mock\").device, zeros_like(x).device, zeros_like(x, device=\"cpu\").device)",
+          "(\"mock\", \"mock\", \"cpu\")");
     gives(vm, "let y = jit(x => x + 1, device=\"mock\")(arange(2.0)); (y.device, y)", "(\"mock\", [1.0, 2.0])");
     raises(vm, "x + arange(6.0)", "value", "the operands lie on different devices");
     raises(vm, "x[7]", "index", "7");
@@ -489,8 +506,8 @@ static void A13_the_default_device_is_one_recompile_and_back_is_a_hit(void **sta
     WeftVM *vm = with_device(&d, "mock", tiers[i], 0);
     bool compiles = i > 0;
     assert_non_null(vm);
-    gives(vm, "(zeros(2).device, arange(3).device, full(2, 7).device, ones_like([1]).device, [1, 2].device, zeros(2, device=\"cpu\").device)",
-          "(\"mock\", \"mock\", \"mock\", \"cpu\", \"cpu\", \"cpu\")");
+    gives(vm, "(zeros(2).device, arange(3).device, full(2, 7).device, ones_like([1]).device, [1, 2].device, zeros(2, "
+              "device=\"cpu\").device)", "(\"mock\", \"mock\", \"mock\", \"cpu\", \"cpu\", \"cpu\")");
     run(vm, "let c = [1.0, 2.0]\nlet p = to(c, \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x) = sum(x + ones(2))");
     gives(vm, "(f(c), g(p))", "(8.0, 5.0)");
     assert_int_equal(weft_set_device(vm, "cpu"), WEFT_OK);
@@ -522,38 +539,45 @@ static void A13_jit_with_a_device_is_one_recompile_and_back_is_a_hit(void **stat
   WeftDevice d = mock_device(&m);
   WeftVM *vm = with_device(&d, NULL, "mir", -1);
   (void)state;
-  run(vm, "let c = [1.0, 2.0]\nfn f(x) = sum(x * 2 + 1)\nlet here = jit(f, device=\"cpu\")\nlet there = jit(f, device=\"mock\")");
+  run(vm, "let c = [1.0, 2.0]\nfn f(x) = sum(x * 2 + 1)\nlet here = jit(f, device=\"cpu\")\n"
+          "let there = jit(f, device=\"mock\")");
   gives(vm, "(here(c), trace.stats(f).compiles, trace.stats(f).recompiles)", "(8.0, 1, 0)");
   gives(vm, "(there(c), trace.stats(f).compiles, trace.stats(f).recompiles)", "(8.0, 2, 1)");
   gives(vm, "(here(c), there(c), here(c), trace.stats(f).compiles)", "(8.0, 8.0, 8.0, 2)");
   weft_free(vm);
 }
 
-/* On a tape and under eager(f) the interpreter runs: what was compiled stays, and is found again behind them. The state of the
- * generator is read and written, not relied on. Transforms are part of what is traced: each is a function of its own. */
+/* On a tape and under eager(f) the interpreter runs: what was compiled stays, and is found again behind them. The
+ * state of the generator is read and written, not relied on. Transforms are part of what is traced: each is a
+ * function of its own. */
 static void A13_other_modes_compile_nothing_and_back_is_a_hit(void **state) {
   WeftVM *vm = with_device(NULL, NULL, "mir", -1);
   (void)state;
-  run(vm, "let c = [1.0, 2.0]\nfn f(x) = sum(x * x + 1)\nfn noisy(x) { if len(x) == 9 { print(x) }; f(x) }\nfn r(x) = sum(x + rand(2))\nfor k in 0..40 { f(c); r(c) }");
+  run(vm, "let c = [1.0, 2.0]\nfn f(x) = sum(x * x + 1)\nfn noisy(x) { if len(x) == 9 { print(x) }; f(x) }\n"
+          "fn r(x) = sum(x + rand(2))\nfor k in 0..40 { f(c); r(c) }");
   double compiles = counter(vm, "compiles");
   gives(vm, "(f(c), trace.stats(f).recompiles)", "(7.0, 0)");
   gives(vm, "(eager(f)(c), f(c), trace.stats(f).compiles)", "(7.0, 7.0, 1)");
-  gives(vm, "(grad(x => { let y = f(x); if len(x) == 3 { print(y) }; y })(c), f(c), trace.stats(f).compiles)", "([2.0, 4.0], 7.0, 1)");
-  gives(vm, "seed(3); let a = r(c); seed(3); (r(c) == a, trace.stats(r).compiles, trace.stats(r).recompiles)", "(true, 1, 0)");
+  gives(vm, "(grad(x => { let y = f(x); if len(x) == 3 { print(y) }; y })(c), f(c), trace.stats(f).compiles)",
+        "([2.0, 4.0], 7.0, 1)");
+  gives(vm, "seed(3); let a = r(c); seed(3); (r(c) == a, trace.stats(r).compiles, trace.stats(r).recompiles)",
+        "(true, 1, 0)");
   assert_true(counter(vm, "compiles") <= compiles + 4);
   weft_free(vm);
 }
 
 /* ---- guards of what only a host can change ------------------------------------------------------------------- */
 
-/* f was compiled for `first`; `other` differs by one property: one recompile whose reason has `why`, then all are hits. */
+/* f was compiled for `first`; `other` differs by one property: one recompile whose reason has `why`, then all are
+ * hits. */
 static void changes(WeftVM *vm, const char *what, const char *first, const char *other, const char *why) {
   char text[256];
   run(vm, first);
   run(vm, first);
   double compiled = counter(vm, "compiles"), recompiled = counter(vm, "recompiles");
   run(vm, other);
-  if (counter(vm, "recompiles") != recompiled + 1) fail_msg("%s: %g recompiles", what, counter(vm, "recompiles") - recompiled);
+  if (counter(vm, "recompiles") != recompiled + 1)
+    fail_msg("%s: %g recompiles", what, counter(vm, "recompiles") - recompiled);
   snprintf(text, sizeof text, "%s", weft_dump(vm, NULL, "why"));
   if (!strstr(text, why)) fail_msg("%s: %s", what, text);
   run(vm, first);
@@ -564,7 +588,8 @@ static void changes(WeftVM *vm, const char *what, const char *first, const char 
 static uint64_t one_word(void *object) { return *(uint64_t *)object; }
 
 static void B2_what_a_host_changes_is_one_recompile_and_the_reason_names_it(void **state) {
-  static const WeftHandleType plain = {.size = sizeof plain, .name = "plain"}, other = {.size = sizeof other, .name = "other"},
+  static const WeftHandleType plain = {.size = sizeof plain, .name = "plain"},
+  other = {.size = sizeof other, .name = "other"},
                               watched = {.size = sizeof watched, .name = "watched", .guard = one_word};
   Mock m;
   WeftDevice d = mock_device(&m);
@@ -573,7 +598,8 @@ static void B2_what_a_host_changes_is_one_recompile_and_the_reason_names_it(void
   uint64_t word = 1;
   const char *key = "scale";
   (void)state;
-  run(vm, "let c = [1.0, 2.0, 3.0, 4.0]\nlet p = to(c, \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x) = x * 2 + 1\nfn of(h, x) = sum(x * h.scale)\n");
+  run(vm, "let c = [1.0, 2.0, 3.0, 4.0]\nlet p = to(c, \"mock\")\nfn f(x) = sum(x * 2 + 1)\nfn g(x) = x * 2 + 1\n"
+          "fn of(h, x) = sum(x * h.scale)\n");
   changes(vm, "device", "g(c)", "g(p)", "type(x), wanted f64 of rank 1, got f64 of rank 1 on device 2");
   run(vm, "f(c)");
   double recompiles = counter(vm, "recompiles"); /* one graph serves all layouts: kernels read strides */
@@ -583,7 +609,8 @@ static void B2_what_a_host_changes_is_one_recompile_and_the_reason_names_it(void
   assert_int_equal(weft_set_device(vm, "mock"), WEFT_OK);
   run(vm, "f(c)");
   assert_true(counter(vm, "recompiles") == recompiles + 1);
-  if (!strstr(weft_dump(vm, NULL, "why"), "ambient, wanted device cpu, got device mock")) fail_msg("%s", weft_dump(vm, NULL, "why"));
+  if (!strstr(weft_dump(vm, NULL, "why"), "ambient, wanted device cpu, got device mock"))
+    fail_msg("%s", weft_dump(vm, NULL, "why"));
   assert_int_equal(weft_set_device(vm, "cpu"), WEFT_OK);
   /* objects of the host */
   assert_int_equal(weft_float(vm, 2, &one), WEFT_OK);

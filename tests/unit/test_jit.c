@@ -36,7 +36,8 @@ static int setup(void **state) {
   Fixture *f = test_malloc(sizeof *f);
   memset(f, 0, sizeof *f);
   f->memory = test_memory(-1);
-  f->vm = vm_new(&(VmOptions){.alloc = &f->memory.base, .limits = {.fuel = UINT64_MAX, .depth = 20000, .output = UINT64_MAX}});
+  f->vm = vm_new(&(VmOptions){.alloc = &f->memory.base,
+                              .limits = {.fuel = UINT64_MAX, .depth = 20000, .output = UINT64_MAX}});
   assert_non_null(f->vm);
   assert_int_equal(stdlib_install(f->vm), WEFT_OK);
   f->module = module_new(f->vm, "test", "");
@@ -120,7 +121,8 @@ static void drop_result(Fixture *f, Result *r) {
 /* NULL: the backend does not support it (said in `why`). */
 static Region *compile(Fixture *f, const char *backend, const char *text, Buf *why) {
   Graph *g = parse(f, text);
-  if (strcmp(backend, "interp") == 0) assert_true(graph_simplify(g)); /* as the compiler begins: what is dead raises nothing */
+  /* as the compiler begins: what is dead raises nothing */
+  if (strcmp(backend, "interp") == 0) assert_true(graph_simplify(g));
   Region *r = region_new(f->vm, g);
   assert_non_null(r);
   const Backend *b = backend_of(f, backend);
@@ -200,7 +202,8 @@ static bool same_value(Fixture *f, Value a, Value b) {
   }
   u32 bytes = dtype_bytes(array_dtype(x));
   bool same = true;
-  for (i64 i = 0; i < x->size && same; i++) same = same_element(array_dtype(x), (u8 *)x->data + i * bytes, (u8 *)y->data + i * bytes);
+  for (i64 i = 0; i < x->size && same; i++)
+    same = same_element(array_dtype(x), (u8 *)x->data + i * bytes, (u8 *)y->data + i * bytes);
   value_drop(f->vm, dx);
   value_drop(f->vm, dy);
   return same;
@@ -213,7 +216,8 @@ static void show(Fixture *f, Value v, char *out, size_t cap) {
   value_drop(f->vm, text);
 }
 
-static void same_results(Fixture *f, const char *backend, const char *text, const Region *r, Result *want, Result *got) {
+static void same_results(Fixture *f, const char *backend, const char *text, const Region *r, Result *want,
+                         Result *got) {
   Buf plan;
   buf_init(&plan, &f->vm->alloc);
   bool same = want->exit == got->exit && want->count == got->count;
@@ -227,7 +231,8 @@ static void same_results(Fixture *f, const char *backend, const char *text, cons
   if (!same) {
     r->print(r, &plan);
     fprintf(stderr, "%s\n%s", text, buf_text(&plan)); /* too long for a message */
-    fail_msg("%s: exit %u with %u values (%s), wanted exit %u with %u values (%s)", backend, got->exit, got->count, b, want->exit, want->count, a);
+    fail_msg("%s: exit %u with %u values (%s), wanted exit %u with %u values (%s)", backend, got->exit, got->count, b,
+             want->exit, want->count, a);
   }
   buf_free(&plan);
 }
@@ -237,7 +242,8 @@ static const char *const backends[] = {"loops", "mir"};
 static void compare(Fixture *f, const GraphCase *g) {
   static const i64 sizes[] = {0, 1, 7, 100, 5000};
   char *text = test_malloc(strlen(g->text) + 400);
-  sprintf(text, "graph f\nframe 0 f\n%s%s", g->text, strstr(g->text, "entry ->") || strstr(g->text, "exit 1") ? "" : "");
+  sprintf(text, "graph f\nframe 0 f\n%s%s", g->text,
+          strstr(g->text, "entry ->") || strstr(g->text, "exit 1") ? "" : "");
   Buf why;
   buf_init(&why, &f->vm->alloc);
   Region *oracle = compile(f, "interp", text, &why);
@@ -250,8 +256,8 @@ static void compare(Fixture *f, const GraphCase *g) {
       Buf plan;
       buf_init(&plan, &f->vm->alloc);
       r->print(r, &plan);
-      print_error("%s: %u kernels, %u natives, %u externs; wanted %u, %u, %u\n%s\n%s", backends[b], r->kernels, r->natives, r->externs, g->kernels, g->natives,
-                  g->externs, text, buf_text(&plan));
+      print_error("%s: %u kernels, %u natives, %u externs; wanted %u, %u, %u\n%s\n%s", backends[b], r->kernels,
+                  r->natives, r->externs, g->kernels, g->natives, g->externs, text, buf_text(&plan));
       buf_free(&plan);
       f->wrong++;
     }
@@ -356,7 +362,8 @@ static void lowerings(void **state) {
   Compiler c = {.code = &code};
   for (u32 op = 1; op < OP_COUNT; op++) {
     if (op_info(op)->family != FAM_elementwise || op == OP_astype) continue; /* astype is a conversion */
-    if (!element_op_lowers(&c, op, DT_f64) && !element_op_lowers(&c, op, DT_i64)) fail_msg("%s has no lowering", op_name(op));
+    if (!element_op_lowers(&c, op, DT_f64) && !element_op_lowers(&c, op, DT_i64))
+      fail_msg("%s has no lowering", op_name(op));
   }
   assert_false(element_op_lowers(&c, OP_sum, DT_f64));
 }

@@ -54,8 +54,10 @@ static f64 naive_float(u32 op, u32 dtype, f64 p, f64 q) {
     case OP_subtract: return single ? (f64)(f32)(p - q) : p - q;
     case OP_multiply: return single ? (f64)(f32)(p * q) : p * q;
     case OP_divide: return single ? (f64)(f32)(p / q) : p / q;
-    case OP_minimum: return isnan(p) || isnan(q) ? NAN : p == 0 && q == 0 ? (signbit(p) || signbit(q) ? -0.0 : 0.0) : p < q ? p : q;
-    case OP_maximum: return isnan(p) || isnan(q) ? NAN : p == 0 && q == 0 ? (signbit(p) && signbit(q) ? -0.0 : 0.0) : p > q ? p : q;
+    case OP_minimum:
+      return isnan(p) || isnan(q) ? NAN : p == 0 && q == 0 ? (signbit(p) || signbit(q) ? -0.0 : 0.0) : p < q ? p : q;
+    case OP_maximum:
+      return isnan(p) || isnan(q) ? NAN : p == 0 && q == 0 ? (signbit(p) && signbit(q) ? -0.0 : 0.0) : p > q ? p : q;
     case OP_copysign: return isnan(q) ? fabs(p) : copysign(p, q);
     case OP_fmod: return fmod(p, q);
     case OP_remainder: {
@@ -86,7 +88,8 @@ static bool naive_test(u32 op, Value p, Value q) {
 /* The result for operands already of the dtype that is computed in; false: the operation must fail on them. */
 static bool naive(u32 op, u32 compute, u32 result, Value p, Value q, Value *out) {
   Value r = {.kind = V_NUM, .dtype = (u8)result};
-  if (result == DT_bool && op != OP_bitwise_and && op != OP_bitwise_or && op != OP_bitwise_xor && op != OP_minimum && op != OP_maximum) {
+  if (result == DT_bool && op != OP_bitwise_and && op != OP_bitwise_or && op != OP_bitwise_xor && op != OP_minimum &&
+      op != OP_maximum) {
     r.i = naive_test(op, p, q);
   } else if (dtype_kind(compute) <= DK_INT) {
     if ((op == OP_floor_divide || op == OP_remainder) && q.i == 0) return false;
@@ -116,9 +119,10 @@ static const ShapePair shape_pairs[] = {
 };
 
 static const u16 binary_ops[] = {
-    OP_add,         OP_subtract,     OP_multiply,      OP_divide,     OP_floor_divide, OP_remainder, OP_power,      OP_minimum,       OP_maximum,
-    OP_equal,       OP_not_equal,    OP_less,          OP_less_equal, OP_greater,      OP_greater_equal, OP_logical_and, OP_logical_or, OP_logical_xor,
-    OP_bitwise_and, OP_bitwise_or,   OP_bitwise_xor,   OP_left_shift, OP_right_shift,  OP_copysign,  OP_fmod,       OP_nextafter};
+    OP_add, OP_subtract, OP_multiply, OP_divide, OP_floor_divide, OP_remainder, OP_power, OP_minimum, OP_maximum,
+    OP_equal, OP_not_equal, OP_less, OP_less_equal, OP_greater, OP_greater_equal, OP_logical_and, OP_logical_or,
+    OP_logical_xor,
+    OP_bitwise_and, OP_bitwise_or, OP_bitwise_xor, OP_left_shift, OP_right_shift, OP_copysign, OP_fmod, OP_nextafter};
 
 static Value harmless(u32 dtype, i64 k, u64 seed) { /* a divisor, an exponent, a shift */
   Value v = special(dtype, k, seed);
@@ -158,8 +162,8 @@ static void check_result(Vm *vm, u32 op, Value a, Value b, Value out) {
     Value got = element_at(out, shape.rank, shape.dims, k), want;
     if (!naive(op, r.compute, r.result, p, q, &want)) continue;
     if (!same_number(got, want))
-      fail_msg("%s %s: element %lld of (%.17g, %.17g) is %.17g, wanted %.17g", op_name(op), dtype_name(r.compute), (long long)k, num_as_f64(p),
-               num_as_f64(q), num_as_f64(got), num_as_f64(want));
+      fail_msg("%s %s: element %lld of (%.17g, %.17g) is %.17g, wanted %.17g", op_name(op), dtype_name(r.compute),
+               (long long)k, num_as_f64(p), num_as_f64(q), num_as_f64(got), num_as_f64(want));
   }
 }
 
@@ -188,7 +192,8 @@ static void test_binary(void **state) {
           const ShapePair *p = &shape_pairs[s];
           /* all pairs of layouts with equal dtypes, a walk through them with others */
           for (u32 l = 0; l < (da == db ? L_COUNT * L_COUNT : 2); l++) {
-            TestLayout la = (TestLayout)(da == db ? l / L_COUNT : (i + s + l) % L_COUNT), lb = (TestLayout)(da == db ? l % L_COUNT : (j + l) % L_COUNT);
+            TestLayout la = (TestLayout)(da == db ? l / L_COUNT : (i + s + l) % L_COUNT),
+                lb = (TestLayout)(da == db ? l % L_COUNT : (j + l) % L_COUNT);
             Value a = layout_array(vm, da, p->arank, p->a, la, special, ++seed);
             Value b = layout_array(vm, db, p->brank, p->b, lb, picky ? harmless : special, ++seed);
             Value out = run_ok(vm, op, a, b, value_hole());
@@ -268,7 +273,8 @@ static void test_levels(void **state) {
       if (!rule_dtype(op, n, types, &r, &err)) continue;
       i64 dims[1] = {1013};
       bool picky = op == OP_floor_divide || op == OP_remainder || op == OP_power || op == OP_pow;
-      Value a = layout_array(vm, dtypes[i], 1, dims, L_DENSE, special, op), b = layout_array(vm, dtypes[i], 1, dims, L_DENSE, picky ? harmless : special, op + 1);
+      Value a = layout_array(vm, dtypes[i], 1, dims, L_DENSE, special, op),
+          b = layout_array(vm, dtypes[i], 1, dims, L_DENSE, picky ? harmless : special, op + 1);
       Value first = value_nil();
       for (u32 level = STRIPS_BASE; level <= STRIPS_AVX512; level++) {
         Value out;
@@ -284,7 +290,8 @@ static void test_levels(void **state) {
         }
         for (i64 k = 0; k < dims[0]; k++)
           if (!same_number(element_at(out, 1, dims, k), element_at(first, 1, dims, k)))
-            fail_msg("%s %s: builds differ at (%.17g, %.17g)", op_name(op), dtype_name(dtypes[i]), num_as_f64(element_at(a, 1, dims, k)), num_as_f64(element_at(b, 1, dims, k)));
+            fail_msg("%s %s: builds differ at (%.17g, %.17g)", op_name(op), dtype_name(dtypes[i]),
+                     num_as_f64(element_at(a, 1, dims, k)), num_as_f64(element_at(b, 1, dims, k)));
         value_drop(vm, out);
       }
       value_drop(vm, first);
@@ -299,7 +306,8 @@ static void test_levels(void **state) {
 static void test_draws(void **state) {
   Vm *vm = *state;
   static const i64 lengths[] = {1, 2, 7, 8, 9, 15, 17, STRIP - 1, STRIP};
-  static const u64 streams[][3] = {{0, 0, 0}, {42, 7, 1}, {0xFEDCBA9876543210, 0x8000000180000001, 0xFFFFFFF8}, {1, UINT64_MAX, UINT64_MAX - 3}};
+  static const u64 streams[][3] = {{0, 0, 0}, {42, 7, 1}, {0xFEDCBA9876543210, 0x8000000180000001, 0xFFFFFFF8},
+                                   {1, UINT64_MAX, UINT64_MAX - 3}};
   f64 uniform[STRIP + 1], normal[STRIP + 1], reals[STRIP + 1];
   u64 words[STRIP + 1], start, step;
   const f64 from = -0.7, by = 1.3;
@@ -320,7 +328,8 @@ static void test_draws(void **state) {
         for (i64 i = 0; i < n; i++) {
           u32 w[4];
           philox(streams[s][0], streams[s][1], streams[s][2] + (u64)i, w);
-          f64 u = (f64)(((u64)w[0] | (u64)w[1] << 32) >> 11) * 0x1p-53, v = (f64)(((u64)w[2] | (u64)w[3] << 32) >> 11) * 0x1p-53;
+          f64 u = (f64)(((u64)w[0] | (u64)w[1] << 32) >> 11) * 0x1p-53,
+              v = (f64)(((u64)w[2] | (u64)w[3] << 32) >> 11) * 0x1p-53;
           assert_true(normal[i] == sqrt(-2.0 * wm_log_f64(1.0 - u)) * wm_cos_f64(6.283185307179586 * v));
           if (2 * i < n) assert_true(uniform[2 * i] == u);
           if (2 * i + 1 < n) assert_true(uniform[2 * i + 1] == v);
@@ -344,9 +353,10 @@ static void test_conversion(void **state) {
     bool fails;
   } cases[] = {
       {255.9, DT_u8, 255, false},  {256, DT_u8, 0, true},     {-0.9, DT_u8, 0, false},           {-1, DT_u8, 0, true},
-      {2147483647.9, DT_i32, INT32_MAX, false},               {2147483648.0, DT_i32, 0, true},   {-2147483648.9, DT_i32, INT32_MIN, false},
-      {-2147483649.0, DT_i32, 0, true},                       {9.3e18, DT_i64, 0, true},         {-0x1p63, DT_i64, INT64_MIN, false},
-      {NAN, DT_i64, 0, true},      {INFINITY, DT_i32, 0, true}, {-2.7, DT_i64, -2, false},       {NAN, DT_bool, 1, false},
+      {2147483647.9, DT_i32, INT32_MAX, false}, {2147483648.0, DT_i32, 0, true},
+      {-2147483648.9, DT_i32, INT32_MIN, false},
+      {-2147483649.0, DT_i32, 0, true}, {9.3e18, DT_i64, 0, true}, {-0x1p63, DT_i64, INT64_MIN, false},
+      {NAN, DT_i64, 0, true}, {INFINITY, DT_i32, 0, true}, {-2.7, DT_i64, -2, false}, {NAN, DT_bool, 1, false},
       {0.0, DT_bool, 0, false},
   };
   for (u32 i = 0; i < COUNT_OF(cases); i++)
@@ -375,8 +385,11 @@ static void test_conversion(void **state) {
       for (u32 l = 0; l < L_COUNT; l++) {
         i64 dims[2] = {5, 61};
         if (dtype_kind(dtypes[i]) == DK_FLOAT && dtype_kind(dtypes[j]) == DK_INT) continue;
-        Value x = layout_array(vm, dtypes[i], 2, dims, (TestLayout)l, special, l), out = run_ok(vm, OP_astype, x, value_dtype(dtypes[j]), value_hole());
-        for (i64 k = 0; k < 305; k++) assert_true(same_number(element_at(out, 2, dims, k), num_convert_unchecked(element_at(x, 2, dims, k), dtypes[j])));
+        Value x = layout_array(vm, dtypes[i], 2, dims, (TestLayout)l, special, l),
+            out = run_ok(vm, OP_astype, x, value_dtype(dtypes[j]), value_hole());
+        for (i64 k = 0; k < 305; k++)
+          assert_true(same_number(element_at(out, 2, dims, k),
+                                  num_convert_unchecked(element_at(x, 2, dims, k), dtypes[j])));
         value_drop(vm, x);
         value_drop(vm, out);
       }
@@ -387,7 +400,8 @@ static void test_conversion(void **state) {
 static Value ones_like(Vm *vm, u32 dtype, i64 n) {
   Value v;
   assert_int_equal(array_new(vm, dtype, 1, &n, &v), WEFT_OK);
-  for (i64 i = 0; i < n; i++) num_store((char *)v.array->data + i * dtype_bytes(dtype), dtype, num_convert_unchecked(value_i64(1), dtype));
+  for (i64 i = 0; i < n; i++)
+    num_store((char *)v.array->data + i * dtype_bytes(dtype), dtype, num_convert_unchecked(value_i64(1), dtype));
   return v;
 }
 
@@ -455,9 +469,11 @@ static void test_pairs(void **state) {
       for (u32 l = 0; l < L_COUNT; l++)
         for (u32 c = 0; c < COUNT_OF(shapes); c++) {
           u32 rank = shapes[c][2] > 1 ? 3 : shapes[c][1] > 1 ? 2 : 1;
-          Value x = layout_array(vm, dtypes[d], rank, shapes[c], (TestLayout)l, special, 1), y = layout_array(vm, dtypes[d], rank, shapes[c], (TestLayout)l, special, 7), out, want;
+          Value x = layout_array(vm, dtypes[d], rank, shapes[c], (TestLayout)l, special, 1),
+              y = layout_array(vm, dtypes[d], rank, shapes[c], (TestLayout)l, special, 7), out, want;
           PairWent went = vm->pair(vm, ops[i], x.array, y.array, &out);
-          bool short_way = array_dense(x.array) && array_dense(y.array) && x.array->size < 1024 && (ops[i] != OP_divide || dtype_kind(dtypes[d]) == DK_FLOAT);
+          bool short_way = array_dense(x.array) && array_dense(y.array) && x.array->size < 1024 &&
+                           (ops[i] != OP_divide || dtype_kind(dtypes[d]) == DK_FLOAT);
           if (dtypes[d] == DT_f64) assert_int_equal(went, short_way ? PAIR_DONE : PAIR_OTHER);
           if (!short_way && !array_dense(x.array)) assert_int_equal(went, PAIR_OTHER);
           if (went == PAIR_DONE) {
@@ -491,10 +507,14 @@ static void test_pairs_of_programs(void **state) {
     const char *text, *want;
     u64 asked;
   } rows[] = {
-    {"fn f(a, b) { let c = a + b; let d = a * b; (a, b, c, d) }\nstr(f(arange(3.0), arange(3.0) + 1))", "([0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [1.0, 3.0, 5.0], [0.0, 2.0, 6.0])", 2},
-    {"fn f(a, b) { let e = a; a = a + b; (a, b, e) }\nstr(f(arange(3.0), arange(3.0) + 1))", "([1.0, 3.0, 5.0], [1.0, 2.0, 3.0], [0.0, 1.0, 2.0])", 1},
-    {"fn f(a, b) { let e = b; b = a - b; (a, b, e) }\nstr(f(arange(3.0), arange(3.0) + 1))", "([0.0, 1.0, 2.0], [-1.0, -1.0, -1.0], [1.0, 2.0, 3.0])", 1},
-    {"fn f(a) { let e = a; a = a + a; (a, e, a / a) }\nstr(f(arange(3.0) + 1))", "([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0])", 2},
+    {"fn f(a, b) { let c = a + b; let d = a * b; (a, b, c, d) }\nstr(f(arange(3.0), arange(3.0) + 1))",
+     "([0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [1.0, 3.0, 5.0], [0.0, 2.0, 6.0])", 2},
+    {"fn f(a, b) { let e = a; a = a + b; (a, b, e) }\nstr(f(arange(3.0), arange(3.0) + 1))",
+     "([1.0, 3.0, 5.0], [1.0, 2.0, 3.0], [0.0, 1.0, 2.0])", 1},
+    {"fn f(a, b) { let e = b; b = a - b; (a, b, e) }\nstr(f(arange(3.0), arange(3.0) + 1))",
+     "([0.0, 1.0, 2.0], [-1.0, -1.0, -1.0], [1.0, 2.0, 3.0])", 1},
+    {"fn f(a) { let e = a; a = a + a; (a, e, a / a) }\nstr(f(arange(3.0) + 1))",
+     "([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0])", 2},
     {"fn f(a, b) = a + b\nlet x = arange(3.0)\nstr((f(x, x), x))", "([0.0, 2.0, 4.0], [0.0, 1.0, 2.0])", 1},
   };
   vm->pair = counted_pair;
@@ -599,7 +619,8 @@ static void test_refused_memory(void **state) {
       vm_error_clear(vm);
       stdlib_remove(vm);
       vm_free(vm);
-      if (r.alive != 0) fail_msg("%s: %lld bytes lost when allocation %lld fails", truths[i], (long long)r.alive, (long long)n);
+      if (r.alive != 0)
+        fail_msg("%s: %lld bytes lost when allocation %lld fails", truths[i], (long long)r.alive, (long long)n);
       if (!reached) break;
     }
   }
@@ -621,8 +642,8 @@ static void test_table(void **state) {
   for (u32 i = 0; i + 1 < COUNT_OF(missing); i++) {
     u32 family = op_info(missing[i].op)->family;
     assert_true(strlen(missing[i].reason) > 8);
-    if (family == FAM_elementwise || family == FAM_reduce || family == FAM_scan || family == FAM_view || family == FAM_index || family == FAM_make ||
-        family == FAM_sort || family == FAM_linalg)
+    if (family == FAM_elementwise || family == FAM_reduce || family == FAM_scan || family == FAM_view ||
+        family == FAM_index || family == FAM_make || family == FAM_sort || family == FAM_linalg)
       fail_msg("%s has no kernel", missing[i].name);
   }
 }
@@ -639,9 +660,11 @@ static int teardown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_binary),   cmocka_unit_test(test_where_clip), cmocka_unit_test(test_levels),         cmocka_unit_test(test_conversion),
+      cmocka_unit_test(test_binary), cmocka_unit_test(test_where_clip), cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_conversion),
       cmocka_unit_test(test_draws),
-      cmocka_unit_test(test_reuse), cmocka_unit_test(test_pairs), cmocka_unit_test(test_pairs_of_programs), cmocka_unit_test(test_programs),   cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_table),
+      cmocka_unit_test(test_reuse), cmocka_unit_test(test_pairs), cmocka_unit_test(test_pairs_of_programs),
+      cmocka_unit_test(test_programs), cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_table),
   };
   return cmocka_run_group_tests_name("kernels", tests, setup, teardown);
 }

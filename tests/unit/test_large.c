@@ -1,4 +1,5 @@
-/* test_large.c — code on large arrays is compiled before it ran once, where that pays by what follows (tracer/tier/ahead.c). */
+/* test_large.c — code on large arrays is compiled before it ran once, where that pays by what follows
+ * (tracer/tier/ahead.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,8 @@ static void same_as_eager(WeftVM *vm, const char *text) {
   weft_free(eager);
 }
 
-static const char straight[] = "let n = 1 << 20\nlet x = linspace(0, 1, n)\nlet y = sqrt(x * x + 1) - x\nlet z = (y * y + x) / (1 + y)\n"
+static const char straight[] = "let n = 1 << 20\nlet x = linspace(0, 1, n)\n"
+                               "let y = sqrt(x * x + 1) - x\nlet z = (y * y + x) / (1 + y)\n"
                                "let w = where(z > 1, z, y) * 2 - x\n(sum(w), max(z), y[5], x[-1])";
 
 static void A20_large_arrays_are_compiled_at_once(void **state) {
@@ -79,7 +81,8 @@ static void A20_small_arrays_are_not(void **state) {
 static void A20_a_function_on_large_arrays_at_its_first_call(void **state) {
   (void)state;
   WeftVM *vm = machine("mir");
-  same_as_eager(vm, "fn smooth(x, n) { let y = x; for i in 0..n { y = (y + roll(y, 1) + roll(y, -1)) / 3; let d = y - x; y = y - 0.1 * d * d }; y }\n"
+  same_as_eager(vm, "fn smooth(x, n) { let y = x; for i in 0..n { y = (y + roll(y, "
+                    "1) + roll(y, -1)) / 3; let d = y - x; y = y - 0.1 * d * d }; y }\n"
                     "let a = arange(300000) % 17 * 0.5\nprint(\"begin\")\nlet b = smooth(a, 4)\n(sum(b), b[100])");
   assert_true(stat(vm, STAT_compiles) >= 1);
   assert_int_equal(stat(vm, STAT_lifted_loops), 1);
@@ -88,7 +91,8 @@ static void A20_a_function_on_large_arrays_at_its_first_call(void **state) {
 
 static void A20_a_map_over_a_long_range_is_compiled_before_it_begins(void **state) {
   (void)state;
-  static const char text[] = "let n = 200000\nlet a = map(i => i % 7 * 0.5, 0..n)\na[3] = 2.5\nlet s = 0.0\nfor i in 0..n { s += a[i] }\n(s, a[2], a[3], len(a))";
+  static const char text[] = "let n = 200000\nlet a = map(i => i % 7 * 0.5, 0..n)\na[3] = 2.5\nlet s = 0.0\n"
+                             "for i in 0..n { s += a[i] }\n(s, a[2], a[3], len(a))";
   WeftVM *vm = machine("mir");
   same_as_eager(vm, text);
   assert_int_equal(stat(vm, STAT_compiles), 1);
@@ -106,7 +110,8 @@ static void A20_a_map_over_a_long_range_is_compiled_before_it_begins(void **stat
 /* The loop is met hot: neither name of the table was looked into in front of it. */
 static void a_table_under_two_names_is_changed_in_place(void **state) {
   (void)state;
-  static const char text[] = "fn add(rows) {\n  let best = rows\n  for i in 0..len(rows) - 1 {\n    for j in 0..len(rows[i]) { best[i][j] += best[i + 1][j] }\n  }\n  best[0][0]\n}\n"
+  static const char text[] = "fn add(rows) {\n  let best = rows\n  for i in 0..len(rows) - 1 {\n"
+                             "    for j in 0..len(rows[i]) { best[i][j] += best[i + 1][j] }\n  }\n  best[0][0]\n}\n"
                              "add(map(i => map(j => (i * 37 + j * 59) % 97 * 0.5, 0..i + 1), 0..500))";
   WeftVM *vm = machine("mir");
   same_as_eager(vm, text);
@@ -115,12 +120,14 @@ static void a_table_under_two_names_is_changed_in_place(void **state) {
   weft_free(vm);
 }
 
-/* Functions declared between them end a region; what is called then is compiled from its first instruction, and its caller's rest. */
+/* Functions declared between them end a region; what is called then is compiled from its first instruction, and its
+ * caller's rest. */
 static void A20_what_is_called_behind_a_region_is_compiled_whole(void **state) {
   (void)state;
   WeftVM *vm = machine("mir");
   same_as_eager(vm, "let x = arange(400000) % 1000 * 0.001\nlet y = sqrt(x * x + 1) * (x - 0.5) + exp(-x) * (1 - x)\n"
-                    "fn twice(a, b) { let c = a * b + a; let d = c * c - b; sqrt(d * d + 1) * c + where(d > 0, d, -d) / (c + 2) }\n"
+                    "fn twice(a, b) { let c = a * b + a; "
+                    "let d = c * c - b; sqrt(d * d + 1) * c + where(d > 0, d, -d) / (c + 2) }\n"
                     "let z = twice(x, y)\nlet w = z * z - y * z + x\n(sum(w), max(w), w[77])");
   assert_int_equal(stat(vm, STAT_compiles), 3);
   const Place *whole = NULL;
@@ -135,7 +142,8 @@ static void A20_an_error_names_its_line(void **state) {
   (void)state;
   WeftVM *vm = machine("mir");
   const char *variables = "(sum(x), sum(y), n)";
-  same_as_eager(vm, "fn f(a, i) { let b = a * 2 + 1\n  let c = sqrt(b) * a - b\n  sum(c) + c[i] }\nlet n = 1 << 20\nlet x = arange(n) * 0.5\nlet y = x * x - 1\n"
+  same_as_eager(vm, "fn f(a, i) { let b = a * 2 + 1\n  let c = sqrt(b) * a - b\n"
+                    "  sum(c) + c[i] }\nlet n = 1 << 20\nlet x = arange(n) * 0.5\nlet y = x * x - 1\n"
                     "let z = f(x, 7) + f(y, n)\nlet w = x + y");
   assert_true(stat(vm, STAT_compiles) >= 1);
   char *left = outcome(vm, variables); /* what was written before it stays written */
@@ -144,7 +152,8 @@ static void A20_an_error_names_its_line(void **state) {
   weft_free(vm);
 }
 
-/* The region begins in the module, the limit is met in what it calls: the place is that of the frames that stand then. */
+/* The region begins in the module, the limit is met in what it calls: the place is that of the frames that stand
+ * then. */
 static void A20_a_limit_in_what_a_region_calls_names_its_line(void **state) {
   (void)state;
   WeftOptions o = WEFT_OPTIONS_INIT;
@@ -153,7 +162,8 @@ static void A20_a_limit_in_what_a_region_calls_names_its_line(void **state) {
   o.fuel = 100000;
   WeftVM *vm = weft_new(&o);
   assert_non_null(vm);
-  char *text = outcome(vm, "fn f(a, n) {\n  let s = 0.0\n  for t in 0..n { s = s * 0.5 + a }\n  s\n}\nlet y = 0.0\nfor k in 0..5 { y += f(1.5, 300) }\ny += f(2.5, 1000000000)");
+  char *text = outcome(vm, "fn f(a, n) {\n  let s = 0.0\n  for t in 0..n { s = s * 0.5 + a }\n  s\n}\nlet y = 0.0\n"
+                           "for k in 0..5 { y += f(1.5, 300) }\ny += f(2.5, 1000000000)");
   assert_non_null(strstr(text, "test:3:"));
   assert_non_null(strstr(text, "in f, called at test:8:"));
   assert_true(stat(vm, STAT_compiles) >= 1);
@@ -169,7 +179,9 @@ static void A20_what_is_compiled_counts_for_nothing(void **state) {
   WeftVM *vm = machine("mir");
   u64 clock[2] = {(u64)1 << 40, 50000};
   tracer_use_clock(tracer_of(vm->vm), step, clock);
-  const char *first = "fn f(a, n) {\n  let b = zeros((n, n))\n  for i in 1..n {\n    for j in 1..n { b[i, j] = a[i - 1, j] * 0.5 + a[i, j - 1] * 0.25 - 0.125 }\n  }\n  b\n}\nsum(f(ones((150, 150)), 150))";
+  const char *first = "fn f(a, n) {\n  let b = zeros((n, n))\n  for i in 1..n {\n"
+                      "    for j in 1..n { b[i, j] = a[i - 1, j] * 0.5 + a[i, j - 1] * 0.25 - 0.125 }\n  }\n  b\n}\n"
+                      "sum(f(ones((150, 150)), 150))";
   same_as_eager(vm, first);
   u64 compiles = stat(vm, STAT_compiles), traces = stat(vm, STAT_traces);
   assert_true(compiles > 0);
@@ -196,8 +208,8 @@ static void A20_recordings_for_nothing_are_few(void **state) {
   weft_free(vm);
 }
 
-/* A function whose strips would be stored a second time, alone, is worth a kernel where there are many elements, and so is a sum that is written over
- * an array that stood before; a sum of two arrays is not. */
+/* A function whose strips would be stored a second time, alone, is worth a kernel where there are many elements,
+ * and so is a sum that is written over an array that stood before; a sum of two arrays is not. */
 static void A20_a_single_function_of_many_elements_is_compiled(void **state) {
   (void)state;
   static const struct { const char *body; int size; bool compiled; } rows[] = {
@@ -209,16 +221,19 @@ static void A20_a_single_function_of_many_elements_is_compiled(void **state) {
     vm->vm->tunables.hot_calls = 2;
     vm->vm->tunables.pace_percent = 0;
     char text[256];
-    snprintf(text, sizeof text, "let x = linspace(0, 1, %d)\nlet c = x * 3\nfn f(x) %s\nx[1]", rows[i].size, rows[i].body);
+    snprintf(text, sizeof text, "let x = linspace(0, 1, %d)\nlet c = x * 3\nfn f(x) %s\nx[1]", rows[i].size,
+             rows[i].body);
     free(outcome(vm, text));
     u64 before = stat(vm, STAT_kernel_runs);
     for (u32 k = 0; k < 8; k++) free(outcome(vm, "f(x)"));
     assert_int_equal(stat(vm, STAT_kernel_runs) > before, rows[i].compiled);
-    char *seen = outcome(vm, "let kept = c\nlet first = (c[1], c[-1], sum(c))\nf(x)\n(first, kept[1], kept[-1], sum(kept), c[1], c[-1], sum(c))");
+    char *seen = outcome(vm, "let kept = c\nlet first = (c[1], c[-1], sum(c))\nf(x)\n"
+                             "(first, kept[1], kept[-1], sum(kept), c[1], c[-1], sum(c))");
     WeftVM *eager = machine("eager");
     free(outcome(eager, text));
     for (u32 k = 0; k < 8; k++) free(outcome(eager, "f(x)"));
-    char *wanted = outcome(eager, "let kept = c\nlet first = (c[1], c[-1], sum(c))\nf(x)\n(first, kept[1], kept[-1], sum(kept), c[1], c[-1], sum(c))");
+    char *wanted = outcome(eager, "let kept = c\nlet first = (c[1], c[-1], sum(c))\nf(x)\n"
+                                  "(first, kept[1], kept[-1], sum(kept), c[1], c[-1], sum(c))");
     assert_string_equal(seen, wanted);
     free(seen);
     free(wanted);

@@ -29,7 +29,8 @@ static void *resize(Allocator *a, void *p, size_t old, size_t n) {
 
 /* Every code point by its number: the test writes no text as Weft shows it. */
 static void put_text(Buf *b) {
-  static const u32 some[] = {0, 9, 10, 13, 27, 32, 34, 92, 123, 125, 127, 0x80, 0x85, 0x9F, 0xA0, 0xAD, 0x200B, 0x200D, 0x2028, 0x202E, 0xFEFF, 0xE0041, 0x10FFFF};
+  static const u32 some[] = {0, 9, 10, 13, 27, 32, 34, 92, 123, 125, 127, 0x80, 0x85, 0x9F, 0xA0, 0xAD, 0x200B, 0x200D,
+                             0x2028, 0x202E, 0xFEFF, 0xE0041, 0x10FFFF};
   buf_putc(b, '"');
   for (u32 n = pick(6); n > 0; n--) {
     u32 c = pick(2) ? some[pick(COUNT_OF(some))] : pick(3) ? 32 + pick(96) : pick(0xD800);
@@ -39,7 +40,8 @@ static void put_text(Buf *b) {
 }
 
 static void put_key(Buf *b) {
-  static const char *const names[] = {"a", "b2", "_x", "\"in\"", "\"by\"", "\"nil\"", "\"é\"", "\"1\"", "\"\"", "\"a b\""};
+  static const char *const names[] = {"a", "b2", "_x", "\"in\"", "\"by\"", "\"nil\"", "\"é\"", "\"1\"",
+                                      "\"\"", "\"a b\""};
   if (pick(2)) put_text(b);
   else buf_puts(b, names[pick(COUNT_OF(names))]);
 }
@@ -132,12 +134,14 @@ static void shown_values_read_back(void **state) {
     program.len = 0;
     buf_printf(&program, "let b = %s\nb", shown);
     v = value_of(vm, buf_text(&program), buf_text(&source));
-    if (strcmp(weft_show(vm, v), shown) != 0) fail_msg("%s is shown as %s, which is read as %s", buf_text(&source), shown, weft_show(vm, v));
+    if (strcmp(weft_show(vm, v), shown) != 0)
+      fail_msg("%s is shown as %s, which is read as %s", buf_text(&source), shown, weft_show(vm, v));
     weft_release(vm, v);
     for (const char *s = shown; *s; s++) assert_true((u8)*s >= 32 || *s == '\n');
     if (!strstr(shown, "nan")) {
       v = value_of(vm, "let c = a == b\nif type(c) == \"array\" { all(c) } else { c }", buf_text(&source));
-      if (strcmp(weft_show(vm, v), "true") != 0) fail_msg("%s is shown as %s, which is another value", buf_text(&source), shown);
+      if (strcmp(weft_show(vm, v), "true") != 0)
+        fail_msg("%s is shown as %s, which is another value", buf_text(&source), shown);
       weft_release(vm, v);
     }
     free(shown);

@@ -115,7 +115,8 @@ static void parse_errors(void **state) {
     {"kernel k (n: i64) { par i in 0..n { %1 = sqrt i } }", "does not take this type"},
     {"kernel k (n: i64) { par i in 0..n { %1 = add true true } }", "does not take this type"},
     {"kernel k (n: i64) { par i in 0..n { %1 = add i i } store x[0] %1 }", "not defined here"},
-    {"kernel k (x: out i64, n: i64) { par i in 0..n { for j in 0..n { %1 = add i j } store x[i] %1 } }", "not defined here"},
+    {"kernel k (x: out i64, n: i64) { par i in 0..n { for j in 0..n { %1 = add i j } store x[i] %1 } }",
+     "not defined here"},
     {"kernel k (x: out i64, n: i64) { par i in 0..n { %1 = add i i %1 = add i i } }", "defined twice"},
     {"kernel k (n: i64) { par i in 0..n { par i in 0..n { } } }", "defined twice"},
     {"kernel k (n: i64, n: i64) { par i in 0..n { } }", "defined twice"},
@@ -174,7 +175,8 @@ static void parse_errors(void **state) {
     m.math_count = COUNT_OF(test_math);
     buf_init(&why, m.alloc);
     if (loops_parse(&m, rows[i].text, strlen(rows[i].text), &why) == WEFT_OK) fail_msg("accepted: %s", rows[i].text);
-    if (!strstr(buf_text(&why), rows[i].message)) fail_msg("%s\n  said: %s\n  not:  %s", rows[i].text, buf_text(&why), rows[i].message);
+    if (!strstr(buf_text(&why), rows[i].message))
+      fail_msg("%s\n  said: %s\n  not:  %s", rows[i].text, buf_text(&why), rows[i].message);
     assert_int_equal(m.fns.count <= 1, 1);
     buf_free(&why);
     loop_module_free(&m);
@@ -294,7 +296,9 @@ static void operations(void **state) {
   for (u32 i = 0; i < COUNT_OF(rows); i++) {
     u64 got = 0;
     assert_true(loop_eval(rows[i].op, rows[i].type, rows[i].from, rows[i].a, rows[i].b, 0, &got));
-    if (got != rows[i].want) fail_msg("row %u, %s: %llx, not %llx", i, loop_op_text(rows[i].op), (unsigned long long)got, (unsigned long long)rows[i].want);
+    if (got != rows[i].want)
+      fail_msg("row %u, %s: %llx, not %llx", i, loop_op_text(rows[i].op), (unsigned long long)got,
+               (unsigned long long)rows[i].want);
   }
   u64 got = 0;
   assert_true(loop_eval(LOOP_FMA, LT_F64, LT_F64, w64(1 + 0x1p-52), w64(1 - 0x1p-52), w64(-1), &got));
@@ -352,12 +356,14 @@ static void scan_of(const f64 *x, u64 n, f64 *y) {
 }
 
 static const char fold_text[] =
-  "kernel lanes (x: in f64, y: out f64, n: i64) { par i in 0..1 { %r = reduce add f64 j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
-  "kernel rows (x: in f64, y: out f64, n: i64) { par i in 0..1 { %r = reduce add f64 rows j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
-  "kernel two (x: in f64, y: out f64, n: i64, m: i64) { par i in 0..1 {\n"
-  "  %r = reduce add f64 a in 0..n, b in 0..m { %v = load x[a*m + b] f64 yield %v } store y[0] %r } }\n"
-  "kernel sums (x: in f64, y: out f64, n: i64) { par i in 0..1 {\n"
-  "  %t = scan add f64 j in 0..n { %v = load x[j] f64 %p = prefix %v store y[j] %p } store y[n] %t } }\n";
+    "kernel lanes (x: in f64, y: out f64, n: "
+    "i64) { par i in 0..1 { %r = reduce add f64 j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
+    "kernel rows (x: in f64, y: out f64, n: "
+    "i64) { par i in 0..1 { %r = reduce add f64 rows j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
+    "kernel two (x: in f64, y: out f64, n: i64, m: i64) { par i in 0..1 {\n"
+    "  %r = reduce add f64 a in 0..n, b in 0..m { %v = load x[a*m + b] f64 yield %v } store y[0] %r } }\n"
+    "kernel sums (x: in f64, y: out f64, n: i64) { par i in 0..1 {\n"
+    "  %t = scan add f64 j in 0..n { %v = load x[j] f64 %p = prefix %v store y[j] %p } store y[n] %t } }\n";
 
 static void fill(f64 *x, u64 n, u64 seed) {
   for (u64 i = 0; i < n; i++) {
@@ -543,14 +549,17 @@ static void refused_memory(void **state) {
 /* ---- C text against the interpreter -------------------------------------------------------- */
 
 static const char c_text[] =
-  "kernel ints (a: in i32, b: in i32, y: out i64, n: i64) { par i in 0..n {\n"
-  "  %a = load a[i] i32 %b = load b[i] i32 %1 = div %a %b %2 = mod %a %b %3 = floordiv %a %b %4 = rem %a %b %5 = shl %a %b %6 = shr %a %b\n"
-  "  %7 = mulhi %a %b %8 = min %a %b %9 = xor %7 %8 %10 = add %1 %2 %11 = sub %3 %4 %12 = or %5 %6 %13 = and %9 %10 %14 = mul %11 %12\n"
-  "  %15 = abs %14 %16 = neg %13 %17 = not %16 %18 = add %15 %17 %19 = convert i64 %18 store y[i] %19 } }\n"
-  "kernel floats (x: in f64, h: inout f16, y: out f64, n: i64) { par i in 0..n {\n"
-  "  %x = load x[i] f64 %h = load h[i] f16 %h2 = convert f64 %h %1 = min %x %h2 %2 = max %1 0.5 %3 = floor %2 %4 = rint %x %5 = copysign %3 %x\n"
-  "  %6 = fma %5 %4 %h2 %7 = convert i32 %6 %8 = convert f64 %7 %9 = lt %x %h2 %10 = select %9 %8 %6 store y[i] %10\n"
-  "  %11 = convert f32 %10 store h[i] %11 } }\n";
+    "kernel ints (a: in i32, b: in i32, y: out i64, n: i64) { par i in 0..n {\n"
+    "  %a = load a[i] i32 %b = load b[i] i32 %1 = div %a %b %2 = mod %a %b %3 = floordiv %a %b %4 = rem %a %b %5 = "
+    "shl %a %b %6 = shr %a %b\n"
+    "  %7 = mulhi %a %b %8 = min %a %b %9 = xor %7 %8 %10 = add %1 %2 %11 = sub %3 %4 %12 = or "
+    "%5 %6 %13 = and %9 %10 %14 = mul %11 %12\n"
+    "  %15 = abs %14 %16 = neg %13 %17 = not %16 %18 = add %15 %17 %19 = convert i64 %18 store y[i] %19 } }\n"
+    "kernel floats (x: in f64, h: inout f16, y: out f64, n: i64) { par i in 0..n {\n"
+    "  %x = load x[i] f64 %h = load h[i] f16 %h2 = convert f64 %h %1 = min %x %h2 %2 = max %1 0.5 %3 = floor "
+    "%2 %4 = rint %x %5 = copysign %3 %x\n"
+    "  %6 = fma %5 %4 %h2 %7 = convert i32 %6 %8 = convert f64 %7 %9 = lt %x %h2 %10 = select %9 %8 %6 store y[i] %10\n"
+    "  %11 = convert f32 %10 store h[i] %11 } }\n";
 
 static void c_agrees(void **state) {
   (void)state;
@@ -561,7 +570,8 @@ static void c_agrees(void **state) {
   Buf why, c;
   buf_init(&why, m.alloc);
   buf_init(&c, m.alloc);
-  const char *texts[] = {c_text, loops_math_text, loops_golden[1], loops_golden[2], loops_golden[3], loops_golden[4], loops_golden[5], loops_golden[6]};
+  const char *texts[] = {c_text, loops_math_text, loops_golden[1], loops_golden[2], loops_golden[3], loops_golden[4],
+                         loops_golden[5], loops_golden[6]};
   for (u32 i = 0; i < COUNT_OF(texts); i++)
     if (loops_parse(&m, texts[i], strlen(texts[i]), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
   loops_c_prelude(&c);
@@ -573,7 +583,8 @@ static void c_agrees(void **state) {
   assert_non_null(file);
   fputs(buf_text(&c), file);
   fclose(file);
-  snprintf(command, sizeof command, "cd %s && cc -std=gnu11 -O1 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -ffp-contract=off -fno-math-errno -shared -fPIC k.c -o k.so -lm", dir);
+  snprintf(command, sizeof command, "cd %s && cc -std=gnu11 -O1 -Wall -Wextra -Wconversion -Wno-sign-conversion "
+                                    "-Werror -ffp-contract=off -fno-math-errno -shared -fPIC k.c -o k.so -lm", dir);
   assert_int_equal(system(command), 0);
   snprintf(path, sizeof path, "%s/k.so", dir);
   void *lib = dlopen(path, RTLD_NOW);
@@ -641,22 +652,27 @@ static void c_agrees(void **state) {
 
 /* ---- checks before loops ---------------------------------------------------------------------- */
 
-#define UP(CONDITION, BODY, STEP)                                                                                                             \
-  "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" CONDITION "    if %c {\n" BODY STEP "    }\n" \
+#define UP(CONDITION, BODY, STEP) \
+  "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" \
+  CONDITION "    if %c {\n" BODY STEP "    }\n" \
   "    break %j\n  }\n  return %r\n}\n"
 #define NEXT(STEP) "      %k = " STEP "\n      next %k\n"
 #define CHECK "      check index %j n #2 (%j)\n      store x[%j] 0\n"
-#define MOVED(CONDITION, CHECKS, BODY, STEP)                                                                                                          \
-  "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n" CHECKS "  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" CONDITION "    if %c {\n" BODY STEP \
+#define MOVED(CONDITION, CHECKS, BODY, STEP) \
+  "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n" CHECKS \
+  "  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" CONDITION "    if %c {\n" BODY STEP \
   "    }\n    break %j\n  }\n  return %r\n}\n"
 
 #define GROWS "    %d = mul 2 %j\n    %e = add %d 1\n    %c = lt %e m\n"
 #define GROWN \
-  "  %p = mul 2 s\n  %q = add %p 1\n  %b = lt %q m\n  if %b {\n    check index s 281474976710656 #1 (s)\n    %u = add m -1\n    check index %u 281474976710656 #1 (s)\n" \
+  "  %p = mul 2 s\n  %q = add %p 1\n  %b = lt %q m\n  if %b {\n" \
+  "    check index s 281474976710656 #1 (s)\n    %u = add m -1\n    check index %u 281474976710656 #1 (s)\n" \
   "    %v = add m -1\n    check index %v n #1 (s)\n  }\n"
-#define CHILD(CONDITION)                                                                                                                                \
-  "      %f = add %e 1\n      %g = " CONDITION "\n      %a = if %g -> (i1) {\n        %v = load x[%f] i64\n        %w = gt %v 5\n        yield %w\n      } else {\n" \
-  "        yield %g\n      }\n      %h = if %a -> (i64) {\n        yield %f\n      } else {\n        yield %e\n      }\n"
+#define CHILD(CONDITION) \
+  "      %f = add %e 1\n      %g = " CONDITION "\n      %a = if %g -> (i1) {\n" \
+  "        %v = load x[%f] i64\n        %w = gt %v 5\n        yield %w\n      } else {\n" \
+  "        yield %g\n      }\n      %h = if %a -> (i64) {\n        yield %f\n      } else {\n" \
+  "        yield %e\n      }\n"
 #define FROM_END(OTHER) "      %z = lt %e 0\n      %y = add %e n\n      %i = select %z " OTHER " %e\n"
 
 static void checks_before_loops(void **state) {
@@ -665,68 +681,115 @@ static void checks_before_loops(void **state) {
     const char *what, *text, *wanted; /* NULL: nothing is moved */
   } rows[] = {
       {"counts to the size", UP("    %c = lt %j n\n", CHECK, NEXT("add %j 3")),
-       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
-      {"counts to something else", UP("    %c = lt %j m\n", CHECK, NEXT("add %j 3")),
-       MOVED("    %c = lt %j m\n", "  %b = lt s m\n  if %b {\n    check index s n #1 (s)\n    %d = add m -1\n    check index %d n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
-      {"and may reach it", UP("    %c = ge n %j\n", CHECK, NEXT("add %j 3")),
-       MOVED("    %c = ge n %j\n", "  %b = ge n s\n  if %b {\n    check index s n #1 (s)\n    check index n n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
-      {"by a number that may be negative", UP("    %c = lt %j n\n", CHECK, NEXT("add %j m")),
-       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n    check index m 4611686018427387904 #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j m"))},
-      {"down to 0", UP("    %c = ge %j 0\n", CHECK, NEXT("sub %j 1")),
-       MOVED("    %c = ge %j 0\n", "  %b = ge s 0\n  if %b {\n    check index s n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("sub %j 1"))},
-      {"down to 1, the one before", UP("    %c = gt %j 0\n", "      %i = sub %j 1\n      check index %i n #2 (%j)\n", NEXT("sub %j 1")),
-       MOVED("    %c = gt %j 0\n", "  %b = gt s 0\n  if %b {\n    %d = add s -1\n    check index %d n #1 (s)\n  }\n", "      %i = sub %j 1\n", NEXT("sub %j 1"))},
-      {"two conditions", UP("    %e = ne m 3\n    %f = lt %j n\n    %c = and %e %f\n", CHECK, NEXT("add %j 1")),
-       MOVED("    %e = ne m 3\n    %f = lt %j n\n    %c = and %e %f\n", "  %g = ne m 3\n  %h = lt s n\n  %b = and %g %h\n  if %b {\n    check index s n #1 (s)\n  }\n", "      store x[%j] 0\n",
-             NEXT("add %j 1"))},
-      {"the same in each trip", UP("    %c = ne %j 9\n", "      check index m n #2 (%j)\n", NEXT("add %j 1")),
-       MOVED("    %c = ne %j 9\n", "  %b = ne s 9\n  if %b {\n    check index m n #1 (s)\n  }\n", "", NEXT("add %j 1"))},
-      {"a way out, to the size", UP("    %c = lt %j n\n", CHECK "      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")),
        MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n  }\n",
-             "      store x[%j] 0\n      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1"))},
-      {"a way out, to something else", UP("    %c = lt %j m\n", CHECK "      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")), NULL},
-      {"behind a way out", UP("    %c = lt %j n\n", "      %o = eq %j m\n      if %o {\n        break %j\n      }\n" CHECK, NEXT("add %j 1")), NULL},
-      {"in some trips", UP("    %c = lt %j n\n", "      %o = eq %j m\n      if %o {\n        check index %j n #2 (%j)\n      }\n", NEXT("add %j 1")), NULL},
+             "      store x[%j] 0\n", NEXT("add %j 3"))},
+      {"counts to something else", UP("    %c = lt %j m\n", CHECK, NEXT("add %j 3")),
+       MOVED("    %c = lt %j m\n", "  %b = lt s m\n  if %b {\n    check index s n #1 (s)\n    %d = add m -1\n"
+                                   "    check index %d n #1 (s)\n  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
+      {"and may reach it", UP("    %c = ge n %j\n", CHECK, NEXT("add %j 3")),
+       MOVED("    %c = ge n %j\n", "  %b = ge n s\n  if %b {\n    check index s n #1 (s)\n    check index n n #1 (s)\n"
+                                   "  }\n", "      store x[%j] 0\n", NEXT("add %j 3"))},
+      {"by a number that may be negative", UP("    %c = lt %j n\n", CHECK, NEXT("add %j m")),
+       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n"
+                                   "    check index m 4611686018427387904 #1 (s)\n  }\n", "      store x[%j] 0\n",
+             NEXT("add %j m"))},
+      {"down to 0", UP("    %c = ge %j 0\n", CHECK, NEXT("sub %j 1")),
+       MOVED("    %c = ge %j 0\n", "  %b = ge s 0\n  if %b {\n    check index s n #1 (s)\n  }\n",
+             "      store x[%j] 0\n", NEXT("sub %j 1"))},
+      {"down to 1, the one before",
+       UP("    %c = gt %j 0\n", "      %i = sub %j 1\n      check index %i n #2 (%j)\n", NEXT("sub %j 1")),
+       MOVED("    %c = gt %j 0\n", "  %b = gt s 0\n  if %b {\n    %d = add s -1\n    check index %d n #1 (s)\n  }\n",
+             "      %i = sub %j 1\n", NEXT("sub %j 1"))},
+      {"two conditions", UP("    %e = ne m 3\n    %f = lt %j n\n    %c = and %e %f\n", CHECK, NEXT("add %j 1")),
+       MOVED("    %e = ne m 3\n    %f = lt %j n\n    %c = and %e %f\n",
+             "  %g = ne m 3\n  %h = lt s n\n  %b = and %g %h\n  if %b {\n    check index s n #1 (s)\n  }\n",
+             "      store x[%j] 0\n", NEXT("add %j 1"))},
+      {"the same in each trip", UP("    %c = ne %j 9\n", "      check index m n #2 (%j)\n", NEXT("add %j 1")),
+       MOVED("    %c = ne %j 9\n", "  %b = ne s 9\n  if %b {\n    check index m n #1 (s)\n  }\n", "",
+             NEXT("add %j 1"))},
+      {"a way out, to the size",
+       UP("    %c = lt %j n\n", CHECK "      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n"
+                                "      }\n", NEXT("add %j 1")),
+       MOVED("    %c = lt %j n\n", "  %b = lt s n\n  if %b {\n    check index s n #1 (s)\n  }\n",
+             "      store x[%j] 0\n      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n"
+             "      }\n", NEXT("add %j 1"))},
+      {"a way out, to something else",
+       UP("    %c = lt %j m\n", CHECK "      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n"
+                                "      }\n", NEXT("add %j 1")), NULL},
+      {"behind a way out", UP("    %c = lt %j n\n", "      %o = eq %j m\n      if %o {\n        break %j\n"
+                                                    "      }\n" CHECK, NEXT("add %j 1")), NULL},
+      {"in some trips", UP("    %c = lt %j n\n", "      %o = eq %j m\n      if %o {\n        check index %j n #2 (%j)\n"
+                                                 "      }\n", NEXT("add %j 1")), NULL},
       {"counts the other way", UP("    %c = lt %j n\n", CHECK, NEXT("sub %j 1")), NULL},
       {"does not count", UP("    %c = lt %j n\n", CHECK, NEXT("mul %j 2")), NULL},
-      {"one of two steps does not", UP("    %c = lt %j n\n", CHECK "      %o = eq %j m\n      if %o {\n        %p = mul %j 5\n        next %p\n      }\n", NEXT("add %j 1")), NULL},
+      {"one of two steps does not",
+       UP("    %c = lt %j n\n", CHECK "      %o = eq %j m\n      if %o {\n        %p = mul %j 5\n        next %p\n"
+                                "      }\n", NEXT("add %j 1")), NULL},
       {"another sign", UP("    %c = ne %j n\n", CHECK, NEXT("add %j 1")), NULL},
       {"the loop goes on where the first condition does not hold",
-       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
-       "      check index m n #2 (%j)\n      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield true\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n", NULL},
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n"
+       "  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
+       "      check index m n #2 (%j)\n      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n"
+       "      yield true\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n", NULL},
       {"and does not",
-       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
-       "      check index m n #2 (%j)\n      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield false\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n",
-       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %b = gt s 0\n  if %b {\n    check index m n #1 (s)\n  }\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
-       "      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield false\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n"},
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n"
+       "  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
+       "      check index m n #2 (%j)\n      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n"
+       "      yield false\n    }\n    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n",
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %b = gt s 0\n  if %b {\n    check index m "
+       "n #1 (s)\n  }\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    %o = if %c -> (i1) {\n"
+       "      %v = load x[0] i64\n      %w = gt %v 5\n      yield %w\n    } else {\n      yield false\n    }\n"
+       "    if %o {\n" NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n"},
       {"the other arm goes on itself",
-       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n    %c = gt %j 0\n    if %c {\n      check index m n #2 (%j)\n      store x[%j] 0\n    } else {\n"
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n"
+       "    %c = gt %j 0\n    if %c {\n      check index m n #2 (%j)\n      store x[%j] 0\n    } else {\n"
        NEXT("add %j 1") "    }\n    break %j\n  }\n  return %r\n}\n", NULL},
-      {"a limit that wraps", UP("    %l = add n 9223372036854775797\n    %c = lt %j %l\n", "      %i = add %j 12\n      check index %i n #2 (%j)\n      %v = load x[%j] i64\n      %o = eq %v m\n      if %o {\n        break %j\n      }\n", NEXT("add %j 1")), NULL},
-      {"a product of it", UP("    %c = lt %j n\n", "      %i = mul %j 2\n      check index %i n #2 (%j)\n", NEXT("add %j 1")), NULL},
+      {"a limit that wraps",
+       UP("    %l = add n 9223372036854775797\n    %c = lt %j %l\n",
+          "      %i = add %j 12\n      check index %i n #2 (%j)\n      %v = load x[%j] i64\n      %o = eq %v m\n"
+          "      if %o {\n        break %j\n      }\n", NEXT("add %j 1")), NULL},
+      {"a product of it",
+       UP("    %c = lt %j n\n", "      %i = mul %j 2\n      check index %i n #2 (%j)\n", NEXT("add %j 1")), NULL},
       {"grows as heaps do", UP(GROWS, "      check index %e n #2 (%j)\n      store x[%e] 0\n", "      next %e\n"),
        MOVED(GROWS, GROWN, "      store x[%e] 0\n", "      next %e\n")},
-      {"to one of two, where both are below", UP(GROWS, CHILD("lt %f m") "      check index %j n #2 (%j)\n      check index %h n #2 (%j)\n", "      next %h\n"),
+      {"to one of two, where both are below", UP(GROWS, CHILD("lt %f m") "      check index %j n #2 (%j)\n"
+                                                        "      check index %h n #2 (%j)\n", "      next %h\n"),
        MOVED(GROWS, GROWN, CHILD("lt %f m"), "      next %h\n")},
-      {"and from the end", UP(GROWS, FROM_END("%y") "      check index %i n #2 (%j)\n      store x[%i] 0\n", "      next %e\n"),
+      {"and from the end",
+       UP(GROWS, FROM_END("%y") "      check index %i n #2 (%j)\n      store x[%i] 0\n", "      next %e\n"),
        MOVED(GROWS, GROWN, FROM_END("%e") "      store x[%i] 0\n", "      next %e\n")},
-      {"to one of two that may be the limit", UP(GROWS, CHILD("lt %e m") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
-      {"to one of two below another limit", UP(GROWS, CHILD("lt %f n") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
-      {"to one of two where the other is below", UP(GROWS, CHILD("ge %f m") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two that may be the limit",
+       UP(GROWS, CHILD("lt %e m") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two below another limit",
+       UP(GROWS, CHILD("lt %f n") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+      {"to one of two where the other is below",
+       UP(GROWS, CHILD("ge %f m") "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
       {"to one of two, and one is not below",
-       UP(GROWS, "      %f = add %e 7\n      %o = eq %j n\n      %h = if %o -> (i64) {\n        yield %e\n      } else {\n        yield %f\n      }\n      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+       UP(GROWS, "      %f = add %e 7\n      %o = eq %j n\n      %h = if %o -> (i64) {\n        yield %e\n"
+                 "      } else {\n        yield %f\n      }\n      check index %j n #2 (%j)\n", "      next %h\n"),
+       NULL},
       {"to one of two, chosen where the first condition does not hold",
-       UP(GROWS, "      %f = add %e 1\n      %g = lt %f m\n      %a = if %g -> (i1) {\n        %v = load x[%f] i64\n        %w = gt %v 5\n        yield %w\n      } else {\n        yield true\n      }\n"
-          "      %h = if %a -> (i64) {\n        yield %f\n      } else {\n        yield %e\n      }\n      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
+       UP(GROWS, "      %f = add %e 1\n      %g = lt %f m\n      %a = if %g -> (i1) {\n        %v = load x[%f] i64\n"
+                 "        %w = gt %v 5\n        yield %w\n      } else {\n        yield true\n      }\n"
+                 "      %h = if %a -> (i64) {\n        yield %f\n      } else {\n        yield %e\n      }\n"
+                 "      check index %j n #2 (%j)\n", "      next %h\n"), NULL},
       {"where the loop ends, nothing is known",
-       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n" GROWS "    if %c {\n      next %e\n    } else {\n      %k = lt %j m\n"
+       "native w (x: inout i64, n: i64, m: i64, s: i64) -> (i64) {\n  %r = while (%j: i64 = s) {\n    poll #1 (%j)\n"
+       GROWS "    if %c {\n      next %e\n    } else {\n      %k = lt %j m\n"
        "      if %k {\n        check index %j n #2 (%j)\n      }\n    }\n    break %j\n  }\n  return %r\n}\n", NULL},
-      {"grows past the limit", UP(GROWS, "      check index %e n #2 (%j)\n      %f = add %e 1\n", "      next %f\n"), NULL},
-      {"what is looked at is past the limit", UP(GROWS, "      %f = add %e 1\n      check index %f n #2 (%j)\n", "      next %e\n"), NULL},
-      {"one way on is not below", UP(GROWS, "      check index %e n #2 (%j)\n      %o = eq %e 9\n      if %o {\n        %f = sub %j 4\n        next %f\n      }\n", "      next %e\n"), NULL},
-      {"grows by what is not known", UP("    %d = mul %j m\n    %c = lt %d n\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
-      {"grows below what the loop changes", UP("    %l = load x[0] i64\n    %d = mul %j 2\n    %c = lt %d %l\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
-      {"shrinks", UP("    %d = mul %j -2\n    %c = lt %d m\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
+      {"grows past the limit",
+       UP(GROWS, "      check index %e n #2 (%j)\n      %f = add %e 1\n", "      next %f\n"), NULL},
+      {"what is looked at is past the limit",
+       UP(GROWS, "      %f = add %e 1\n      check index %f n #2 (%j)\n", "      next %e\n"), NULL},
+      {"one way on is not below",
+       UP(GROWS, "      check index %e n #2 (%j)\n      %o = eq %e 9\n      if %o {\n        %f = sub %j 4\n"
+                 "        next %f\n      }\n", "      next %e\n"), NULL},
+      {"grows by what is not known",
+       UP("    %d = mul %j m\n    %c = lt %d n\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
+      {"grows below what the loop changes", UP("    %l = load x[0] i64\n    %d = mul %j 2\n    %c = lt %d %l\n",
+                                               "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
+      {"shrinks",
+       UP("    %d = mul %j -2\n    %c = lt %d m\n", "      check index %d n #2 (%j)\n", "      next %d\n"), NULL},
   };
   for (u32 i = 0; i < COUNT_OF(rows); i++) {
     const struct Row *r = &rows[i];
@@ -741,7 +804,8 @@ static void checks_before_loops(void **state) {
     assert_true(native_hoist(&n));
     if (loops_verify(n.fn, &why) != WEFT_OK) fail_msg("%s: %s", r->what, buf_text(&why));
     loops_print(n.fn, &got), loops_print(w.fns.data[0], &wanted);
-    if (strcmp(buf_text(&got), buf_text(&wanted)) != 0) fail_msg("%s:\n%s\nnot\n%s", r->what, buf_text(&got), buf_text(&wanted));
+    if (strcmp(buf_text(&got), buf_text(&wanted)) != 0)
+      fail_msg("%s:\n%s\nnot\n%s", r->what, buf_text(&got), buf_text(&wanted));
     arena_free(&c.arena);
     buf_free(&got), buf_free(&wanted), buf_free(&why);
     loop_module_free(&m), loop_module_free(&w);

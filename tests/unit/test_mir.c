@@ -52,7 +52,9 @@ static MirCode *compiled(MirPool *pool, const LoopFn *const *fns, u32 count) {
   return code;
 }
 
-static MirCode *compiled_all(MirPool *pool, LoopModule *m) { return compiled(pool, (const LoopFn *const *)m->fns.data, m->fns.count); }
+static MirCode *compiled_all(MirPool *pool, LoopModule *m) {
+  return compiled(pool, (const LoopFn *const *)m->fns.data, m->fns.count);
+}
 
 /* Calls a native with up to 18 words by the convention of RANDOM functions is done by its own type; small ones here. */
 typedef struct Frames {
@@ -90,31 +92,35 @@ static void frames_init(Frames *f, i64 budget, u32 polls_allowed) {
 /* ---- written functions --------------------------------------------------------------------- */
 
 static const char folds_text[] =
-  "kernel lanes (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
-  "  %r = reduce add f64 j in 0..n { %v = load x[j] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
-  "kernel products (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
-  "  %r = reduce mul f64 j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
-  "kernel rows (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
-  "  %r = reduce add f64 rows j in 0..n { %v = load x[j] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
-  "kernel sums (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
-  "  %t = scan add f64 j in 0..n { %v = load x[j] f64 %w = mul %v s %p = prefix %w store y[j] %p } store y[n] %t } }\n"
-  "kernel most (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
-  "  %a = reduce max f64 j in 0..n { %v = load x[j] f64 yield %v }\n"
-  "  %b = reduce min f64 k in 0..n { %w = load x[k] f64 yield %w } store y[0] %a store y[1] %b } }\n"
-  "kernel two (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
-  "  %r = reduce add f64 a in 0..3, b in 0..n { %v = load x[3*b + a] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
-  "kernel narrow (x: in f32, y: out f32, n: i64, s: f32) { par i in 0..1 {\n"
-  "  %r = reduce add f32 j in 0..n { %v = load x[j] f32 %w = mul %v s yield %w }\n"
-  "  %q = reduce add f32 rows k in 0..n { %u = load x[k] f32 yield %u }\n"
-  "  %t = scan add f32 l in 0..n { %a = load x[l] f32 %p = prefix %a store y[l] %p } store y[n] %r store y[n + 1] %q store y[n + 2] %t } }\n"
-  "kernel ints (x: in i32, y: out i64, n: i64, s: i64) { par i in 0..1 {\n"
-  "  %r = reduce add i64 j in 0..n { %v = load x[j] i32 %w = convert i64 %v yield %w }\n"
-  "  %q = scan add i32 k in 0..n { %u = load x[k] i32 %p = prefix %u %c = convert i64 %p store y[k] %c } store y[n] %r } }\n";
+    "kernel lanes (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+    "  %r = reduce add f64 j in 0..n { %v = load x[j] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
+    "kernel products (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+    "  %r = reduce mul f64 j in 0..n { %v = load x[j] f64 yield %v } store y[0] %r } }\n"
+    "kernel rows (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+    "  %r = reduce add f64 rows j in 0..n { %v = load x[j] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
+    "kernel sums (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+    "  %t = scan add f64 j in 0..n { %v = load x[j] f64 %w = mul %v s %p = prefix %w store y[j] %p } store y[n] "
+    "%t } }\n"
+    "kernel most (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+    "  %a = reduce max f64 j in 0..n { %v = load x[j] f64 yield %v }\n"
+    "  %b = reduce min f64 k in 0..n { %w = load x[k] f64 yield %w } store y[0] %a store y[1] %b } }\n"
+    "kernel two (x: in f64, y: out f64, n: i64, s: f64) { par i in 0..1 {\n"
+    "  %r = reduce add f64 a in 0..3, b in 0..n { %v = load x[3*b + a] f64 %w = mul %v s yield %w } store y[0] %r } }\n"
+    "kernel narrow (x: in f32, y: out f32, n: i64, s: f32) { par i in 0..1 {\n"
+    "  %r = reduce add f32 j in 0..n { %v = load x[j] f32 %w = mul %v s yield %w }\n"
+    "  %q = reduce add f32 rows k in 0..n { %u = load x[k] f32 yield %u }\n"
+    "  %t = scan add f32 l in 0..n { %a = load x[l] f32 %p = prefix %a store y[l] %p } store y[n] %r store y[n + 1] "
+    "%q store y[n + 2] %t } }\n"
+    "kernel ints (x: in i32, y: out i64, n: i64, s: i64) { par i in 0..1 {\n"
+    "  %r = reduce add i64 j in 0..n { %v = load x[j] i32 %w = convert i64 %v yield %w }\n"
+    "  %q = scan add i32 k in 0..n { %u = load x[k] i32 %p = prefix %u %c = convert i64 %p store y[k] %c } store "
+    "y[n] %r } }\n";
 
 static void folds(void **state) {
   (void)state;
   enum { MOST = 300000 };
-  static const i64 sizes[] = {0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 129, 255, 256, 257, 1000, 2047, 2048, 2049, 4095, 4096, 4097, 6000, 8192, 70000, 99999};
+  static const i64 sizes[] = {0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 129, 255, 256, 257,
+                              1000, 2047, 2048, 2049, 4095, 4096, 4097, 6000, 8192, 70000, 99999};
   LoopModule m;
   parsed(&m, folds_text);
   MirPool *pool = mir_pool_new(allocator_system(), NULL);
@@ -190,15 +196,16 @@ static void kernels(void **state) {
   mir_pool_free(pool);
 }
 
-/* A counted loop that pays for its polls many trips at a time: whatever there is in the budget, it asks at the trip that would ask if each
- * paid for itself, its state is that of this trip's start, and what is not used comes back. */
+/* A counted loop that pays for its polls many trips at a time: whatever there is in the budget, it asks at the trip
+ * that would ask if each paid for itself, its state is that of this trip's start, and what is not used comes back. */
 static void polls_of_counted_loops(void **state) {
   LoopModule m;
   Frames f;
   u32 (*sum)(LoopCtx *, i64, i64);
   bool plain = *state != NULL;
   parsed(&m, "native sum (n: i64, m: i64) -> (i64) {\n"
-    "  %r = for i in 0..n (%a: i64 = 0) { %k = add i 1 poll #1 (%a, %k) check index i m #2 (%a, %k) %b = add %a %k next %b } return %r }\n");
+             "  %r = for i in 0..n (%a: i64 = 0) { %k = add i 1 poll #1 (%a, %k) check index i m #2 (%a, "
+             "%k) %b = add %a %k next %b } return %r }\n");
   MirPool *pool = mir_pool_new(allocator_system(), NULL);
   mir_pool_plain(pool, plain);
   MirCode *code = compiled_all(pool, &m);
@@ -211,9 +218,12 @@ static void polls_of_counted_loops(void **state) {
           u32 exit = sum(&f.ctx, n, most);
           u64 trips = exit ? f.frame[0].values[1] - 1 : (u64)n, all = f.polls > allowed ? f.polls - 1 : f.polls;
           i64 paid = budget + (i64)(4 * all); /* a poll lets its trip through and grants three more */
-          assert_true(exit ? f.count == 1 && f.frame[0].exit == exit && f.frame[0].values[0] == trips * (trips + 1) / 2 : f.words[0] == trips * (trips + 1) / 2);
-          assert_true(exit == 1 ? f.polls == allowed + 1 && (i64)trips == paid && f.ctx.budget == 3 : f.polls <= allowed);
-          if (exit != 1) assert_true(trips == (u64)(exit ? most : n) && f.ctx.budget == paid - (i64)trips - (exit == 2));
+          assert_true(exit ? f.count == 1 && f.frame[0].exit == exit && f.frame[0].values[0] == trips * (trips + 1) / 2
+                           : f.words[0] == trips * (trips + 1) / 2);
+          assert_true(exit == 1 ? f.polls == allowed + 1 && (i64)trips == paid && f.ctx.budget == 3
+                                : f.polls <= allowed);
+          if (exit != 1)
+            assert_true(trips == (u64)(exit ? most : n) && f.ctx.budget == paid - (i64)trips - (exit == 2));
         }
   mir_code_free(code);
   loop_module_free(&m);
@@ -235,7 +245,8 @@ static void natives(void **state) {
   assert_true(f.words[0] == 6765 && f.count == 0 && f.ctx.depth == 50 && f.ctx.budget < 1000000);
   frames_init(&f, 10, 0); /* polled to death: frames innermost first */
   assert_int_equal(fib(&f.ctx, 20), 1);
-  assert_true(f.count > 2 && f.frame[0].exit == 1 && f.frame[f.count - 1].exit >= 2 && f.frame[f.count - 1].values[0] == 20 && f.frame[0].tag == 77);
+  assert_true(f.count > 2 && f.frame[0].exit == 1 && f.frame[f.count - 1].exit >= 2 &&
+              f.frame[f.count - 1].values[0] == 20 && f.frame[0].tag == 77);
   frames_init(&f, 1000000, 0); /* too deep */
   f.ctx.depth = 5;
   assert_int_equal(fib(&f.ctx, 20), 1);
@@ -254,12 +265,12 @@ static void natives(void **state) {
   mir_code_free(code);
   loop_module_free(&m);
 
-  parsed(&m,
-    "kernel half (x: in f64, y: out f64, n: i64) { par i in 0..n { %v = load x[i] f64 check assert true #0 %c = lt %v 0.0 check zero_div i #1 %r = mul %v 0.5 store y[i] %r } }\n"
-    "native twice (x: in f64, y: inout f64, n: i64, a: f32, b: i1) -> (f32, i1, f64) {\n"
-    "  call half (x, y, n, 1, n) #5 (n, a)\n"
-    "  call half (x, y, n, 0, n) #6 (n, a, b)\n"
-    "  %c = not b  %d = load y[1] f64 return a %c %d }\n");
+  parsed(&m, "kernel half (x: in f64, y: out f64, n: i64) { par i in 0..n { %v = load x[i] f64 "
+             "check assert true #0 %c = lt %v 0.0 check zero_div i #1 %r = mul %v 0.5 store y[i] %r } }\n"
+             "native twice (x: in f64, y: inout f64, n: i64, a: f32, b: i1) -> (f32, i1, f64) {\n"
+             "  call half (x, y, n, 1, n) #5 (n, a)\n"
+             "  call half (x, y, n, 0, n) #6 (n, a, b)\n"
+             "  %c = not b  %d = load y[1] f64 return a %c %d }\n");
   code = compiled_all(pool, &m);
   u32 (*call)(LoopCtx *, const f64 *, f64 *, i64, f32, u8);
   *(void **)&call = mir_code_native(code, 1);
@@ -295,14 +306,18 @@ static void checks_that_leave_alike(void **state) {
   Frames f;
   u32 (*fn)(LoopCtx *, i64, i64, i64);
   parsed(&m, "native f (n: i64, a: i64, b: i64) -> (i64) {\n"
-    "  check index a 10 #1 (n) check index b 10 #1 (n) check zero_div n #1 (n) check index a b #1 (a) check index n 20 #2 (n)\n"
-    "  %r = while (%i: i64 = 0) { %k = add %i a poll #3 (%i) check index %k 50 #3 (%i) %t = add %k 1 check index %t 60 #3 (%i)\n"
-    "    %c = lt %t n if %c { next %t } break %t } return %r }\n");
+             "  check index a 10 #1 (n) check index b 10 #1 "
+             "(n) check zero_div n #1 (n) check index a b #1 (a) check index n 20 #2 (n)\n"
+             "  %r = while (%i: "
+             "i64 = 0) { %k = add %i a poll #3 (%i) check index %k 50 #3 (%i) %t = add %k 1 check index %t 60 #3 (%i)\n"
+             "    %c = lt %t n if %c { next %t } break %t } return %r }\n");
   MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   *(void **)&fn = mir_code_native(code, 0);
   assert_int_equal(written(pool, &m, "left_values0, 1\n"), 4);
-  static const struct { i64 n, a, b; u32 exit; i64 value; } cases[] = {{5, 10, 1, 1, 5}, {5, 1, 10, 1, 5}, {0, 1, 2, 1, 0}, {5, 2, 2, 1, 2}, {20, 2, 3, 2, 20}, {19, 2, 3, 0, 21}, {-1, 1, 2, 2, -1}};
+  static const struct { i64 n, a, b; u32 exit;
+                        i64 value; } cases[] = {{5, 10, 1, 1, 5}, {5, 1, 10, 1, 5}, {0, 1, 2, 1, 0}, {5, 2, 2, 1, 2},
+                                                {20, 2, 3, 2, 20}, {19, 2, 3, 0, 21}, {-1, 1, 2, 2, -1}};
   for (u32 i = 0; i < COUNT_OF(cases); i++) {
     frames_init(&f, 1000, 0);
     assert_int_equal(fn(&f.ctx, cases[i].n, cases[i].a, cases[i].b), cases[i].exit);
@@ -324,8 +339,9 @@ static void sums_across_calls(void **state) {
   Frames f;
   u32 (*fn)(LoopCtx *, i64, f64);
   parsed(&m, "native g (n: i64) -> (i64) { check index n 50 #1 (n) %r = add n 1 return %r }\n"
-    "native f (n: i64, d: f64) -> (f64) {\n"
-    "  %s = for i in 0..n (%x: f64 = 0.5) { %a = add %x d %b = add %a d %c = add %b d %e = add %c d %k = call g (i) #1 %y = convert f64 %k %z = add %e %y next %z } return %s }\n");
+             "native f (n: i64, d: f64) -> (f64) {\n"
+             "  %s = for i in 0..n (%x: f64 = 0.5) { %a = add %x d %b = add %a d %c = add %b d %e = add %c d %k = call "
+             "g (i) #1 %y = convert f64 %k %z = add %e %y next %z } return %s }\n");
   MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   *(void **)&fn = mir_code_native(code, 1);
@@ -355,7 +371,8 @@ static void products_are_made_once(void **state) {
   Frames f;
   u32 (*fn)(LoopCtx *, const f64 *, f64 *, i64, i64);
   parsed(&m, "native f (x: in f64, y: inout f64, n: i64, s: i64) -> (i64) {\n"
-    "  for i in 0..n { for j in 0..n { %a = load x[i*s + j] f64 %b = load x[i*s + j*s] f64 %c = load x[j*s] f64 %d = add %a %b %e = add %d %c store y[i*s + j] %e } } return n }\n");
+             "  for i in 0..n { for j in 0..n { %a = load x[i*s + j] f64 %b = load x[i*s + j*s] f64 %c = load x[j*s] "
+             "f64 %d = add %a %b %e = add %d %c store y[i*s + j] %e } } return n }\n");
   MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   *(void **)&fn = mir_code_native(code, 0);
@@ -391,20 +408,27 @@ static void ranges_of_indices(void **state) {
     const char *expression, *op;
     u32 left;
   } rows[] = {
-      {"%a = add i 1 %e = max %a 5", "max", 0},      {"%a = add i 2 %e = max %a 5", "max", 1},     {"%e = min i 4", "min", 0},
-      {"%e = min i 3", "min", 1},                    {"%e = min i n", "min", 1},                   {"%a = sub 4 i %e = max %a 0", "max", 0},
-      {"%a = sub 3 i %e = max %a 0", "max", 1},      {"%c = lt i 5 %e = select %c i 9", "select", 0}, {"%c = lt i 4 %e = select %c i 9", "select", 1},
-      {"%c = le i 4 %e = select %c i 9", "select", 0}, {"%c = gt i 4 %e = select %c i 9", "select", 0}, {"%c = gt i 3 %e = select %c i 9", "select", 1},
-      {"%c = ge i 0 %e = select %c i 9", "select", 0}, {"%c = ge i 1 %e = select %c i 9", "select", 1}, {"%c = eq i 5 %e = select %c i 9", "select", 0},
+      {"%a = add i 1 %e = max %a 5", "max", 0}, {"%a = add i 2 %e = max %a 5", "max", 1}, {"%e = min i 4", "min", 0},
+      {"%e = min i 3", "min", 1}, {"%e = min i n", "min", 1}, {"%a = sub 4 i %e = max %a 0", "max", 0},
+      {"%a = sub 3 i %e = max %a 0", "max", 1}, {"%c = lt i 5 %e = select %c i 9", "select", 0},
+      {"%c = lt i 4 %e = select %c i 9", "select", 1},
+      {"%c = le i 4 %e = select %c i 9", "select", 0}, {"%c = gt i 4 %e = select %c i 9", "select", 0},
+      {"%c = gt i 3 %e = select %c i 9", "select", 1},
+      {"%c = ge i 0 %e = select %c i 9", "select", 0}, {"%c = ge i 1 %e = select %c i 9", "select", 1},
+      {"%c = eq i 5 %e = select %c i 9", "select", 0},
       {"%c = ne i 7 %e = select %c i 9", "select", 0}, {"%c = eq i 4 %e = select %c i 9", "select", 1},
-      {"%a = sub 4 i %c = lt 0 %a %e = select %c %a 0", "select", 0}, {"%a = sub 3 i %c = lt 0 %a %e = select %c %a 0", "select", 1},
+      {"%a = sub 4 i %c = lt 0 %a %e = select %c %a 0", "select", 0},
+      {"%a = sub 3 i %c = lt 0 %a %e = select %c %a 0", "select", 1},
       {"%a = sub 4 i %c = lt 0 %a %e = select %c %a 1", "select", 1},
-      {"%a = add i 9223372036854775806 %e = max %a 5", "max", 1}, {"%a = sub i n %c = lt %a 5 %e = select %c %a 0", "select", 1},
+      {"%a = add i 9223372036854775806 %e = max %a 5", "max", 1},
+      {"%a = sub i n %c = lt %a 5 %e = select %c %a 0", "select", 1},
   };
   for (u32 i = 0; i < COUNT_OF(rows); i++) {
     LoopModule m;
     char text[300];
-    snprintf(text, sizeof text, "kernel k (y: out i64, n: i64) { par o in 0..n { for i in 0..5 { %s store y[i] %%e } } }\n", rows[i].expression);
+    snprintf(text, sizeof text,
+             "kernel k (y: out i64, n: i64) { par o in 0..n { for i in 0..5 { %s store y[i] %%e } } }\n",
+             rows[i].expression);
     parsed(&m, text);
     if (left_of(m.fns.data[0], rows[i].op) != rows[i].left) fail_msg("%s", rows[i].expression);
     i64 y[5], z[5];
@@ -421,14 +445,18 @@ static void ranges_of_indices(void **state) {
   }
 }
 
-/* Constants that are added one after the other are one, an index with one is not negative; what wraps does so as before. */
+/* Constants that are added one after the other are one, an index with one is not negative; what wraps does so as
+ * before. */
 static void sums_of_constants(void **state) {
   (void)state;
   LoopModule m;
-  parsed(&m, "kernel k (x: in f64, y: out f64, n: i64) { par i in 0..n { %a = add 1 i %b = sub %a 1 %c = lt %b 0 %d = add %b n %e = select %c %d %b\n"
-    "  %v = load x[%e] f64 store y[i] %v } }\n"
-    "kernel w (x: in i32, y: out i32, n: i64) { par i in 0..n { %v = load x[i] i32 %a = add %v 2147483647 %b = add %a 2 %c = sub %b 5 %d = lt %c 0 %e = select %d 1 %c store y[i] %e } }\n"
-    "kernel u (x: in i64, y: out i64, n: i64) { par i in 0..n { %v = load x[i] i64 %a = sub %v 3 %b = add %a 3 %c = lt %b 0 %d = select %c 1 %b store y[i] %d } }\n");
+  parsed(&m, "kernel k (x: in f64, y: out f64, n: "
+             "i64) { par i in 0..n { %a = add 1 i %b = sub %a 1 %c = lt %b 0 %d = add %b n %e = select %c %d %b\n"
+             "  %v = load x[%e] f64 store y[i] %v } }\n"
+             "kernel w (x: in i32, y: out i32, n: i64) { par i in 0..n { %v = load x[i] i32 %a = add "
+             "%v 2147483647 %b = add %a 2 %c = sub %b 5 %d = lt %c 0 %e = select %d 1 %c store y[i] %e } }\n"
+             "kernel u (x: in i64, y: out i64, n: i64) { par i in 0..n { %v = load x[i] i64 %a = sub %v 3 %b = add %a "
+             "3 %c = lt %b 0 %d = select %c 1 %b store y[i] %d } }\n");
   assert_int_equal(left_of(m.fns.data[0], "select") + left_of(m.fns.data[0], "add") + left_of(m.fns.data[0], "sub"), 0);
   assert_int_equal(left_of(m.fns.data[1], "add"), 1);
   assert_int_equal(left_of(m.fns.data[1], "sub"), 0);
@@ -447,7 +475,8 @@ static void sums_of_constants(void **state) {
   mir_pool_free(pool);
 }
 
-/* Constants are compared with as they are, on either side; an index is asked for its sign by one instruction; `x and x` is x. */
+/* Constants are compared with as they are, on either side; an index is asked for its sign by one instruction; `x and x`
+ * is x. */
 static void comparisons_take_constants(void **state) {
   (void)state;
   LoopModule m;
@@ -480,10 +509,10 @@ static void comparisons_take_constants(void **state) {
 static void dead_stand_in_before_subtraction(void **state) {
   (void)state;
   LoopModule m;
-  parsed(&m,
-    "kernel k (x: in f64, y: out f64, n: i64) { par i in 0..n { %v = load x[i] f64 %r = rint %v %q = sqrt %v %h = fma %v %v 1.5\n"
-    "  %s = sub 1.75 %v\n"
-    "  %a = if true -> (f64) { yield %s } else { %b = add %r %q %c = add %b %h yield %c }  store y[i] %a } }");
+  parsed(&m, "kernel k (x: in f64, y: out f64, n: "
+             "i64) { par i in 0..n { %v = load x[i] f64 %r = rint %v %q = sqrt %v %h = fma %v %v 1.5\n"
+             "  %s = sub 1.75 %v\n"
+             "  %a = if true -> (f64) { yield %s } else { %b = add %r %q %c = add %b %h yield %c }  store y[i] %a } }");
   MirPool *pool = mir_pool_new(allocator_system(), NULL);
   MirCode *code = compiled_all(pool, &m);
   f64 x[3] = {0.25, 0.5, 2.5}, y[3];
@@ -511,7 +540,8 @@ static void show(const LoopFn *fn, MirPool *pool) {
   buf_free(&text);
 }
 
-typedef u32 (*RandomNative)(LoopCtx *, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, i64, i64, i64, f64, f32, i32);
+typedef u32 (*RandomNative)(LoopCtx *, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, i64, i64, i64,
+                            f64, f32, i32);
 
 static u32 call_native(void *fn, LoopCtx *ctx, const u64 *a) {
   RandomNative native;
@@ -520,7 +550,8 @@ static u32 call_native(void *fn, LoopCtx *ctx, const u64 *a) {
   *(void **)&native = fn;
   memcpy(&ds, &a[15], 8);
   memcpy(&fs, &a[16], 4);
-  return native(ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], (i64)a[12], (i64)a[13], (i64)a[14], ds, fs, (i32)a[17]);
+  return native(ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], (i64)a[12], (i64)a[13],
+                (i64)a[14], ds, fs, (i32)a[17]);
 }
 
 static bool same_frames(const Frames *a, const Frames *b) {
@@ -529,7 +560,8 @@ static bool same_frames(const Frames *a, const Frames *b) {
     if (a->frame[i].exit != b->frame[i].exit || a->frame[i].count != b->frame[i].count) return false;
     for (u32 k = 0; k < a->frame[i].count; k++) {
       u64 x = a->frame[i].values[k], y = b->frame[i].values[k];
-      bool nan64 = loop_normal(LT_F64, x) == loop_normal(LT_F64, y), nan32 = loop_normal(LT_F32, x) == loop_normal(LT_F32, y);
+      bool nan64 = loop_normal(LT_F64, x) == loop_normal(LT_F64, y),
+          nan32 = loop_normal(LT_F32, x) == loop_normal(LT_F32, y);
       if (x != y && !nan64 && !(nan32 && x >> 32 == 0 && y >> 32 == 0)) return false; /* a NaN's bits are its own */
     }
   }
@@ -540,7 +572,8 @@ static bool same_frames(const Frames *a, const Frames *b) {
 static u32 slow; /* functions that the interpreter gave up on */
 
 /* A native's budget, and how many times it may go on when that is used up. */
-static void compare_one(MirPool *pool, u64 seed, i64 budget, u32 polls, RandomData *one, RandomData *two, RandomData *three) {
+static void compare_one(MirPool *pool, u64 seed, i64 budget, u32 polls, RandomData *one, RandomData *two,
+                        RandomData *three) {
   LoopKind kind = seed % 3 ? LOOP_KERNEL : LOOP_NATIVE;
   LoopModule m;
   Buf why;
@@ -581,21 +614,24 @@ static void compare_one(MirPool *pool, u64 seed, i64 budget, u32 polls, RandomDa
       if (code_exit != exit) what = "exit";
       else if (!same_frames(&f, &g)) what = "frames";
       else if (f.ctx.budget != g.ctx.budget) what = "budget";
-      else if (!exit && (!same_word((LoopType)fn->results.data[0], f.words[0], g.words[0]) || !same_word((LoopType)fn->results.data[1], f.words[1], g.words[1])))
+      else if (!exit && (!same_word((LoopType)fn->results.data[0], f.words[0], g.words[0]) ||
+                         !same_word((LoopType)fn->results.data[1], f.words[1], g.words[1])))
         what = "results";
     }
-    if (!what && key == (kind == LOOP_KERNEL ? LOOP_KEY_NONE : 0) && !same_outputs(one, two, &buffer, &cell)) what = "output";
+    if (!what && key == (kind == LOOP_KERNEL ? LOOP_KEY_NONE : 0) && !same_outputs(one, two, &buffer, &cell))
+      what = "output";
     if (what) {
       show(fn, pool);
-      fail_msg("seed %llu: other %s: z%u[%u], key %llx %llx, exit %u %u", (unsigned long long)seed, what, buffer, cell, (unsigned long long)key,
-        (unsigned long long)got, exit, code_exit);
+      fail_msg("seed %llu: other %s: z%u[%u], key %llx %llx, exit %u %u", (unsigned long long)seed, what, buffer, cell,
+               (unsigned long long)key, (unsigned long long)got, exit, code_exit);
     }
     steps = 4000000; /* the simplified function alone */
     frames_init(&g, budget, polls);
     status = kind == LOOP_KERNEL ? loops_interp_kernel(simple, three->args, 0, n, &got, &steps, NULL)
                                  : loops_interp_native(simple, &g.ctx, three->args, &code_exit, &steps, NULL);
     assert_int_equal(status, WEFT_OK);
-    if ((kind == LOOP_KERNEL ? got != key : code_exit != exit) || (key == LOOP_KEY_NONE && !same_outputs(one, three, &buffer, &cell))) {
+    if ((kind == LOOP_KERNEL ? got != key : code_exit != exit) ||
+        (key == LOOP_KEY_NONE && !same_outputs(one, three, &buffer, &cell))) {
       show(fn, pool);
       fail_msg("seed %llu: the simplified function differs", (unsigned long long)seed);
     }
@@ -610,8 +646,8 @@ static void compare_one(MirPool *pool, u64 seed, i64 budget, u32 polls, RandomDa
 
 static u64 setting(const char *name, u64 normal) { return getenv(name) ? strtoull(getenv(name), NULL, 10) : normal; }
 
-/* Kernels and natives in turn, with any small budget; SEED and COUNT choose others. Behind them those that differed once: loops that
- * began when the budget was used up made their first trip for nothing. */
+/* Kernels and natives in turn, with any small budget; SEED and COUNT choose others. Behind them those that differed
+ * once: loops that began when the budget was used up made their first trip for nothing. */
 static void random_functions(void **state) {
   static const u64 further[] = {1233, 700383, 900321};
   bool plain = *state != NULL;
@@ -654,11 +690,13 @@ static void taught_instructions(void **state) {
     memcpy(&result, f.words, 8);
     assert_true(result == (shift < 0 || shift > 63 ? 0 : (f64)(i64)((u64)5 << shift)));
   }
-  for (const u8 *p = mir_code_text(code, 0) + 4, *end = p + 200; p < end; p++) { /* the function is shorter, the mapping longer */
+  /* the function is shorter, the mapping longer */
+  for (const u8 *p = mir_code_text(code, 0) + 4, *end = p + 200; p < end; p++) {
     shifts += p[0] == 0xC4 && (p[1] & 0x1F) == 2 && (p[2] & 0x83) == 0x81 && p[3] == 0xF7;
     if (p[0] != 0xF2 || (p[1] & 0xF8) != 0x48 || p[2] != 0x0F || p[3] != 0x2A) continue;
     converted++;
-    cleared += p[-3] == 0x0F && p[-2] == 0x57 && (p[-1] >> 3 & 7) == (p[4] >> 3 & 7) && (p[-1] & 0xC7) == (0xC0 | (p[4] >> 3 & 7));
+    cleared += p[-3] == 0x0F && p[-2] == 0x57 && (p[-1] >> 3 & 7) == (p[4] >> 3 & 7) &&
+               (p[-1] & 0xC7) == (0xC0 | (p[4] >> 3 & 7));
   }
   assert_int_equal(converted, 1);
   if (WEFT_MIR_CODE_HOOKS) { /* an installed MIR is as it is */
@@ -677,8 +715,10 @@ static void refusals(void **state) {
   static const struct {
     const char *text, *message;
   } rows[] = {
-    {"extern native g (i64) -> (i64) native f (n: i64) -> (i64) { %r = call g (n) #1 return %r }", "no definition of g"},
-    {"table t f64 [1, 2] kernel k (y: out f64, n: i64) { par i in 0..n { %v = load t[i] f64 store y[i] %v } }", "tables"},
+    {"extern native g (i64) -> (i64) native f (n: i64) -> (i64) { %r = call g (n) #1 return %r }",
+     "no definition of g"},
+    {"table t f64 [1, 2] kernel k (y: out f64, n: i64) { par i in 0..n { %v = load t[i] f64 store y[i] %v } }",
+     "tables"},
   };
   for (u32 i = 0; i < COUNT_OF(rows); i++) {
     LoopModule m;
@@ -700,7 +740,8 @@ static void refusals(void **state) {
 static void refused_memory(void **state) {
   (void)state;
   bool done = false;
-  static const char calls[] = "native r (n: i64, x: f32) -> (f32) { poll #1 %c = lt n 2 %v = if %c -> (f32) { yield x } else { %m = sub n 1 %a = call r (%m, x) #1 yield %a } return %v } "
+  static const char calls[] = "native r (n: i64, x: f32) -> (f32) { poll #1 %c = lt n 2 %v = if %c -> (f32) "
+                              "{ yield x } else { %m = sub n 1 %a = call r (%m, x) #1 yield %a } return %v } "
                               "native o (n: i64) -> (f32) { %r = call r (n, 2.5:f32) #1 return %r }";
   for (u64 n = 0; !done; n++) {
     TestMemory f = test_memory(-1);
@@ -725,7 +766,8 @@ static void refused_memory(void **state) {
 /* What the verifier would not let through: an error of MIR in the middle of a function. */
 static void errors_of_MIR(void **state) {
   (void)state;
-  static const char text[] = "native f (n: i64, x: f64) -> (f64) { %r = for i in 0..n (%a: f64 = x) { poll #1 (%a) %b = add %a x next %b } return %r }";
+  static const char text[] = "native f (n: i64, x: f64) -> (f64) { %r = for i in 0..n (%a: "
+                             "f64 = x) { poll #1 (%a) %b = add %a x next %b } return %r }";
   TestMemory f = test_memory(-1);
   LoopModule m;
   MirCode *code;
@@ -757,10 +799,13 @@ static void errors_of_MIR(void **state) {
 static void loops_that_do_not_come_round(void **state) {
   (void)state;
   static const char text[] =
-    "native f (n: i64, x: in i64) -> (f64) { %r = for i in 0..n (%a: f64 = 1.5) { poll #1 (%a) %b = load x[2] i64 %c = convert f64 %b %d = add %a %c exit #2 (%d) } return %r }"
-    "native g (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 exit #2 (%b) } return 7 }"
-    "native h (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 %c = lt %b n if %c { exit #3 (%b) } else { if %c { exit #1 } else { exit #2 (%b) } } } return 7 }"
-    "native o (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 %c = gt %b n if %c { exit #2 (%b) } } return 7 }";
+      "native f (n: i64, x: in i64) -> (f64) { %r = for i in 0..n (%a: "
+      "f64 = 1.5) { poll #1 (%a) %b = load x[2] i64 %c = convert f64 %b %d = add %a %c exit #2 (%d) } return %r }"
+      "native g (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 exit #2 (%b) } return 7 }"
+      "native h (n: i64, x: in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 %c = lt %b n if %c { exit #3 "
+      "(%b) } else { if %c { exit #1 } else { exit #2 (%b) } } } return 7 }"
+      "native o (n: i64, x: "
+      "in i64) -> (i64) { for i in 0..n { poll #1 %b = load x[2] i64 %c = gt %b n if %c { exit #2 (%b) } } return 7 }";
   static const i64 x[3] = {0, 0, 40};
   LoopModule m;
   parsed(&m, text);
@@ -794,9 +839,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(folds),    cmocka_unit_test(kernels),        cmocka_unit_test(natives),
     cmocka_unit_test(polls_of_counted_loops), cmocka_unit_test_prestate(polls_of_counted_loops, &plain),
-    cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(errors_of_MIR), cmocka_unit_test(loops_that_do_not_come_round), cmocka_unit_test(random_functions),
+    cmocka_unit_test(refusals), cmocka_unit_test(refused_memory), cmocka_unit_test(errors_of_MIR),
+    cmocka_unit_test(loops_that_do_not_come_round), cmocka_unit_test(random_functions),
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
-    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike), cmocka_unit_test(sums_across_calls), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants), cmocka_unit_test(ranges_of_indices),
+    cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike),
+    cmocka_unit_test(sums_across_calls), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants),
+    cmocka_unit_test(ranges_of_indices),
     cmocka_unit_test(comparisons_take_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

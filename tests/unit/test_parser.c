@@ -34,7 +34,8 @@ static void parse_with(Parsed *r, Allocator *a, const char *text, size_t len, bo
   if (sources_init(&r->sources, a) || names_init(&r->names, a)) return;
   r->file = sources_add(&r->sources, "case.weft", text, len);
   if (!r->file) return;
-  r->status = parser_parse(&r->ast, &r->arena, &r->names, &r->sources, r->file, &r->diag, &(ParseOptions){.repl = repl});
+  r->status = parser_parse(&r->ast, &r->arena, &r->names, &r->sources, r->file, &r->diag,
+                           &(ParseOptions){.repl = repl});
 }
 
 static void release(Parsed *r) {
@@ -43,7 +44,9 @@ static void release(Parsed *r) {
   if (r->sources.alloc) sources_free(&r->sources);
 }
 
-static void parse(Parsed *r, const char *text, bool repl) { parse_with(r, allocator_system(), text, strlen(text), repl); }
+static void parse(Parsed *r, const char *text, bool repl) {
+  parse_with(r, allocator_system(), text, strlen(text), repl);
+}
 
 static void assert_sound(Parsed *r, const char *text) {
   Buf out;
@@ -102,7 +105,8 @@ static void test_positions(void **state) {
   assert_int_equal(r.status, WEFT_OK);
   Buf out;
   print_tree(&r, true, &out);
-  assert_string_equal(buf_text(&out), "(let x 1)@1:1\n(assign += (index (field r w) 2 :) v)@2:3\n(- é)!signed@2:19\n(if a (block b))@4:1");
+  assert_string_equal(buf_text(&out), "(let x 1)@1:1\n(assign += (index (field r w) 2 :) v)@2:3\n(- é)!signed@2:19\n"
+                                      "(if a (block b))@4:1");
   buf_free(&out);
   /* spans: whole operands, parentheses included */
   Parsed s;
@@ -176,7 +180,8 @@ static void test_names_of_kinds(void **state) {
   const char *const *words = parser_reserved_words();
   char all[256] = "";
   for (; *words; words++) strcat(strcat(all, *all ? " " : ""), *words);
-  assert_string_equal(all, "let fn if else for while in by break continue return try catch import and or not true false nil");
+  assert_string_equal(all, "let fn if else for while in by break continue return try catch import and or "
+                           "not true false nil");
   assert_string_equal(parser_foreign_word("None", 4), "nil");
   assert_string_equal(parser_foreign_word("elif", 4), "else if c { … }");
   assert_null(parser_foreign_word("is", 2));
@@ -193,9 +198,10 @@ static void test_errors(void **state) {
     if (r.status != WEFT_ERROR) fail_msg("no error in %s", errors[i].text);
     u32 line, col;
     sources_locate(&r.sources, r.diag.span, &line, &col);
-    if (strcmp(r.diag.message, errors[i].message) || line != errors[i].line || col != errors[i].col || r.diag.span.len != errors[i].len)
-      fail_msg("text %s\n want %u:%u+%u %s\n got  %u:%u+%u %s", errors[i].text, errors[i].line, errors[i].col, errors[i].len,
-               errors[i].message, line, col, r.diag.span.len, r.diag.message);
+    if (strcmp(r.diag.message, errors[i].message) || line != errors[i].line || col != errors[i].col ||
+        r.diag.span.len != errors[i].len)
+      fail_msg("text %s\n want %u:%u+%u %s\n got  %u:%u+%u %s", errors[i].text, errors[i].line, errors[i].col,
+               errors[i].len, errors[i].message, line, col, r.diag.span.len, r.diag.message);
     assert_int_equal(r.diag.kind, DIAG_SYNTAX);
     assert_int_equal(r.ast.root, 0);
     release(&r);
@@ -204,7 +210,8 @@ static void test_errors(void **state) {
 
 static void test_not_utf8(void **state) {
   (void)state;
-  static const char *const broken[] = {"a\n\xff", "a\n\xc3", "a\n\xc0\x80", "a\n\xed\xa0\x80", "a\n\xf5\x80\x80\x80", "a\n# \x80", "a\n\"\xe2\x82\""};
+  static const char *const broken[] = {"a\n\xff", "a\n\xc3", "a\n\xc0\x80", "a\n\xed\xa0\x80", "a\n\xf5\x80\x80\x80",
+                                       "a\n# \x80", "a\n\"\xe2\x82\""};
   for (u32 i = 0; i < COUNT_OF(broken); i++) {
     Parsed r;
     parse(&r, broken[i], false);
@@ -302,7 +309,8 @@ static void *parse_deep(void *arg) {
     char *text = repeat(deep[i].prefix, deep[i].before, deep[i].middle, deep[i].after, 20000);
     Parsed r;
     parse(&r, text, false);
-    bool right = deep[i].message ? r.status == WEFT_ERROR && strstr(r.diag.message, deep[i].message) : r.status == WEFT_OK;
+    bool right = deep[i].message ? r.status == WEFT_ERROR && strstr(r.diag.message, deep[i].message)
+                                 : r.status == WEFT_OK;
     if (!right) {
       *(char **)arg = strdup(r.status ? r.diag.message : deep[i].before);
       i = COUNT_OF(deep);
@@ -334,7 +342,8 @@ static void test_depth(void **state) {
 
 static void test_reasonable_depth(void **state) {
   (void)state;
-  static const char *const fine[][3] = {{"(", "1", ")"}, {"f(", "", ")"}, {"[", "1", "]"}, {"if a { ", "b", " }"}, {"a + ", "1", ""}};
+  static const char *const fine[][3] = {{"(", "1", ")"}, {"f(", "", ")"}, {"[", "1", "]"}, {"if a { ", "b", " }"},
+                                        {"a + ", "1", ""}};
   for (u32 i = 0; i < COUNT_OF(fine); i++) {
     char *text = repeat("", fine[i][0], fine[i][1], fine[i][2], 100);
     Parsed r;
@@ -360,7 +369,8 @@ static void assert_tokens(const char *text, bool comments, const char *want) {
     if (t.kind == TOK_EOF) break;
     if (out.len) buf_putc(&out, ' ');
     const char *kind = t.kind == TOK_ERROR ? "error" : t.kind == TOK_COMMENT ? "comment" : t.kind == TOK_NAME ? "name"
-                     : t.kind == TOK_TEXT ? "text" : t.kind == TOK_FSTR_TEXT ? "piece" : token_is_word(t.kind) ? "word" : "";
+                                           : t.kind == TOK_TEXT ? "text" : t.kind == TOK_FSTR_TEXT ? "piece"
+                                           : token_is_word(t.kind) ? "word" : "";
     buf_printf(&out, "%s<%.*s>", kind, (int)t.len, text + t.start);
   }
   if (strcmp(buf_text(&out), want) != 0) fail_msg("text %s\n want %s\n got  %s", text, want, buf_text(&out));
@@ -371,7 +381,8 @@ static void test_tokens(void **state) {
   (void)state;
   assert_tokens("let x = 1.5 # c", true, "word<let> name<x> <=> <1.5> comment<# c>");
   assert_tokens("let x = 1.5 # c", false, "word<let> name<x> <=> <1.5>");
-  assert_tokens("a**=b//c|>d...e..f", false, "name<a> <**=> name<b> <//> name<c> <|>> name<d> <...> name<e> <..> name<f>");
+  assert_tokens("a**=b//c|>d...e..f", false,
+                "name<a> <**=> name<b> <//> name<c> <|>> name<d> <...> name<e> <..> name<f>");
   assert_tokens("f\"a{x:{w}.2}}}b\"+\"c\"", false,
                 "<f\"> piece<a> <{> name<x> <:> <{> name<w> <}> piece<.2> <}> piece<}}b> <\"> <+> text<\"c\">");
   assert_tokens("f\"{f\"{r[\"k\"]}\"}\"", false, "<f\"> <{> <f\"> <{> name<r> <[> text<\"k\"> <]> <}> <\"> <}> <\">");
@@ -442,7 +453,8 @@ static void test_verifier(void **state) {
     Buf out;
     buf_init(&out, allocator_system());
     const char *wrong = ast_verify(&bad, &r.names, allocator_system(), &out);
-    if (!wrong || !strstr(wrong, rows[i].says)) fail_msg("%s: want %s, got %s", rows[i].text, rows[i].says, wrong ? wrong : "nothing");
+    if (!wrong || !strstr(wrong, rows[i].says))
+      fail_msg("%s: want %s, got %s", rows[i].text, rows[i].says, wrong ? wrong : "nothing");
     buf_free(&out);
     free(nodes);
     free(kids);
@@ -555,7 +567,8 @@ enum { RANDOM_ROUNDS = 40000 };
 
 static void test_random_tokens(void **state) {
   (void)state;
-  static const char *const extra[] = {"x", "f", "1", "2.5", "\"t\"", "f\"", "\"", "{", "}", "f\"{", "}\"", "\n", "\n", "_", "\"\"\"", "## d\n", "0x", "é", "\\", "'", "&&", "value"};
+  static const char *const extra[] = {"x", "f", "1", "2.5", "\"t\"", "f\"", "\"", "{", "}", "f\"{", "}\"", "\n", "\n",
+                                      "_", "\"\"\"", "## d\n", "0x", "é", "\\", "'", "&&", "value"};
   u64 seed = 0x9E3779B97F4A7C15u;
   u32 whole = 0;
   for (u32 rounds = 0; rounds < RANDOM_ROUNDS; rounds++) {

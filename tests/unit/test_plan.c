@@ -75,7 +75,9 @@ static void begin(Fixture *f, const char *text, bool donate) {
   assert_non_null(f->p);
 }
 
-static u32 array_slot(Fixture *f, u32 dtype, u32 rank) { return plan_slot(f->p, &(PlanSlot){.array = true, .dtype = (u8)dtype, .rank = (u8)rank}); }
+static u32 array_slot(Fixture *f, u32 dtype, u32 rank) {
+  return plan_slot(f->p, &(PlanSlot){.array = true, .dtype = (u8)dtype, .rank = (u8)rank});
+}
 static u32 number_slot(Fixture *f, u32 dtype) { return plan_slot(f->p, &(PlanSlot){.dtype = (u8)dtype}); }
 static PlanStep *step(Fixture *f, PlanOp op, u32 dst, u32 src) {
   PlanStep *s = plan_step(f->p, op);
@@ -90,8 +92,12 @@ static PlanStep *with_args(Fixture *f, PlanOp op, u32 dst, u32 src, const PlanAr
   s->nargs = n;
   return s;
 }
-static void alloc_step(Fixture *f, PlanOp op, u32 dst, u32 src, u32 dtype, PlanArg dim) { with_args(f, op, dst, src, &dim, 1)->dtype = (u8)dtype; }
-static void bind_exit(Fixture *f, u32 exit, const RegionBind *binds, u32 n) { assert_true(region_bind(f->vm, f->region, exit, binds, n)); }
+static void alloc_step(Fixture *f, PlanOp op, u32 dst, u32 src, u32 dtype, PlanArg dim) {
+  with_args(f, op, dst, src, &dim, 1)->dtype = (u8)dtype;
+}
+static void bind_exit(Fixture *f, u32 exit, const RegionBind *binds, u32 n) {
+  assert_true(region_bind(f->vm, f->region, exit, binds, n));
+}
 
 static void finish(Fixture *f) {
   Buf why;
@@ -192,7 +198,8 @@ static u64 counted(const u64 *args, i64 lo, i64 hi) {
 }
 
 static u32 kernel(Fixture *f, const char *name, LoopKernelFn fn, u32 flags) {
-  return plan_kernel(f->p, &(PlanKernel){.name = name, .fn = fn, .grain = 1, .bytes_per_trip = 8, .flags = flags}, NULL, 0);
+  return plan_kernel(f->p,
+                     &(PlanKernel){.name = name, .fn = fn, .grain = 1, .bytes_per_trip = 8, .flags = flags}, NULL, 0);
 }
 
 #define HEAD "graph f\nframe 0 f\nsym n = size(arg0, 0) in [0, 2^62)\nin %x: f64[n] = arg0\nin %k: f64[] = arg1\n"
@@ -207,15 +214,17 @@ static void straight_line(void **state) {
   u32 code = plan_code(f->p, size_mul(&f->g->sizes, f->g->sizes.syms.data[0].dim, 2), (u32[]){2});
   step(f, STEP_size, twice, 0)->index = code;
   alloc_step(f, STEP_alloc, y, 0, DT_f64, plan_arg_slot(2));
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)}, 5)->index =
-      kernel(f, "scale", scale, 0);
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2),
+                                              plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)},
+            5)->index = kernel(f, "scale", scale, 0);
   PlanArg out = plan_arg(PA_out, s, 0);
   out.dtype = DT_i32;
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg(PA_size, y, 0)}, 5)->index =
-      kernel(f, "total", total, 0);
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out,
+                                              plan_arg(PA_size, y, 0)}, 5)->index = kernel(f, "total", total, 0);
   u32 list = f->p->checks.count;
   assert_true(vec_push(f->p->alloc, &f->p->checks, (PlanCheck){3, 1}));
-  PlanStep *check = with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg(PA_dim, y, 0), plan_arg(PA_data, y, 0)}, 3);
+  PlanStep *check = with_args(f, STEP_kernel, 0, 0,
+                              (PlanArg[]){plan_arg_const(0), plan_arg(PA_dim, y, 0), plan_arg(PA_data, y, 0)}, 3);
   check->index = kernel(f, "positive", positive, 0);
   check->list = list;
   check->nlist = 1;
@@ -255,14 +264,16 @@ static void memory_in_place(void **state) {
   begin(f, HEAD BODY "exit 0 return { f: r0 = %y }\nentry -> 0\n", true);
   u32 y = array_slot(f, DT_f64, 1), z = array_slot(f, DT_f64, 1), kept = array_slot(f, DT_f64, 1);
   alloc_step(f, STEP_lend, y, 0, DT_f64, plan_arg_slot(2)); /* the argument's own memory, when nobody else holds it */
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)}, 5)->index =
-      kernel(f, "scale", scale, PK_INPLACE);
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2),
+                                              plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)},
+            5)->index = kernel(f, "scale", scale, PK_INPLACE);
   step(f, STEP_free, 0, 0);
   step(f, STEP_keep, kept, y);
   step(f, STEP_free, kept, 0);
   alloc_step(f, STEP_reuse, z, y, DT_f64, plan_arg_slot(2));
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, z, 0), plan_arg(PA_data, z, 0), plan_arg_slot(1)}, 5)->index =
-      kernel(f, "scale", scale, PK_INPLACE);
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2),
+                                              plan_arg(PA_data, z, 0), plan_arg(PA_data, z, 0), plan_arg_slot(1)},
+            5)->index = kernel(f, "scale", scale, PK_INPLACE);
   step(f, STEP_exit, 0, 0)->exit = 0;
   bind_exit(f, 0, (RegionBind[]){{3, z}}, 1);
   finish(f);
@@ -290,16 +301,20 @@ static void control(void **state) {
   /* y = x; while total(y) < 100 { y = y * k; if total(y) > 50 { y = y * k } } */
   arg(f, 1, "f64(2.0)");
   begin(f, HEAD BODY "exit 0 return { f: r0 = %y }\nexit 1 limit { f pc 2: r0 = %y }\nentry -> 1\n", false);
-  u32 y = array_slot(f, DT_f64, 1), s = number_slot(f, DT_i32), more = number_slot(f, DT_bool), c = number_slot(f, DT_i64);
+  u32 y = array_slot(f, DT_f64, 1), s = number_slot(f, DT_i32), more = number_slot(f, DT_bool),
+      c = number_slot(f, DT_i64);
   u32 scaler = kernel(f, "scale", scale, 0), adder = kernel(f, "total", total, 0);
-  PlanArg out = plan_arg(PA_out, s, 0), sum[5] = {plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg(PA_size, y, 0)};
+  PlanArg out = plan_arg(PA_out, s, 0),
+      sum[5] = {plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg(PA_size, y, 0)};
   sum[3].dtype = DT_i32;
-  PlanArg mul[5] = {plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, y, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)};
+  PlanArg mul[5] = {plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, y, 0), plan_arg(PA_data, y, 0),
+                    plan_arg_slot(1)};
   /* comparisons by size code over slots: (s <= 99) as max(0, min(1, 100 - s)) */
   SizePool *p = &f->g->sizes;
   Dim sym = size_sym(p, "s", 0, -1000, 1000, 1);
   u32 slot_of[2] = {2, s};
-  Dim below100 = size_max(p, size_min(p, size_sub(p, 100, sym), 1), 0), above50 = size_max(p, size_min(p, size_sub(p, sym, 50), 1), 0);
+  Dim below100 = size_max(p, size_min(p, size_sub(p, 100, sym), 1), 0),
+      above50 = size_max(p, size_min(p, size_sub(p, sym, 50), 1), 0);
   step(f, STEP_keep, y, 0);
   step(f, STEP_unique, y, 0);
   step(f, STEP_loop, 0, 0);
@@ -367,7 +382,8 @@ static void long_kernels_poll(void **state) {
   arg(f, 0, "[1.0]");
   arg(f, 1, "f64(2.0)");
   begin(f, HEAD BODY "exit 0 return { f: }\nentry -> 0\n", false);
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1000000)}, 2)->index = kernel(f, "counted", counted, 0);
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1000000)},
+            2)->index = kernel(f, "counted", counted, 0);
   step(f, STEP_exit, 0, 0)->exit = 0;
   bind_exit(f, 0, NULL, 0);
   finish(f);
@@ -386,7 +402,8 @@ static void long_kernels_poll(void **state) {
   assert_int_equal(most, 1000000);
 }
 
-/* Columns: their rows are long, though that is more work than is done between two polls of what goes along rows; less where there are very many rows. */
+/* Columns: their rows are long, though that is more work than is done between two polls of what goes along rows; less
+ * where there are very many rows. */
 static void columns_poll_later(void **state) {
   Fixture *f = *state;
   static const char text[] =
@@ -431,21 +448,26 @@ static void short_runs(void **state) {
   arg(f, 0, "[1.0, 2.0]");
   arg(f, 1, "f64(3.0)");
   begin(f, HEAD BODY "exit 0 return { f: r0 = %y, r1 = %s }\nentry -> 0\n", false);
-  u32 y = array_slot(f, DT_f64, 1), s = number_slot(f, DT_i32), of_rows = kernel(f, "total", total, 0), short_trips = kernel(f, "scale", scale, 0);
+  u32 y = array_slot(f, DT_f64, 1), s = number_slot(f, DT_i32), of_rows = kernel(f, "total", total, 0),
+      short_trips = kernel(f, "scale", scale, 0);
   f->p->kernels.data[short_trips].grain = 64;
   alloc_step(f, STEP_alloc, y, 0, DT_f64, plan_arg_slot(2));
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)}, 5)->index = short_trips;
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2), plan_arg(PA_data, 0, 0),
+                                              plan_arg(PA_data, y, 0), plan_arg_slot(1)}, 5)->index = short_trips;
   PlanArg out = plan_arg(PA_out, s, 0);
   out.dtype = DT_i32;
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg_slot(2)}, 5)->index = of_rows;
-  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out, plan_arg(PA_size, y, 0)}, 5)->index = of_rows;
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out,
+                                              plan_arg_slot(2)}, 5)->index = of_rows;
+  with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_const(1), plan_arg(PA_data, y, 0), out,
+                                              plan_arg(PA_size, y, 0)}, 5)->index = of_rows;
   step(f, STEP_exit, 0, 0)->exit = 0;
   bind_exit(f, 0, (RegionBind[]){{3, y}, {4, s}}, 2);
   finish(f);
   const PlanKernel *k = f->p->kernels.data;
   assert_true(k[short_trips].plain_trips > 1 && k[short_trips].plain_trips < 1024 && k[of_rows].plain_trips == 1);
   assert_true(f->p->steps.data[1].plain && f->p->steps.data[2].plain && !f->p->steps.data[3].plain);
-  for (u32 round = 0; round < 3; round++) { /* the last ones by the long way: polls as often as that, shared from so many trips on */
+  /* the last ones by the long way: polls as often as that, shared from so many trips on */
+  for (u32 round = 0; round < 3; round++) {
     if (round == 1) f->vm->tunables.poll_elements = 1;
     if (round == 2) f->vm->tunables.parallel_elements = 1;
     u64 runs = f->vm->counters.at[STAT_kernel_runs];
@@ -478,12 +500,14 @@ static u32 countdown(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
 static void natives(void **state) {
   Fixture *f = *state;
   arg(f, 0, "i64(10)");
-  begin(f, "graph f\nframe 0 f\nin %x: i64[] = arg0\nout -> 0\nexit 0 return { f: r0 = %x }\nexit 1 check { f pc 3: r0 = %x }\nexit 2 limit { f pc 2: r0 = %x }\nentry -> 2\n", false);
+  begin(f, "graph f\nframe 0 f\nin %x: i64[] = arg0\nout -> 0\nexit 0 return { f: r0 = %x }\n"
+           "exit 1 check { f pc 3: r0 = %x }\nexit 2 limit { f pc 2: r0 = %x }\nentry -> 2\n", false);
   u32 trips = number_slot(f, DT_i64), left = number_slot(f, DT_i64);
   PlanNativeExit exits[2] = {{77, 2, 1, 0, 1}, {77, 5, 2, 0, 2}};
   exits[0].slot_first = plan_ids(f->p, &trips, 1);
   exits[1].slot_first = plan_ids(f->p, (u32[]){left, trips}, 2);
-  u32 number = plan_native(f->p, &(PlanNative){.name = "countdown", .call = countdown, .nresults = 1}, exits, 2, NULL, 0);
+  u32 number = plan_native(f->p, &(PlanNative){.name = "countdown", .call = countdown, .nresults = 1}, exits,
+                           2, NULL, 0);
   u32 list = plan_ids(f->p, &trips, 1);
   PlanStep *s = with_args(f, STEP_native, 0, 0, (PlanArg[]){plan_arg_slot(0)}, 1);
   s->index = number;
@@ -514,13 +538,17 @@ static void natives(void **state) {
 
 static void externs(void **state) {
   Fixture *f = *state;
-  begin(f,
-           HEAD "%z = zeros {shape=(<2*n>), dtype=f64} : f64[<2*n>]\n%c = concat %x %x {xs=*2, axis=0} : f64[<2*n>]\n%i = index %c[<n - 1>:] : f64[<n + 1>]\n"
-           "%u = update %i[0] add %k : f64[<n + 1>]\nout -> 0\nexit 0 return { f: r0 = %z, r1 = %u }\nexit 1 check { f pc 1: r0 = %c }\nentry -> 1\n", false);
-  NodeId zeros = block_first(f->g, 1), concat = node_next(f->g, zeros), index = node_next(f->g, concat), update = node_next(f->g, index);
-  u32 z = array_slot(f, DT_f64, 1), c = array_slot(f, DT_f64, 1), i = array_slot(f, DT_f64, 1), u = array_slot(f, DT_f64, 1);
+  begin(f, HEAD "%z = zeros {shape=(<2*n>), dtype=f64} : f64[<2*n>]\n"
+           "%c = concat %x %x {xs=*2, axis=0} : f64[<2*n>]\n%i = index %c[<n - 1>:] : f64[<n + 1>]\n"
+           "%u = update %i[0] add %k : f64[<n + 1>]\nout -> 0\nexit 0 return { f: r0 = %z, r1 = %u }\n"
+           "exit 1 check { f pc 1: r0 = %c }\nentry -> 1\n", false);
+  NodeId zeros = block_first(f->g, 1), concat = node_next(f->g, zeros), index = node_next(f->g, concat),
+      update = node_next(f->g, index);
+  u32 z = array_slot(f, DT_f64, 1), c = array_slot(f, DT_f64, 1), i = array_slot(f, DT_f64, 1),
+      u = array_slot(f, DT_f64, 1);
   PlanArg hole = {.kind = PA_hole}, two = {.kind = PA_list, .imm = 2}, value = plan_arg(PA_value, 0, 0);
-  PlanArg shape = {.kind = PA_attr, .imm = f->g->nodes.data[zeros].attr_first}, dtype = {.kind = PA_attr, .imm = shape.imm + 1};
+  PlanArg shape = {.kind = PA_attr, .imm = f->g->nodes.data[zeros].attr_first},
+      dtype = {.kind = PA_attr, .imm = shape.imm + 1};
   PlanArg axis = {.kind = PA_attr, .imm = f->g->nodes.data[concat].attr_first + 1};
   with_args(f, STEP_extern, z, 0, (PlanArg[]){shape, dtype, hole}, 3)->aux = OP_zeros;
   with_args(f, STEP_extern, c, 0, (PlanArg[]){two, value, value, axis}, 4)->aux = OP_concat;
@@ -549,8 +577,10 @@ static void views_and_elements(void **state) {
   Fixture *f = *state;
   arg(f, 0, "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]");
   begin(f, "graph f\nframe 0 f\nin %x: f64[2, 3] = arg0\nout -> 0\nexit 0 return { f: r0 = %x }\nentry -> 0\n", false);
-  u32 t = array_slot(f, DT_f64, 2), d = array_slot(f, DT_f64, 2), e = number_slot(f, DT_f64), one = array_slot(f, DT_f64, 0), back = number_slot(f, DT_f64);
-  PlanArg view[5] = {plan_arg_const(0), plan_arg(PA_dim, 0, 1), plan_arg(PA_dim, 0, 0), plan_arg(PA_stride, 0, 1), plan_arg(PA_stride, 0, 0)};
+  u32 t = array_slot(f, DT_f64, 2), d = array_slot(f, DT_f64, 2), e = number_slot(f, DT_f64),
+      one = array_slot(f, DT_f64, 0), back = number_slot(f, DT_f64);
+  PlanArg view[5] = {plan_arg_const(0), plan_arg(PA_dim, 0, 1), plan_arg(PA_dim, 0, 0), plan_arg(PA_stride, 0, 1),
+                     plan_arg(PA_stride, 0, 0)};
   with_args(f, STEP_view, t, 0, view, 5)->aux = 2;
   step(f, STEP_dense, d, t);
   with_args(f, STEP_load, e, t, (PlanArg[]){plan_arg_const(2), plan_arg_const(1)}, 2);
@@ -573,9 +603,9 @@ static void violations(void **state) {
   Buf why;
   buf_init(&why, &f->vm->alloc);
   for (u32 i = 0; i < 9; i++) {
-    static const char *const want[] = {"does not end by an exit", "reads what nothing wrote", "needs an array", "no exit 9",
-                                       "while outside a loop",   "does not end",             "else without if", "writes a borrowed input",
-                                       "no kernel"};
+    static const char *const want[] = {"does not end by an exit", "reads what nothing wrote", "needs an array",
+                                       "no exit 9", "while outside a loop", "does not end", "else without if",
+                                       "writes a borrowed input", "no kernel"};
     begin(f, HEAD BODY "exit 0 return { f: r0 = %y }\n", false);
     u32 y = array_slot(f, DT_f64, 1);
     switch (i) {
@@ -606,10 +636,12 @@ static void sizes_stand_before_loops(void **state) {
   arg(f, 0, "[1.0, 2.0, 3.0]");
   arg(f, 1, "f64(2.0)");
   begin(f, HEAD BODY "exit 0 return { f: r0 = %y }\nexit 1 check { f pc 3: r0 = %x }\n", false);
-  u32 y = array_slot(f, DT_f64, 1), a = number_slot(f, DT_i64), b = number_slot(f, DT_i64), c = number_slot(f, DT_i64), d = number_slot(f, DT_i64);
+  u32 y = array_slot(f, DT_f64, 1), a = number_slot(f, DT_i64), b = number_slot(f, DT_i64), c = number_slot(f, DT_i64),
+      d = number_slot(f, DT_i64);
   SizePool *p = &f->g->sizes;
   Dim n = p->syms.data[0].dim, made = size_sym(p, "s", 0, -1000, 1000, 1);
-  u32 slot_of[2] = {2, a}, twice = plan_code(f->p, size_mul(p, n, 2), slot_of), more = plan_code(f->p, size_add(p, made, 1), slot_of);
+  u32 slot_of[2] = {2, a}, twice = plan_code(f->p, size_mul(p, n, 2), slot_of),
+      more = plan_code(f->p, size_add(p, made, 1), slot_of);
   f->p->entry_exit = 1;
   step(f, STEP_keep, y, 0);
   step(f, STEP_if, 0, 2);
@@ -651,7 +683,8 @@ static void sizes_stand_before_loops(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(columns_poll_later), TEST(short_runs), TEST(natives),
+      TEST(straight_line), TEST(memory_in_place), TEST(control), TEST(long_kernels_poll), TEST(columns_poll_later),
+      TEST(short_runs), TEST(natives),
       TEST(externs),       TEST(views_and_elements), TEST(violations), TEST(sizes_stand_before_loops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

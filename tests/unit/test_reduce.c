@@ -1,5 +1,5 @@
-/* test_reduce.c — the order of reductions and scans, against a naive reading of its definition: bit for bit, whatever the
- * layout and the build of the kernels. */
+/* test_reduce.c — the order of reductions and scans, against a naive reading of its definition: bit for bit,
+ * whatever the layout and the build of the kernels. */
 #include "tests/unit/kernels_support.h"
 
 /* ---- the definition, said in the plainest way ---------------------------------------------------- */
@@ -32,7 +32,8 @@ static f64 by_lanes(Rule r, const f64 *x, i64 n) {
   i64 blocks = (n + block - 1) / block;
   f64 *results = malloc((size_t)blocks * sizeof *results);
   assert_non_null(results);
-  for (i64 b = 0; b < blocks; b++) results[b] = by_lanes(r, x + b * block, n - b * block < block ? n - b * block : block);
+  for (i64 b = 0; b < blocks; b++)
+    results[b] = by_lanes(r, x + b * block, n - b * block < block ? n - b * block : block);
   f64 result = by_lanes(r, results, blocks);
   free(results);
   return result;
@@ -113,7 +114,8 @@ static void check(Vm *vm, u32 op, Value x, u32 mask) {
     f64 want = mask == 0 ? sequence[0] : last_reduced ? by_lanes(r, sequence, count) : by_blocks(r, sequence, count);
     Value got = out.kind == V_NUM ? out : array_load(out.array, k);
     if (!same_number(got, num_convert_unchecked(value_f64(want), dtype)))
-      fail_msg("%s %s rank %u mask %u: result %lld is %.17g, wanted %.17g", op_name(op), dtype_name(dtype), rank, mask, (long long)k, num_as_f64(got), want);
+      fail_msg("%s %s rank %u mask %u: result %lld is %.17g, wanted %.17g", op_name(op), dtype_name(dtype), rank, mask,
+               (long long)k, num_as_f64(got), want);
   }
   free(sequence);
   value_drop(vm, axes);
@@ -125,9 +127,11 @@ static void test_reductions(void **state) {
   static const struct {
     u32 rank;
     i64 dims[4];
-  } shapes[] = {{1, {1}},       {1, {2}},        {1, {3}},         {1, {5}},          {1, {8}},         {1, {9}},       {1, {31}},      {1, {32}},        {1, {33}},
-                {1, {64}},      {1, {100}},      {1, {2048}},      {1, {2049}},       {1, {5000}},      {2, {0, 3}},    {2, {3, 0}},    {2, {7, 5}},      {2, {65, 3}},
-                {2, {130, 40}}, {2, {4200, 3}},  {2, {5, 2100}},   {3, {3, 70, 4}},   {3, {70, 3, 65}}, {3, {2, 3, 700}}, {4, {3, 4, 5, 6}}, {2, {1, 300}}, {2, {300, 1}}};
+  } shapes[] = {{1, {1}}, {1, {2}}, {1, {3}}, {1, {5}}, {1, {8}}, {1, {9}}, {1, {31}}, {1, {32}}, {1, {33}},
+                {1, {64}}, {1, {100}}, {1, {2048}}, {1, {2049}}, {1, {5000}}, {2, {0, 3}}, {2, {3, 0}}, {2, {7, 5}},
+                {2, {65, 3}},
+                {2, {130, 40}}, {2, {4200, 3}}, {2, {5, 2100}}, {3, {3, 70, 4}}, {3, {70, 3, 65}}, {3, {2, 3, 700}},
+                {4, {3, 4, 5, 6}}, {2, {1, 300}}, {2, {300, 1}}};
   for (u32 level = STRIPS_BASE; level <= STRIPS_AVX512; level++) {
     if (!stdlib_set_level(vm, (StripLevel)level)) continue;
     for (u32 s = 0; s < COUNT_OF(shapes); s++)
@@ -176,7 +180,8 @@ static void test_integers(void **state) {
         assert_true(list_new(vm, 3, &axes));
         for (u32 d = 0; d < 3; d++)
           if (mask >> d & 1) assert_true(list_push(vm, &axes, value_weak_i64(d)));
-        static const u16 ops[] = {OP_sum, OP_prod, OP_min, OP_max, OP_any, OP_all, OP_count_nonzero, OP_argmin, OP_argmax};
+        static const u16 ops[] = {OP_sum, OP_prod, OP_min, OP_max, OP_any, OP_all, OP_count_nonzero,
+                                  OP_argmin, OP_argmax};
         for (u32 o = 0; o < COUNT_OF(ops); o++) {
           Value out = run_ok(vm, ops[o], x, axes, value_hole());
           i64 results = out.kind == V_NUM ? 1 : out.array->size, count = 7 * 5 * 66 / results;
@@ -222,11 +227,13 @@ static void test_scans(void **state) {
     u32 rank;
     i64 dims[3];
     i64 axis;
-  } cases[] = {{1, {1}, 0}, {1, {16}, 0}, {1, {17}, 0}, {1, {300}, 0}, {1, {5000}, 0}, {2, {37, 20}, 0}, {2, {20, 37}, 1}, {3, {3, 300, 5}, 1}, {2, {0, 3}, 0}, {1, {70000}, 0}};
+  } cases[] = {{1, {1}, 0}, {1, {16}, 0}, {1, {17}, 0}, {1, {300}, 0}, {1, {5000}, 0}, {2, {37, 20}, 0},
+               {2, {20, 37}, 1}, {3, {3, 300, 5}, 1}, {2, {0, 3}, 0}, {1, {70000}, 0}};
   for (u32 c = 0; c < COUNT_OF(cases); c++)
     for (u32 l = 0; l < L_COUNT; l++)
       for (u32 flags = 0; flags < 8; flags++) {
-        u32 rank = cases[c].rank, axis = (u32)cases[c].axis, dtype = flags & 1 ? DT_f32 : DT_f64, op = flags & 2 ? OP_cumprod : OP_cumsum;
+        u32 rank = cases[c].rank, axis = (u32)cases[c].axis, dtype = flags & 1 ? DT_f32 : DT_f64,
+            op = flags & 2 ? OP_cumprod : OP_cumsum;
         bool reverse = flags & 4;
         const i64 *dims = cases[c].dims;
         Rule r = {op == OP_cumprod, dtype == DT_f32};
@@ -236,19 +243,22 @@ static void test_scans(void **state) {
         f64 *lane = malloc((size_t)(n + 1) * 2 * sizeof *lane), *want = lane + n;
         assert_non_null(lane);
         for (i64 k = 0; k < lanes; k++) {
-          i64 base = 0, step = array_strides(x.array)[axis], out_base = 0, out_step = array_strides(out.array)[axis], kk = k;
+          i64 base = 0, step = array_strides(x.array)[axis], out_base = 0,
+              out_step = array_strides(out.array)[axis], kk = k;
           for (u32 d = rank; d-- > 0;) {
             if (d == axis) continue;
             base += kk % dims[d] * array_strides(x.array)[d];
             out_base += kk % dims[d] * array_strides(out.array)[d];
             kk /= dims[d];
           }
-          for (i64 e = 0; e < n; e++) lane[e] = num_as_f64(array_load(x.array, base + (reverse ? n - 1 - e : e) * step));
+          for (i64 e = 0; e < n; e++)
+            lane[e] = num_as_f64(array_load(x.array, base + (reverse ? n - 1 - e : e) * step));
           by_segments(r, lane, n, want);
           for (i64 e = 0; e < n; e++) {
             Value got = array_load(out.array, out_base + (reverse ? n - 1 - e : e) * out_step);
             if (!same_number(got, num_convert_unchecked(value_f64(want[e]), dtype)))
-              fail_msg("%s %s: element %lld is %.17g, wanted %.17g", op_name(op), dtype_name(dtype), (long long)e, num_as_f64(got), want[e]);
+              fail_msg("%s %s: element %lld is %.17g, wanted %.17g", op_name(op), dtype_name(dtype), (long long)e,
+                       num_as_f64(got), want[e]);
           }
         }
         free(lane);
@@ -275,13 +285,16 @@ static void test_sorting(void **state) {
       for (u32 descending = 0; descending < 2; descending++) {
         i64 n = lengths[s], dims[2] = {n, 2};
         Value x = layout_array(vm, dtypes[i], 2, dims, (TestLayout)(s % L_COUNT), special, s + 5);
-        Value at = run_ok(vm, OP_argsort, x, value_i64(0), value_bool(descending)), sorted = run_ok(vm, OP_sort, x, value_i64(0), value_bool(descending));
+        Value at = run_ok(vm, OP_argsort, x, value_i64(0), value_bool(descending)),
+            sorted = run_ok(vm, OP_sort, x, value_i64(0), value_bool(descending));
         i64 *order = malloc((size_t)(n + 1) * sizeof *order);
         assert_non_null(order);
         for (i64 c = 0; c < 2; c++) {
           for (i64 k = 0; k < n; k++) { /* insertion */
             i64 j = k;
-            for (; j > 0 && goes_before(element_at(x, 2, dims, k * 2 + c), element_at(x, 2, dims, order[j - 1] * 2 + c), descending); j--) order[j] = order[j - 1];
+            for (; j > 0 && goes_before(element_at(x, 2, dims, k * 2 + c), element_at(x, 2, dims, order[j - 1] * 2 + c),
+                                        descending); j--)
+              order[j] = order[j - 1];
             order[j] = k;
           }
           for (i64 k = 0; k < n; k++) {
@@ -307,7 +320,8 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reductions), cmocka_unit_test(test_levels_of_blocks), cmocka_unit_test(test_integers),
-                                     cmocka_unit_test(test_scans), cmocka_unit_test(test_sorting)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reductions), cmocka_unit_test(test_levels_of_blocks),
+                                     cmocka_unit_test(test_integers), cmocka_unit_test(test_scans),
+                                     cmocka_unit_test(test_sorting)};
   return cmocka_run_group_tests_name("reduce", tests, setup, teardown);
 }

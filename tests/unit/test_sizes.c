@@ -119,7 +119,8 @@ static void proofs(void **state) {
   assert_false(size_assume(p, REL_eq, f->k, f->m));
 }
 
-/* The number of items of [from:to], by the rules of slices: negative bounds count from the end, then both are clamped. */
+/* The number of items of [from:to], by the rules of slices: negative bounds count from the end, then both are
+ * clamped. */
 static Dim slice_size(SizePool *p, Dim n, Dim from, Dim to) {
   i64 c;
   if (size_is_const(p, from, &c) && c < 0) from = size_add(p, n, from);
@@ -176,7 +177,8 @@ static void equal_parts_of_a_size_that_narrows(void **state) {
   assert_true(size_assume(p, REL_le, 20, f->n));
   Dim simple = size_max(p, 0, size_sub(p, all, 8));
   assert_true(simple != part);
-  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, simple), size_mul(p, 2, size_mul(p, f->m, f->m))), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, simple), size_mul(p, 2, size_mul(p, f->m, f->m))),
+                   TRUTH_always);
 }
 
 static void slices_beside_each_other(void **state) {
@@ -212,7 +214,8 @@ static void a_range_goes_along(void **state) {
 static void slices_where_a_case_cannot_be(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
-  Dim tail = size_max(p, 0, size_sub(p, f->n, size_min(p, 1, f->n))), head = size_min(p, f->n, size_max(p, 0, size_sub(p, f->n, 1)));
+  Dim tail = size_max(p, 0, size_sub(p, f->n, size_min(p, 1, f->n))),
+      head = size_min(p, f->n, size_max(p, 0, size_sub(p, f->n, 1)));
   assert_int_equal(size_prove(p, REL_eq, tail, head), TRUTH_always);
   assert_true(size_assume(p, REL_le, 0, size_sub(p, size_mod(p, f->n, 5), 1))); /* so n is not 0 */
   assert_int_equal(size_prove(p, REL_eq, tail, head), TRUTH_always);
@@ -267,7 +270,8 @@ static void extremes_narrow(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
   Dim seventeen = size_const(p, 17), longest = size_max(p, 0, f->k), least = size_min(p, f->m, size_const(p, 50));
-  Dim rows = size_sub(p, size_floordiv(p, size_add(p, f->n, 15), 16), 1), made = size_max(p, 0, rows); /* of before more was known */
+  /* of before more was known */
+  Dim rows = size_sub(p, size_floordiv(p, size_add(p, f->n, 15), 16), 1), made = size_max(p, 0, rows);
   assert_true(size_assume(p, REL_le, seventeen, f->n));
   assert_true(size_assume(p, REL_eq, f->n, longest)); /* n >= 17, so k is */
   assert_int_equal(size_range(p, f->k).lo, 17);
@@ -318,7 +322,8 @@ static void answers(void **state) {
   Dim inner = size_max(p, 0, size_sub(p, f->n, 2));
   assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown);
   u32 asked = p->proofs;
-  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown); /* remembered, the other way round and denied as well */
+  /* remembered, the other way round and denied as well */
+  assert_int_equal(size_prove(p, REL_eq, inner, f->m), TRUTH_unknown);
   assert_int_equal(size_prove(p, REL_eq, f->m, inner), TRUTH_unknown);
   assert_int_equal(size_prove(p, REL_ne, inner, f->m), TRUTH_unknown);
   assert_int_equal(p->proofs, asked);
@@ -360,7 +365,8 @@ static void limits(void **state) {
   for (u32 i = 0; i < 100 && sum != DIM_NONE; i++) sum = size_add(p, sum, size_sym(p, NULL, 0, 0, 9, 1));
   assert_true(sum == DIM_NONE);
   Dim out;
-  const char *bad[] = {"", "n +", "(n", "n n", "q", "min(n", "99999999999999999999", "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((n"};
+  const char *bad[] = {"", "n +", "(n", "n n", "q", "min(n", "99999999999999999999",
+                       "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((n"};
   for (u32 i = 0; i < COUNT_OF(bad); i++) {
     const char *end = bad[i] + strlen(bad[i]);
     assert_true(size_parse(p, bad[i], end, &out) != end || i == 0);

@@ -1,5 +1,6 @@
-/* test_stack.c — the C stack: programs that recurse through everything that stands on it, on threads with small stacks, on coroutines, on several threads
- * by turns. None may crash: what does not fit is an error of kind limit, and the VM goes on. */
+/* test_stack.c — the C stack: programs that recurse through everything that stands on it, on threads with small
+ * stacks, on coroutines, on several threads by turns. None may crash: what does not fit is an error of kind limit,
+ * and the VM goes on. */
 #define _GNU_SOURCE /* pthread_getattr_np */
 #include <pthread.h>
 #include <setjmp.h>
@@ -63,7 +64,8 @@ static const char *const ending[] = {
     "fn f(x) { try { map(f, (x,)) } catch e { f\"{1e300:.300f}\" } }; f(1)",
     "fn f(n) = if n == 0 { 0 } else { 1 + f(n - 1) }; f(15000)",
     "fn d(n) = if n == 0 { 0 } else { d(n - 1) + 1 }; for i in 0..200 { d(500) }; for i in 0..20 { d(6000) }; 1",
-    "let x = (1,); for i in 0..100000 { x = (x, 1) }; let y = (1,); for i in 0..100000 { y = (y, 1) }; (x == y, len(str(x)))",
+    "let x = (1,); for i in 0..100000 { x = (x, 1) }; let y = (1,); for i in 0..100000 { y = (y, 1) }; "
+    "(x == y, len(str(x)))",
     "let x = {a: 1}; for i in 0..100000 { x = {a: x} }; (x == x, len(str(x)))",
     "let x = (1.0,); for i in 0..150 { x = (x, 1.0) }; tree_map(v => v + 1, x)",
     "let x = (1.0,); for i in 0..150 { x = (x, 1.0) }; grad(t => sum(tree_reduce((a, b) => a + b, t, 0.0)))(x)",
@@ -73,14 +75,18 @@ static const char *const ending[] = {
     "linalg.inv(rand((50, 50))).shape",
     "linalg.eigh(eye(60))[0].shape",
     "let a = rand((100, 100)); for i in 0..500 { a = a * 0.5 + sin(a) }; sum(a) > 0",
-    "fn loss(w, x) = sum((tanh(x @ w)) ** 2); let w = rand((5, 3)); for i in 0..300 { w -= 0.01 * grad(loss)(w, rand((10, 5))) }; w.shape",
+    "fn loss(w, x) = sum((tanh(x @ w)) ** 2); let w = rand((5, 3)); for i in 0..300 { w -= 0.01 * grad(loss)(w, "
+    "rand((10, 5))) }; w.shape",
 };
 
 /* Repeated: what opens, what stands inside, what closes. */
 static const char *const nested[][3] = {
-    {"(", "1", ")"},          {"(", "1", ",)"},      {"1 + ", "1", ""},  {"abs(", "1", ")"}, {"{ ", "1", " }"},      {"fn f() { ", "1", " }"}, {"x => ", "1", ""},
-    {"-", "1", ""},           {"{a: ", "1", "}"},    {"[", "1", "]"},    {"f\"{", "1", "}\""}, {"a[", "1", "]"},      {"if 1 { ", "1", " }"},   {"not ", "1", ""},
-    {"let (a, ", "b", ") = 1"}, {"1 ** ", "1", ""}, {"try { ", "1", " } catch e { }"}, {"while false { ", "1", " }"}, {"1 |> ", "abs", ""}, {"", "1", " + 1"}, {"", "1", ".abs()"},
+    {"(", "1", ")"}, {"(", "1", ",)"}, {"1 + ", "1", ""}, {"abs(", "1", ")"}, {"{ ", "1", " }"},
+    {"fn f() { ", "1", " }"}, {"x => ", "1", ""},
+    {"-", "1", ""}, {"{a: ", "1", "}"}, {"[", "1", "]"}, {"f\"{", "1", "}\""}, {"a[", "1", "]"}, {"if 1 { ", "1", " }"},
+    {"not ", "1", ""},
+    {"let (a, ", "b", ") = 1"}, {"1 ** ", "1", ""}, {"try { ", "1", " } catch e { }"}, {"while false { ", "1", " }"},
+    {"1 |> ", "abs", ""}, {"", "1", " + 1"}, {"", "1", ".abs()"},
 };
 
 static char *repeated(const char *const *s, int n) {
@@ -143,7 +149,8 @@ static __attribute__((noinline)) size_t painted_over(void) {
 }
 
 static void expect(Task *t, bool holds, WeftVM *vm, const char *program, const char *what) {
-  if (!holds && !t->wrong[0]) snprintf(t->wrong, sizeof t->wrong, "%s: %.80s: %.200s", what, program, weft_error_message(vm));
+  if (!holds && !t->wrong[0])
+    snprintf(t->wrong, sizeof t->wrong, "%s: %.80s: %.200s", what, program, weft_error_message(vm));
 }
 
 static void run_program(Task *t, const char *program, bool limit) {
@@ -296,7 +303,9 @@ static WeftStatus suspend(WeftVM *vm, void *context, WeftValue *const *args, siz
 }
 
 static void coroutine_suspended(void) {
-  if (weft_eval(shared, "suspend(); fn g(x) = map(y => g(y), (x, x)); try { g(1) } catch e { e.kind }", "coroutine", NULL) != WEFT_OK) coroutine_wrong = "an error behind";
+  if (weft_eval(shared, "suspend(); fn g(x) = map(y => g(y), (x, x)); try { g(1) } catch e { e.kind }", "coroutine",
+                NULL) != WEFT_OK)
+    coroutine_wrong = "an error behind";
   coroutine_wrong = coroutine_wrong ? coroutine_wrong : recurse(NULL);
   coroutine_ended = true;
   swapcontext(&inside, &outside);
@@ -319,7 +328,8 @@ static void coroutines(void **state) {
   char *stack = malloc(size);
   assert_non_null(stack);
   for (int i = 0; i < 4; i++) {
-    shared = new_vm(i < 2 ? size - 16 * KB : 0, i % 2 ? 0 : -1, NULL); /* without the option it takes 128 KiB for granted */
+    /* without the option it takes 128 KiB for granted */
+    shared = new_vm(i < 2 ? size - 16 * KB : 0, i % 2 ? 0 : -1, NULL);
     assert_int_equal(weft_define(shared, "suspend", suspend, NULL, NULL), WEFT_OK);
     enter_coroutine(stack, size, coroutine);
     assert_true(coroutine_ended);

@@ -1,4 +1,5 @@
-/* test_tables.c — operations, reasons, counters and thresholds: names are unique and found again, every row says something. */
+/* test_tables.c — operations, reasons, counters and thresholds: names are unique and found again, every row says
+ * something. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,8 @@ static void check_signature(const OpInfo *info) {
   bool behind_rest = false;
   for (u32 i = 0; i < info->nparams; i++) {
     const OpParam *p = &info->params[i];
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s%s%s", i ? ", " : "", p->rest ? "..." : "", p->name, p->has_default ? "=" : "", p->has_default ? p->initial : "");
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s%s%s", i ? ", " : "", p->rest ? "..." : "", p->name,
+                          p->has_default ? "=" : "", p->has_default ? p->initial : "");
     assert_int_equal(strlen(p->name), p->len);
     assert_int_equal(p->has_default, p->initial != NULL);
     assert_int_equal(p->keyword_only, behind_rest);
@@ -42,7 +44,8 @@ static void operations(void **state) {
     /* what goes by element is batched by element */
     assert_int_equal(info->batch == BATCH_elementwise, info->family == FAM_elementwise);
     /* what is no operation on arrays is lowered by nobody, and the other way round */
-    bool arrays = info->family != FAM_control && info->family != FAM_data && info->family != FAM_text && info->family != FAM_io;
+    bool arrays = info->family != FAM_control && info->family != FAM_data && info->family != FAM_text &&
+                  info->family != FAM_io;
     assert_int_equal(info->lower != LOWER_none, arrays);
   }
   assert_int_equal(op_by_name("linalg_eigh", 11), OP_none);
@@ -69,7 +72,8 @@ static void counters(void **state) {
   for (u32 i = 0; i < STAT_COUNT; i++) {
     assert_int_equal(stat_by_name(stat_name(i), strlen(stat_name(i))), i);
     assert_true(strlen(stat_doc(i)) > 3);
-    assert_true(strcmp(stat_unit(i), "count") == 0 || strcmp(stat_unit(i), "ns") == 0 || strcmp(stat_unit(i), "bytes") == 0);
+    assert_true(strcmp(stat_unit(i), "count") == 0 || strcmp(stat_unit(i), "ns") == 0 ||
+                strcmp(stat_unit(i), "bytes") == 0);
   }
   assert_int_equal(stat_by_name("kernel", 6), -1);
 }
@@ -98,7 +102,8 @@ static void thresholds(void **state) {
   static const struct {
     const char *text;
     i64 calls;
-  } cases[] = {{"0", 0}, {"7", 7}, {"x", 30}, {"-1", 30}, {"5 ", 30}, {"", 30}, {"99999999999999999999", 30}, {NULL, 30}};
+  } cases[] = {{"0", 0}, {"7", 7}, {"x", 30}, {"-1", 30}, {"5 ", 30}, {"", 30}, {"99999999999999999999", 30},
+               {NULL, 30}};
   for (u32 i = 0; i < COUNT_OF(cases); i++) {
     hot = cases[i].text;
     tunables_default(&t);
@@ -109,6 +114,7 @@ static void thresholds(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(reasons), cmocka_unit_test(counters), cmocka_unit_test(thresholds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(reasons),
+                                     cmocka_unit_test(counters), cmocka_unit_test(thresholds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* test_vector.c — vector code beside the loop IR's interpreter, for every setting that this processor runs; bits are compared.
- * test_vector COUNT [SEED] runs that many random kernels; test_vector quotients tries all f32 quotients that are hard to round. */
+/* test_vector.c — vector code beside the loop IR's interpreter, for every setting that this processor runs; bits
+ * are compared. test_vector COUNT [SEED] runs that many random kernels; test_vector quotients tries all f32
+ * quotients that are hard to round. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,8 +45,10 @@ static VecCode *compiled(VecEmitter *e, const LoopFn *fn) {
   return code;
 }
 
-/* Runs a kernel in the interpreter and as code, with two arrays each that it stores to, which begin as zeros: the same bits. */
-static void stores_the_same(const LoopFn *fn, VecCode *code, u64 *const args[2], i64 lo, i64 hi, void *z, size_t z_bytes, void *w, size_t w_bytes) {
+/* Runs a kernel in the interpreter and as code, with two arrays each that it stores to, which begin as zeros: the same
+ * bits. */
+static void stores_the_same(const LoopFn *fn, VecCode *code, u64 *const args[2], i64 lo, i64 hi, void *z,
+                            size_t z_bytes, void *w, size_t w_bytes) {
   u64 key = 0, steps = UINT64_MAX;
   Buf why;
   buf_init(&why, allocator_system());
@@ -65,13 +68,15 @@ static void show_head(const Settings *s, u32 l, const LoopFn *fn, u64 seed, u32 
   Buf text;
   buf_init(&text, s->m.alloc);
   loops_print(fn, &text);
-  printf("# %s seed %llu round %u n %llu k %llu stride %llu\n%s\n", vec_level_text(levels[l]), (unsigned long long)seed, round,
-    (unsigned long long)scalars[0], (unsigned long long)scalars[1], (unsigned long long)scalars[2], buf_text(&text));
+  printf("# %s seed %llu round %u n %llu k %llu stride %llu\n%s\n", vec_level_text(levels[l]), (unsigned long long)seed,
+         round, (unsigned long long)scalars[0], (unsigned long long)scalars[1], (unsigned long long)scalars[2],
+         buf_text(&text));
   buf_free(&text);
 }
 
 /* False: code of a setting gives another key or other cells than the interpreter; they are printed. */
-static bool agrees(const Settings *s, u32 l, const LoopFn *fn, VecCode *code, u64 seed, u32 round, i64 lo, i64 hi, u64 key, bool small) {
+static bool agrees(const Settings *s, u32 l, const LoopFn *fn, VecCode *code, u64 seed, u32 round, i64 lo, i64 hi,
+                   u64 key, bool small) {
   u32 buffer, cell;
   memset(got.out, 0, sizeof got.out);
   memcpy(got.args, wanted.args, sizeof got.args);
@@ -123,9 +128,11 @@ static void run_one(Settings *s, const LoopFn *fn, u64 seed, bool small) {
     else vector_data(&wanted, seed * 3 + round, of_conditions(seed));
     const u64 *scalars = wanted.args + RANDOM_IN + RANDOM_OUT;
     u32 trips = loop_trips_of(fn, fn->body.data[0], 0);
-    i64 hi = (i64)(trips == fn->params.data[RANDOM_IN + RANDOM_OUT] ? scalars[0] : scalars[1]), lo = seed % 5 == 1 && hi > 3 ? 3 : 0;
+    i64 hi = (i64)(trips == fn->params.data[RANDOM_IN + RANDOM_OUT] ? scalars[0] : scalars[1]),
+        lo = seed % 5 == 1 && hi > 3 ? 3 : 0;
     u64 steps = STEPS, key = 0;
-    bool ended = loops_interp_kernel(fn, wanted.args, lo, hi, &key, &steps, &why) == WEFT_OK, endless = !ended && strcmp(buf_text(&why), "out of steps") == 0;
+    bool ended = loops_interp_kernel(fn, wanted.args, lo, hi, &key, &steps, &why) == WEFT_OK,
+        endless = !ended && strcmp(buf_text(&why), "out of steps") == 0;
     if (!ended && !endless) printf("# seed %llu, interpreter: %s\n", (unsigned long long)seed, buf_text(&why));
     buf_free(&why);
     for (u32 l = 0; l < LEVELS; l++) {
@@ -189,35 +196,39 @@ static void random_kernels_give_the_same_bits(void **state) {
 
 /* Down columns by strips: of sums, the levels above a block of rows; of values that are carried; more than a strip. */
 static const char columns_text[] =
-  "kernel sums (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
-  "    store z[i] %1\n  }\n}\n"
-  "kernel products (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %3 = reduce mul f32 rows j in 0..k {\n      %4 = load y[i + j*n] f32\n      yield %4\n    }\n"
-  "    store w[i] %3\n  }\n}\n"
-  "kernel best (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %1 %2 = for j in 0..k (%3: f64 = 0.0, %4: f32 = 0.0) {\n      %5 = load x[i + j*n] f64\n      %6 = load y[i + j*n] f32\n"
-  "      %7 = gt %5 %3\n      %8 = select %7 %5 %3\n      %9 = select %7 %6 %4\n      next %8 %9\n    }\n"
-  "    %10 = reduce max f64 rows j in 0..k {\n      %11 = load x[i + j*n] f64\n      %12 = sub %11 %1\n      yield %12\n    }\n"
-  "    store z[i] %10\n    store w[i] %2\n  }\n}\n"
-  "kernel most (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %1 = reduce max f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
-  "    store z[i] %1\n  }\n}\n"
-  "kernel lines (n: i64, k: i64, x: in f64, z: out f64) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[j + i*k] f64\n      yield %2\n    }\n"
-  "    store z[i] %1\n  }\n}\n";
+    "kernel sums (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
+    "    store z[i] %1\n  }\n}\n"
+    "kernel products (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %3 = reduce mul f32 rows j in 0..k {\n      %4 = load y[i + j*n] f32\n      yield %4\n    }\n"
+    "    store w[i] %3\n  }\n}\n"
+    "kernel best (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 %2 = for j in 0..k (%3: f64 = 0.0, %4: f32 = 0.0) {\n"
+    "      %5 = load x[i + j*n] f64\n      %6 = load y[i + j*n] f32\n"
+    "      %7 = gt %5 %3\n      %8 = select %7 %5 %3\n      %9 = select %7 %6 %4\n      next %8 %9\n    }\n"
+    "    %10 = reduce max f64 rows j in 0..k {\n      %11 = load x[i + j*n] f64\n"
+    "      %12 = sub %11 %1\n      yield %12\n    }\n"
+    "    store z[i] %10\n    store w[i] %2\n  }\n}\n"
+    "kernel most (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 = reduce max f64 rows j in 0..k {\n      %2 = load x[i + j*n] f64\n      yield %2\n    }\n"
+    "    store z[i] %1\n  }\n}\n"
+    "kernel lines (n: i64, k: i64, x: in f64, z: out f64) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 = reduce add f64 rows j in 0..k {\n      %2 = load x[j + i*k] f64\n      yield %2\n    }\n"
+    "    store z[i] %1\n  }\n}\n";
 
 /* What lies apart has a line each, along whichever axis it is nearest. */
 static void work_is_lines(void **state) {
   (void)state;
   static const char text[] = "kernel apart (n: i64, s: i64, t: i64, x: in f64, z: out f64) {\n"
-    "  par i in 0..n grain 1 {\n    for j in 0..n {\n      %1 = load x[i*s + j*t + n] f64\n      store z[i*n + j] %1\n    }\n  }\n}\n";
-  static const u64 strides[][3] = {{1, 100, 1}, {100, 1, 1}, {700, 7, 7}, {8000, 80, 8}, {8000, (u64)-80, 8}, {8000, (u64)-1, 1}, {0, 0, 1}};
+                             "  par i in 0..n grain 1 {\n    for j in 0..n {\n      %1 = load x[i*s + j*t + n] f64\n"
+                             "      store z[i*n + j] %1\n    }\n  }\n}\n";
+  static const u64 strides[][3] = {{1, 100, 1}, {100, 1, 1}, {700, 7, 7}, {8000, 80, 8}, {8000, (u64)-80, 8},
+                                   {8000, (u64)-1, 1}, {0, 0, 1}};
   LoopModule m;
   Buf why;
   start(&m);
@@ -266,7 +277,8 @@ static void strips_keep_the_order_of_rows(void **state) {
       for (u32 i = 0; i < COUNT_OF(sizes); i++) {
         u64 n = sizes[i][0], key = 0, steps = UINT64_MAX, args[2][6];
         for (u32 t = 0; t < 2; t++) {
-          const u64 own[6] = {n, sizes[i][1], (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+          const u64 own[6] = {n, sizes[i][1], (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t],
+                              (u64)(uintptr_t)w[t]};
           memcpy(args[t], own, sizeof own);
           memset(z[t], 0, sizeof **z * CELLS);
           memset(w[t], 0, sizeof **w * CELLS);
@@ -326,7 +338,8 @@ static void backwards_by_vectors(void **state) {
     for (u64 n = 0; n < MOST; n += 1 + n / 70) {
       u64 key = 0, steps = UINT64_MAX, args[2][6];
       for (u32 t = 0; t < 2; t++) {
-        const u64 own[6] = {n, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)k, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+        const u64 own[6] = {n, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)k, (u64)(uintptr_t)z[t],
+                            (u64)(uintptr_t)w[t]};
         memcpy(args[t], own, sizeof own);
         memset(z[t], 0, sizeof z[t]);
         memset(w[t], 0, sizeof w[t]);
@@ -365,7 +378,9 @@ static void rows_of_few_elements_take_one_vector(void **state) {
   if (loops_parse(&m, rows_text, strlen(rows_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
   f64 x[ROWS + MOST], z[2][ROWS];
   f32 y[ROWS + MOST], w[2][ROWS];
-  for (u32 i = 0; i < COUNT_OF(x); i++) x[i] = i % 5 == 0 ? -0.0 : 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = i % 7 == 0 ? -1 : 1 + (f32)(i * 31 % 101) * 1e-3f;
+  for (u32 i = 0; i < COUNT_OF(x); i++)
+    x[i] = i % 5 == 0 ? -0.0 : 1.0 / (1 + i * 7919 % 10007) - 0.001,
+        y[i] = i % 7 == 0 ? -1 : 1 + (f32)(i * 31 % 101) * 1e-3f;
   x[1] = -0.0;
   for (u32 l = 0; l < LEVELS; l++) {
     if (!vec_level_runs(levels[l])) continue;
@@ -382,7 +397,8 @@ static void rows_of_few_elements_take_one_vector(void **state) {
       for (u64 k = 0; k <= MOST; k++) {
         u64 args[2][6];
         for (u32 t = 0; t < 2; t++) {
-          const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+          const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t],
+                              (u64)(uintptr_t)w[t]};
           memcpy(args[t], own, sizeof own);
         }
         stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, ROWS, z, sizeof z[0], w, sizeof w[0]);
@@ -397,22 +413,30 @@ static void rows_of_few_elements_take_one_vector(void **state) {
 
 /* What goes past the caches: wherever a row begins, nothing beside it is written. */
 static const char past_text[] =
-  "kernel flat (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n    %2 = load x[i] f64\n    %3 = sub %1 %2\n    store z[i] %3\n  }\n}\n"
-  "kernel narrow (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n    %3 = load y[i] f32\n    %4 = add %2 %3\n    store w[i] %4\n  }\n}\n"
-  "kernel single (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load y[i] f32\n    %2 = load y[i + 3] f32\n    %3 = mul %1 %2\n    store w[i] %3\n  }\n}\n"
-  "kernel back (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[1000 - i] f64\n    %2 = load y[i] f32\n    %3 = convert f64 %2\n    %4 = add %1 %3\n    store z[i] %4\n  }\n}\n"
-  "kernel rows (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n      %2 = load x[i] f64\n      %3 = add %1 %2\n      store z[i*37 + j] %3\n    }\n  }\n}\n"
-  "kernel fork (n: i64, x: in f64, y: in f32, z: out f64, w: out f64) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load x[i + 1] f64\n    %3 = add %1 %2\n    store z[i] %3\n    %4 = sub %1 %2\n    store w[i] %4\n  }\n}\n"
-  "kernel same (n: i64, x: in f64, y: in f32, z: out f64, w: out f64) {\n"
-  "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n      store z[i*74 + j] %1\n      %2 = add %1 %1\n      store z[i*74 + j + 37] %2\n    }\n  }\n}\n"
-  "kernel two (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n    store z[i] %1\n    store w[i] %2\n  }\n}\n";
+    "kernel flat (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n    %2 = load x[i] f64\n"
+    "    %3 = sub %1 %2\n    store z[i] %3\n  }\n}\n"
+    "kernel narrow (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n"
+    "    %3 = load y[i] f32\n    %4 = add %2 %3\n    store w[i] %4\n  }\n}\n"
+    "kernel single (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load y[i] f32\n    %2 = load y[i + 3] f32\n"
+    "    %3 = mul %1 %2\n    store w[i] %3\n  }\n}\n"
+    "kernel back (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[1000 - i] f64\n    %2 = load y[i] f32\n"
+    "    %3 = convert f64 %2\n    %4 = add %1 %3\n    store z[i] %4\n  }\n}\n"
+    "kernel rows (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n"
+    "      %2 = load x[i] f64\n      %3 = add %1 %2\n      store z[i*37 + j] %3\n    }\n  }\n}\n"
+    "kernel fork (n: i64, x: in f64, y: in f32, z: out f64, w: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load x[i + 1] f64\n"
+    "    %3 = add %1 %2\n    store z[i] %3\n    %4 = sub %1 %2\n    store w[i] %4\n  }\n}\n"
+    "kernel same (n: i64, x: in f64, y: in f32, z: out f64, w: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    for j in 0..37 {\n      %1 = load x[i*39 + j + 1] f64\n"
+    "      store z[i*74 + j] %1\n      %2 = add %1 %1\n      store z[i*74 + j + 37] %2\n    }\n  }\n}\n"
+    "kernel two (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = convert f32 %1\n    store z[i] %1\n"
+    "    store w[i] %2\n  }\n}\n";
 
 static void stores_past_the_caches(void **state) {
   (void)state;
@@ -448,7 +472,10 @@ static void stores_past_the_caches(void **state) {
         for (i64 lo = 0, hi = shift; hi <= (k == 4 ? ROWS : TRIPS); hi += 1 + hi / 9, lo = hi * (shift % 3) / 4) {
           u64 args[2][5];
           for (u32 t = 0; t < 2; t++) {
-            const u64 own[5] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)(z[t] + 1 + shift), k == 5 ? (u64)(uintptr_t)((f64 *)w[t] + 1 + shift) : (u64)(uintptr_t)(w[t] + 1 + shift)}; /* fork: as far from a line's beginning as z */
+            /* fork: as far from a line's beginning as z */
+            const u64 own[5] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)(z[t] + 1 + shift),
+                                k == 5 ? (u64)(uintptr_t)((f64 *)w[t] + 1 + shift)
+                                       : (u64)(uintptr_t)(w[t] + 1 + shift)};
             memcpy(args[t], own, sizeof own);
           }
           stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, lo, hi, z, sizeof z[0], w, sizeof w[0]);
@@ -461,20 +488,23 @@ static void stores_past_the_caches(void **state) {
   loop_module_free(&m);
 }
 
-/* Sums over what is long: their code for long runs fetches ahead, each array once for each vector, and gives the same. Where the processor does so by
- * itself, one word of each line is read first, a line at a time; not for several reductions by turns, nor where nothing is reduced. */
+/* Sums over what is long: their code for long runs fetches ahead, each array once for each vector, and gives the
+ * same. Where the processor does so by itself, one word of each line is read first, a line at a time; not for
+ * several reductions by turns, nor where nothing is reduced. */
 static const char long_text[] =
-  "kernel squares (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %1 = reduce add f64 j in 0..k {\n      %2 = load x[i*k + j] f64\n      %3 = load x[i*k + j] f64\n      %4 = mul %2 %3\n      yield %4\n    }\n"
-  "    store z[i] %1\n  }\n}\n"
-  "kernel two (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n"
-  "    %1 = reduce add f32 j in 0..k {\n      %2 = load y[i*k + j] f32\n      yield %2\n    }\n"
-  "    %3 = reduce max f32 j in 0..k {\n      %4 = load y[i*k + j] f32\n      yield %4\n    }\n"
-  "    %5 = add %1 %3\n    store w[i] %5\n  }\n}\n"
-  "kernel flags (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    for j in 0..k {\n      %1 = load x[i*k + j] f64\n      store z[i*700 + j] %1\n      %2 = convert f32 %1\n      store w[i*700 + j] %2\n    }\n  }\n}\n";
+    "kernel squares (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 = reduce add f64 j in 0..k {\n      %2 = load x[i*k + j] f64\n"
+    "      %3 = load x[i*k + j] f64\n      %4 = mul %2 %3\n      yield %4\n    }\n"
+    "    store z[i] %1\n  }\n}\n"
+    "kernel two (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n"
+    "    %1 = reduce add f32 j in 0..k {\n      %2 = load y[i*k + j] f32\n      yield %2\n    }\n"
+    "    %3 = reduce max f32 j in 0..k {\n      %4 = load y[i*k + j] f32\n      yield %4\n    }\n"
+    "    %5 = add %1 %3\n    store w[i] %5\n  }\n}\n"
+    "kernel flags (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    for j in 0..k {\n      %1 = load x[i*k + j] f64\n      store z[i*700 + j] %1\n"
+    "      %2 = convert f32 %1\n      store w[i*700 + j] %2\n    }\n  }\n}\n";
 
 static void long_runs_fetch_ahead(void **state) {
   (void)state;
@@ -487,7 +517,8 @@ static void long_runs_fetch_ahead(void **state) {
   start(&m);
   buf_init(&why, m.alloc);
   if (loops_parse(&m, long_text, strlen(long_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
-  for (u32 i = 0; i < COUNT_OF(x); i++) x[i] = 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = (f32)(i * 31 % 101) * 1e-3f - 0.02f;
+  for (u32 i = 0; i < COUNT_OF(x); i++)
+    x[i] = 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = (f32)(i * 31 % 101) * 1e-3f - 0.02f;
   for (u32 l = 0; l < LEVELS; l++) {
     if (!vec_level_runs(levels[l])) continue;
     VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
@@ -517,7 +548,8 @@ static void long_runs_fetch_ahead(void **state) {
         for (u64 k = 0; k < MOST; k += 1 + k / 20) {
           u64 args[2][6];
           for (u32 t = 0; t < 2; t++) {
-            const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+            const u64 own[6] = {ROWS, k, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)z[t],
+                                (u64)(uintptr_t)w[t]};
             memcpy(args[t], own, sizeof own);
           }
           stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, ROWS, z, sizeof z[0], w, sizeof w[0]);
@@ -532,7 +564,8 @@ static void long_runs_fetch_ahead(void **state) {
 
 /* ---- what is fetched ---------------------------------------------------------------------------- */
 
-static const char *const registers[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
+static const char *const registers[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10",
+                                          "r11", "r12", "r13", "r14", "r15"};
 
 static i64 *register_at(i64 *r, const char **at) {
   for (u32 k = COUNT_OF(registers); k-- > 0;) { /* r15 before r1 */
@@ -556,7 +589,8 @@ static i64 operand_at(i64 *r, const char *at) {
   }
 }
 
-/* Follows the instructions from `at` to `end` as far as general registers go; what is fetched is put into `lines`, which begins at address `from`. */
+/* Follows the instructions from `at` to `end` as far as general registers go; what is fetched is put into `lines`,
+ * which begins at address `from`. */
 static void follow(i64 *r, const char *at, const char *end, u8 *lines, i64 from, i64 count) {
   for (; at < end; at = strchr(at, '\n') + 1) {
     const char *op = at + strspn(at, " ");
@@ -584,17 +618,29 @@ static void follow(i64 *r, const char *at, const char *end, u8 *lines, i64 from,
   }
 }
 
-static const char fetched_text[] =
-  "kernel light (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n      %2 = load x[j] f64\n      yield %2\n    }\n    store z[i] %1\n  }\n}\n"
-  "kernel heavy (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    for j in 0..k {\n      %1 = load x[i*k + j] f64\n      %2 = math exp %1\n      store z[i*k + j] %2\n    }\n  }\n}\n"
-  "kernel back (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n      %2 = load x[k - j] f64\n      yield %2\n    }\n    store z[i] %1\n  }\n}\n"
-  "kernel other (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = load x[2*i] f64\n    store z[i] %1\n  }\n}\n"
-  "kernel three (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n      %2 = load x[j] f64\n      yield %2\n    }\n"
-  "    %3 = reduce max f64 j in 0..k {\n      %4 = load x[j] f64\n      yield %4\n    }\n    %5 = add %1 %3\n    store z[i] %5\n  }\n}\n"
-  "kernel beside (n: i64, k: i64, x: in f64, z: out f64) {\n  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n    %2 = load x[i] f64\n    %3 = load x[i + 2] f64\n    %4 = add %1 %2\n"
-  "    %5 = add %3 %4\n    store z[i] %5\n  }\n}\n";
+static const char fetched_text[] = "kernel light (n: i64, k: i64, x: in f64, z: out f64) {\n"
+                                   "  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n"
+                                   "      %2 = load x[j] f64\n      yield %2\n    }\n    store z[i] %1\n  }\n}\n"
+                                   "kernel heavy (n: i64, k: i64, x: in f64, z: out f64) {\n"
+                                   "  par i in 0..n grain 1 {\n    for j in 0..k {\n      %1 = load x[i*k + j] f64\n"
+                                   "      %2 = math exp %1\n      store z[i*k + j] %2\n    }\n  }\n}\n"
+                                   "kernel back (n: i64, k: i64, x: in f64, z: out f64) {\n"
+                                   "  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n"
+                                   "      %2 = load x[k - j] f64\n      yield %2\n    }\n    store z[i] %1\n  }\n}\n"
+                                   "kernel other (n: i64, k: i64, x: in f64, z: out f64) {\n"
+                                   "  par i in 0..n grain 1 {\n    %1 = load x[2*i] f64\n    store z[i] %1\n  }\n}\n"
+                                   "kernel three (n: i64, k: i64, x: in f64, z: out f64) {\n"
+                                   "  par i in 0..n grain 1 {\n    %1 = reduce add f64 j in 0..k {\n"
+                                   "      %2 = load x[j] f64\n      yield %2\n    }\n"
+                                   "    %3 = reduce max f64 j in 0..k {\n      %4 = load x[j] f64\n"
+                                   "      yield %4\n    }\n    %5 = add %1 %3\n    store z[i] %5\n  }\n}\n"
+                                   "kernel beside (n: i64, k: i64, x: in f64, z: out f64) {\n"
+                                   "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n"
+                                   "    %2 = load x[i] f64\n    %3 = load x[i + 2] f64\n    %4 = add %1 %2\n"
+                                   "    %5 = add %3 %4\n    store z[i] %5\n  }\n}\n";
 
-/* Code for long runs fetches every line once, and none farther than nine pages from what it reads, wherever an array begins. */
+/* Code for long runs fetches every line once, and none farther than nine pages from what it reads, wherever an array
+ * begins. */
 static void code_fetches_each_line_once(void **state) {
   (void)state;
   enum { PAGES = 64, AHEAD = 9, LINES = (PAGES + 2 * AHEAD) * (PAGE_BYTES / PAGE_LINE) };
@@ -615,22 +661,28 @@ static void code_fetches_each_line_once(void **state) {
       vec_code_print(code, names[k], &text);
       const char *all = buf_text(&text), *first = strstr(all, "prefetch"), *last = first, *top = all;
       assert_non_null(first);
-      for (const char *at = all; (at = strstr(at, "  j")) != NULL && at < first; at++) top = strchr(at, '\n') + 1; /* the loop's beginning */
+      /* the loop's beginning */
+      for (const char *at = all; (at = strstr(at, "  j")) != NULL && at < first; at++) top = strchr(at, '\n') + 1;
       while (strstr(last + 1, "prefetch")) last = strstr(last + 1, "prefetch");
       const char *step = strstr(last, "add r15, ");
       assert_non_null(step);
-      i64 trip = strtoll(step + 9, NULL, 0), bytes = trip * 8 * (k == 3 ? 2 : 1), read = PAGES * PAGE_BYTES, from = (i64)1 << 30;
+      i64 trip = strtoll(step + 9, NULL, 0), bytes = trip * 8 * (k == 3 ? 2 : 1), read = PAGES * PAGE_BYTES,
+          from = (i64)1 << 30;
       for (i64 shift = 0; shift < PAGE_TURN; shift += 8 + shift) {
         memset(lines, 0, sizeof lines);
         for (i64 at = 0; at < read; at += bytes) {
           i64 r[16];
-          for (u32 n = 0; n < 16; n++) r[n] = from + shift + (k == 2 ? read : k == 3 ? at : 0); /* what is read in steps has a register that goes on */
+          /* what is read in steps has a register that goes on */
+          for (u32 n = 0; n < 16; n++) r[n] = from + shift + (k == 2 ? read : k == 3 ? at : 0);
           r[15] = at / bytes * trip;
           follow(r, top, strchr(last, '\n'), lines, from - AHEAD * PAGE_BYTES, LINES);
         }
-        u32 inside = AHEAD * (PAGE_BYTES / PAGE_LINE), end = LINES - inside; /* what was fetched by what is read; of the last pages before the end others fetch */
+        /* what was fetched by what is read; of the last pages before the end others fetch */
+        u32 inside = AHEAD * (PAGE_BYTES / PAGE_LINE), end = LINES - inside;
         for (u32 n = k == 2 ? inside : 2 * inside; n < (k == 2 ? end - inside : end); n++)
-          if (lines[n] != 1) fail_msg("%s, %s, from %d on: line %u is fetched %u times", names[k], vec_level_text(levels[l]), (int)shift, n - inside, lines[n]);
+          if (lines[n] != 1)
+            fail_msg("%s, %s, from %d on: line %u is fetched %u times", names[k], vec_level_text(levels[l]), (int)shift,
+                     n - inside, lines[n]);
       }
       buf_free(&text);
       vec_code_free(code);
@@ -641,10 +693,12 @@ static void code_fetches_each_line_once(void **state) {
 }
 
 /* Numbers of one byte, with truths among them, that are combined and stored: 32 to a vector, with AVX-512 64. */
-static const char bytes_text[] =
-  "kernel bytes (n: i64, x: in u8, y: in u8, m: in i1, z: out u8, w: out i1) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] u8\n    %2 = load y[i] u8\n    %3 = add %1 %2\n    %4 = min %3 200:u8\n    %5 = xor %1 %2\n    %6 = max %4 %5\n"
-  "    %7 = and %1 %2\n    %8 = or %7 3:u8\n    %9 = sub %6 %8\n    %10 = load m[i] i1\n    %11 = not %10\n    %12 = convert u8 %11\n    %13 = add %9 %12\n    store z[i] %13\n    store w[i] %11\n  }\n}\n";
+static const char bytes_text[] = "kernel bytes (n: i64, x: in u8, y: in u8, m: in i1, z: out u8, w: out i1) {\n"
+                                 "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] u8\n    %2 = load y[i] u8\n"
+                                 "    %3 = add %1 %2\n    %4 = min %3 200:u8\n    %5 = xor %1 %2\n    %6 = max %4 %5\n"
+                                 "    %7 = and %1 %2\n    %8 = or %7 3:u8\n    %9 = sub %6 %8\n    %10 = load m[i] i1\n"
+                                 "    %11 = not %10\n    %12 = convert u8 %11\n    %13 = add %9 %12\n"
+                                 "    store z[i] %13\n    store w[i] %11\n  }\n}\n";
 
 static void bytes_are_combined(void **state) {
   (void)state;
@@ -668,7 +722,8 @@ static void bytes_are_combined(void **state) {
     for (i64 hi = 0, lo = 0; hi < MOST - 1; hi++, lo = hi % 7 * hi / 11) {
       u64 args[2][6];
       for (u32 t = 0; t < 2; t++) {
-        const u64 own[6] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)m, (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+        const u64 own[6] = {(u64)hi, (u64)(uintptr_t)x, (u64)(uintptr_t)y, (u64)(uintptr_t)m, (u64)(uintptr_t)z[t],
+                            (u64)(uintptr_t)w[t]};
         memcpy(args[t], own, sizeof own);
       }
       stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, lo, hi, z, sizeof z[0], w, sizeof w[0]);
@@ -682,10 +737,13 @@ static void bytes_are_combined(void **state) {
 
 /* Results overflow, are subnormal and become 0. */
 static const char powers_text[] =
-  "kernel powers (n: i64, x: in f64, y: in f32, z: out f64, w: out f32, z1: out f64, w1: out f32, z2: out f64, w2: out f32, z3: out f64, w3: out f32) {\n"
-  "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load y[i] f32\n    %3 = math exp %1\n    %4 = math exp %2\n    %5 = math exp2 %1\n    %6 = math exp2 %2\n"
-  "    %7 = math sinh %1\n    %8 = math sinh %2\n    %9 = math erfc %1\n    %10 = math erfc %2\n    store z[i] %3\n    store w[i] %4\n    store z1[i] %5\n"
-  "    store w1[i] %6\n    store z2[i] %7\n    store w2[i] %8\n    store z3[i] %9\n    store w3[i] %10\n  }\n}\n";
+    "kernel powers (n: i64, x: in f64, y: in f32, z: out f64, w: "
+    "out f32, z1: out f64, w1: out f32, z2: out f64, w2: out f32, z3: out f64, w3: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load y[i] f32\n"
+    "    %3 = math exp %1\n    %4 = math exp %2\n    %5 = math exp2 %1\n    %6 = math exp2 %2\n"
+    "    %7 = math sinh %1\n    %8 = math sinh %2\n    %9 = math erfc %1\n"
+    "    %10 = math erfc %2\n    store z[i] %3\n    store w[i] %4\n    store z1[i] %5\n"
+    "    store w1[i] %6\n    store z2[i] %7\n    store w2[i] %8\n    store z3[i] %9\n    store w3[i] %10\n  }\n}\n";
 
 static void powers_of_two_round_once(void **state) {
   (void)state;
@@ -699,20 +757,24 @@ static void powers_of_two_round_once(void **state) {
   buf_init(&why, module.alloc);
   if (loops_parse(&module, powers_text, strlen(powers_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
   const LoopFn *fn = loop_module_find(&module, "powers");
-  for (u32 i = 0; i < MOST; i++) x[i] = i < SOME ? ends[i] : (i * 1.0 / MOST - 0.5) * 2280, y[i] = i < SOME ? (f32)ends[i] : (f32)((i * 1.0 / MOST - 0.5) * 320);
+  for (u32 i = 0; i < MOST; i++)
+    x[i] = i < SOME ? ends[i] : (i * 1.0 / MOST - 0.5) * 2280,
+        y[i] = i < SOME ? (f32)ends[i] : (f32)((i * 1.0 / MOST - 0.5) * 320);
   for (u32 l = 0; l < LEVELS; l++) {
     if (!vec_level_runs(levels[l])) continue;
     VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
     VecCode *code = compiled(e, fn);
     buf_init(&text, module.alloc);
     vec_code_print(code, "powers", &text);
-    if (levels[l] == VEC_AVX512) assert_true(strstr(buf_text(&text), "vscalefpd") && strstr(buf_text(&text), "vscalefps"));
+    if (levels[l] == VEC_AVX512)
+      assert_true(strstr(buf_text(&text), "vscalefpd") && strstr(buf_text(&text), "vscalefps"));
     buf_free(&text);
     u64 args[2][11];
     for (u32 t = 0; t < 2; t++) {
       const u64 own[3] = {MOST, (u64)(uintptr_t)x, (u64)(uintptr_t)y};
       memcpy(args[t], own, sizeof own);
-      for (u32 k = 0; k < 4; k++) args[t][3 + 2 * k] = (u64)(uintptr_t)(z[t] + k * MOST), args[t][4 + 2 * k] = (u64)(uintptr_t)(w[t] + k * MOST);
+      for (u32 k = 0; k < 4; k++)
+        args[t][3 + 2 * k] = (u64)(uintptr_t)(z[t] + k * MOST), args[t][4 + 2 * k] = (u64)(uintptr_t)(w[t] + k * MOST);
     }
     stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, 0, MOST, z, sizeof z[0], w, sizeof w[0]);
     u32 tiny = 0, none = 0;
@@ -726,13 +788,14 @@ static void powers_of_two_round_once(void **state) {
 }
 
 static const char divisors_text[] =
-  "kernel quotients (n: i64, d: f64, e: f32, x: in f64, y: in f32, z: out f64, w: out f32) {\n  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load y[i] f32\n"
-  "    %3 = div %1 d\n    %4 = div %2 e\n    store z[i] %3\n    store w[i] %4\n  }\n}\n";
+    "kernel quotients (n: i64, d: f64, e: f32, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n    %2 = load y[i] f32\n"
+    "    %3 = div %1 d\n    %4 = div %2 e\n    store z[i] %3\n    store w[i] %4\n  }\n}\n";
 
 enum { NEAR = 31, MIDDLES = 512 };
 
-/* Dividends X whose quotients by S lie beside the middle of two numbers: X * 2^j = M * S + rest, M odd and of one bit more than numbers have, the rest at most
- * NEAR. Returns how many there are. */
+/* Dividends X whose quotients by S lie beside the middle of two numbers: X * 2^j = M * S + rest, M odd and of one
+ * bit more than numbers have, the rest at most NEAR. Returns how many there are. */
 static u32 near_middle(u64 S, u32 digits, u64 *X) {
   u32 even = (u32)__builtin_ctzll(S), n = 0;
   u64 odd = S >> even, inverse = odd;
@@ -748,7 +811,8 @@ static u32 near_middle(u64 S, u32 digits, u64 *X) {
   return n;
 }
 
-static u64 next(u64 *word) { return *word ^= *word << 13, *word ^= *word >> 7, *word ^= *word << 17; } /* xorshift, Marsaglia 2003 */
+/* xorshift, Marsaglia 2003 */
+static u64 next(u64 *word) { return *word ^= *word << 13, *word ^= *word >> 7, *word ^= *word << 17; }
 
 /* By what does not change in the loop vector code multiplies; what that would not round as it should is divided. */
 static void divisors_that_do_not_change(void **state) {
@@ -756,8 +820,9 @@ static void divisors_that_do_not_change(void **state) {
   enum { MOST = 8000, EDGES = 24, DIVISORS = 300 };
   static f64 x[MOST], z[2][MOST];
   static f32 y[MOST], w[2][MOST];
-  static const f64 edges[EDGES] = {0.0, -0.0, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 5e-324, -1e-310, 1e-45, 1.0, -3.0, 1e300, -1e300, 1e38, 0x1p-98, 0x1p-99, 0x1p100, 0x1p-24, 0x1p-25, 0x1p26, 0x1.fffffep25,
-    0x1p-900, 0x1p900, 0x1p-100, 0x1p101};
+  static const f64 edges[EDGES] = {0.0, -0.0, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 5e-324, -1e-310, 1e-45, 1.0, -3.0,
+                                   1e300, -1e300, 1e38, 0x1p-98, 0x1p-99, 0x1p100, 0x1p-24, 0x1p-25, 0x1p26,
+                                   0x1.fffffep25, 0x1p-900, 0x1p900, 0x1p-100, 0x1p101};
   LoopModule module;
   Buf why, text;
   u64 word = 88172645463325252ull;
@@ -783,8 +848,10 @@ static void divisors_that_do_not_change(void **state) {
       for (u32 i = 0; i < MOST; i++) {
         u64 X = i < 2 * some ? Xs[i / 2] : 0, Y = i < 2 * others ? Ys[i / 2] : 0;
         middles += X && Y;
-        x[i] = i % 64 == 7 ? edges[i / 64 % EDGES] : i % 2 && X ? ldexp((f64)X, (int)(i % 100) - 90) : ldexp((f64)(i64)next(&word), (int)(next(&word) % (i % 128 < 64 ? 100 : 2000)) - 1000);
-        y[i] = i % 64 == 7 ? (f32)edges[i / 64 % EDGES] : i % 2 && Y ? ldexpf((f32)Y, (int)(i % 60) - 60) : ldexpf((f32)(i64)next(&word), (int)(next(&word) % (i % 128 < 64 ? 60 : 256)) - 150);
+        x[i] = i % 64 == 7 ? edges[i / 64 % EDGES] : i % 2 && X ? ldexp((f64)X, (int)(i % 100) - 90)
+                           : ldexp((f64)(i64)next(&word), (int)(next(&word) % (i % 128 < 64 ? 100 : 2000)) - 1000);
+        y[i] = i % 64 == 7 ? (f32)edges[i / 64 % EDGES] : i % 2 && Y ? ldexpf((f32)Y, (int)(i % 60) - 60)
+                           : ldexpf((f32)(i64)next(&word), (int)(next(&word) % (i % 128 < 64 ? 60 : 256)) - 150);
       }
       u64 args[2][7];
       for (u32 t = 0; t < 2; t++) {
@@ -807,7 +874,8 @@ static void divisors_that_do_not_change(void **state) {
 /* All f32 quotients near the middle of two numbers, by vector code and by C. */
 static bool all_quotients(void) {
   enum { TRIP = 256 /* no less than vector code takes in a trip */ };
-  static const char text[] = "kernel quotients (n: i64, e: f32, y: in f32, w: out f32) {\n  par i in 0..n grain 1 {\n    %1 = load y[i] f32\n    %2 = div %1 e\n    store w[i] %2\n  }\n}\n";
+  static const char text[] = "kernel quotients (n: i64, e: f32, y: in f32, w: out f32) {\n  par i in 0..n grain 1 {\n"
+                             "    %1 = load y[i] f32\n    %2 = div %1 e\n    store w[i] %2\n  }\n}\n";
   LoopModule module;
   Buf why;
   u64 count = 0, wrong = 0;
@@ -831,7 +899,8 @@ static bool all_quotients(void) {
     for (u32 i = 0; i < n; i++) wrong += w[i] != y[i] / s;
     count += n;
   }
-  printf("%s vector/quotients-of-f32 # %llu near the middle of two numbers, %llu wrong\n", wrong || count < 100000000 ? "not ok" : "ok", (unsigned long long)count, (unsigned long long)wrong);
+  printf("%s vector/quotients-of-f32 # %llu near the middle of two numbers, %llu wrong\n",
+         wrong || count < 100000000 ? "not ok" : "ok", (unsigned long long)count, (unsigned long long)wrong);
   vec_code_free(code);
   vec_emitter_free(e);
   buf_free(&why);
@@ -855,7 +924,9 @@ int main(int argc, char **argv) {
     for (u32 l = 0; l < LEVELS; l++) {
       const char *name = vec_level_text(levels[l]);
       bool same = tally[l].same && tally[l].endless <= count / 1000;
-      if (use[l]) printf("%s vector/%s-%u-from-%llu # %u emitted, %u refused, %u beyond %u steps\n", same ? "ok" : "not ok", name, count, (unsigned long long)seed, tally[l].emitted, tally[l].refused, tally[l].endless, (u32)STEPS);
+      if (use[l])
+        printf("%s vector/%s-%u-from-%llu # %u emitted, %u refused, %u beyond %u steps\n", same ? "ok" : "not ok", name,
+               count, (unsigned long long)seed, tally[l].emitted, tally[l].refused, tally[l].endless, (u32)STEPS);
       else if (asked[l]) printf("skip vector/%s: it is beyond this processor\n", name);
       all = all && (same || !use[l]);
     }

@@ -1,4 +1,5 @@
-/* test_vector_asm.c — every encoding of jit/vector/vector.def, read back by Zydis: mnemonic, registers, mask, memory, length. */
+/* test_vector_asm.c — every encoding of jit/vector/vector.def, read back by Zydis: mnemonic, registers, mask, memory,
+ * length. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,9 +38,12 @@ static void check_memory(const char *text, const ZydisDecodedOperand *o, const V
     return;
   }
   EXPECT(number(o->mem.base) == m->base, "%s: base %d, not %d", text, number(o->mem.base), m->base);
-  EXPECT((o->mem.disp.has_displacement ? o->mem.disp.value : 0) == m->disp, "%s: displacement %d", text, (int)o->mem.disp.value);
+  EXPECT((o->mem.disp.has_displacement ? o->mem.disp.value : 0) == m->disp, "%s: displacement %d", text,
+         (int)o->mem.disp.value);
   if (m->index == NO_INDEX) EXPECT(o->mem.index == ZYDIS_REGISTER_NONE, "%s: an index", text);
-  else EXPECT(number(o->mem.index) == m->index && o->mem.scale == 1u << m->scale, "%s: index %d scale %d, not %d %d", text, number(o->mem.index), o->mem.scale, m->index, 1 << m->scale);
+  else
+    EXPECT(number(o->mem.index) == m->index && o->mem.scale == 1u << m->scale, "%s: index %d scale %d, not %d %d", text,
+           number(o->mem.index), o->mem.scale, m->index, 1 << m->scale);
 }
 
 static void check_vec(Asm *a, const VecIns *v) {
@@ -47,7 +51,8 @@ static void check_vec(Asm *a, const VecIns *v) {
   u32 from = a->code.count;
   Read r;
   asm_vec(a, v);
-  EXPECT(read_one(a, from, &r), "%s: cannot be read (form %d length %d dst %d a %d b %d)", o->text, o->form, v->length, v->dst, v->a, v->b);
+  EXPECT(read_one(a, from, &r), "%s: cannot be read (form %d length %d dst %d a %d b %d)", o->text, o->form, v->length,
+         v->dst, v->a, v->b);
   EXPECT(r.i.length == a->code.count - from, "%s: %d bytes of %d", o->text, r.i.length, a->code.count - from);
   const char *name = ZydisMnemonicGetString(r.i.mnemonic);
   EXPECT(strcmp(name, o->text) == 0, "%s is read as %s", o->text, name);
@@ -56,42 +61,55 @@ static void check_vec(Asm *a, const VecIns *v) {
   ZydisDecodedOperand ops[6]; /* without the mask */
   u32 n = 0;
   for (u32 k = 0; k < r.i.operand_count_visible; k++) {
-    if (wide && k == 1 && r.o[k].type == ZYDIS_OPERAND_TYPE_REGISTER && r.o[k].reg.value >= ZYDIS_REGISTER_K0 && r.o[k].reg.value <= ZYDIS_REGISTER_K7 && o->form != VF_RK) continue;
+    if (wide && k == 1 && r.o[k].type == ZYDIS_OPERAND_TYPE_REGISTER && r.o[k].reg.value >= ZYDIS_REGISTER_K0 &&
+        r.o[k].reg.value <= ZYDIS_REGISTER_K7 && o->form != VF_RK)
+      continue;
     ops[n++] = r.o[k];
   }
-  if (wide) EXPECT(number(r.i.avx.mask.reg) == v->mask || (!v->mask && number(r.i.avx.mask.reg) <= 0), "%s: mask %d", o->text, number(r.i.avx.mask.reg));
+  if (wide)
+    EXPECT(number(r.i.avx.mask.reg) == v->mask || (!v->mask && number(r.i.avx.mask.reg) <= 0), "%s: mask %d", o->text,
+           number(r.i.avx.mask.reg));
   bool saves = o->form == VF_MR || o->form == VF_MRI || o->form == VF_SCATTER;
   u8 want[4];
   u32 count = 0;
   want[count++] = v->dst;
-  if (o->form == VF_RVM || o->form == VF_RVMI || o->form == VF_RVMR || o->form == VF_KRVM || o->form == VF_KRVMI) want[count++] = v->a, want[count++] = v->b;
+  if (o->form == VF_RVM || o->form == VF_RVMI || o->form == VF_RVMR || o->form == VF_KRVM || o->form == VF_KRVMI)
+    want[count++] = v->a, want[count++] = v->b;
   else want[count++] = v->a;
   if (o->form == VF_RVMR) want[count++] = v->c;
   u32 rm = saves ? 0 : o->form == VF_RVMR ? 2 : count - 1;
-  if ((v->op == V_MOVSS_FROM || v->op == V_MOVSS_TO || v->op == V_MOVSD_FROM || v->op == V_MOVSD_TO) && !v->mem.used) return;
+  if ((v->op == V_MOVSS_FROM || v->op == V_MOVSS_TO || v->op == V_MOVSD_FROM || v->op == V_MOVSD_TO) && !v->mem.used)
+    return;
   EXPECT(n >= count, "%s: %d operands", o->text, n);
   for (u32 k = 0; k < count; k++) {
     if (k == rm && v->mem.used) {
       check_memory(o->text, &ops[k], &v->mem);
-      EXPECT(!wide || r.i.avx.broadcast.mode == ZYDIS_BROADCAST_MODE_INVALID || v->mem.broadcast || r.i.avx.broadcast.is_static, "%s: broadcast", o->text);
+      EXPECT(!wide || r.i.avx.broadcast.mode == ZYDIS_BROADCAST_MODE_INVALID || v->mem.broadcast ||
+             r.i.avx.broadcast.is_static, "%s: broadcast", o->text);
     } else {
-      EXPECT(ops[k].type == ZYDIS_OPERAND_TYPE_REGISTER && number(ops[k].reg.value) == want[k], "%s: operand %d is register %d, not %d", o->text, k, number(ops[k].reg.value), want[k]);
+      EXPECT(ops[k].type == ZYDIS_OPERAND_TYPE_REGISTER && number(ops[k].reg.value) == want[k],
+             "%s: operand %d is register %d, not %d", o->text, k, number(ops[k].reg.value), want[k]);
     }
   }
-  if (v->mem.used && v->mem.broadcast) EXPECT(r.i.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID, "%s: not broadcast", o->text);
-  if (v->mask && o->form != VF_KRVM && o->form != VF_KRVMI) EXPECT((r.i.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING || r.i.avx.mask.mode == ZYDIS_MASK_MODE_CONTROL_ZEROING) == v->zero, "%s: zeroing", o->text);
+  if (v->mem.used && v->mem.broadcast)
+    EXPECT(r.i.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID, "%s: not broadcast", o->text);
+  if (v->mask && o->form != VF_KRVM && o->form != VF_KRVMI)
+    EXPECT((r.i.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING ||
+            r.i.avx.mask.mode == ZYDIS_MASK_MODE_CONTROL_ZEROING) == v->zero, "%s: zeroing", o->text);
 }
 
 static bool is_half(u32 op) { /* its general register or its one lane: only 128 bits */
-  return op == V_MOVSS_FROM || op == V_MOVSS_TO || op == V_MOVSD_FROM || op == V_MOVSD_TO || op == V_MOVD_GPR || op == V_MOVD_TO_GPR || op == V_MOVQ_GPR ||
-         op == V_MOVQ_TO_GPR;
+  return op == V_MOVSS_FROM || op == V_MOVSS_TO || op == V_MOVSD_FROM || op == V_MOVSD_TO || op == V_MOVD_GPR ||
+         op == V_MOVD_TO_GPR || op == V_MOVQ_GPR || op == V_MOVQ_TO_GPR;
 }
 
 static bool goes(u32 op, u32 length, bool evex) {
   if (length == L512 && (!evex || vec_op_info[op].enc == VE_V)) return false;
   if (is_half(op)) return length == L128;
   if (op == V_EXTRACT4X64) return length == L512;
-  if (op == V_EXTRACT4X32 || op == V_EXTRACT128 || op == V_PERMQ_I || op == V_PERMQ || op == V_PERMD) return length != L128; /* there is no shorter form */
+  /* there is no shorter form */
+  if (op == V_EXTRACT4X32 || op == V_EXTRACT128 || op == V_PERMQ_I || op == V_PERMQ || op == V_PERMD)
+    return length != L128;
   return true;
 }
 
@@ -103,22 +121,29 @@ static void all_rows(bool evex) {
     if (!evex && o->enc == VE_E) continue;
     bool wide = evex && o->enc != VE_V;
     u32 most = wide ? 32 : 16;
-    bool to_mask = o->form == VF_KRVM || o->form == VF_KRVMI, special = o->form == VF_GATHER || o->form == VF_SCATTER || o->form == VF_RK;
-    bool gpr = op == V_MOVD_GPR || op == V_MOVD_TO_GPR || op == V_MOVQ_GPR || op == V_MOVQ_TO_GPR || op == V_MOVMSKPS || op == V_MOVMSKPD;
+    bool to_mask = o->form == VF_KRVM || o->form == VF_KRVMI,
+        special = o->form == VF_GATHER || o->form == VF_SCATTER || o->form == VF_RK;
+    bool gpr = op == V_MOVD_GPR || op == V_MOVD_TO_GPR || op == V_MOVQ_GPR || op == V_MOVQ_TO_GPR || op == V_MOVMSKPS ||
+               op == V_MOVMSKPD;
     for (u32 length = L128; length <= L512; length++) {
       if (!goes(op, length, evex)) continue;
       for (u32 k = 0; k < 200 && !special; k++) {
         u32 h = (k * 2654435761u + op * 40503u) >> 7;
-        VecIns v = {.op = (u16)op, .length = (u8)length, .dst = (u8)(h % most), .a = (u8)(h / 37 % most), .b = (u8)(h / 1009 % most), .c = (u8)(h / 211 % 16)};
+        VecIns v = {.op = (u16)op, .length = (u8)length, .dst = (u8)(h % most), .a = (u8)(h / 37 % most),
+                    .b = (u8)(h / 1009 % most), .c = (u8)(h / 211 % 16)};
         if (to_mask) v.dst = (u8)(h % 8);
         if (op == V_MOVD_GPR || op == V_MOVQ_GPR) v.a = (u8)(v.a % 16);
-        if (gpr && (op == V_MOVD_TO_GPR || op == V_MOVQ_TO_GPR || op == V_MOVMSKPS || op == V_MOVMSKPD)) v.dst = (u8)(v.dst % 16);
-        if (wide && k % 3 == 0 && !is_half(op)) v.mask = (u8)(1 + h % 7), v.zero = !to_mask && o->form != VF_MR && o->form != VF_MRI && k % 2;
+        if (gpr && (op == V_MOVD_TO_GPR || op == V_MOVQ_TO_GPR || op == V_MOVMSKPS || op == V_MOVMSKPD))
+          v.dst = (u8)(v.dst % 16);
+        if (wide && k % 3 == 0 && !is_half(op))
+          v.mask = (u8)(1 + h % 7), v.zero = !to_mask && o->form != VF_MR && o->form != VF_MRI && k % 2;
         bool stored_non_temporal = op == V_MOVNTPS_TO || op == V_MOVNTPD_TO;
         if (stored_non_temporal) v.mask = 0, v.zero = false;
         bool can_mem = o->form != VF_VMI && op != V_MOVMSKPS && op != V_MOVMSKPD;
         if (stored_non_temporal || (k % 2 && can_mem)) {
-          v.mem = (VecMem){.used = true, .base = (u8)(h / 7 % 16), .index = k % 4 == 1 ? (u8)NO_INDEX : (u8)(h / 3 % 16), .scale = (u8)(h % 4), .disp = k % 5 == 1 ? 0 : (i32)(h % 100000) - 5000};
+          v.mem = (VecMem){.used = true, .base = (u8)(h / 7 % 16),
+                           .index = k % 4 == 1 ? (u8)NO_INDEX : (u8)(h / 3 % 16), .scale = (u8)(h % 4),
+                           .disp = k % 5 == 1 ? 0 : (i32)(h % 100000) - 5000};
           if (v.mem.index == RSP) v.mem.index = NO_INDEX;
           if (v.mem.index == NO_INDEX) v.mem.scale = 0;
           if (k % 7 == 1) v.mem = (VecMem){.used = true, .pool = true, .disp = 64};
@@ -130,7 +155,8 @@ static void all_rows(bool evex) {
       if (o->form == VF_RK) check_vec(&a, &(VecIns){.op = (u16)op, .length = (u8)length, .dst = 19, .a = 5});
       for (u32 k = 0; k < 16 && (o->form == VF_GATHER || o->form == VF_SCATTER); k++) {
         VecIns v = {.op = (u16)op, .length = (u8)length, .mask = (u8)(1 + k % 7),
-          .mem = {.used = true, .vector_index = true, .base = (u8)k, .index = (u8)(2 * k), .scale = (u8)(k % 4), .disp = k % 3 ? (i32)k * 100 : 0}};
+          .mem = {.used = true, .vector_index = true, .base = (u8)k, .index = (u8)(2 * k), .scale = (u8)(k % 4),
+                  .disp = k % 3 ? (i32)k * 100 : 0}};
         *(o->form == VF_GATHER ? &v.dst : &v.a) = (u8)(31 - 2 * (k % 15));
         check_vec(&a, &v);
       }
@@ -166,7 +192,8 @@ static void mask_encodings_read_back(void **state) {
       else asm_mask(&a, (MaskOp)op, dst, y, z);
       assert_true(read_one(&a, from, &r));
       assert_int_equal(r.i.length, a.code.count - from);
-      EXPECT(strcmp(ZydisMnemonicGetString(r.i.mnemonic), o->text) == 0, "%s is read as %s", o->text, ZydisMnemonicGetString(r.i.mnemonic));
+      EXPECT(strcmp(ZydisMnemonicGetString(r.i.mnemonic), o->text) == 0, "%s is read as %s", o->text,
+             ZydisMnemonicGetString(r.i.mnemonic));
       if (o->form == KF_SAVE) {
         assert_int_equal(number(r.o[1].reg.value), x);
         assert_int_equal(number(r.o[0].mem.base), k);
@@ -192,7 +219,8 @@ static void expect_text(Asm *a, const char *text) {
   assert_true(read_one(a, 0, &r));
   assert_int_equal(r.i.length, a->code.count);
   ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_INTEL);
-  ZydisFormatterFormatInstruction(&f, &r.i, r.o, r.i.operand_count_visible, line, sizeof line, ZYDIS_RUNTIME_ADDRESS_NONE, NULL);
+  ZydisFormatterFormatInstruction(&f, &r.i, r.o, r.i.operand_count_visible, line, sizeof line,
+                                  ZYDIS_RUNTIME_ADDRESS_NONE, NULL);
   assert_string_equal(line, text);
   a->code.count = 0;
 }
@@ -254,7 +282,8 @@ static void labels_and_constants_are_found(void **state) {
   u32 at = asm_append(&a, &two, 8);
   assert_int_equal(at, 8);
   u32 add = a.code.count;
-  asm_vec(&a, &(VecIns){.op = V_RANGEPD, .length = L512, .dst = 1, .a = 2, .imm = 4, .mem = {.used = true, .pool = true, .broadcast = true, .disp = (i32)at}});
+  asm_vec(&a, &(VecIns){.op = V_RANGEPD, .length = L512, .dst = 1, .a = 2, .imm = 4,
+                        .mem = {.used = true, .pool = true, .broadcast = true, .disp = (i32)at}});
   u32 back = a.code.count;
   asm_jump(&a, top);
   asm_put(&a, end);

@@ -60,14 +60,16 @@ static void A25_a_wrong_value_is_caught(void **state) {
 
 /* ---- graphs that are wrong: one operation is another ------------------------------------------------------------- */
 
-/* What the last line gives is compared; `run` is done often enough to be compiled. Regions that return, loops left at their end, by break and in the
- * middle, arms left to the interpreter, module variables, refs, output, constructs, derivatives, batches. */
+/* What the last line gives is compared; `run` is done often enough to be compiled. Regions that return, loops left
+ * at their end, by break and in the middle, arms left to the interpreter, module variables, refs, output,
+ * constructs, derivatives, batches. */
 static const char *const programs[] = {
     "fn f(x, y) = x * y + x - y\nlet r = 0.0\nfor i in 0..4 { r = f(2.5, 4.0) }\nr",
     "fn f(x) = sum(sin(x) * x + 1.0)\nlet r = 0.0\nfor i in 0..4 { r += f(arange(5.0)) }\nr",
     "let s = 1.0\nfor i in 0..20 { s = s * 1.5 + i }\ns",
     "let s = 0\nlet n = 0\nwhile s < 100 { s = s + n * 3; n += 1; if n > 50 { break } }\n(s, n)",
-    "fn f(n) { let s = 0.0; for i in 0..n { if i > 5 { return s }; s += i * 2.0 }; s }\nlet r = ()\nfor k in 3..9 { r += (f(k),) }\nr",
+    "fn f(n) { let s = 0.0; for i in 0..n { if i > 5 { return s }; s += i * 2.0 }; s }\nlet r = ()\n"
+    "for k in 3..9 { r += (f(k),) }\nr",
     "let a = zeros(10)\nfor i in 0..10 { a[i] = i * 2.5 - 1 }\na",
     "let total = 1.0\nfn add(x) { total = total + x * 2.0; total }\nfor i in 0..5 { add(i) }\ntotal",
     "let c = ref(1.0)\nfn bump(x) { c.value = c.value * x + 1.0; nil }\nfor i in 0..5 { bump(1.5) }\nc.value",
@@ -75,7 +77,8 @@ static const char *const programs[] = {
     "fn f(x) = vmap(v => v * 2.0 + sum(x))(x)\nlet r = 0\nfor i in 0..3 { r = f([1.0, 2.0, 4.0]) }\nr",
     "fn f(x) = grad(v => sum(v * v * v - v))(x)\nlet r = 0\nfor i in 0..3 { r = f([1.0, 2.0, 4.0]) }\nr",
     "fn f(x) = scan((c, v) => (c + v, c * v), 1.0, x)\nlet r = 0\nfor i in 0..3 { r = f([1.0, 2.0, 4.0]) }\nr",
-    "fn f(x) = while_loop(((a, b)) => a < 40.0, ((a, b)) => (a * 1.5 + 1.0, b + 1), (x, 0))\nlet r = 0\nfor i in 0..3 { r = f(2.0) }\nr",
+    "fn f(x) = while_loop(((a, b)) => a < 40.0, ((a, b)) => (a * 1.5 + 1.0, b + 1), (x, 0))\nlet r = 0\n"
+    "for i in 0..3 { r = f(2.0) }\nr",
     "fn f(x) { let k = x; let g = y => y + k * 2.0; g }\nlet r = 0\nfor i in 0..3 { r = f(2.0)(3.0) }\nr",
     "fn fib(n) = if n < 2 { n } else { fib(n - 1) + fib(n - 2) }\nlet r = 0\nfor i in 0..3 { r = fib(9) }\nr",
     "let r = 0.0\nfor i in 0..9 { if i == 7 { r = eager(x => x * 2)(r) }; r = r + i * 0.5 }\nr",
@@ -118,7 +121,8 @@ static void A25_a_wrong_graph_is_caught(void **state) {
     run_program(programs[i], "eager", NULL, &right_one);
     if (right_one.raised) fail_msg("%s: %s", programs[i], right_one.value);
     run_program(programs[i], "verify", NULL, &verified);
-    if (strcmp(right_one.value, verified.value) != 0 || verified.verified == 0) fail_msg("%s: %s instead of %s", programs[i], verified.value, right_one.value);
+    if (strcmp(right_one.value, verified.value) != 0 || verified.verified == 0)
+      fail_msg("%s: %s instead of %s", programs[i], verified.value, right_one.value);
     for (u32 n = 1; n < 40; n++) {
       char force[32];
       WhatCame wrong_one, told;
@@ -126,15 +130,20 @@ static void A25_a_wrong_graph_is_caught(void **state) {
       run_program(programs[i], "mir", force, &wrong_one);
       if (wrong_one.forced == 0) break;
       run_program(programs[i], "verify", force, &told);
-      if (strcmp(wrong_one.value, right_one.value) == 0 || strstr(wrong_one.value, "the fuel") || strstr(told.value, "the fuel")) continue; /* it made no difference, or no end */
-      if (!told.verify) fail_msg("%s: operation %u: %s went through, instead of %s", programs[i], n, told.value, right_one.value);
+      /* it made no difference, or no end */
+      if (strcmp(wrong_one.value, right_one.value) == 0 || strstr(wrong_one.value, "the fuel") ||
+          strstr(told.value, "the fuel"))
+        continue;
+      if (!told.verify)
+        fail_msg("%s: operation %u: %s went through, instead of %s", programs[i], n, told.value, right_one.value);
       caught++;
     }
   }
   assert_true(caught > 40);
 }
 
-/* The last region returns from the module's body, so that no frame of the module is left where its variables are compared. */
+/* The last region returns from the module's body, so that no frame of the module is left where its variables are
+ * compared. */
 static void A25_a_body_may_end_compiled(void **state) {
   static const char *const bodies[] = {
       "let n = 0.0\nfor r in 0..3 { n += f(x) }\nn",
@@ -145,10 +154,12 @@ static void A25_a_body_may_end_compiled(void **state) {
   for (u32 i = 0; i < COUNT_OF(bodies); i++) {
     char text[400];
     WhatCame eager, verified;
-    snprintf(text, sizeof text, "fn f(z) = { let l = (); for v in z { l += (v * 1.5,) }; sum(stack(l)) }\nlet x = arange(72.0)\n%s", bodies[i]);
+    snprintf(text, sizeof text, "fn f(z) = { let l = (); for v in z { l += (v * 1.5,) }; sum(stack(l)) }\n"
+                                "let x = arange(72.0)\n%s", bodies[i]);
     run_program(text, "eager", NULL, &eager);
     run_program(text, "verify", NULL, &verified);
-    if (eager.raised || strcmp(eager.value, verified.value) != 0) fail_msg("%s: %s instead of %s", text, verified.value, eager.value);
+    if (eager.raised || strcmp(eager.value, verified.value) != 0)
+      fail_msg("%s: %s instead of %s", text, verified.value, eager.value);
     assert_true(verified.verified > 0);
   }
 }

@@ -18,7 +18,8 @@ static void show(Vm *vm, Value v, Buf *b);
 
 static void show_number(Value v, Buf *b) {
   if (v.dtype == DT_bool) buf_puts(b, v.i ? "true" : "false");
-  else if (dtype_kind(v.dtype) == DK_FLOAT) buf_printf(b, "%.15g%s", num_as_f64(v), num_as_f64(v) == (f64)(i64)num_as_f64(v) ? ".0" : "");
+  else if (dtype_kind(v.dtype) == DK_FLOAT)
+    buf_printf(b, "%.15g%s", num_as_f64(v), num_as_f64(v) == (f64)(i64)num_as_f64(v) ? ".0" : "");
   else buf_printf(b, "%lld", (long long)v.i);
 }
 
@@ -62,7 +63,10 @@ static void show(Vm *vm, Value v, Buf *b) {
       }
       buf_putc(b, '}');
       break;
-    case V_RANGE: buf_printf(b, "%lld..%lld by %lld", (long long)v.range->start, (long long)v.range->stop, (long long)v.range->step); break;
+    case V_RANGE:
+      buf_printf(b, "%lld..%lld by %lld", (long long)v.range->start, (long long)v.range->stop,
+                 (long long)v.range->step);
+      break;
     case V_DTYPE: buf_puts(b, dtype_name(v.dtype)); break;
     default: buf_puts(b, value_type_name(v)); break;
   }
@@ -112,7 +116,8 @@ static WeftStatus copies(Vm *vm, void *ctx, const Value *args, u32 nargs, Value 
 }
 
 static Module *new_module(Vm *vm) {
-  static const HostFn fns[] = {{.name = "cell", .call = cell}, {.name = "raise", .call = raise}, {.name = "apply", .call = apply}, {.name = "copies", .call = copies}};
+  static const HostFn fns[] = {{.name = "cell", .call = cell}, {.name = "raise", .call = raise},
+                               {.name = "apply", .call = apply}, {.name = "copies", .call = copies}};
   Module *m = module_new(vm, "test", "");
   assert_non_null(m);
   for (u32 i = 0; i < COUNT_OF(fns); i++) {
@@ -239,8 +244,8 @@ static void texts(void **state) {
   check("\"abc\"[3]", "index: index 3 is out of bounds for a text with size 3");
   check("\"b\" in \"abc\"", "true");
   check("\"a\" + 1", "type: ~");
-  check("let s = \"\"; let t = \"\"; for i in 0..3000 { s += \"ä\"; if i == 1500 { t = s } }; (s[2999], s[0:2], t == s[0:1501], len(s), len(t))",
-        "(\"ä\", \"ää\", true, 3000, 1501)");
+  check("let s = \"\"; let t = \"\"; for i in 0..3000 { s += \"ä\"; if i == 1500 { t = s } }; (s[2999], s[0:2], "
+        "t == s[0:1501], len(s), len(t))", "(\"ä\", \"ää\", true, 3000, 1501)");
   check("let s = \"\"; for c in \"häß\" { s = c + s }; s", "\"ßäh\"");
   check("\"a\" == \"a\"", "true");
   check("\"a\" == 1", "false");
@@ -290,7 +295,8 @@ static void records(void **state) {
   check("let {a, b: x} = {a: 1, b: 2, c: 3}; (a, x)", "(1, 2)");
   check("let {a, ...rest} = {a: 1, b: 2, c: 3}; rest", "{b: 2, c: 3}");
   check("let {zz} = {a: 1}", "key: ~");
-  check("let r = {}; for i in 0..100 { r[\"k\" + \"abcdefghij\"[i // 10] + \"abcdefghij\"[i % 10]] = i }; (r.kaa, r.kjj, r.kba)", "(0, 99, 10)");
+  check("let r = {}; for i in 0..100 { r[\"k\" + \"abcdefghij\"[i // 10] + \"abcdefghij\"[i % 10]] = i }; (r.kaa, "
+        "r.kjj, r.kba)", "(0, 99, 10)");
   check("let r = {\"\": 1}; r[\"\"] = 2; (r, r[\"\"])", "({: 2}, 2)");
   check("let r = {n: 1}; r.n += 1; r.n", "2");
   check("let r = {n: 1}; r.m += 1", "key: ~");
@@ -307,7 +313,8 @@ static void control(void **state) {
   check("let s = 0; for x in [[1, 2], [3, 4]] { s += x[1] }; s", "6:i64");
   check("let s = 0; for (a, b) in ((1, 2), (3, 4)) { s += a * b }; s", "14");
   check("for i in 5 { }", "type: cannot walk over a number~");
-  check("if [1, 2] { 1 }", "type: a condition is a number or bool of rank 0, got an array of shape (2,): use any(…) or all(…)");
+  check("if [1, 2] { 1 }",
+        "type: a condition is a number or bool of rank 0, got an array of shape (2,): use any(…) or all(…)");
   check("let (a, ...b) = (1, 2, 3); (a, b)", "(1, (2, 3))");
   check("let (a, b) = [1.5, 2.5]; a + b", "4.0:f64");
   check("let (a, b) = (1, 2, 3)", "value: ~");
@@ -337,8 +344,10 @@ static void functions(void **state) {
   check("fn f(a, b, c) = (a, b, c); let xs = (1, 2); f(...xs, 3)", "(1, 2, 3)");
   check("fn f((a, b), {x}) = a + b + x; f((1, 2), {x: 3})", "6");
   check("fn fact(n) = if n < 2 { 1 } else { n * fact(n - 1) }; fact(10)", "3628800");
-  check("{ fn even(n) = if n == 0 { true } else { odd(n - 1) }\n fn odd(n) = if n == 0 { false } else { even(n - 1) }\n even(101) }", "false");
-  check("fn make() { fn even(n) = if n == 0 { true } else { odd(n - 1) }\n fn odd(n) = if n == 0 { false } else { even(n - 1) }\n even }\nlet e = make(); e(100)", "true");
+  check("{ fn even(n) = if n == 0 { true } else { odd(n - 1) }\n fn odd(n) = if n == 0 { false } else { even(n - 1) }\n"
+        " even(101) }", "false");
+  check("fn make() { fn even(n) = if n == 0 { true } else { odd(n - 1) }\n"
+        " fn odd(n) = if n == 0 { false } else { even(n - 1) }\n even }\nlet e = make(); e(100)", "true");
   check("fn loop(n, s) = if n == 0 { s } else { loop(n - 1, s + n) }; loop(100000, 0)", "5000050000");
   check("fn deep(n) = 1 + deep(n + 1); deep(0)", "limit: too deep a recursion~");
   check("{ let x = 1; let f = () => x; x = 2; (f(), x) }", "(1, 2)");
@@ -367,7 +376,8 @@ static void functions(void **state) {
 static void annotations(void **state) {
   (void)state;
   check("fn f(x: f64[n, d], y: f64[k, d]) = (n, d, k); f(zeros((2, 3)), zeros((4, 3)))", "(2, 3, 4)");
-  check("fn f(x: f64[n, d], y: f64[k, d]) = (n, d, k); f(zeros((2, 3)), zeros((4, 5)))", "shape: f: 'y' must be f64[k, d], got f64 of shape (4, 5)~");
+  check("fn f(x: f64[n, d], y: f64[k, d]) = (n, d, k); f(zeros((2, 3)), zeros((4, 5)))",
+        "shape: f: 'y' must be f64[k, d], got f64 of shape (4, 5)~");
   check("fn f(x: f64) = x; f(1)", "1");
   check("fn f(x: f64) = x; f(i64(1))", "dtype: ~");
   check("fn f(x: text) = x; f(1)", "type: f: 'x' must be text, got i64 of shape ()");
@@ -385,7 +395,8 @@ static void errors(void **state) {
   check("fn f() { let x = raise(\"deep\"); x }; try { f() } catch e { e.trace[1] }", "\"in f, called at t.weft:1:44\"");
   check("try { 5 } catch e { 6 }", "5");
   check("fn f() { try { return 3 } catch e { 4 } }; f()", "3");
-  check("let n = 0; for i in 0..5 { try { if i == 2 { continue }; if i == 4 { break }; raise(\"x\") } catch e { n += 1 } }; n", "3");
+  check("let n = 0; for i in 0..5 { try { if i == 2 { continue }; if i == 4 { break }; "
+        "raise(\"x\") } catch e { n += 1 } }; n", "3");
   check("apply(() => raise(\"through\"))", "user: through");
   check("try { apply(() => raise(\"through\")) } catch e { e.message }", "\"through\"");
   check("try { raise(\"a\") } catch e { try { raise(e) } catch g { g.trace[0] } }", "\"t.weft:1:7\"");
@@ -488,7 +499,8 @@ static void in_place(void **state) {
   (void)state;
   check("let a = zeros(1000); let n = copies(); for i in 0..1000 { a[i] = i }; copies() - n", "0");
   check("let a = zeros(1000); let b = a; let n = copies(); for i in 0..1000 { a[i] = i }; copies() - n", "1");
-  check("fn f() { let a = zeros(100); let n = copies(); for i in 0..100 { a[i] += i }; a[1:3] = 7; a[[1, 2]] *= 2; copies() - n }; f()", "0");
+  check("fn f() { let a = zeros(100); let n = copies(); for i in 0..100 { a[i] += i }; a[1:3] = 7; a[[1, 2]] *= 2; "
+        "copies() - n }; f()", "0");
   check("fn set(a) { a[0] = 1; a }; let x = set(zeros(100)); copies()", "0");
   check("fn set(a) { a[0] = 1; a }; let x = zeros(100); let n = copies(); x = set(x); copies() - n", "1");
   check("let r = {w: zeros(100)}; let n = copies(); for i in 0..10 { r.w[i] = 1; r.w += 1 }; copies() - n", "0");
@@ -506,7 +518,8 @@ static void formats(void **state) {
   check("[f32(1), 2.5].dtype", "f32");
   check("[u8(1), 300]", "value: array literal: 300 does not fit u8");
   check("[[1, 2], [3.5, 4]]", "[[1.0, 2.0], [3.5, 4.0]]");
-  check("[[1, 2], [3]]", "shape: array literal: element 0 has shape (2,) and element 1 has shape (1,); a list, (a, b), may hold both");
+  check("[[1, 2], [3]]",
+        "shape: array literal: element 0 has shape (2,) and element 1 has shape (1,); a list, (a, b), may hold both");
   check("[1, \"a\"]", "type: array literal: element 1 is text~");
   check("[[1, 2], 3]", "shape: ~");
   done();
@@ -543,7 +556,8 @@ static void safepoints(void **state) {
   assert_string_equal(buf_text(&b), "2");
   vm->limits.bytes = vm->stats.bytes_now + 100000;
   result_of(vm, m, "let a = zeros(1000000)", &b);
-  assert_string_equal(buf_text(&b), "limit: zeros: an array of 1000000 f64, shape (1000000,), takes 7.6 MiB: the memory limit is reached");
+  assert_string_equal(buf_text(&b), "limit: zeros: an array of 1000000 f64, shape (1000000,), takes 7.6 MiB: "
+                                    "the memory limit is reached");
   result_of(vm, m, "try { let c = zeros(1000000) } catch e { e.kind }", &b);
   assert_string_equal(buf_text(&b), "\"limit\"");
   vm->limits.bytes = 0;
@@ -583,7 +597,8 @@ static void refused_memory(void **state) {
       "let r = {a: {b: (1, 2)}}; let q = r; q.a.b += (3,); q.c = 1; r[\"zz\"] = 2; {...r, ...q}",
       "let a = zeros((40, 40)); let b = a; b[3, :] = 1; a[[1, 1, 2]] += 1; b[b > 0] = 5; a[:, [1, 2]] *= 2; a[0]",
       "let s = 0; for (k, v) in {a: 1, b: 2} { s += v }; for c in \"abc\" { s += 1 }; s",
-      "fn make(n) { fn a(x) = if x == 0 { n } else { b(x - 1) }\n fn b(x) = a(x)\n let f = x => a(x) + n\n f }; make(3)(4)",
+      "fn make(n) { fn a(x) = if x == 0 { n } else { b(x - 1) }\n fn b(x) = a(x)\n let f = x => a(x) + n\n"
+      " f }; make(3)(4)",
       "try { [1, 2][7] } catch e { e.message }",
       "let n = cell(1); let xs = (n, n); xs[0].value += 2; n.value",
       "let {a, ...rest} = {a: 1, b: 2, c: 3}; let (x, ...y) = (1, 2, 3); (rest, y, [[1, 2], [3, 4]].T)",
@@ -664,7 +679,8 @@ static void tier(void **state) {
   result_of(vm, m, "let s = 0; for i in 0..10 { s += apply(answer, i) }; s", &b); /* called from C */
   assert_string_equal(buf_text(&b), "420:i64");
   assert_int_equal(t.heads, 6); /* the fifth trip and those behind it */
-  result_of(vm, m, "fn fail(x) = x\nfail(1); fail(1); let r = try { fail(1) } catch e { e.message + e.trace[0] }; r", &b);
+  result_of(vm, m,
+            "fn fail(x) = x\nfail(1); fail(1); let r = try { fail(1) } catch e { e.message + e.trace[0] }; r", &b);
   assert_string_equal(buf_text(&b), "\"from the tiert.weft:1:14\"");
   result_of(vm, m, "fn other(n) { let i = 0; while i < n { i += 1 }; i }\nother(7)", &b);
   assert_string_equal(buf_text(&b), "7");
@@ -765,9 +781,10 @@ static void repl_state(void **state) { /* globals stay, redefinition is seen, an
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scalars),   cmocka_unit_test(texts),      cmocka_unit_test(lists),     cmocka_unit_test(records),
-      cmocka_unit_test(control),   cmocka_unit_test(functions),  cmocka_unit_test(annotations), cmocka_unit_test(errors),
-      cmocka_unit_test(cells),     cmocka_unit_test(indexing),   cmocka_unit_test(updating),  cmocka_unit_test(in_place),
-      cmocka_unit_test(formats),   cmocka_unit_test(safepoints), cmocka_unit_test(error_text), cmocka_unit_test(repl_state),  cmocka_unit_test(tier),       cmocka_unit_test(modules),   cmocka_unit_test(rounding),
+      cmocka_unit_test(control), cmocka_unit_test(functions), cmocka_unit_test(annotations), cmocka_unit_test(errors),
+      cmocka_unit_test(cells), cmocka_unit_test(indexing), cmocka_unit_test(updating), cmocka_unit_test(in_place),
+      cmocka_unit_test(formats), cmocka_unit_test(safepoints), cmocka_unit_test(error_text),
+      cmocka_unit_test(repl_state), cmocka_unit_test(tier), cmocka_unit_test(modules), cmocka_unit_test(rounding),
       cmocka_unit_test(refused_memory),
   };
   return cmocka_run_group_tests_name("vm", tests, NULL, NULL);

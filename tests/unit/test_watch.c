@@ -1,5 +1,5 @@
-/* test_watch.c — what the tier does by the clock: compiled code is timed against the interpreter, and compiling takes a share of
- * the time that the program ran. The clock is the test's. */
+/* test_watch.c — what the tier does by the clock: compiled code is timed against the interpreter, and compiling
+ * takes a share of the time that the program ran. The clock is the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 #include "tracer/tier/places.h"
 #include "tracer/tier/rent.h"
 
-/* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none was. */
+/* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none
+ * was. */
 typedef struct Clock {
   WeftVM *vm;
   u64 at, step, slow, seen;
@@ -89,10 +90,12 @@ static void A20_a_region_that_is_slower_rests(void **state) {
   end(c);
 }
 
-/* A loop whose runs have no second trip, and one whose trips have others of it between them, are not timed at each visit. */
+/* A loop whose runs have no second trip, and one whose trips have others of it between them, are not timed at each
+ * visit. */
 static void A20_samples_without_an_end_get_rare(void **state) {
   (void)state;
-  static const char *const programs[] = {"fn f(n) { let s = \"\"\n while len(s) < 1 { s += n }\n s }\nf", "fn f(n) { for i in 0..len(n) { f(n[1:]) }\n n }\nf"};
+  static const char *const programs[] = {"fn f(n) { let s = \"\"\n while len(s) < 1 { s += n }\n s }\nf",
+                                         "fn f(n) { for i in 0..len(n) { f(n[1:]) }\n n }\nf"};
   for (u32 k = 0; k < COUNT_OF(programs); k++) {
     Clock *c = machine(10, 0);
     WeftValue *f = value(c->vm, programs[k]), *x = value(c->vm, k ? "\"abcdefg\"" : "\"a\"");
@@ -130,7 +133,8 @@ static void A20_a_region_that_is_not_slower_stays(void **state) {
   end(c);
 }
 
-/* What operations are thought to take says that the region loses; that its visits took less, once they were timed, tells more. */
+/* What operations are thought to take says that the region loses; that its visits took less, once they were timed,
+ * tells more. */
 static void A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take(void **state) {
   (void)state;
   for (u32 timed = 0; timed < 2; timed++) {
@@ -149,11 +153,13 @@ static void A20_what_was_timed_tells_more_than_what_operations_are_thought_to_ta
   }
 }
 
-/* What stands behind a call that no region leads to is sampled with the next call: it waits longer than what is measured alone would. */
+/* What stands behind a call that no region leads to is sampled with the next call: it waits longer than what is
+ * measured alone would. */
 static void A19_behind_a_call_that_nothing_leads_to_compiling_waits_longer(void **state) {
   (void)state;
   Clock *c = machine(20000, 20000);
-  WeftValue *f = value(c->vm, "fn note(s) = time()\nfn f(x) {\n  note(\"A\")\n  let c = cos(x) * 2\n  let d = sum(c * c + x) - sum(x) / 2 + max(c)\n  note(\"B\")\n  d\n}\nf");
+  WeftValue *f = value(c->vm, "fn note(s) = time()\nfn f(x) {\n  note(\"A\")\n  let c = cos(x) * 2\n"
+                              "  let d = sum(c * c + x) - sum(x) / 2 + max(c)\n  note(\"B\")\n  d\n}\nf");
   WeftValue *x = value(c->vm, "arange(1000.0)");
   u32 passes = 0;
   while (!stat(c, STAT_compiles) && passes < 100000) {
@@ -193,7 +199,8 @@ static void A20_a_loop_that_is_left_all_the_time_rests(void **state) {
   Clock *c = machine(10, 100000);
   c->vm->vm->tunables.pace_percent = 0;
   c->vm->vm->tunables.hot_calls = 1 << 20;
-  WeftValue *f = value(c->vm, "fn f(n) { let s = \"\"; let i = 0; while i < n { if i % 4 == 3 { s = upper(s) + str(i) }; i += 1 }; len(s) }\nf"), *x = value(c->vm, "40");
+  WeftValue *f = value(c->vm, "fn f(n) { let s = \"\"; let i = 0; while i < n { if i % 4 == 3 { s = upper(s) + str(i) "
+                              "}; i += 1 }; len(s) }\nf"), *x = value(c->vm, "40");
   calls(c->vm, f, x, 400);
   assert_true(stat(c, STAT_exits) < 100);
   assert_true(stat(c, STAT_rests) >= 1);
@@ -203,7 +210,8 @@ static void A20_a_loop_that_is_left_all_the_time_rests(void **state) {
 /* Going in and out takes as long as some trips: shorter runs are left to the interpreter, which is not even asked. */
 static void A20_short_runs_are_not_entered(void **state) {
   (void)state;
-  static const char *const loops[] = {"for i in 0..n { s += i * i % 7 }", "let i = 0; while i < n { s += i * i % 7; i += 1 }"};
+  static const char *const loops[] = {"for i in 0..n { s += i * i % 7 }",
+                                      "let i = 0; while i < n { s += i * i % 7; i += 1 }"};
   for (u32 i = 0; i < COUNT_OF(loops); i++) {
     Clock *c = machine(20000, 100000);
     char text[160];
@@ -238,7 +246,8 @@ static void A20_errors_leave_nothing_timed(void **state) {
   end(c);
 }
 
-/* A function that takes no time worth mentioning is never compiled; one that takes long is, the sooner the longer it takes. */
+/* A function that takes no time worth mentioning is never compiled; one that takes long is, the sooner the longer it
+ * takes. */
 static void A20_a_place_is_compiled_when_its_time_would_pay_for_it(void **state) {
   (void)state;
   static const struct { u64 step; u32 never, then; } cases[] = {{0, 5000, 0}, {20000, 8, 100}, {2000000, 2, 8}};
@@ -261,7 +270,8 @@ static void A20_large_arguments_are_looked_at_early(void **state) {
     Clock *c = machine(2000000, 0);
     c->vm->vm->tunables.watch_percent = 0;
     c->vm->vm->large_left = INT64_MAX; /* by its calls alone (test_large.c) */
-    WeftValue *x = value(c->vm, large ? "arange(200000.0)" : "arange(200.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+    WeftValue *x = value(c->vm, large ? "arange(200000.0)" : "arange(200.0)"),
+        *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
     calls(c->vm, f, x, 2);
     assert_int_equal(stat(c, STAT_traces), 0);
     calls(c->vm, f, x, 2);
@@ -275,7 +285,8 @@ static void A20_compiling_takes_a_share_of_the_time(void **state) {
   (void)state;
   Clock *c = machine(400000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *g = value(c->vm, "fn g(x) = sum(sqrt(x * x + 2))\ng");
+  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"),
+      *g = value(c->vm, "fn g(x) = sum(sqrt(x * x + 2))\ng");
   calls(c->vm, f, x, 30);
   assert_int_equal(stat(c, STAT_compiles), 1);
   Tracer *t = tracer_of(c->vm->vm);
@@ -346,17 +357,19 @@ static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
   end(c);
 }
 
-/* A loop inside that is left on its first trips, as the arm that is taken most of the time is not captured: no more is saved
- * than what stands before it. Where that arm is rare it is compiled. */
+/* A loop inside that is left on its first trips, as the arm that is taken most of the time is not captured: no more
+ * is saved than what stands before it. Where that arm is rare it is compiled. */
 static void A20_what_is_left_at_once_saves_little(void **state) {
   (void)state;
   for (u32 often = 0; often < 2; often++) {
     Clock *c = machine(2000, 0);
     c->vm->vm->tunables.watch_percent = 0;
-    WeftValue *f = value(c->vm, "fn f(s) {\n  let n = 0\n  for c in s { if c == \"a\" { n += len(split(c)) } else { n += 2 } }\n  n\n}\nf");
+    WeftValue *f = value(c->vm, "fn f(s) {\n  let n = 0\n"
+                                "  for c in s { if c == \"a\" { n += len(split(c)) } else { n += 2 } }\n  n\n}\nf");
     WeftValue *x = value(c->vm, often ? "join(map(i => \"ab\", 0..30), \"\")" : "join(map(i => \"bb\", 0..30), \"\")");
     Place *p = NULL;
-    for (u32 k = 0; k < 3000 && (!p || (!p->rent.left_early && !p->cache.entries.count)); k++) { /* what its loop is compiled for, the branch's history lacks */
+    /* what its loop is compiled for, the branch's history lacks */
+    for (u32 k = 0; k < 3000 && (!p || (!p->rent.left_early && !p->cache.entries.count)); k++) {
       calls(c->vm, f, x, 1);
       p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
     }
@@ -384,12 +397,15 @@ static void A20_a_recording_ends_with_its_time(void **state) {
     assert_int_equal(stat(c, STAT_graphs), !late);
     assert_int_equal(stat(c, STAT_traces), 1);
     assert_int_equal(stat(c, STAT_demotions), late);
-    if (late) assert_int_equal(place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why, REASON_too_long);
+    if (late)
+      assert_int_equal(place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY)->why,
+                       REASON_too_long);
     end(c);
   }
 }
 
-/* One that takes more than what compiling would be worth leaves off at half of that, and is not made again before the place took many times as long. */
+/* One that takes more than what compiling would be worth leaves off at half of that, and is not made again before the
+ * place took many times as long. */
 static void A20_a_recording_that_cannot_pay_ends_early(void **state) {
   (void)state;
   static char text[200000];
@@ -443,7 +459,8 @@ static void A20_a_recording_is_timed_by_the_processor(void **state) {
   }
 }
 
-/* What lost makes the rest wait by the part of the time for compiling that it took: a small region that lost is little beside a large one that won. */
+/* What lost makes the rest wait by the part of the time for compiling that it took: a small region that lost is little
+ * beside a large one that won. */
 static void A20_what_lost_counts_by_what_it_took(void **state) {
   (void)state;
   u32 waited[3];
@@ -478,7 +495,8 @@ static void A20_what_waits_says_for_what(void **state) {
   end(c);
 }
 
-/* What runs interpreted to be timed ends once it has shown enough, where a loop inside of it asks: that one is compiled again. */
+/* What runs interpreted to be timed ends once it has shown enough, where a loop inside of it asks: that one is compiled
+ * again. */
 static void A20_a_trial_ends_when_it_has_shown_enough(void **state) {
   (void)state;
   Clock *c = machine(20000, 0);
@@ -487,7 +505,8 @@ static void A20_a_trial_ends_when_it_has_shown_enough(void **state) {
   tun->warm_trips = 1 << 20;
   tun->hot_trips = 1 << 21;
   tun->watch_percent = 0;
-  WeftValue *f = value(c->vm, "fn f(n) { let s = 0; for i in 0..n { s += i * i % 7 }; s }\nf"), *few = value(c->vm, "9"), *many = value(c->vm, "30000");
+  WeftValue *f = value(c->vm, "fn f(n) { let s = 0; for i in 0..n { s += i * i % 7 }; s }\nf"),
+      *few = value(c->vm, "9"), *many = value(c->vm, "30000");
   calls(c->vm, f, few, 3000);
   assert_int_equal(stat(c, STAT_compiles), 1);
   Tracer *t = tracer_of(c->vm->vm);
@@ -525,8 +544,10 @@ static void A20_a_trial_ends_before_the_head_is_reached(void **state) {
   Tunables *tun = &c->vm->vm->tunables;
   i64 pace = tun->pace_percent, percent = tun->watch_percent;
   tun->pace_percent = tun->watch_percent = 0;
-  WeftValue *f = value(c->vm, "let x = arange(100.0)\nfn f(n, g, stop) { let s = 0.0; for i in 0..n { s += sum(sqrt(x * x + i)); time(); s += g(i); if i >= stop { return s } }; s }\nf");
-  WeftValue *g = value(c->vm, "fn g(i) = sum(sqrt(x * i + 1))\ng"), *h = value(c->vm, "fn h(n) { let s = 0; for i in 0..30000 { s += i * i % 7 }; s }\nh");
+  WeftValue *f = value(c->vm, "let x = arange(100.0)\nfn f(n, g, stop) { let s = 0.0; for i in 0..n { s += sum(sqrt(x "
+                              "* x + i)); time(); s += g(i); if i >= stop { return s } }; s }\nf");
+  WeftValue *g = value(c->vm, "fn g(i) = sum(sqrt(x * i + 1))\ng"),
+      *h = value(c->vm, "fn h(n) { let s = 0; for i in 0..30000 { s += i * i % 7 }; s }\nh");
   WeftValue *trips = value(c->vm, "3000"), *none = value(c->vm, "0");
   for (u32 i = 0; i < 100; i++) called(c, f, trips, g, none);
   Tracer *t = tracer_of(c->vm->vm);
@@ -562,7 +583,9 @@ static void A20_compiling_is_no_part_of_an_entry(void **state) {
   tun->pace_percent = tun->watch_percent = 0;
   tracer_use_clock(tracer_of(c->vm->vm), tell_compiling, c);
   WeftValue *f = value(c->vm, "fn f(x, g) { let a = sum(sqrt(x * x + 1)); time(); g(x) + a }\nf");
-  WeftValue *g = value(c->vm, "fn g(x) = sum(x * x + 1)\ng"), *h = value(c->vm, "fn h(x) { let s = 0; for i in 0..30000 { s += i * i % 7 }; s }\nh"), *x = value(c->vm, "arange(100.0)");
+  WeftValue *g = value(c->vm, "fn g(x) = sum(x * x + 1)\ng"),
+      *h = value(c->vm, "fn h(x) { let s = 0; for i in 0..30000 { s += i * i % 7 }; s }\nh"),
+      *x = value(c->vm, "arange(100.0)");
   for (u32 i = 0; i < 100; i++) called(c, f, x, g, NULL);
   Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_non_null(p);
@@ -590,7 +613,8 @@ static void A20_one_region_is_on_trial(void **state) {
   calls(c->vm, f, x, 3000);
   assert_int_equal(stat(c, STAT_compiles), 2);
   Tracer *t = tracer_of(c->vm->vm);
-  Place *places[] = {place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY), place_find(&t->places, g->value.fn->code, 0, RECORD_ENTRY)};
+  Place *places[] = {place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY),
+                     place_find(&t->places, g->value.fn->code, 0, RECORD_ENTRY)};
   for (u32 i = 0; i < 2; i++) {
     assert_non_null(places[i]);
     places[i]->watch.in = 0;
@@ -607,14 +631,15 @@ static void A20_one_region_is_on_trial(void **state) {
   end(c);
 }
 
-/* Calls of a kind that fits no entry count towards a compilation of its own while the place naps, too: it comes once they took long enough,
- * and not where they take no time. */
+/* Calls of a kind that fits no entry count towards a compilation of its own while the place naps, too: it comes
+ * once they took long enough, and not where they take no time. */
 static void A20_what_passes_in_a_nap_counts(void **state) {
   (void)state;
   for (u32 slow = 0; slow < 2; slow++) {
     Clock *c = machine(20000, 0);
     c->vm->vm->tunables.watch_percent = 0;
-    WeftValue *x = value(c->vm, "arange(100.0)"), *y = value(c->vm, "ones((10, 10))"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
+    WeftValue *x = value(c->vm, "arange(100.0)"), *y = value(c->vm, "ones((10, 10))"),
+        *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
     calls(c->vm, f, x, 30000);
     assert_int_equal(stat(c, STAT_compiles), 1);
     Tracer *t = tracer_of(c->vm->vm);
@@ -639,7 +664,8 @@ static void A20_a_loop_that_is_over_is_not_compiled(void **state) {
   (void)state;
   Clock *c = machine(10000000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for k in 0..3 { s += sum(sqrt(x * x + k)) }\n  s\n}\nf");
+  WeftValue *x = value(c->vm, "arange(100.0)"),
+      *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for k in 0..3 { s += sum(sqrt(x * x + k)) }\n  s\n}\nf");
   calls(c->vm, f, x, 1);
   assert_int_equal(stat(c, STAT_traces), 0);
   WeftValue *g = value(c->vm, "fn g(x) {\n  let s = 0.0\n  for k in 0..9 { s += sum(sqrt(x * x + k)) }\n  s\n}\ng");
@@ -648,12 +674,14 @@ static void A20_a_loop_that_is_over_is_not_compiled(void **state) {
   end(c);
 }
 
-/* What a graph will cost is known well enough from its instructions: a loop whose length nobody knows is recorded once, when it is worth it. */
+/* What a graph will cost is known well enough from its instructions: a loop whose length nobody knows is recorded once,
+ * when it is worth it. */
 static void A20_a_recording_is_not_made_for_nothing(void **state) {
   (void)state;
   Clock *c = machine(20000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  value(c->vm, "fn f(n) {\n  let (a, b, k) = (1, 2, 0)\n  while a != n {\n    k += 1\n    if k % 7 == 0 { a += 1; b -= a } else if k % 11 == 0 { b = a * 3 - b } else if b > 100 { b = 0; a = a * 2 - a }\n"
+  value(c->vm, "fn f(n) {\n  let (a, b, k) = (1, 2, 0)\n  while a != n {\n    k += 1\n    if k % 7 == 0 { a += 1; "
+               "b -= a } else if k % 11 == 0 { b = a * 3 - b } else if b > 100 { b = 0; a = a * 2 - a }\n"
                "    else if b < -100 { b = k % 5 } else { b += k % 3 - 1 }\n  }\n  (a, b, k)\n}\nf(800)");
   assert_int_equal(stat(c, STAT_compiles), 1);
   assert_int_equal(stat(c, STAT_traces), 1);
@@ -665,23 +693,27 @@ static Place *loop_place(const Clock *c, const WeftValue *f, u32 n) {
   const Proto *proto = f->value.fn->code->proto;
   for (u32 pc = 0; pc < proto->ncode; pc++)
     for (u32 i = 1; i < proto->nextents; i++)
-      if (proto->extents[i].kind == EXT_FOR && proto->extents[i].head == pc && !n--) return place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, pc, RECORD_LOOP);
+      if (proto->extents[i].kind == EXT_FOR && proto->extents[i].head == pc && !n--)
+        return place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, pc, RECORD_LOOP);
   return NULL;
 }
 
-/* A run that is longer than compiling takes, but not much: the loop around it, which would be compiled next, is compiled alone. */
+/* A run that is longer than compiling takes, but not much: the loop around it, which would be compiled next, is
+ * compiled alone. */
 static void A20_a_loop_leaves_it_to_the_one_around_it(void **state) {
   (void)state;
   Clock *c = machine(10000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\nf(200, 48)\nf");
+  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n"
+                              "  }\n  s\n}\nf(200, 48)\nf");
   Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1);
   assert_true(outer && inner);
   assert_int_equal(stat(c, STAT_compiles), 1);
   assert_int_equal(outer->cache.entries.count, 1);
   assert_int_equal(inner->cache.entries.count, 0);
   assert_true(inner->rent.defers > 0);
-  WeftValue *g = value(c->vm, "fn g(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\ng(200, 480)\ng");
+  WeftValue *g = value(c->vm, "fn g(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n"
+                              "  }\n  s\n}\ng(200, 480)\ng");
   assert_int_equal(loop_place(c, g, 1)->cache.entries.count, 1); /* that one is too long to wait for */
   end(c);
 }
@@ -691,7 +723,8 @@ static void A20_what_was_told_ends_with_a_compilation(void **state) {
   (void)state;
   Clock *c = machine(10000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\nf(4, 4)\nf");
+  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n"
+                              "  }\n  s\n}\nf(4, 4)\nf");
   Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1);
   assert_true(outer && inner);
   assert_int_equal(stat(c, STAT_compiles), 0);
@@ -707,13 +740,16 @@ static void A20_what_was_told_ends_with_a_compilation(void **state) {
   end(c);
 }
 
-/* A loop around one that was compiled, and the function, cost no less than that did: nothing is recorded to learn it. */
+/* A loop around one that was compiled, and the function, cost no less than that did: nothing is recorded to learn
+ * it. */
 static void A20_what_holds_a_compiled_loop_costs_no_less(void **state) {
   (void)state;
   Clock *c = machine(10000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n  }\n  s\n}\nf(3, 480)\nf");
-  Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1), *entry = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
+  WeftValue *f = value(c->vm, "fn f(n, m) {\n  let s = 0.0\n  for i in 0..n {\n    for j in 0..m { s += i * 0.5 - j }\n"
+                              "  }\n  s\n}\nf(3, 480)\nf");
+  Place *outer = loop_place(c, f, 0), *inner = loop_place(c, f, 1),
+      *entry = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_true(outer && inner && entry);
   assert_int_equal(inner->cache.entries.count, 1);
   assert_int_equal(stat(c, STAT_traces), 1);
@@ -743,7 +779,9 @@ static void A20_inside_a_compiled_loop_little_is_to_come(void **state) {
   (void)state;
   Clock *c = machine(8000, 0);
   c->vm->vm->tunables.watch_percent = 0;
-  WeftValue *x = value(c->vm, "ones((60, 60))"), *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for i in 0..60 {\n    for j in 0..60 {\n      for k in 0..9 { s += x[i, j] * k }\n    }\n  }\n  s\n}\nf");
+  WeftValue *x = value(c->vm, "ones((60, 60))"),
+      *f = value(c->vm, "fn f(x) {\n  let s = 0.0\n  for i in 0..60 {\n    for j in 0..60 {\n"
+                        "      for k in 0..9 { s += x[i, j] * k }\n    }\n  }\n  s\n}\nf");
   calls(c->vm, f, x, 1);
   i64 first = (i64)stat(c, STAT_compiles);
   assert_true(first > 0);
@@ -771,8 +809,11 @@ static void A20_a_long_run_pays_for_what_is_packed(void **state) {
   for (u32 longer = 0; longer < 2; longer++) {
     Clock *c = machine(2000, 0);
     c->vm->vm->tunables.watch_percent = 0;
-    WeftValue *f = value(c->vm, longer ? "let xs = join(map(str, 0..5000), \"\")\nlet stop = \"x\"\nfn f(n) { let (i, s) = (0, 0); while i < n and xs[i] != stop { if xs[i] == \"7\" { s += i }; i += 1 }; s }\nf"
-                                       : "let xs = join(map(str, 0..5000), \"\")\nlet stop = \"7\"\nfn f(n) { let (i, s) = (0, 0); while i < n and xs[i] != stop { if xs[i] == \"3\" { s += i }; i += 1 }; s }\nf");
+    WeftValue *f = value(c->vm,
+                         longer ? "let xs = join(map(str, 0..5000), \"\")\nlet stop = \"x\"\nfn f(n) { let (i, "
+                         "s) = (0, 0); while i < n and xs[i] != stop { if xs[i] == \"7\" { s += i }; i += 1 }; s }\nf"
+                                : "let xs = join(map(str, 0..5000), \"\")\nlet stop = \"7\"\nfn f(n) { let (i, "
+                         "s) = (0, 0); while i < n and xs[i] != stop { if xs[i] == \"3\" { s += i }; i += 1 }; s }\nf");
     WeftValue *n = value(c->vm, "18000");
     u64 before = stat(c, STAT_compiles);
     calls(c->vm, f, n, longer ? 1 : 1000);
@@ -788,7 +829,8 @@ static void A20_a_recursion_takes_the_time_of_its_outermost_call(void **state) {
   (void)state;
   Clock *c = machine(0, 0);
   tracer_use_clock(tracer_of(c->vm->vm), tell_calls, c);
-  assert_string_equal(weft_show(c->vm, value(c->vm, "fn f(n) { if n < 2 { n } else { f(n - 1) + f(n - 2) } }\nf(24)")), "46368");
+  assert_string_equal(weft_show(c->vm, value(c->vm, "fn f(n) { if n < 2 { n } else { f(n - 1) + f(n - 2) } }\nf(24)")),
+                      "46368");
   assert_int_equal(stat(c, STAT_compiles), 1);
   assert_true(c->vm->vm->stats.calls < 20000); /* of 150049 */
   assert_true(stat(c, STAT_hits) <= 50); /* the calls that stood open then, and some that were timed */
@@ -796,12 +838,14 @@ static void A20_a_recursion_takes_the_time_of_its_outermost_call(void **state) {
   end(c);
 }
 
-/* The body of a function that calls itself stands in its graph once, however often it does, and is not inlined besides. */
+/* The body of a function that calls itself stands in its graph once, however often it does, and is not inlined
+ * besides. */
 static void A20_a_recursion_is_compiled_once(void **state) {
   (void)state;
   Clock *c = machine(0, 0);
   tracer_use_clock(tracer_of(c->vm->vm), tell_calls, c);
-  WeftValue *f = value(c->vm, "fn f(n, a, b) { if n == 0 { return 0 }; f(n - 1, b, a) + 1 + f(n - 1, a, b) }\nf(12, 1, 2)\nf");
+  WeftValue *f = value(c->vm,
+                       "fn f(n, a, b) { if n == 0 { return 0 }; f(n - 1, b, a) + 1 + f(n - 1, a, b) }\nf(12, 1, 2)\nf");
   Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_true(p && p->cache.entries.count == 1);
   const Graph *g = ((Region *)p->cache.entries.data[0]->region)->graph;
@@ -815,12 +859,14 @@ static void A20_a_recursion_is_compiled_once(void **state) {
   assert_int_equal(besides, 0);
   assert_string_equal(weft_show(c->vm, value(c->vm, "(f(0, 1, 2), f(9, 1, 2), f(3.0, 1, 2))")), "(0, 511, 7)");
   WeftValue *none;
-  assert_int_equal(weft_eval(c->vm, "fn e(n, x) { if n == 0 { 10 // x } else { e(n - 1, x) + e(n - 1, x - 1) } }\nlet s = e(9, 20)\ne(9, 9)", "test", &none), WEFT_ERROR);
+  assert_int_equal(weft_eval(c->vm, "fn e(n, x) { if n == 0 { 10 // x } else { e(n - 1, x) + e(n - 1, x - 1) } }\n"
+                                    "let s = e(9, 20)\ne(9, 9)", "test", &none), WEFT_ERROR);
   assert_string_equal(weft_error_message(c->vm), "floor_divide: an integer divided by zero");
   end(c);
 }
 
-/* What is left behind the break goes on by itself, so that the loop's head is never visited: its trips tell nevertheless. */
+/* What is left behind the break goes on by itself, so that the loop's head is never visited: its trips tell
+ * nevertheless. */
 static void A20_what_goes_on_behind_breaks_in_a_module_rests(void **state) {
   (void)state;
   Clock *c = machine(10, 100000);
@@ -837,14 +883,17 @@ static void A20_what_gains_nothing_is_not_compiled(void **state) {
   for (u32 breaks = 0; breaks < 2; breaks++) {
     Clock *c = machine(2000, 0);
     c->vm->vm->tunables.watch_percent = 0;
-    WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, breaks ? "fn f(x) { let y = sum(sqrt(x * x + 1)); time(); y }\nf" : "fn f(x) { sum(sqrt(x * x + 1)) }\nf");
+    WeftValue *x = value(c->vm, "arange(100.0)"),
+        *f = value(c->vm, breaks ? "fn f(x) { let y = sum(sqrt(x * x + 1)); time(); y }\nf"
+                                 : "fn f(x) { sum(sqrt(x * x + 1)) }\nf");
     calls(c->vm, f, x, 3000);
     assert_int_equal(stat(c, STAT_compiles), !breaks);
     end(c);
   }
 }
 
-/* Where it would not be compiled any more, an entry that is there is timed as any other, and goes for good when it loses. */
+/* Where it would not be compiled any more, an entry that is there is timed as any other, and goes for good when it
+ * loses. */
 static void A20_an_entry_of_a_demoted_place_is_timed(void **state) {
   (void)state;
   Clock *c = machine(10, 100000);
@@ -867,12 +916,14 @@ static void A20_an_entry_of_a_demoted_place_is_timed(void **state) {
   end(c);
 }
 
-/* A loop that is interpreted to be timed is not asked at each trip: that would be timed too, and speak for the region. */
+/* A loop that is interpreted to be timed is not asked at each trip: that would be timed too, and speak for the
+ * region. */
 static void A20_a_trial_of_a_loop_is_asked_seldom(void **state) {
   (void)state;
   Clock *c = machine(1000, 100000);
   c->vm->vm->tunables.warm_calls = c->vm->vm->tunables.hot_calls = 1 << 20; /* the loop alone */
-  WeftValue *f = value(c->vm, "fn f(n) {\n  let s = 0.0\n  for i in 0..n { s = s + i * 0.5 }\n  s\n}\nf"), *n = value(c->vm, "4000");
+  WeftValue *f = value(c->vm, "fn f(n) {\n  let s = 0.0\n  for i in 0..n { s = s + i * 0.5 }\n  s\n}\nf"),
+      *n = value(c->vm, "4000");
   calls(c->vm, f, n, 1000);
   Place *p = loop_place(c, f, 0);
   assert_true(p && p->compiles);
@@ -883,13 +934,15 @@ static void A20_a_trial_of_a_loop_is_asked_seldom(void **state) {
   end(c);
 }
 
-/* Runs of a loop whose length nobody knows: where many in a row were short, few of them are waited for; a long one is entered nevertheless. */
+/* Runs of a loop whose length nobody knows: where many in a row were short, few of them are waited for; a long one is
+ * entered nevertheless. */
 static void A20_short_runs_are_let_be(void **state) {
   (void)state;
   Clock *c = machine(20000, 100000);
   c->vm->vm->tunables.watch_percent = 0;
   c->vm->vm->tunables.warm_calls = c->vm->vm->tunables.hot_calls = 1 << 20;
-  WeftValue *f = value(c->vm, "fn f(n) {\n  let (s, i) = (0, 0)\n  while i < n { s += i * 3 % 7; i += 1 }\n  s\n}\nf"), *many = value(c->vm, "4000"), *few = value(c->vm, "3");
+  WeftValue *f = value(c->vm, "fn f(n) {\n  let (s, i) = (0, 0)\n  while i < n { s += i * 3 % 7; i += 1 }\n  s\n}\nf"),
+      *many = value(c->vm, "4000"), *few = value(c->vm, "3");
   calls(c->vm, f, many, 20);
   const Code *code = f->value.fn->code;
   const Proto *proto = code->proto;
@@ -901,7 +954,8 @@ static void A20_short_runs_are_let_be(void **state) {
       site = code->site_of_pc[proto->extents[i].els];
     }
   assert_true(p && p->compiles && site);
-  p->gate = (PlaceGate){.loop = p->gate.loop, .trip_ns = 100, .around_ns = 600, .samples = 4}; /* what going in and out takes is eight trips */
+  /* what going in and out takes is eight trips */
+  p->gate = (PlaceGate){.loop = p->gate.loop, .trip_ns = 100, .around_ns = 600, .samples = 4};
   i32 least = 0;
   for (u32 k = 0; k < 4000; k++) {
     calls(c->vm, f, few, 1);
@@ -914,11 +968,14 @@ static void A20_short_runs_are_let_be(void **state) {
   end(c);
 }
 
-/* A function that calls itself, of which some levels are inlined, goes on in the interpreter below them: that saves half of what it might. */
+/* A function that calls itself, of which some levels are inlined, goes on in the interpreter below them: that saves
+ * half of what it might. */
 static void A20_levels_of_a_recursion_gain_less(void **state) {
   (void)state;
-  static const char *const programs[] = {"fn f(x) { let s = x[0]; for i in 0..3 { if s > 8 { s += x[i] * 2 } else { s -= x[i] } }; s }\njit(f)((1, 2, 3))\nf",
-                                         "fn f(x) { let s = x[0]; for i in 0..3 { if s < 8 { x[i] += 1; s += f(x) } }; s }\njit(f)((1, 2, 3))\nf"};
+  static const char *const programs[] = {
+      "fn f(x) { let s = x[0]; for i in 0..3 { if s > 8 { s += x[i] * 2 } else { s -= x[i] } }; s }\n"
+      "jit(f)((1, 2, 3))\nf",
+      "fn f(x) { let s = x[0]; for i in 0..3 { if s < 8 { x[i] += 1; s += f(x) } }; s }\njit(f)((1, 2, 3))\nf"};
   for (u32 self = 0; self < COUNT_OF(programs); self++) {
     Clock *c = machine(10, 0);
     WeftValue *f = value(c->vm, programs[self]);

@@ -1,5 +1,5 @@
-/* vector_random.h — random kernels that the vector emitter takes: pointwise loops, rows, reductions, over the buffers of
- * loops_random.h. The same seed gives the same kernel. */
+/* vector_random.h — random kernels that the vector emitter takes: pointwise loops, rows, reductions, over the
+ * buffers of loops_random.h. The same seed gives the same kernel. */
 #ifndef WEFT_TESTS_UNIT_VECTOR_RANDOM_H
 #define WEFT_TESTS_UNIT_VECTOR_RANDOM_H
 
@@ -23,14 +23,16 @@ static bool of_conditions(u64 seed) { return seed % 9 == 7; }
 
 static LoopType vector_type(VectorRandom *v) {
   if (v->palette == CONDITIONS) return chance(&v->r, 97) ? LT_I1 : LT_I32;
-  static const LoopType narrow[] = {LT_F32, LT_F32, LT_F32, LT_I32, LT_U32, LT_U8, LT_I1}, floats[] = {LT_F64, LT_F64, LT_F64, LT_F32, LT_I1};
+  static const LoopType narrow[] = {LT_F32, LT_F32, LT_F32, LT_I32, LT_U32, LT_U8, LT_I1},
+      floats[] = {LT_F64, LT_F64, LT_F64, LT_F32, LT_I1};
   if (v->palette == 1) return narrow[below(&v->r, COUNT_OF(narrow))];
   if (v->palette == 2) return floats[below(&v->r, COUNT_OF(floats))];
   return random_type(&v->r);
 }
 
 static u32 vector_math(VectorRandom *v, LoopType t) {
-  static const char *const one[] = {"exp", "log", "sin", "cos", "tanh", "erf", "log1p", "expm1", "exp2", "atan", "sigmoid", "gelu", "cbrt", "tan", "asin", "sinh", "lgamma"};
+  static const char *const one[] = {"exp", "log", "sin", "cos", "tanh", "erf", "log1p", "expm1", "exp2", "atan",
+                                    "sigmoid", "gelu", "cbrt", "tan", "asin", "sinh", "lgamma"};
   static const char *const both[] = {"pow", "atan2", "hypot", "fmod", "remainder"};
   if (chance(&v->r, 80)) return loop_math(v->r.fn, one[below(&v->r, COUNT_OF(one))], any(&v->r, t), 0, 0);
   return loop_math(v->r.fn, both[below(&v->r, COUNT_OF(both))], any(&v->r, t), any(&v->r, t), 0);
@@ -39,7 +41,8 @@ static u32 vector_math(VectorRandom *v, LoopType t) {
 static u32 vector_op(VectorRandom *v) {
   static const LoopOp on_float[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_DIV, LOOP_MIN, LOOP_MAX, LOOP_ADD, LOOP_MUL};
   static const LoopOp on_float_1[] = {LOOP_NEG, LOOP_ABS, LOOP_SQRT, LOOP_FLOOR, LOOP_CEIL, LOOP_TRUNC, LOOP_RINT};
-  static const LoopOp on_int[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_MIN, LOOP_MAX, LOOP_AND, LOOP_OR, LOOP_XOR, LOOP_SHL, LOOP_SHR};
+  static const LoopOp on_int[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_MIN, LOOP_MAX, LOOP_AND, LOOP_OR, LOOP_XOR,
+                                  LOOP_SHL, LOOP_SHR};
   static const LoopOp on_int_1[] = {LOOP_NEG, LOOP_ABS, LOOP_NOT}, on_bool[] = {LOOP_AND, LOOP_OR, LOOP_XOR};
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
@@ -54,11 +57,14 @@ static u32 vector_op(VectorRandom *v) {
   if (chance(r, 12)) return loop_emit(fn, LOOP_CONVERT, t, any(r, vector_type(v)), 0, 0);
   if (!loop_is_float(t)) {
     if (chance(r, 15)) return loop_emit(fn, on_int_1[below(r, 3)], t, any(r, t), 0, 0);
-    if (v->divides && (t == LT_I32 || t == LT_I64) && chance(r, 30)) return loop_emit(fn, (LoopOp[]){LOOP_DIV, LOOP_REM, LOOP_FLOORDIV, LOOP_MOD}[below(r, 4)], t, any(r, t), any(r, t), 0);
+    if (v->divides && (t == LT_I32 || t == LT_I64) && chance(r, 30))
+      return loop_emit(fn, (LoopOp[]){LOOP_DIV, LOOP_REM, LOOP_FLOORDIV, LOOP_MOD}[below(r, 4)], t, any(r, t),
+                       any(r, t), 0);
     return loop_emit(fn, on_int[below(r, COUNT_OF(on_int))], t, any(r, t), any(r, t), 0);
   }
   if (v->maths && chance(r, 10)) return vector_math(v, t);
-  if (t == LT_F32 && chance(r, 3)) return loop_emit(fn, chance(r, 50) ? LOOP_ROUND_F16 : LOOP_ROUND_BF16, t, any(r, t), 0, 0);
+  if (t == LT_F32 && chance(r, 3))
+    return loop_emit(fn, chance(r, 50) ? LOOP_ROUND_F16 : LOOP_ROUND_BF16, t, any(r, t), 0, 0);
   if (chance(r, 15)) return loop_emit(fn, LOOP_FMA, t, any(r, t), any(r, t), any(r, t));
   if (chance(r, 25)) return loop_emit(fn, on_float_1[below(r, COUNT_OF(on_float_1))], t, any(r, t), 0, 0);
   return loop_emit(fn, on_float[below(r, COUNT_OF(on_float))], t, any(r, t), any(r, t), 0);
@@ -104,9 +110,11 @@ static void vector_check(VectorRandom *v) {
   } else if (kind == 1) {
     loop_check(r->fn, LOOP_CHECK_ZERO_DIV, 4, any(r, v->palette == 1 ? LT_I32 : LT_I64), 0, 0, NULL);
   } else if (kind == 2) {
-    loop_check(r->fn, (LoopCheck)(LOOP_CHECK_FIT_U8 + below(r, 5)), 1, any(r, v->palette == 1 || chance(r, 50) ? LT_F32 : LT_F64), 0, 0, NULL);
+    loop_check(r->fn, (LoopCheck)(LOOP_CHECK_FIT_U8 + below(r, 5)), 1,
+               any(r, v->palette == 1 || chance(r, 50) ? LT_F32 : LT_F64), 0, 0, NULL);
   } else {
-    loop_check(r->fn, LOOP_CHECK_ASSERT, 2, loop_emit(r->fn, LOOP_OR, LT_I1, any(r, LT_I1), any(r, LT_I1), 0), 0, 0, NULL);
+    loop_check(r->fn, LOOP_CHECK_ASSERT, 2, loop_emit(r->fn, LOOP_OR, LT_I1, any(r, LT_I1), any(r, LT_I1), 0),
+               0, 0, NULL);
   }
 }
 
@@ -126,7 +134,9 @@ static void vector_store(VectorRandom *v) {
   LoopTerm terms[2];
   u32 count = 0;
   if (v->row) terms[count++] = (LoopTerm){.coef = v->at ? ROW_PITCH : 1, .var = v->row};
-  if (v->at) terms[count++] = (LoopTerm){.coef = v->strides && loop_type_bytes(t) >= 4 && chance(r, 20) && !v->row ? 2 : 1, .var = v->at};
+  if (v->at)
+    terms[count++] = (LoopTerm){.coef = v->strides && loop_type_bytes(t) >= 4 && chance(r, 20) && !v->row ? 2 : 1,
+                                .var = v->at};
   loop_store(r->fn, r->out[which], 0, terms, count, any(r, t));
 }
 
@@ -134,7 +144,8 @@ static void vector_store(VectorRandom *v) {
 static void vector_fold_axes(VectorRandom *v, LoopReduce op, LoopType t) {
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
-  u32 inner = 1 + below(r, 9), outer = below(r, 7), n = loop_const_i(fn, LT_I64, inner), trips[3] = {loop_const_i(fn, LT_I64, outer), n, n};
+  u32 inner = 1 + below(r, 9), outer = below(r, 7), n = loop_const_i(fn, LT_I64, inner),
+      trips[3] = {loop_const_i(fn, LT_I64, outer), n, n};
   bool by_param = chance(r, 40), three = chance(r, 30);
   if (by_param) trips[1] = r->k; /* at most 9 */
   if (three) trips[0] = loop_const_i(fn, LT_I64, 1), trips[2] = trips[1], trips[1] = loop_const_i(fn, LT_I64, outer);
@@ -143,7 +154,8 @@ static void vector_fold_axes(VectorRandom *v, LoopReduce op, LoopType t) {
   save(r, &s);
   v->at = 0;
   for (u32 i = 0; i < 3; i++) {
-    u32 which = v->palette == 2 ? below(r, 2) : v->palette == 1 ? (u32[]){1, 3, 4, 6}[below(r, 4)] : below(r, RANDOM_IN), count = 0;
+    u32 which = v->palette == 2 ? below(r, 2) : v->palette == 1 ? (u32[]){1, 3, 4, 6}[below(r, 4)]
+                                : below(r, RANDOM_IN), count = 0;
     LoopTerm terms[3];
     terms[count] = (LoopTerm){.coef = by_param ? 1 : inner, .var = loop_index_of(head, three)};
     if (by_param) terms[count].stride[0] = r->k;
@@ -165,7 +177,8 @@ static void vector_fold(VectorRandom *v, u32 trips) {
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
   LoopType t = vector_type(v);
-  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
+  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3))
+                             : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
   Scope s;
   if (chance(r, 20)) {
     vector_fold_axes(v, op, t);
@@ -218,11 +231,13 @@ static void vector_rows(VectorRandom *v) {
   RandomFn *r = &v->r;
   LoopFn *fn = r->fn;
   Scope s;
-  u32 kind = below(r, 3), head, start[2], before = v->row, trips = chance(r, 40) ? r->k : chance(r, 30) ? r->n : loop_const_i(fn, LT_I64, below(r, chance(r, 40) ? 40 : 300));
+  u32 kind = below(r, 3), head, start[2], before = v->row, trips =
+      chance(r, 40) ? r->k : chance(r, 30) ? r->n : loop_const_i(fn, LT_I64, below(r, chance(r, 40) ? 40 : 300));
   bool tall = trips != r->k;
   LoopType t = vector_type(v);
   if (kind && t == LT_I1) t = v->palette == 1 ? LT_I32 : LT_F64;
-  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3)) : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
+  LoopReduce op = t == LT_I1 ? (LoopReduce)(LOOP_REDUCE_AND + below(r, 3))
+                             : (LoopReduce)below(r, loop_is_float(t) ? 4 : 7);
   for (u32 i = 0; i < 2; i++) start[i] = any(r, t);
   if (kind == 0) head = loop_begin_reduce(fn, op, t, LOOP_ORDER_ROWS, 1, &trips);
   else if (kind == 1) head = loop_begin_for(fn, "f", trips, 2, start);
@@ -249,8 +264,10 @@ static void vector_rows(VectorRandom *v) {
 
 /* Parameters as random_function has them; n up to 290. */
 static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
-  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"}, *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
-  VectorRandom v = {.pitch = ROW_PITCH, .turn = ROW_PITCH, .r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
+  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"},
+      *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
+  VectorRandom v = {.pitch = ROW_PITCH, .turn = ROW_PITCH,
+                    .r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
   RandomFn *r = &v.r;
   LoopFn *fn = r->fn = loop_fn_new(m, LOOP_KERNEL, name);
   for (u32 i = 0; i < 5; i++) (void)draw(r);
@@ -260,12 +277,15 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   v.maths = chance(r, 30);
   v.divides = seed % 7 == 3;
   v.checks = v.palette != CONDITIONS && chance(r, 25);
-  for (u32 i = 0; i < RANDOM_IN; i++) r->in[i] = loop_param_buffer(fn, in_names[i], v.palette == CONDITIONS ? LT_I1 : random_in_types[i], LOOP_IN);
-  for (u32 i = 0; i < RANDOM_OUT; i++) r->out[i] = loop_param_buffer(fn, out_names[i], v.palette == CONDITIONS ? LT_I1 : random_out_types[i], LOOP_INOUT);
+  for (u32 i = 0; i < RANDOM_IN; i++)
+    r->in[i] = loop_param_buffer(fn, in_names[i], v.palette == CONDITIONS ? LT_I1 : random_in_types[i], LOOP_IN);
+  for (u32 i = 0; i < RANDOM_OUT; i++)
+    r->out[i] = loop_param_buffer(fn, out_names[i], v.palette == CONDITIONS ? LT_I1 : random_out_types[i], LOOP_INOUT);
   r->n = loop_param(fn, "n", LT_I64);
   r->k = loop_param(fn, "k", LT_I64);
   r->stride = loop_param(fn, "stride", LT_I64);
-  u32 ds = loop_param(fn, "ds", LT_F64), fs = keep(r, loop_param(fn, "fs", LT_F32)), is = keep(r, loop_param(fn, "is", LT_I32));
+  u32 ds = loop_param(fn, "ds", LT_F64), fs = keep(r, loop_param(fn, "fs", LT_F32)),
+      is = keep(r, loop_param(fn, "is", LT_I32));
   (void)fs, (void)is;
   if (v.palette != 1) keep(r, ds);
   if (v.palette == 0) keep(r, r->k);
@@ -294,10 +314,13 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
 }
 
 static void vector_data(RandomData *d, u64 seed, bool conditions) {
-  static const u32 sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129, 200, 256, 257, 290};
+  static const u32 sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129, 200,
+                              256, 257, 290};
   random_data(d, seed);
   for (u32 b = 0; b < RANDOM_IN && conditions; b++)
-    for (u32 i = 0; i < RANDOM_CELLS; i++) d->in[b][i] = seed % 2 ? d->in[b][i] & 1 : (seed / 2 + b) % 2 ^ (d->in[b][i] == 77); /* or nearly all the same */
+    /* or nearly all the same */
+    for (u32 i = 0; i < RANDOM_CELLS; i++)
+      d->in[b][i] = seed % 2 ? d->in[b][i] & 1 : (seed / 2 + b) % 2 ^ (d->in[b][i] == 77);
   u64 *s = d->args + RANDOM_IN + RANDOM_OUT;
   s[0] = sizes[seed % COUNT_OF(sizes)];
   s[1] = seed / 31 % (ROWS_MOST + 1);

@@ -62,7 +62,8 @@ fail:
 
 WeftStatus attr_index(const AttrSource *s, const GraphAttr *a, u8 items[INDEX_MAX_ITEMS], Value regs[INDEX_MAX_REGS]) {
   u32 at = 0;
-  if (a->kind != ATTR_index || a->count > INDEX_MAX_ITEMS) return vm_error(s->vm, EK_unsupported, "an index has too many items");
+  if (a->kind != ATTR_index || a->count > INDEX_MAX_ITEMS)
+    return vm_error(s->vm, EK_unsupported, "an index has too many items");
   for (u32 i = 0; i < a->count; i++) {
     const IndexItem *it = &a->items[i];
     u32 parts = it->kind == INDEX_slice ? 3 : it->kind == INDEX_newaxis || it->kind == INDEX_ellipsis ? 0 : 1;
@@ -92,7 +93,8 @@ static const u8 compound[OP_COUNT] = {
     [OP_matmul] = BC_matmul,
 };
 
-WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v, Value *out) {
+WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v,
+                       Value *out) {
   *out = x;
   if (combine && !compound[combine]) {
     value_drop(vm, v);
@@ -173,21 +175,24 @@ static WeftStatus host_build(HostBuild *h, const Graph *g, const GraphHost *host
   x->fn = value_nil();
   x->args = x->few;
   x->count = with ? with->count : h->count;
-  if (with && with->kind != RCP_list) return x->count = 0, vm_error(h->vm, EK_unsupported, "the arguments of a host call are no list");
+  if (with && with->kind != RCP_list)
+    return x->count = 0, vm_error(h->vm, EK_unsupported, "the arguments of a host call are no list");
   if (x->count > HOST_FEW && !(x->args = mem_alloc(&h->vm->alloc, sizeof *x->args * x->count))) {
     x->args = x->few;
     x->count = 0;
     return vm_error_memory(h->vm);
   }
   for (u32 i = 0; i < x->count; i++) x->args[i] = value_nil();
-  if (build_init(&b, h->vm, g, h->vm->frame_count ? &h->vm->frames[h->vm->frame_count - 1] : NULL) != WEFT_OK) return WEFT_ERROR;
+  if (build_init(&b, h->vm, g, h->vm->frame_count ? &h->vm->frames[h->vm->frame_count - 1] : NULL) != WEFT_OK)
+    return WEFT_ERROR;
   b.value = host_operand;
   b.size = host_size;
   b.ctx = h;
   WeftStatus status = host->fn ? build_recipe(&b, host->fn, &x->fn) : WEFT_OK;
   for (u32 i = 0; i < x->count && status == WEFT_OK; i++) {
     if (!with) x->args[i] = value_keep(h->args[i]);
-    else if ((status = build_recipe(&b, g->exits.ids.data[with->first + i], &x->args[i])) != WEFT_OK) x->args[i] = value_nil();
+    else if ((status = build_recipe(&b, g->exits.ids.data[with->first + i], &x->args[i])) != WEFT_OK)
+      x->args[i] = value_nil();
     else if (!value_boxed(h->vm, x->args[i])) status = WEFT_ERROR;
   }
   build_free(&b);
@@ -203,7 +208,8 @@ WeftStatus host_call(Vm *vm, const Graph *g, u32 host, const Value *args, u32 na
     if (MECHANISM(vm, output_settles)) vm->printed = 0;
     return WEFT_OK;
   }
-  if (x->kind == HOST_function && !x->fn) return vm_error(vm, EK_unsupported, "%s: nothing is there to be called", x->name);
+  if (x->kind == HOST_function && !x->fn)
+    return vm_error(vm, EK_unsupported, "%s: nothing is there to be called", x->name);
   WeftStatus status = host_build(&h, g, x, &given);
   if (status == WEFT_OK && x->kind == HOST_print) {
     status = vm_op(vm, OP_print, given.args, out);

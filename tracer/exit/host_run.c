@@ -2,7 +2,8 @@
  *
  * The region may go on behind the call when nothing that it relies on can have changed: the host did not look at the
  * program (then it would have been left before), kept none of the arrays that it was given (they would be written in
- * place), the objects whose fields were read still say the same word, and the result is of the kind that was relied on. */
+ * place), the objects whose fields were read still say the same word, and the result is of the kind that was relied
+ * on. */
 #include "lang/mechanisms.h"
 #include "tracer/tracer.h"
 
@@ -19,7 +20,9 @@ static bool result_fits(const Graph *g, NodeId n, Value v) {
   if (x->result_count < 2) return !g->hosts.data[x->host].is_nil || v.kind == V_NIL;
   const ArrayType *t = value_type(g, x->result_first + 1);
   if (v.kind == V_NUM) return t->rank == 0 && v.dtype == t->dtype && ((v.flags & VF_WEAK) != 0) == t->weak;
-  if (v.kind != V_ARRAY || !t->rank || array_rank(v.array) != t->rank || array_dtype(v.array) != t->dtype || array_device(v.array) != t->device) return false;
+  if (v.kind != V_ARRAY || !t->rank || array_rank(v.array) != t->rank || array_dtype(v.array) != t->dtype ||
+      array_device(v.array) != t->device)
+    return false;
   for (u32 d = 0; d < t->rank; d++) {
     i64 k;
     if (size_is_const(&g->sizes, t->dims[d], &k) && array_dims(v.array)[d] != k) return false;
@@ -27,10 +30,12 @@ static bool result_fits(const Graph *g, NodeId n, Value v) {
   return true;
 }
 
-static bool same(const Value *a, const Value *b) { return a && b && value_tag(*a) == value_tag(*b) && a->bits == b->bits; }
+static bool same(const Value *a, const Value *b) {
+  return a && b && value_tag(*a) == value_tag(*b) && a->bits == b->bits;
+}
 
-/* Would the object say the fields that the region has read once more? What it says now is not kept: the region lives on what
- * it was given. */
+/* Would the object say the fields that the region has read once more? What it says now is not kept: the region
+ * lives on what it was given. */
 static bool fields_hold(Vm *vm, const GuardSet *gs, SourceId of, Value v) {
   Value now;
   if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_behind_calls)) return true;
@@ -50,7 +55,9 @@ static bool words_hold(Vm *vm, const Graph *g) {
   for (u32 i = 0; i < g->guards.guards.count; i++) {
     const Guard *x = &g->guards.guards.data[i];
     Value v;
-    if (x->kind == GUARD_host && (!source_read(vm, &g->guards, f, x->source, &v) || !x->host(x->host_ctx, v, x->word) || !fields_hold(vm, &g->guards, x->source, v))) return false;
+    if (x->kind == GUARD_host && (!source_read(vm, &g->guards, f, x->source, &v) || !x->host(x->host_ctx, v, x->word) ||
+                                  !fields_hold(vm, &g->guards, x->source, v)))
+      return false;
   }
   return true;
 }
@@ -68,7 +75,8 @@ HostCallEnd host_call_in(Vm *vm, Region *region, NodeId n, Pending *p, const Val
   bool fits = status == WEFT_OK && result_fits(g, n, *out), kept = nargs > ARGS_MOST;
   for (u32 i = 0; i < nargs && i < ARGS_MOST && !p->left; i++) kept |= refs_of(args[i]) > before[i];
   if (fits && !p->left && !kept && words_hold(vm, g)) return HOST_CALL_KEPT;
-  vm->hosted = (Hosted){.returned = status == WEFT_OK, .raised = status != WEFT_OK, .left = p->left, .failed = p->failed,
+  vm->hosted = (Hosted){.returned = status == WEFT_OK, .raised = status != WEFT_OK, .left = p->left,
+                        .failed = p->failed,
                         .misfit = status == WEFT_OK && !fits, .value = status == WEFT_OK ? *out : value_nil()};
   *out = value_nil();
   return HOST_CALL_LEAVES;

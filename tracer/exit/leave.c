@@ -82,7 +82,9 @@ static WeftStatus leave_value(void *ctx, u32 value, Value *out) {
   const u64 *slot = bound_slot(l, value);
   if (slot) {
     Value v = value_of_slot(g, value, *slot);
-    if (v.kind == V_ARRAY && !v.array) return vm_error(l->vm, EK_unsupported, "a value that a region needs again is gone"); /* behind its last use, at a limit */
+    /* behind its last use, at a limit */
+    if (v.kind == V_ARRAY && !v.array)
+      return vm_error(l->vm, EK_unsupported, "a value that a region needs again is gone");
     *out = value_keep(v);
     return WEFT_OK;
   }
@@ -149,15 +151,18 @@ static bool is_quick(const Region *region, u32 exit) {
   const Exit *e = &t->exits.data[exit];
   const ExitFrame *f = &t->frames.data[e->frame_first];
   const RegionExit *x = &region->exits[exit];
-  if (e->kind != EXIT_return || e->journal || e->frame_count != 1 || f->frame || f->self || f->count != 1 || x->bind_count != 1) return false;
+  if (e->kind != EXIT_return || e->journal || e->frame_count != 1 || f->frame || f->self || f->count != 1 ||
+      x->bind_count != 1)
+    return false;
   const Recipe *r = &t->recipes.data[t->regs.data[f->first].recipe];
   const RegionBind *b = &region->binds[x->bind_first];
   return t->regs.data[f->first].reg == REG_RESULT && r->kind == RCP_value && b->value == r->a && b->slot != BIND_NODE;
 }
 
-/* All values of the exit, those of frames before those of the journal: recipes read the frame as it was. What was made is in values[0 … *made-1],
- * also when that is not all. */
-static WeftStatus build_all(RecipeBuild *b, const Exit *e, const JournalId *path, u32 depth, Value *values, u32 *made, u32 *written) {
+/* All values of the exit, those of frames before those of the journal: recipes read the frame as it was. What was
+ * made is in values[0 … *made-1], also when that is not all. */
+static WeftStatus build_all(RecipeBuild *b, const Exit *e, const JournalId *path, u32 depth, Value *values, u32 *made,
+                            u32 *written) {
   Vm *vm = b->vm;
   const Graph *g = b->graph;
   const ExitTable *table = &g->exits;
@@ -177,7 +182,9 @@ static WeftStatus build_all(RecipeBuild *b, const Exit *e, const JournalId *path
   for (u32 i = 0; i < depth && status == WEFT_OK; i++) {
     status = build_recipe(b, table->journal.data[path[i]].value, &values[*made]);
     *made += status == WEFT_OK;
-    if (status == WEFT_OK && g->guards.sources.items.data[table->journal.data[path[i]].target].kind != SRC_global && !value_boxed(vm, values[*made - 1])) status = WEFT_ERROR;
+    if (status == WEFT_OK && g->guards.sources.items.data[table->journal.data[path[i]].target].kind != SRC_global &&
+        !value_boxed(vm, values[*made - 1]))
+      status = WEFT_ERROR;
   }
   return status;
 }
@@ -238,7 +245,8 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
       const JournalEntry *j = &table->journal.data[path[i]];
       Value v = values[written + i];
       values[written + i] = value_nil();
-      if (!MECHANISM(vm, writes_are_replayed) || !journal_store(vm, g, &vm->frames[root], j->target, v)) value_drop(vm, v);
+      if (!MECHANISM(vm, writes_are_replayed) || !journal_store(vm, g, &vm->frames[root], j->target, v))
+        value_drop(vm, v);
     }
     u32 at = 0;
     for (u32 i = 0; i < e->frame_count && status == WEFT_OK; i++) {
@@ -265,7 +273,8 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
       if (replaced) {
         Frame old = vm->frames[root];
         frame_pop(vm);
-        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result, old.flags & (u16)~(FRAME_MODULE | FRAME_AWAITS))) {
+        if (!frame_push(vm, self, g->frames.data[f->frame].code, old.result,
+                        old.flags & (u16)~(FRAME_MODULE | FRAME_AWAITS))) {
           status = WEFT_ERROR;
           break;
         }
@@ -297,7 +306,8 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
   if (leaving.running) run_free(&leaving.run);
   drop_slots(&leaving);
   overdraft_end(vm, overdraft);
-  if (status != WEFT_OK && begun && vm->error.out_of_memory) vm->error.final = true; /* the frames are neither what they were nor what the exit says */
+  /* the frames are neither what they were nor what the exit says */
+  if (status != WEFT_OK && begun && vm->error.out_of_memory) vm->error.final = true;
   return status;
 }
 

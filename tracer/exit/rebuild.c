@@ -1,11 +1,14 @@
-/* rebuild.c — what an exit's recipes put together: constants, lists, records, ranges, texts, functions (region.c: what is there already). */
+/* rebuild.c — what an exit's recipes put together: constants, lists, records, ranges, texts, functions (region.c: what
+ * is there already). */
 #include "tracer/graph/graph.h"
 
 #include <string.h>
 
 static WeftStatus make_const(Vm *vm, const ExitConst *c, Value *out) {
   switch (c->kind) {
-    case V_NUM: *out = (Value){.kind = V_NUM, .dtype = c->dtype, .flags = c->weak ? VF_WEAK : 0, .bits = c->bits}; return WEFT_OK;
+    case V_NUM:
+      *out = (Value){.kind = V_NUM, .dtype = c->dtype, .flags = c->weak ? VF_WEAK : 0, .bits = c->bits};
+      return WEFT_OK;
     case V_DTYPE: *out = value_dtype(c->dtype); return WEFT_OK;
     case V_HOLE: *out = value_hole(); return WEFT_OK;
     case V_TEXT: return text_new(vm, c->text, c->len, out) ? WEFT_OK : WEFT_ERROR;
@@ -17,16 +20,20 @@ static WeftStatus make_const(Vm *vm, const ExitConst *c, Value *out) {
 /* The next item; a small array has its own data and does not hold the whole. */
 static WeftStatus next_item(Vm *vm, Value all, u64 *pos, Value *out) {
   Array *a = all.kind == V_ARRAY && array_rank(all.array) > 1 ? all.array : NULL;
-  if (!a || !array_dense(a) || array_device(a) != DEV_CPU || a->size / array_dims(a)[0] > ROW_ARRAY) return vm_seq_next(vm, all, pos, out);
+  if (!a || !array_dense(a) || array_device(a) != DEV_CPU || a->size / array_dims(a)[0] > ROW_ARRAY)
+    return vm_seq_next(vm, all, pos, out);
   if (array_new(vm, array_dtype(a), array_rank(a) - 1, array_dims(a) + 1, out) != WEFT_OK) return WEFT_ERROR;
   size_t bytes = (size_t)out->array->size * dtype_bytes(array_dtype(a));
   memcpy(out->array->data, (const u8 *)a->data + (*pos)++ * bytes, bytes);
   return WEFT_OK;
 }
 
-/* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was done. */
+/* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was
+ * done. */
 static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list) {
-  if (form == 2 || all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) || array_device(all.array) != DEV_CPU) return false;
+  if (form == 2 || all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) ||
+      array_device(all.array) != DEV_CPU)
+    return false;
   u32 dtype = array_dtype(all.array);
   if (dtype_bytes(dtype) > 8 || list->list->count || count > UINT32_MAX / 4) return false;
   Value made;
@@ -45,7 +52,7 @@ static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list
   return true;
 }
 
-/* ---- lists that stay in columns ------------------------------------------------------------------------------------------ */
+/* ---- lists that stay in columns -------------------------------------------------------------- */
 
 typedef struct Columns {
   Value column[ROW_LEAVES];
@@ -57,7 +64,9 @@ typedef struct Columns {
 static bool leaves_columns(const ExitTable *t, RecipeId id, u32 *leaves) {
   const Recipe *r = &t->recipes.data[id];
   if (r->kind == RCP_items) return !r->b && ++*leaves <= ROW_LEAVES;
-  if (r->kind == RCP_weak) return r->count == 2 && t->recipes.data[t->ids.data[r->first]].kind == RCP_items && leaves_columns(t, t->ids.data[r->first], leaves) && leaves_columns(t, t->ids.data[r->first + 1], leaves);
+  if (r->kind == RCP_weak)
+    return r->count == 2 && t->recipes.data[t->ids.data[r->first]].kind == RCP_items &&
+           leaves_columns(t, t->ids.data[r->first], leaves) && leaves_columns(t, t->ids.data[r->first + 1], leaves);
   if ((r->kind != RCP_list && r->kind != RCP_record) || !r->count) return false;
   for (u32 i = 0; i < r->count; i++)
     if (!leaves_columns(t, t->ids.data[r->first + i], leaves)) return false;
@@ -68,14 +77,17 @@ static WeftStatus take_column(RecipeBuild *b, const Recipe *r, Columns *c, Value
   Value n = value_hole(), *at = &c->column[c->count];
   i64 most = -1;
   if (r->count && build_recipe(b, b->graph->exits.ids.data[r->first], &n) != WEFT_OK) return WEFT_ERROR;
-  if (r->count && (!num_as_index(n, &most) || most < 0)) return vm_error(b->vm, EK_unsupported, "a list of an unknown length");
+  if (r->count && (!num_as_index(n, &most) || most < 0))
+    return vm_error(b->vm, EK_unsupported, "a list of an unknown length");
   if (b->value(b->ctx, r->a, at) != WEFT_OK) return WEFT_ERROR;
   c->count++;
-  bool plain = at->kind == V_ARRAY && array_rank(at->array) == 1 && array_dense(at->array) && array_device(at->array) == DEV_CPU && dtype_bytes(at->dtype) <= 8;
+  bool plain = at->kind == V_ARRAY && array_rank(at->array) == 1 && array_dense(at->array) &&
+               array_device(at->array) == DEV_CPU && dtype_bytes(at->dtype) <= 8;
   u64 size = plain ? (u64)at->array->size : 0; /* else it is taken as too short to be packed */
   if (most >= 0 && (u64)most < size) size = (u64)most;
   if (size < c->length) c->length = size;
-  *kind = r->constant == 2 ? value_hole() : (Value){.kind = V_NUM, .dtype = at->dtype, .flags = r->constant ? VF_WEAK : 0};
+  *kind = r->constant == 2 ? value_hole()
+                           : (Value){.kind = V_NUM, .dtype = at->dtype, .flags = r->constant ? VF_WEAK : 0};
   return WEFT_OK;
 }
 
@@ -88,7 +100,9 @@ static WeftStatus take_columns(RecipeBuild *b, RecipeId id, Columns *c, Value *k
   if (r->kind == RCP_items) return take_column(b, r, c, kind);
   if (r->kind == RCP_weak) { /* numbers, and which of them are weak */
     Value flag;
-    if (take_columns(b, t->ids.data[r->first], c, kind) != WEFT_OK || take_columns(b, t->ids.data[r->first + 1], c, &flag) != WEFT_OK) return WEFT_ERROR;
+    if (take_columns(b, t->ids.data[r->first], c, kind) != WEFT_OK ||
+        take_columns(b, t->ids.data[r->first + 1], c, &flag) != WEFT_OK)
+      return WEFT_ERROR;
     kind->aux = 1;
     return WEFT_OK;
   }
@@ -123,7 +137,7 @@ static WeftStatus leave_packed(RecipeBuild *b, RecipeId tree, Value *out, bool *
   return status;
 }
 
-/* ---- lists of items ------------------------------------------------------------------------------------------------------ */
+/* ---- lists of items -------------------------------------------------------------------------- */
 
 /* The items of a stacked value behind those of an earlier list. */
 static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
@@ -157,7 +171,7 @@ fail:
   return WEFT_ERROR;
 }
 
-/* ---- lists of trees: a list, or a range, for each leaf of the tree's recipe, then item by item ------------------------------- */
+/* ---- lists of trees: a list, or a range, for each leaf of the tree's recipe, then item by item  */
 
 typedef struct Zip {
   Value lists[ZIP_LEAVES];
@@ -173,11 +187,13 @@ static WeftStatus zip_leaves(RecipeBuild *b, RecipeId id, Zip *z) {
   if (is_column(r)) {
     u64 n;
     if (z->count == ZIP_LEAVES) return vm_error(b->vm, EK_unsupported, "a list of large trees");
-    if (build_recipe(b, id, &z->lists[z->count]) != WEFT_OK || vm_seq_open(b->vm, z->lists[z->count++], &n) != WEFT_OK) return WEFT_ERROR;
+    if (build_recipe(b, id, &z->lists[z->count]) != WEFT_OK || vm_seq_open(b->vm, z->lists[z->count++], &n) != WEFT_OK)
+      return WEFT_ERROR;
     if (z->count == 1 || n < z->length) z->length = n;
     return WEFT_OK;
   }
-  for (u32 i = 0; i < r->count && status == WEFT_OK; i++) status = zip_leaves(b, b->graph->exits.ids.data[r->first + i], z);
+  for (u32 i = 0; i < r->count && status == WEFT_OK; i++)
+    status = zip_leaves(b, b->graph->exits.ids.data[r->first + i], z);
   return status;
 }
 
@@ -191,7 +207,9 @@ static WeftStatus zip_item(RecipeBuild *b, RecipeId id, const Zip *z, u32 *leaf,
     return vm_seq_next(vm, z->lists[(*leaf)++], &pos, out);
   }
   bool record = r->kind == RCP_record, again = record && like.kind == V_RECORD;
-  if (again ? !record_new_shape(vm, like.record->shape, out) : record ? !record_new(vm, out) : !list_new(vm, r->count, out)) return WEFT_ERROR;
+  if (again ? !record_new_shape(vm, like.record->shape, out) : record ? !record_new(vm, out)
+            : !list_new(vm, r->count, out))
+    return WEFT_ERROR;
   for (u32 i = 0; i < r->count; i++) {
     Value item, part = again ? like.record->items[i] : like.kind == V_LIST ? like.list->items[i] : value_hole();
     bool ok = zip_item(b, t->ids.data[r->first + i], z, leaf, at, part, &item) == WEFT_OK;
@@ -209,7 +227,8 @@ static WeftStatus make_zip(RecipeBuild *b, const Recipe *r, Value *out) {
   RecipeId tree = b->graph->exits.ids.data[r->first];
   Zip z = {.count = 0};
   WeftStatus status = zip_leaves(b, tree, &z);
-  if (status == WEFT_OK && z.length > UINT32_MAX / 2) status = vm_error(b->vm, EK_limit, "a list of %llu items is too long", (unsigned long long)z.length);
+  if (status == WEFT_OK && z.length > UINT32_MAX / 2)
+    status = vm_error(b->vm, EK_limit, "a list of %llu items is too long", (unsigned long long)z.length);
   if (status == WEFT_OK && !list_new(b->vm, (u32)z.length, out)) status = WEFT_ERROR;
   else if (status == WEFT_OK) {
     for (u32 i = 0; i < z.length && status == WEFT_OK; i++) {
@@ -278,22 +297,25 @@ static WeftStatus text_of_column(RecipeBuild *b, const Recipe *items, Value *out
 
 static WeftStatus make_text(Vm *vm, const Recipe *r, const Value *parts, Value *out) {
   for (u32 i = 0; i < r->count; i++)
-    if (r->a && parts[i].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 || (r->a == 5 && i) ? V_NUM : V_TEXT)) return vm_error(vm, EK_unsupported, "what is joined is no text");
+    if (r->a && parts[i].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 || (r->a == 5 && i) ? V_NUM : V_TEXT))
+      return vm_error(vm, EK_unsupported, "what is joined is no text");
   switch (r->a) {
     case 0: return vm_text(vm, parts[0], parts[1], out);
     case 2: return made(text_of_point(vm, (u32)parts[0].i, out));
     case 3: return make_points(vm, parts[0].list, out);
     case 4: return made(text_of_number(vm, parts[0].i, out));
     case 5:
-      if (parts[1].i < 0 || parts[2].i < 0 || parts[1].i > parts[0].text->count || parts[2].i > parts[0].text->count - parts[1].i) return vm_error(vm, EK_unsupported, "a part of a text that is not there");
+      if (parts[1].i < 0 || parts[2].i < 0 || parts[1].i > parts[0].text->count ||
+          parts[2].i > parts[0].text->count - parts[1].i)
+        return vm_error(vm, EK_unsupported, "a part of a text that is not there");
       return made(text_slice(vm, parts[0], parts[1].i, parts[1].i + parts[2].i, 1, out));
     case 6: return made(text_slice(vm, parts[0], (i64)parts[0].text->count - 1, -1, -1, out));
     default: return made(text_concat(vm, parts, r->count, out));
   }
 }
 
-/* *out: the number, or the list of them, that was in parts. A number is weak when all the others say so: bools that are true, positions
- * that are 0. */
+/* *out: the number, or the list of them, that was in parts. A number is weak when all the others say so: bools that
+ * are true, positions that are 0. */
 static WeftStatus make_weak(Vm *vm, Value *parts, u32 n, Value *out) {
   const Value flag = parts[1];
   bool weak = true;
@@ -310,20 +332,23 @@ static WeftStatus make_weak(Vm *vm, Value *parts, u32 n, Value *out) {
 
 static WeftStatus make_item(Vm *vm, Value list, Value at, Value *out) {
   i64 i = -1;
-  if (list.kind != V_LIST || !num_as_index(at, &i) || i < 0 || i >= list.list->count) return vm_error(vm, EK_unsupported, "an item that is not there");
+  if (list.kind != V_LIST || !num_as_index(at, &i) || i < 0 || i >= list.list->count)
+    return vm_error(vm, EK_unsupported, "an item that is not there");
   *out = value_keep(list.list->items[i]);
   return WEFT_OK;
 }
 
 static WeftStatus make_split(Vm *vm, const Value *parts, Value *out) {
-  bool lists = parts[0].kind == V_LIST && parts[1].kind == V_LIST && parts[2].kind == V_LIST && parts[0].list->count == parts[1].list->count;
+  bool lists = parts[0].kind == V_LIST && parts[1].kind == V_LIST && parts[2].kind == V_LIST &&
+               parts[0].list->count == parts[1].list->count;
   if (!lists) return vm_error(vm, EK_unsupported, "lists of no known lengths");
   const List *starts = parts[0].list, *counts = parts[1].list, *all = parts[2].list;
   if (!list_new(vm, starts->count, out)) return WEFT_ERROR;
   for (u32 i = 0; i < starts->count; i++) {
     i64 at, n;
     Value row;
-    bool in = num_as_index(starts->items[i], &at) && num_as_index(counts->items[i], &n) && at >= 0 && n >= 0 && at <= all->count && n <= all->count - at;
+    bool in = num_as_index(starts->items[i], &at) && num_as_index(counts->items[i], &n) && at >= 0 && n >= 0 &&
+              at <= all->count && n <= all->count - at;
     if (!in) (void)vm_error(vm, EK_unsupported, "a list that is not there");
     if (!in || !list_from(vm, all->items + at, (u32)n, &row) || !list_push(vm, out, row)) {
       value_drop(vm, *out);
@@ -334,7 +359,8 @@ static WeftStatus make_split(Vm *vm, const Value *parts, Value *out) {
 }
 
 static WeftStatus make_keyed(Vm *vm, const Value *parts, Value *out) {
-  if (parts[0].kind != V_LIST || parts[1].kind != V_LIST) return vm_error(vm, EK_unsupported, "a record without its numbers");
+  if (parts[0].kind != V_LIST || parts[1].kind != V_LIST)
+    return vm_error(vm, EK_unsupported, "a record without its numbers");
   const List *order = parts[0].list, *numbers = parts[1].list;
   if (!record_new(vm, out)) return WEFT_ERROR;
   for (u32 i = 0; i < order->count; i++) {
@@ -377,12 +403,14 @@ WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
   Vm *vm = b->vm;
   bool packs = b->packs, done = false;
   if (packs && (r->kind == RCP_items || r->kind == RCP_zip || r->kind == RCP_weak)) {
-    RecipeId tree = r->kind == RCP_zip ? b->graph->exits.ids.data[r->first] : (RecipeId)(r - b->graph->exits.recipes.data);
+    RecipeId tree = r->kind == RCP_zip ? b->graph->exits.ids.data[r->first]
+                                       : (RecipeId)(r - b->graph->exits.recipes.data);
     if (leave_packed(b, tree, out, &done) != WEFT_OK) return WEFT_ERROR;
     if (done) return WEFT_OK;
   }
   if (r->kind == RCP_text && r->a == 3) {
-    WeftStatus status = text_of_column(b, &b->graph->exits.recipes.data[b->graph->exits.ids.data[r->first]], out, &done);
+    WeftStatus status = text_of_column(b, &b->graph->exits.recipes.data[b->graph->exits.ids.data[r->first]],
+                                       out, &done);
     if (done || status != WEFT_OK) return status;
   }
   if (r->kind == RCP_const) return make_const(vm, &b->graph->exits.consts.data[r->constant], out);
@@ -393,7 +421,8 @@ WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
   WeftStatus status = parts ? WEFT_OK : vm_error_memory(vm);
   u32 n = 0;
   b->packs = false; /* what is part of another value is not packed */
-  for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK) status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
+  for (; n < r->count && status == WEFT_OK; n += status == WEFT_OK)
+    status = build_recipe(b, b->graph->exits.ids.data[r->first + n], &parts[n]);
   b->packs = packs;
   if (status == WEFT_OK && !values_boxed(vm, parts, n)) status = WEFT_ERROR;
   if (status == WEFT_OK) status = put_together(b, r, parts, out);

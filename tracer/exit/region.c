@@ -1,4 +1,5 @@
-/* region.c — regions as exits.h describes them: making and freeing, where values lie, building values by recipe (those of parts: rebuild.c). */
+/* region.c — regions as exits.h describes them: making and freeing, where values lie, building values by recipe (those
+ * of parts: rebuild.c). */
 #include <string.h>
 
 #include "lang/mechanisms.h"
@@ -123,7 +124,8 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
       return WEFT_OK;
     }
     case RCP_source:
-      if (!b->frame || !source_read(b->vm, &b->graph->guards, b->frame, r->a, out)) return vm_error(b->vm, EK_unsupported, "a value that a region needs again is gone");
+      if (!b->frame || !source_read(b->vm, &b->graph->guards, b->frame, r->a, out))
+        return vm_error(b->vm, EK_unsupported, "a value that a region needs again is gone");
       *out = value_keep(*out);
       return WEFT_OK;
     default: return build_parts(b, r, out);

@@ -46,7 +46,8 @@ static u32 refused(ExitTable *t) {
 /* ---- recipes -------------------------------------------------------------------------------------- */
 
 static RecipeId add_recipe(ExitTable *t, Recipe r) {
-  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source || r.kind == RCP_arg;
+  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source ||
+                 r.kind == RCP_arg;
   r.memo = is_leaf ? 0 : ++t->memos;
   if (t->recipes.count == 0 && !vec_push(t->alloc, &t->recipes, (Recipe){0})) return refused(t);
   if (!vec_push(t->alloc, &t->recipes, r)) return refused(t);
@@ -159,15 +160,23 @@ RecipeId recipe_weak(ExitTable *t, RecipeId number, RecipeId flag) {
   return recipe_weak_all(t, (RecipeId[]){number, flag}, 2);
 }
 
-RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count) { return with_items(t, (Recipe){.kind = RCP_weak}, ids, count); }
+RecipeId recipe_weak_all(ExitTable *t, const RecipeId *ids, u32 count) {
+  return with_items(t, (Recipe){.kind = RCP_weak}, ids, count);
+}
 
 RecipeId recipe_zip(ExitTable *t, RecipeId tree) { return with_items(t, (Recipe){.kind = RCP_zip}, &tree, 1); }
 
-RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at) { return with_items(t, (Recipe){.kind = RCP_item}, (RecipeId[]){list, at}, 2); }
+RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at) {
+  return with_items(t, (Recipe){.kind = RCP_item}, (RecipeId[]){list, at}, 2);
+}
 
-RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]) { return with_items(t, (Recipe){.kind = RCP_split}, parts, 3); }
+RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]) {
+  return with_items(t, (Recipe){.kind = RCP_split}, parts, 3);
+}
 
-RecipeId recipe_keyed(ExitTable *t, const RecipeId parts[2]) { return with_items(t, (Recipe){.kind = RCP_keyed}, parts, 2); }
+RecipeId recipe_keyed(ExitTable *t, const RecipeId parts[2]) {
+  return with_items(t, (Recipe){.kind = RCP_keyed}, parts, 2);
+}
 
 RecipeId recipe_option(ExitTable *t, RecipeId value, RecipeId there) {
   return with_items(t, (Recipe){.kind = RCP_option}, (RecipeId[]){value, there}, 2);
@@ -187,7 +196,8 @@ RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId 
 
 RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, u32 form) {
   const Recipe *x = before ? &t->recipes.data[before] : NULL;
-  Recipe r = {.kind = RCP_items, .a = value, .b = before, .constant = form, .first = t->ids.count, .count = count != 0, .weight = 1};
+  Recipe r = {.kind = RCP_items, .a = value, .b = before, .constant = form, .first = t->ids.count, .count = count != 0,
+              .weight = 1};
   if (x) {
     r.weight += x->weight;
     r.depth = (u8)(x->depth + 1);
@@ -395,7 +405,8 @@ static bool rename_recipes(ExitTable *t, const Renamer *m, RecipeId *to, u32 cou
       if (r.kind == RCP_value) to[i] = a == r.a ? i : recipe_value(t, a);
       else {
         RecipeId n = r.count ? t->ids.data[r.first] : 0;
-        if (a != r.a || (r.b && to[r.b] != r.b) || (n && to[n] != n)) to[i] = recipe_items(t, a, r.b ? to[r.b] : 0, n ? to[n] : 0, r.constant);
+        if (a != r.a || (r.b && to[r.b] != r.b) || (n && to[n] != n))
+          to[i] = recipe_items(t, a, r.b ? to[r.b] : 0, n ? to[n] : 0, r.constant);
       }
     } else if (r.kind == RCP_size && m->size) {
       Dim d = m->size(m->ctx, r.dim);
@@ -417,7 +428,9 @@ static bool rename_recipes(ExitTable *t, const Renamer *m, RecipeId *to, u32 cou
   return ok;
 }
 
-u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count) { return exit_clone_sized(t, exit, map, count, NULL, NULL); }
+u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count) {
+  return exit_clone_sized(t, exit, map, count, NULL, NULL);
+}
 
 u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*size)(void *ctx, Dim d), void *ctx) {
   Renamer m = {map, count, false, size, ctx};

@@ -32,17 +32,25 @@ typedef enum RecipeKind {
   RCP_fn,     /* closure of `code`; items: captures. `a` = 1: member b of a group, the items are the group's */
   RCP_transform, /* `a` = TransformKind; items: inner, settings */
   RCP_source, /* the object that SourceId `a` names, unchanged */
-  RCP_zip,    /* item 0, a tree of lists and records over `items` and ranges, up to the end of the shortest, as the list of such trees of their items */
-  RCP_items,  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of
-                 them count (absent: all). constant = 1: the numbers are weak, 2: they are those of texts */
-  RCP_text,   /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined;
-              * 2: of the code point that item 0 is; 3: of the code points in item 0, a list; 4: the text whose number item 0 is;
-              * 5: of the text item 0 the part from character item 1 on, of item 2 characters; 6: the text item 0 from its end */
-  RCP_weak,   /* item 0, a number, weak when each other item is a bool that is true, or an integer that is 0; or lists of such, the flags bools */
+  /* item 0, a tree of lists and records over `items` and ranges, up to the end of the shortest, as the list of such
+   * trees of their items */
+  RCP_zip,
+  /* ValueId `a`, stacked along axis 0, as the list of its items; appended to list b if b. items: how many of them count
+   * (absent: all). constant = 1: the numbers are weak, 2: they are those of texts */
+  RCP_items,
+  /* `a` = 0: the text of item 0 by the format spec item 1 (text or nil); 1: the items, texts, joined; 2: of the code
+   * point that item 0 is; 3: of the code points in item 0, a list; 4: the text whose number item 0 is; 5: of the text
+   * item 0 the part from character item 1 on, of item 2 characters; 6: the text item 0 from its end */
+  RCP_text,
+  /* item 0, a number, weak when each other item is a bool that is true, or an integer that is 0; or lists of such, the
+   * flags bools */
+  RCP_weak,
   RCP_option, /* item 1, a bool, true: item 0; else nil */
   RCP_item,   /* of item 0, a list, the item whose position (counted from 0, in bounds) item 1 is */
   RCP_split,  /* lists of item 2, a list: each from the place in item 0 on as many as item 1 says, lists of integers */
-  RCP_keyed,  /* a record: its keys are the characters whose code points item 0 lists, its items those of item 1, a list, at these places */
+  /* a record: its keys are the characters whose code points item 0 lists, its items those of item 1, a list, at these
+   * places */
+  RCP_keyed,
   RCP_ref,    /* a ref that the region made; items: its content */
   RCP_arg,    /* of what a host node is given alone: its operand number `a`, the token not counted */
   RCP_COUNT
@@ -214,10 +222,12 @@ typedef struct RecipeBuild {
   Value *made;        /* else of all recipes of the graph, by Recipe.memo; V_HOLE: not yet */
   bool packs; /* what is built now may be a packed list (vm/packed.h) */
 } RecipeBuild;
-WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE; /* value, size, ctx are set by the caller */
+/* value, size, ctx are set by the caller */
+WeftStatus build_init(RecipeBuild *b, Vm *vm, const Graph *g, const Frame *f) MUST_USE;
 void build_free(RecipeBuild *b);
 WeftStatus build_recipe(RecipeBuild *b, RecipeId r, Value *out) MUST_USE; /* *out owned */
-WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) MUST_USE; /* of recipes that are more than a value, a size or a source */
+/* of recipes that are more than a value, a size or a source */
+WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) MUST_USE;
 
 /* ---- regions and backends ------------------------------------------------------------------------- */
 
@@ -290,9 +300,11 @@ struct Region {
   u64 bytes;         /* of generated code and plan */
   u32 kernels, natives, externs;
 };
-Region *region_new(Vm *vm, Graph *g); /* consumes g, also when it fails; exits counted, binds empty. NULL when refused */
+/* consumes g, also when it fails; exits counted, binds empty. NULL when refused */
+Region *region_new(Vm *vm, Graph *g);
 void region_free(Vm *vm, Region *r);
-bool region_bind(Vm *vm, Region *r, u32 exit, const RegionBind *binds, u32 count) MUST_USE; /* each exit once, in any order */
+/* each exit once, in any order */
+bool region_bind(Vm *vm, Region *r, u32 exit, const RegionBind *binds, u32 count) MUST_USE;
 
 typedef enum BackendResult {
   BACKEND_ok,

@@ -99,7 +99,8 @@ void graph_rollback(Graph *g, GraphMark m) {
       if (b->captures.data[k].inner < m.values) {
         GraphCapture c = b->captures.data[k];
         u32 at = kept++;
-        for (; at > 0 && b->captures.data[at - 1].inner > c.inner; at--) b->captures.data[at] = b->captures.data[at - 1];
+        for (; at > 0 && b->captures.data[at - 1].inner > c.inner; at--)
+          b->captures.data[at] = b->captures.data[at - 1];
         b->captures.data[at] = c;
       }
     b->captures.count = kept;
@@ -130,7 +131,8 @@ void graph_rollback(Graph *g, GraphMark m) {
   g->origin = m.origin;
   if (g->entry_exit != NO_EXIT && g->entry_exit >= m.exits.exits) g->entry_exit = NO_EXIT;
   if (m.nodes > 1 && g->nodes.data[m.nodes - 1].exit != NO_EXIT && g->nodes.data[m.nodes - 1].exit >= m.exits.exits)
-    g->nodes.data[m.nodes - 1].exit = NO_EXIT; /* an update gets the exit behind it when the next instruction begins, which may be behind the mark */
+    /* an update gets the exit behind it when the next instruction begins, which may be behind the mark */
+    g->nodes.data[m.nodes - 1].exit = NO_EXIT;
 }
 
 /* ---- types ---------------------------------------------------------------------------------------- */
@@ -424,7 +426,8 @@ u32 graph_frame(Graph *g, struct Code *code, const char *name, OriginId call) {
 
 u32 graph_host_add(Graph *g, HostKind kind, const char *name, RecipeId fn, RecipeId args) {
   const char *kept = arena_copy(&g->arena, name, strlen(name));
-  if (!kept || !vec_push(g->alloc, &g->hosts, (GraphHost){.name = kept, .fn = fn, .kind = (u8)kind, .args = args})) return refused(g);
+  if (!kept || !vec_push(g->alloc, &g->hosts, (GraphHost){.name = kept, .fn = fn, .kind = (u8)kind, .args = args}))
+    return refused(g);
   return g->hosts.count - 1;
 }
 
@@ -440,8 +443,8 @@ static void link_node(Graph *g, NodeId n) {
   else b->last = n;
 }
 
-NodeId graph_node(Graph *g, NodeKind kind, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
-                  const TypeId *results, u32 nresults) {
+NodeId graph_node(Graph *g, NodeKind kind, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs,
+                  u32 nattrs, const TypeId *results, u32 nresults) {
   GraphNode x = {.kind = (u8)kind, .op = (u16)op, .exit = NO_EXIT, .origin = g->origin};
   if (g->failed) return 0;
   g->simple = false;
@@ -561,7 +564,8 @@ NodeId graph_cond(Graph *g, ValueId p, BlockId then, BlockId els) {
   TypeId *types = type_list(g, n);
   if (!types) return 0;
   if (yields) term_types(g, yields, 0, types);
-  if (yields == then && g->blocks.data[els].term == TERM_yield) /* a number is weak only where both arms give a weak one */
+  /* a number is weak only where both arms give a weak one */
+  if (yields == then && g->blocks.data[els].term == TERM_yield)
     for (u32 i = 0; i < n && i < g->blocks.data[els].term_count; i++) {
       TypeId other = g->values.data[g->operands.data[g->blocks.data[els].term_first + i]].type;
       const ArrayType *a = type_of(g, types[i]), *b = type_of(g, other);
@@ -572,7 +576,8 @@ NodeId graph_cond(Graph *g, ValueId p, BlockId then, BlockId els) {
 
 NodeId graph_while(Graph *g, const ValueId *init, u32 count, BlockId cond, BlockId body) {
   TypeId *types = type_list(g, count);
-  if (!types || g->blocks.data[body].params.count != count || g->blocks.data[cond].params.count != count) return refused(g);
+  if (!types || g->blocks.data[body].params.count != count || g->blocks.data[cond].params.count != count)
+    return refused(g);
   for (u32 i = 0; i < count; i++) types[i] = g->values.data[g->blocks.data[body].params.data[i]].type;
   NodeId n = control(g, NODE_while, init, count, (BlockId[]){cond, body}, 2, types, count);
   if (n) g->nodes.data[n].carried = count;
@@ -661,7 +666,8 @@ NodeId graph_check(Graph *g, CheckKind kind, const ValueId *operands, u32 count,
   return n;
 }
 
-NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 count, const TypeId *results, u32 nresults) {
+NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 count, const TypeId *results,
+                  u32 nresults) {
   ValueId *operands = arena_alloc(&g->arena, sizeof *operands * (count + 1));
   TypeId *types = type_list(g, nresults + 1);
   if (!operands || !types) return refused(g);

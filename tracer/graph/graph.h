@@ -103,7 +103,8 @@ typedef struct GraphAttr {
 typedef struct GraphNode {
   u8 kind;    /* NodeKind */
   bool reverse; /* scan, ascan: from the end */
-  bool mask;  /* op `where`: its second operand is a cotangent that is there only where the first is true (hop/walk.h) */
+  /* op `where`: its second operand is a cotangent that is there only where the first is true (hop/walk.h) */
+  bool mask;
   bool lanes; /* scan: over the lanes of a vmap, which do not depend on each other but for sums (hop/record_lanes.c) */
   bool index; /* scan: the body has one more parameter, the trip number as i64[] (last) */
   u16 op;     /* op: OpId; update: OpId that combines, or OP_none; check: CheckKind */
@@ -117,10 +118,10 @@ typedef struct GraphNode {
   u32 carried; /* while, scan: number of initial values */
   u32 xs;      /* scan, ascan, custom, checkpoint, recur: number of xs */
   Dim length;  /* scan: trips (a Dim; of the xs, or given) */
-  u32 exit;    /* check: where it leaves. while, scan: where a poll at the back-edge leaves; its recipes see the body's
-                  parameters at the head. host: the state before a call, for its errors and for results that are not what
-                  was promised; of `settle` where the region leaves from then on. update, cond: in a loop, where
-                  what comes behind it leaves. NO_EXIT: none */
+  /* check: where it leaves. while, scan: where a poll at the back-edge leaves; its recipes see the body's parameters at
+   * the head. host: the state before a call, for its errors and for results that are not what was promised; of `settle`
+   * where the region leaves from then on. update, cond: in a loop, where what comes behind it leaves. NO_EXIT: none */
+  u32 exit;
   u32 host;    /* host, hook: Graph.hosts */
   OriginId origin;
 } GraphNode;
@@ -139,8 +140,9 @@ typedef struct GraphFrame {
   OriginId call;      /* the call in the outer frame; 0 for frame 0 */
 } GraphFrame;
 
-/* What a host node does. `settle`: what was done so far stays done; behind it the region leaves by the node's exit. Between
- * two of them output is all that may be done, and an exit that is taken has it done once more, unseen (plan.h). */
+/* What a host node does. `settle`: what was done so far stays done; behind it the region leaves by the node's exit.
+ * Between two of them output is all that may be done, and an exit that is taken has it done once more, unseen
+ * (plan.h). */
 typedef enum HostKind { HOST_function, HOST_print, HOST_settle } HostKind;
 
 /* What a host node or a hook calls. */
@@ -148,7 +150,8 @@ typedef struct GraphHost {
   const char *name;
   RecipeId fn;   /* the function value, as a recipe (source or constant) */
   u8 kind;       /* HostKind */
-  RecipeId args; /* the list of its arguments, of operands (RCP_arg), constants and sources; 0: the operands as they are */
+  /* the list of its arguments, of operands (RCP_arg), constants and sources; 0: the operands as they are */
+  RecipeId args;
   bool is_nil;   /* function, without a result in the graph: it must give nil; else nobody asks what it gives */
 } GraphHost;
 
@@ -296,7 +299,8 @@ NodeId graph_node(Graph *g, NodeKind kind, u32 op, const ValueId *operands, u32 
                   u32 nattrs, const TypeId *results, u32 nresults);
 /* An operation with its result types inferred by the rules of lang/ops (graph_infer). One result: returned.
  * 0: memory was refused or the rule said no (then *err is filled if given). */
-ValueId graph_op(Graph *g, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, RuleError *err);
+ValueId graph_op(Graph *g, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
+                 RuleError *err);
 /* Short forms for rewrites. */
 ValueId graph_op1(Graph *g, u32 op, ValueId a);
 ValueId graph_op2(Graph *g, u32 op, ValueId a, ValueId b);
@@ -308,7 +312,8 @@ ValueId graph_transpose(Graph *g, ValueId x, const u32 *perm);
 ValueId graph_convert(Graph *g, ValueId x, u32 dtype); /* x itself when it has that dtype, strong */
 ValueId graph_weaken(Graph *g, ValueId x); /* the number as a weak one */
 ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill);
-ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems, TypeId result);
+ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
+                    TypeId result);
 ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                      u32 nitems, ValueId v);
 /* Holds for every element of its operands: index (i, n): -n <= i < n · zero_div (y): y != 0 · neg_power (y): y >= 0 ·
@@ -325,14 +330,15 @@ NodeId graph_scan(Graph *g, const ValueId *init, u32 count, const ValueId *xs, u
                   bool index, BlockId body);
 NodeId graph_ascan(Graph *g, const ValueId *xs, u32 nxs, bool reverse, BlockId body);
 NodeId graph_call(Graph *g, BlockId shared, const ValueId *args, u32 count);
-/* A pure function of numbers that calls itself: its body holds `self` nodes, made by graph_node, whose results are of the types that it
- * yields. */
+/* A pure function of numbers that calls itself: its body holds `self` nodes, made by graph_node, whose results are
+ * of the types that it yields. */
 NodeId graph_recur(Graph *g, const ValueId *xs, u32 count, BlockId body);
 NodeId node_recur_around(const Graph *g, NodeId self); /* the one that a `self` calls; 0: none */
 NodeId graph_custom(Graph *g, const ValueId *xs, u32 count, BlockId f, BlockId fwd, BlockId bwd);
 NodeId graph_checkpoint(Graph *g, const ValueId *xs, u32 count, BlockId body);
 /* Takes the token (operand 0) and gives the next (result 0). */
-NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 count, const TypeId *results, u32 nresults);
+NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 count, const TypeId *results,
+                  u32 nresults);
 u32 graph_host_add(Graph *g, HostKind kind, const char *name, RecipeId fn, RecipeId args);
 
 GraphAttr attr_hole(u32 param);
@@ -354,15 +360,24 @@ u32 op_param(u32 op, const char *name); /* index of a parameter; UINT32_MAX when
 /* ---- reading ------------------------------------------------------------------------------------- */
 
 static inline const GraphNode *graph_node_at(const Graph *g, NodeId n) { return &g->nodes.data[n]; }
-static inline ValueId node_operand(const Graph *g, NodeId n, u32 i) { return g->operands.data[g->nodes.data[n].operand_first + i]; }
+static inline ValueId node_operand(const Graph *g, NodeId n, u32 i) {
+  return g->operands.data[g->nodes.data[n].operand_first + i];
+}
 static inline ValueId node_result(const Graph *g, NodeId n, u32 i) { return g->nodes.data[n].result_first + i; }
-static inline const GraphAttr *node_attr(const Graph *g, NodeId n, u32 i) { return &g->attrs.data[g->nodes.data[n].attr_first + i]; }
+static inline const GraphAttr *node_attr(const Graph *g, NodeId n, u32 i) {
+  return &g->attrs.data[g->nodes.data[n].attr_first + i];
+}
 static inline NodeId block_first(const Graph *g, BlockId b) { return g->blocks.data[b].first; }
 static inline NodeId node_next(const Graph *g, NodeId n) { return g->nodes.data[n].next; }
-static inline NodeId value_node(const Graph *g, ValueId v) { return g->values.data[v].origin == GV_result ? g->values.data[v].def : 0; }
-static inline ValueId block_result(const Graph *g, BlockId b, u32 i) { return g->operands.data[g->blocks.data[b].term_first + i]; }
+static inline NodeId value_node(const Graph *g, ValueId v) {
+  return g->values.data[v].origin == GV_result ? g->values.data[v].def : 0;
+}
+static inline ValueId block_result(const Graph *g, BlockId b, u32 i) {
+  return g->operands.data[g->blocks.data[b].term_first + i];
+}
 extern const u8 node_kind_subs[NODE_COUNT];
-static inline u32 node_subs(const Graph *g, NodeId n) { return node_kind_subs[g->nodes.data[n].kind]; } /* number of blocks it holds */
+/* number of blocks it holds */
+static inline u32 node_subs(const Graph *g, NodeId n) { return node_kind_subs[g->nodes.data[n].kind]; }
 u32 node_captures(const Graph *g, NodeId n, u32 *first); /* number of capture operands and the first of them */
 bool node_is_effect(const Graph *g, NodeId n); /* takes the token: never dropped, never moved across another */
 
@@ -376,7 +391,8 @@ typedef struct GraphArg {
 } GraphArg;
 enum { ARG_hole /* 0: bind_args clears */, ARG_value, ARG_list, ARG_attr };
 void node_args(const Graph *g, NodeId n, GraphArg out[OP_MAX_PARAMS]);
-void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, GraphArg out[OP_MAX_PARAMS]);
+void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
+               GraphArg out[OP_MAX_PARAMS]);
 /* Whether the kernel takes what stands beside the operands of `op`; graph_infer asks it first. */
 bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args);
 /* axis, axes: the attribute or parameter default as a mask over rank (nil: all); false when not constant. */
@@ -399,8 +415,8 @@ bool walk_next(GraphWalk *w); /* false at the end; else w->node, w->block */
 /* Blocks reachable from the root, outer before inner, shared ones once; ids into `out` (caller frees). */
 bool graph_blocks(const Graph *g, Allocator *a, u32 **out, u32 *count) MUST_USE;
 
-/* How often nodes, blocks' terminators and exits that can be taken use each value, by name or by speaking of an unbacked size that
- * it carries. A snapshot. */
+/* How often nodes, blocks' terminators and exits that can be taken use each value, by name or by speaking of an
+ * unbacked size that it carries. A snapshot. */
 typedef struct GraphUses {
   Allocator *alloc;
   u32 *count; /* per value */
@@ -440,7 +456,8 @@ typedef struct ValueMap {
 void map_init(ValueMap *m, Allocator *alloc);
 void map_free(ValueMap *m);
 bool map_set(ValueMap *m, ValueId from, ValueId to) MUST_USE;
-/* Unbacked sizes that `from` carries are new ones in the copy, carried by `to`; for callers that map parameters to results. */
+/* Unbacked sizes that `from` carries are new ones in the copy, carried by `to`; for callers that map parameters to
+ * results. */
 bool map_carried(Graph *g, ValueMap *m, ValueId from, ValueId to) MUST_USE;
 TypeId map_type(Graph *g, const ValueMap *m, TypeId t);
 static inline ValueId map_get(const ValueMap *m, ValueId v) { return v < m->count && m->to[v] ? m->to[v] : v; }
@@ -510,9 +527,10 @@ Graph *graph_parse(Allocator *alloc, Names *names, const char *text, size_t len,
 bool graph_verify(Graph *g, Buf *out) MUST_USE; /* may add size expressions, nothing else */
 
 /* Unbacked symbols: SizeSym.source is the value that carries the number: an integer of rank 0, or an array whose axis
- * SizeSym.axis has that size. What asks that two of them be equal is a check `size` of two size expressions, and the sizes count as
- * equal everywhere; so the check must stand before everything that speaks of the symbol that is known last. The recorder marks
- * where that is by an anchor, a check `nonneg` of the symbol alone, and the pass `asserts` moves size checks there. */
+ * SizeSym.axis has that size. What asks that two of them be equal is a check `size` of two size expressions, and the
+ * sizes count as equal everywhere; so the check must stand before everything that speaks of the symbol that is known
+ * last. The recorder marks where that is by an anchor, a check `nonneg` of the symbol alone, and the pass `asserts`
+ * moves size checks there. */
 
 /* The reference interpreter: runs a graph through the VM's eager kernels, one value per ValueId. */
 typedef struct GraphRun {
@@ -563,15 +581,19 @@ typedef struct AttrSource {
 WeftStatus attr_value(const AttrSource *s, const GraphAttr *a, Value *out) MUST_USE;
 /* An index as vm_index takes it: kinds of items, registers (borrowed values and numbers). */
 enum { INDEX_MAX_ITEMS = 2 * TYPE_MAX_RANK, INDEX_MAX_REGS = 3 * INDEX_MAX_ITEMS };
-WeftStatus attr_index(const AttrSource *s, const GraphAttr *a, u8 items[INDEX_MAX_ITEMS], Value regs[INDEX_MAX_REGS]) MUST_USE;
+WeftStatus attr_index(const AttrSource *s, const GraphAttr *a, u8 items[INDEX_MAX_ITEMS],
+                      Value regs[INDEX_MAX_REGS]) MUST_USE;
 /* x[items] = v or x[items] op= v on a value: consumes x and v; *out owned. x is updated in place when nobody else
  * holds it. On error x is given back in *out. */
-WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v, Value *out) MUST_USE;
+WeftStatus attr_update(Vm *vm, u32 combine, Value x, const u8 *items, u32 count, const Value *regs, Value v,
+                       Value *out) MUST_USE;
 bool check_holds(u32 check, Value a, Value b); /* one element; b of another dtype for cast_range */
-/* Calls a host function for the node n of a region that runs. HOST_CALL_KEPT: *out is what was relied on (owned). Else the
- * region leaves by the node's exit, and vm->hosted says how the call ended; `p->leave` brings the frames to that exit. */
+/* Calls a host function for the node n of a region that runs. HOST_CALL_KEPT: *out is what was relied on (owned).
+ * Else the region leaves by the node's exit, and vm->hosted says how the call ended; `p->leave` brings the frames
+ * to that exit. */
 typedef enum HostCallEnd { HOST_CALL_KEPT, HOST_CALL_LEAVES } HostCallEnd;
-HostCallEnd host_call_in(Vm *vm, Region *region, NodeId n, Pending *p, const Value *args, u32 nargs, Value *out) MUST_USE;
+HostCallEnd host_call_in(Vm *vm, Region *region, NodeId n, Pending *p, const Value *args, u32 nargs,
+                         Value *out) MUST_USE;
 /* What `p->leave` ends with, once the slots that the exit binds are filled: the frames of the region's exit. */
 WeftStatus region_leave_early(Vm *vm, Region *region, u32 exit, u64 *slots) MUST_USE;
 bool graph_calls_host(const Graph *g);

@@ -1,8 +1,10 @@
-/* graph_asserts.c — a check of sizes stands where its last symbol becomes known: what it makes equal is equal everywhere.
+/* graph_asserts.c — a check of sizes stands where its last symbol becomes known: what it makes equal is equal
+ * everywhere.
  *
- * `check size u u` is the anchor of symbol u, left by the recorder where u was made: nothing before it speaks of u. Other size checks
- * whose last unbacked symbol is u move behind it and leave by its exit. Then anchors go. What had no anchor stays where it is. A number
- * that is first a size in an arm has another symbol, and another anchor, beside the arm: a check moves to the first that is around it. */
+ * `check size u u` is the anchor of symbol u, left by the recorder where u was made: nothing before it speaks of u.
+ * Other size checks whose last unbacked symbol is u move behind it and leave by its exit. Then anchors go. What had
+ * no anchor stays where it is. A number that is first a size in an arm has another symbol, and another anchor,
+ * beside the arm: a check moves to the first that is around it. */
 #include "tracer/graph/graph.h"
 
 static bool size_operand(const Graph *g, NodeId n, u32 i, Dim *d) {
@@ -19,7 +21,8 @@ static bool last_symbol(const Graph *g, NodeId n, u32 *sym, bool *anchor) {
   const GraphNode *x = graph_node_at(g, n);
   Dim a, b;
   u32 i = 0, k = 0;
-  if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) || !size_operand(g, n, 1, &b)) return false;
+  if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) || !size_operand(g, n, 1, &b))
+    return false;
   bool in_a = size_last_unbacked(&g->sizes, a, &i), in_b = size_last_unbacked(&g->sizes, b, &k);
   *sym = !in_a || (in_b && k > i) ? k : i;
   *anchor = a == b && size_is_sym(&g->sizes, a, &i); /* i is another number then: *sym stands */
@@ -79,13 +82,16 @@ static void last_twin(void *ctx, u32 sym) {
   }
 }
 
-/* Both sides turned out to be one formula of the same values: symbols whose sources have become one speak of one number. */
+/* Both sides turned out to be one formula of the same values: symbols whose sources have become one speak of one
+ * number. */
 static bool always_holds(Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   Dim a, b;
   Twins t = {.p = &g->sizes};
   if (!toil(g->toil, 1)) return false;
-  if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) || !size_operand(g, n, 1, &b) || a == b) return false;
+  if (x->kind != NODE_check || x->op != CHECK_size || !size_operand(g, n, 0, &a) ||
+      !size_operand(g, n, 1, &b) || a == b)
+    return false;
   size_symbols(&g->sizes, a, last_twin, &t);
   size_symbols(&g->sizes, b, last_twin, &t);
   if (!t.count || t.count > TWINS) return false;

@@ -28,7 +28,8 @@ GraphAttr attr_text(Graph *g, u32 param, const char *s, u32 len) {
 
 GraphAttr attr_ints(Graph *g, u32 param, const i64 *v, u32 count, bool pairs) {
   const i64 *ints = keep(g, v, sizeof *v * count);
-  return ints ? (GraphAttr){.kind = ATTR_ints, .param = (u8)param, .pairs = pairs, .count = count, .ints = ints} : attr_hole(param);
+  return ints ? (GraphAttr){.kind = ATTR_ints, .param = (u8)param, .pairs = pairs, .count = count, .ints = ints}
+              : attr_hole(param);
 }
 
 GraphAttr attr_dims(Graph *g, u32 param, const Dim *v, u32 count) {
@@ -53,7 +54,8 @@ u32 op_param(u32 op, const char *name) {
 
 enum { FEW_PARAMS = 4 }; /* so many are looked at without asking */
 
-void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, GraphArg out[OP_MAX_PARAMS]) {
+void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
+               GraphArg out[OP_MAX_PARAMS]) {
   const OpInfo *info = op_info(op);
   u32 next = 0;
   u32 p = 0, named = info->nparams > FEW_PARAMS ? info->nparams : FEW_PARAMS;
@@ -87,7 +89,8 @@ void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attr
 
 void node_args(const Graph *g, NodeId n, GraphArg out[OP_MAX_PARAMS]) {
   const GraphNode *x = &g->nodes.data[n];
-  bind_args(x->op, g->operands.data + x->operand_first, x->operand_count, g->attrs.data + x->attr_first, x->attr_count, out);
+  bind_args(x->op, g->operands.data + x->operand_first, x->operand_count, g->attrs.data + x->attr_first,
+            x->attr_count, out);
 }
 
 bool arg_axes(const GraphArg *a, u32 rank, u32 *mask) {
@@ -115,17 +118,22 @@ bool arg_int(const GraphArg *a, i64 fallback, i64 *out) {
   return true;
 }
 
-bool op_gives_list(u32 op) { return op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays || op == OP_nonzero; }
+bool op_gives_list(u32 op) {
+  return op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays || op == OP_nonzero;
+}
 
 bool arg_bool(const GraphArg *a, bool fallback) {
   return a->kind == ARG_attr && a->attr->kind == ATTR_bool ? a->attr->i != 0 : fallback;
 }
 
-u32 arg_dtype(const GraphArg *a) { return a->kind == ARG_attr && a->attr->kind == ATTR_dtype ? (u32)a->attr->i : DT_NONE; }
+u32 arg_dtype(const GraphArg *a) {
+  return a->kind == ARG_attr && a->attr->kind == ATTR_dtype ? (u32)a->attr->i : DT_NONE;
+}
 
 /* ---- operations ----------------------------------------------------------------------------------- */
 
-ValueId graph_op(Graph *g, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs, RuleError *err) {
+ValueId graph_op(Graph *g, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
+                 RuleError *err) {
   RuleError own;
   ArrayType types[4];
   TypeId ids[4];
@@ -146,7 +154,9 @@ ValueId graph_op(Graph *g, u32 op, const ValueId *operands, u32 count, const Gra
 }
 
 ValueId graph_op1(Graph *g, u32 op, ValueId a) { return graph_op(g, op, &a, 1, NULL, 0, NULL); }
-ValueId graph_op2(Graph *g, u32 op, ValueId a, ValueId b) { return graph_op(g, op, (ValueId[]){a, b}, 2, NULL, 0, NULL); }
+ValueId graph_op2(Graph *g, u32 op, ValueId a, ValueId b) {
+  return graph_op(g, op, (ValueId[]){a, b}, 2, NULL, 0, NULL);
+}
 ValueId graph_op3(Graph *g, u32 op, ValueId a, ValueId b, ValueId c) {
   return graph_op(g, op, (ValueId[]){a, b, c}, 3, NULL, 0, NULL);
 }
@@ -202,7 +212,8 @@ ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill) {
   return graph_op(g, OP_full, &v, 1, &a, 1, NULL);
 }
 
-ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems, TypeId result) {
+ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
+                    TypeId result) {
   ValueId *all = arena_alloc(&g->arena, sizeof *all * (count + 1));
   GraphAttr a = attr_items(g, items, nitems);
   if (!all || a.kind != ATTR_index) {

@@ -182,7 +182,8 @@ static bool map_attr(Graph *g, const ValueMap *m, GraphAttr *a) {
 static u32 cloned_exit(Graph *g, u32 exit, const ValueMap *map) {
   if (exit == NO_EXIT) return exit;
   void *both[2] = {g, (void *)(uintptr_t)map};
-  u32 e = map->syms.count ? exit_clone_sized(&g->exits, exit, map->to, map->count, map_dim_of, both) : exit_clone(&g->exits, exit, map->to, map->count);
+  u32 e = map->syms.count ? exit_clone_sized(&g->exits, exit, map->to, map->count, map_dim_of, both)
+                          : exit_clone(&g->exits, exit, map->to, map->count);
   g->failed |= e == NO_EXIT;
   return e;
 }
@@ -276,9 +277,11 @@ NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map) {
     ValueId v = g->nodes.data[copy].result_first + i;
     ok = map_set(map, x.result_first + i, v) && map_carried(g, map, x.result_first + i, v);
   }
-  u32 exit = ok ? cloned_exit(g, x.exit, map) : NO_EXIT; /* after the blocks, whose parameters a loop's exit names; an update's names its result */
+  /* after the blocks, whose parameters a loop's exit names; an update's names its result */
+  u32 exit = ok ? cloned_exit(g, x.exit, map) : NO_EXIT;
   g->nodes.data[copy].exit = exit;
-  for (u32 i = 0; ok && i < x.result_count; i++) set_carried_type(g, map, x.result_first + i, g->nodes.data[copy].result_first + i);
+  for (u32 i = 0; ok && i < x.result_count; i++)
+    set_carried_type(g, map, x.result_first + i, g->nodes.data[copy].result_first + i);
   if (ok && !g->failed) return copy;
   g->failed = true;
   return 0;
@@ -290,7 +293,8 @@ bool graph_inline(Graph *g, BlockId from, ValueMap *map) {
     ValueId old = g->blocks.data[from].params.data[i], v = map_get(map, old);
     if (v == old) continue;
     if (!map_carried(g, map, old, v)) return false;
-    if (g->values.data[v].origin == GV_param && g->values.data[v].type == g->values.data[old].type) set_carried_type(g, map, old, v);
+    if (g->values.data[v].origin == GV_param && g->values.data[v].type == g->values.data[old].type)
+      set_carried_type(g, map, old, v);
   }
   for (NodeId n = g->blocks.data[from].first; n; n = g->nodes.data[n].next) {
     if (!graph_clone_node(g, n, map)) return false;

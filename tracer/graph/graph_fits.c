@@ -1,10 +1,13 @@
-/* graph_fits.c — whether what stands beside the operands of an operation is what its kernel takes. A node whose result nobody
- * needs does not run: what its kernel would refuse must not become a node at all, the eager operation says what is wrong. */
+/* graph_fits.c — whether what stands beside the operands of an operation is what its kernel takes. A node whose
+ * result nobody needs does not run: what its kernel would refuse must not become a node at all, the eager operation
+ * says what is wrong. */
 #include "tracer/graph/graph.h"
 
 #include <string.h>
 
-static bool given(const GraphArg *a) { return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil); }
+static bool given(const GraphArg *a) {
+  return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
+}
 
 static const ArrayType *operand_type(const Graph *g, const GraphArg *a) {
   return a->kind == ARG_value && !value_is_token(g, a->value) ? value_type(g, a->value) : NULL;
@@ -49,15 +52,19 @@ static bool scale_fits(const Graph *g, DimCtx *dims, const GraphArg *x, const Gr
   return !given(scale) || (xs[0] && xs[1] && xs[1]->rank <= xs[0]->rank && rule_broadcast(dims, 2, xs, &both, &err));
 }
 
-static bool is_named(const OpParam *p, const char *name) { return strlen(name) == p->len && !memcmp(name, p->name, p->len); }
+static bool is_named(const OpParam *p, const char *name) {
+  return strlen(name) == p->len && !memcmp(name, p->name, p->len);
+}
 
 /* A flag is true or false, a dtype a dtype, or nil, whatever the operation. */
 static bool flags_fit(const OpInfo *info, const GraphArg *args) {
-  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper", "endpoint", "replace",
-                                      "return_index", "return_inverse", "return_counts"};
+  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper",
+                                      "endpoint", "replace", "return_index", "return_inverse", "return_counts"};
   for (u32 p = 1; p < info->nparams; p++) {
     const GraphArg *a = &args[p];
-    if (a->kind == ARG_hole || !info->params[p].has_default || (a->kind == ARG_attr && (a->attr->kind == ATTR_bool || a->attr->kind == ATTR_dtype))) continue;
+    if (a->kind == ARG_hole || !info->params[p].has_default ||
+        (a->kind == ARG_attr && (a->attr->kind == ATTR_bool || a->attr->kind == ATTR_dtype)))
+      continue;
     if (given(a) && is_named(&info->params[p], "dtype")) return false;
     for (u32 i = 0; i < COUNT_OF(flags); i++)
       if (is_named(&info->params[p], flags[i])) return false;
@@ -94,7 +101,9 @@ static bool random_fits(const Graph *g, DimCtx *dims, u32 op, const GraphArg *ar
     case OP_random_fold_in: return key_fits(g, dims, &args[0]) && is_integer(g, &args[1]);
     case OP_random_bernoulli: return key_fits(g, dims, &args[0]) && is_number(g, &args[1]);
     case OP_random_uniform: return key_fits(g, dims, &args[0]) && is_number(g, &args[2]) && is_number(g, &args[3]);
-    case OP_random_permutation: return key_fits(g, dims, &args[0]) && ((t = operand_type(g, &args[1])) ? t->rank || is_integer(g, &args[1]) : is_integer(g, &args[1]));
+    case OP_random_permutation:
+      return key_fits(g, dims, &args[0]) &&
+             ((t = operand_type(g, &args[1])) ? t->rank || is_integer(g, &args[1]) : is_integer(g, &args[1]));
     case OP_random_choice: return key_fits(g, dims, &args[0]) && (t = operand_type(g, &args[1])) && t->rank == 1;
     default: return key_fits(g, dims, &args[0]);
   }
@@ -107,7 +116,8 @@ static bool operands_fit(const OpInfo *info, const GraphArg *args) {
   return true;
 }
 
-static const char *const sides[] = {"left", "right", NULL}, *const pads[] = {"constant", "edge", "reflect", "symmetric", "wrap", NULL};
+static const char *const sides[] = {"left", "right", NULL},
+    *const pads[] = {"constant", "edge", "reflect", "symmetric", "wrap", NULL};
 
 bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) {
   const OpInfo *info = op_info(op);
@@ -116,13 +126,17 @@ bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) 
   if (info->family == FAM_random) return random_fits(g, dims, op, args);
   switch (op) {
     case OP_flip: return args[1].kind == ARG_hole || axes_fit(g, &args[0], &args[1], 0, true);
-    case OP_roll: return are_integers(g, &args[1]) && (args[2].kind == ARG_hole || axes_fit(g, &args[0], &args[2], 0, true));
+    case OP_roll:
+      return are_integers(g, &args[1]) && (args[2].kind == ARG_hole || axes_fit(g, &args[0], &args[2], 0, true));
     case OP_sort:
-    case OP_argsort: return !(args[1].kind == ARG_attr && args[1].attr->kind == ATTR_ints) && axes_fit(g, &args[0], &args[1], -1, false);
+    case OP_argsort:
+      return !(args[1].kind == ARG_attr && args[1].attr->kind == ATTR_ints) &&
+             axes_fit(g, &args[0], &args[1], -1, false);
     case OP_nn_softmax:
     case OP_nn_log_softmax: return axes_fit(g, &args[0], &args[1], -1, true);
     case OP_nn_layer_norm:
-      return scale_fits(g, dims, &args[0], &args[1]) && scale_fits(g, dims, &args[0], &args[2]) && axes_fit(g, &args[0], &args[3], -1, true);
+      return scale_fits(g, dims, &args[0], &args[1]) && scale_fits(g, dims, &args[0], &args[2]) &&
+             axes_fit(g, &args[0], &args[3], -1, true);
     case OP_tril:
     case OP_triu: return args[1].kind == ARG_hole || is_integer(g, &args[1]);
     case OP_expand_dims: return args[1].kind == ARG_hole || given(&args[1]);

@@ -1,10 +1,11 @@
 /* graph_hoist.c — what stays the same in a loop is computed before it.
  *
- * Of a lifted loop's own blocks (not of branches in them) the pure operations on arrays whose operands come from outside
- * move before the loop, with what leads to them, when the result is worth its memory: a reduction, a product, an element by
- * element result as large as an operand, but no view, no broadcast and no number alone. They are total: whatever can fail is a
- * check of its own, and stays. Values of a moved operation are captured; recipes of exits may name them as they are.
- * An array that a loop carries and hands on as it came, as where only an arm left to the interpreter stores to it, is captured. */
+ * Of a lifted loop's own blocks (not of branches in them) the pure operations on arrays whose operands come from
+ * outside move before the loop, with what leads to them, when the result is worth its memory: a reduction, a
+ * product, an element by element result as large as an operand, but no view, no broadcast and no number alone. They
+ * are total: whatever can fail is a check of its own, and stays. Values of a moved operation are captured; recipes
+ * of exits may name them as they are. An array that a loop carries and hands on as it came, as where only an arm
+ * left to the interpreter stores to it, is captured. */
 #include "lang/mechanisms.h"
 #include "tracer/graph/graph.h"
 
@@ -47,7 +48,9 @@ static void look_at_size(void *ctx, u32 v) {
 static bool could_move(Hoist *h, NodeId n) {
   const Graph *g = h->g;
   const GraphNode *x = &g->nodes.data[n];
-  if (x->kind != NODE_op || x->result_count != 1 || !op_is_pure(x->op) || op_info(x->op)->check != CHECK_none || node_is_effect(g, n)) return false;
+  if (x->kind != NODE_op || x->result_count != 1 || !op_is_pure(x->op) || op_info(x->op)->check != CHECK_none ||
+      node_is_effect(g, n))
+    return false;
   for (u32 i = 0; i < x->operand_count; i++)
     if (!same_always(h, node_operand(g, n, i))) return false;
   h->varies = false;
@@ -63,7 +66,9 @@ static bool worth_memory(const Graph *g, NodeId n) {
     const ArrayType *t = value_type(g, node_operand(g, n, i));
     if (!t->rank) continue;
     arrays = true;
-    if (op_info(x->op)->family == FAM_elementwise && t->rank == r->rank && memcmp(t->dims, r->dims, sizeof *t->dims * t->rank) == 0) return true;
+    if (op_info(x->op)->family == FAM_elementwise && t->rank == r->rank &&
+        memcmp(t->dims, r->dims, sizeof *t->dims * t->rank) == 0)
+      return true;
   }
   u32 family = op_info(x->op)->family;
   if (x->op == OP_stack) return true; /* the items of a list */
@@ -93,7 +98,8 @@ static void rename_in_body(Graph *g, BlockId body, ValueId from, ValueId to) {
 
 static bool move(Hoist *h, NodeId n) {
   Graph *g = h->g;
-  for (u32 i = 0; i < g->nodes.data[n].operand_count; i++) graph_set_operand(g, n, i, outside(h, node_operand(g, n, i)));
+  for (u32 i = 0; i < g->nodes.data[n].operand_count; i++)
+    graph_set_operand(g, n, i, outside(h, node_operand(g, n, i)));
   put_before(g, n, h->loop);
   ValueId r = g->nodes.data[n].result_first, inner = graph_lift(g, h->body, r);
   if (inner) rename_in_body(g, h->body, r, inner);
@@ -104,7 +110,8 @@ static bool hoist_block(Graph *g, NodeId loop, BlockId body, bool *changed) {
   Hoist h = {g, loop, body, mem_alloc_zero(g->alloc, g->nodes.count), false};
   u32 count = g->nodes.count;
   bool ok = h.marks != NULL, any = false;
-  for (NodeId n = ok ? g->blocks.data[body].first : 0; n && (ok = toil(g->toil, 1 + g->nodes.data[n].operand_count)); n = g->nodes.data[n].next)
+  for (NodeId n = ok ? g->blocks.data[body].first : 0; n && (ok = toil(g->toil, 1 + g->nodes.data[n].operand_count));
+       n = g->nodes.data[n].next)
     if (could_move(&h, n)) {
       h.marks[n] = 1;
       any |= worth_memory(g, n);
@@ -142,7 +149,8 @@ static ValueId in_block(const Graph *g, ValueId v, BlockId b, BlockId home) {
   return v;
 }
 
-/* Number k of what every trip hands on: is it `same`, the body's parameter? Or, with `put`, made that. Depth: GRAPH_MAX_DEPTH. */
+/* Number k of what every trip hands on: is it `same`, the body's parameter? Or, with `put`, made that. Depth:
+ * GRAPH_MAX_DEPTH. */
 static bool hands_on(Graph *g, BlockId b, BlockId body, u32 k, ValueId same, ValueId put) {
   const GraphBlock x = g->blocks.data[b];
   if (x.term == TERM_next || x.term == TERM_break) {
@@ -155,8 +163,8 @@ static bool hands_on(Graph *g, BlockId b, BlockId body, u32 k, ValueId same, Val
   return true;
 }
 
-/* Carried number k is what the loop began with: it is captured, as all that is read in the loop, and need not be copied where
- * somebody else holds it. In its place goes a number that nobody reads, as results stand together. */
+/* Carried number k is what the loop began with: it is captured, as all that is read in the loop, and need not be
+ * copied where somebody else holds it. In its place goes a number that nobody reads, as results stand together. */
 static bool carry_no_more(Graph *g, NodeId n, u32 k) {
   const GraphNode x = g->nodes.data[n];
   BlockId body = x.sub[node_subs(g, n) - 1];
@@ -189,7 +197,9 @@ static bool keep_unchanged(Graph *g, NodeId n, bool *changed) {
     TypeId type = g->values.data[param].type;
     bool sized = graph_carries_size(g, x.result_first + k);
     for (u32 s = 0; s < node_subs(g, n); s++) sized |= graph_carries_size(g, g->blocks.data[x.sub[s]].params.data[k]);
-    if (value_is_token(g, param) || !value_type(g, param)->rank || sized || g->values.data[init].type != type || g->values.data[x.result_first + k].type != type) continue;
+    if (value_is_token(g, param) || !value_type(g, param)->rank || sized || g->values.data[init].type != type ||
+        g->values.data[x.result_first + k].type != type)
+      continue;
     if (!hands_on(g, body, body, k, param, 0)) continue;
     if (!carry_no_more(g, n, k)) return false;
     *changed = true;

@@ -93,7 +93,8 @@ static bool shape_of_arg(Infer *c, u32 p, u32 *rank, Dim *dims) {
   if (a->kind == ARG_attr && (a->attr->kind == ATTR_dims || a->attr->kind == ATTR_ints)) {
     if (a->attr->count > TYPE_MAX_RANK) return false;
     *rank = a->attr->count;
-    for (u32 i = 0; i < a->attr->count; i++) dims[i] = a->attr->ints[i] == -1 && a->attr->kind == ATTR_ints ? DIM_INFER : a->attr->ints[i];
+    for (u32 i = 0; i < a->attr->count; i++)
+      dims[i] = a->attr->ints[i] == -1 && a->attr->kind == ATTR_ints ? DIM_INFER : a->attr->ints[i];
     return true;
   }
   *rank = 1;
@@ -107,7 +108,8 @@ static bool new_shape(Infer *c, u32 p, u32 dtype) {
   u32 rank;
   if (!shape_of_arg(c, p, &rank, c->out->dims)) return fail(c, EK_shape, "the shape is known only at run time");
   for (u32 d = 0; d < rank; d++)
-    if (size_prove(&c->g->sizes, REL_lt, c->out->dims[d], 0) == TRUTH_always) return fail(c, EK_value, "a size is negative");
+    if (size_prove(&c->g->sizes, REL_lt, c->out->dims[d], 0) == TRUTH_always)
+      return fail(c, EK_value, "a size is negative");
   c->out->rank = (u8)rank;
   c->out->dtype = (u8)dtype;
   return true;
@@ -141,7 +143,8 @@ static bool result_dtype(Infer *c, const ArrayType *const *xs, u32 n) {
 /* All arrays among the arguments, lists included; they lie in c->xs until the inference ends. */
 static bool array_args(Infer *c, const ArrayType ***out, u32 *n) {
   u32 most = 0;
-  for (u32 p = 0; p < op_info(c->op)->nparams; p++) most += c->args[p].kind == ARG_value ? 1 : c->args[p].kind == ARG_list ? c->args[p].count : 0;
+  for (u32 p = 0; p < op_info(c->op)->nparams; p++)
+    most += c->args[p].kind == ARG_value ? 1 : c->args[p].kind == ARG_list ? c->args[p].count : 0;
   const ArrayType **xs = c->few;
   *out = xs;
   *n = 0;
@@ -185,7 +188,8 @@ static bool infer_reduce(Infer *c) {
   const ArrayType *x = type_arg(c, 0);
   u32 axis = op_param(c->op, "axis"), keep = op_param(c->op, "keepdims"), mask;
   if (!x) return no_rule(c);
-  if (!arg_axes(&c->args[axis], x->rank, &mask)) return fail(c, EK_index, "an axis is out of range, or not known while tracing");
+  if (!arg_axes(&c->args[axis], x->rank, &mask))
+    return fail(c, EK_index, "an axis is out of range, or not known while tracing");
   rule_reduce(x, mask, keep != UINT32_MAX && arg_bool(&c->args[keep], false), c->out);
   c->out->device = x->device;
   return result_dtype(c, &x, 1);
@@ -222,7 +226,8 @@ static bool infer_view(Infer *c, const ArrayType *x) {
       shape_transpose(x, perm, out);
       return true;
     case OP_moveaxis:
-      if (!ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK) || !ints_of_arg(c, 2, &m, other, TYPE_MAX_RANK) || n != m) return no_rule(c);
+      if (!ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK) || !ints_of_arg(c, 2, &m, other, TYPE_MAX_RANK) || n != m)
+        return no_rule(c);
       if (!rule_moveaxis(n, list, other, x->rank, perm, err)) return false;
       shape_transpose(x, perm, out);
       return true;
@@ -307,13 +312,16 @@ static bool infer_list_of_arrays(Infer *c) {
   if (!array_args(c, &xs, &n) || c->args[0].kind != ARG_list) return no_rule(c);
   n = c->args[0].count;
   if (!int_of_arg(c, 1, 0, &axis)) return no_rule(c);
-  bool ok = c->op == OP_concat ? shape_concat(c->dims, n, xs, axis, c->out, c->err) : shape_stack(c->dims, n, xs, axis, c->out, c->err);
+  bool ok = c->op == OP_concat ? shape_concat(c->dims, n, xs, axis, c->out, c->err)
+                               : shape_stack(c->dims, n, xs, axis, c->out, c->err);
   if (!ok || !result_dtype(c, xs, n)) return false;
   c->out->weak = false;
   return true;
 }
 
-static f64 as_f64(Value v) { return v.dtype == DT_f64 ? v.f : v.dtype == DT_f32 ? (f64)v.s : v.dtype == DT_u64 ? (f64)v.u : (f64)v.i; }
+static f64 as_f64(Value v) {
+  return v.dtype == DT_f64 ? v.f : v.dtype == DT_f32 ? (f64)v.s : v.dtype == DT_u64 ? (f64)v.u : (f64)v.i;
+}
 
 static bool infer_ramp(Infer *c) {
   ArrayType *out = c->out;
@@ -370,7 +378,8 @@ static bool infer_ramp(Infer *c) {
   }
   i64 by;
   Dim from, to;
-  if (!dim_of_arg(c, 0, 0, &from) || !dim_of_arg(c, 1, 0, &to) || !int_of_arg(c, 2, 1, &by) || by == 0 || by == INT64_MIN)
+  if (!dim_of_arg(c, 0, 0, &from) || !dim_of_arg(c, 1, 0, &to) || !int_of_arg(c, 2, 1, &by) || by == 0 ||
+      by == INT64_MIN)
     return fail(c, EK_unsupported, "the length is known only at run time");
   if (one) {
     to = from;
@@ -491,7 +500,8 @@ static bool infer_select(Infer *c) {
       return shape_take_along_axis(c->dims, x, y, axis, out, c->err);
     case OP_compress:
       if (!x || !y || !axis_of_arg(c, 2, 0, &flat, &axis)) return no_rule(c);
-      if (!given(c, 3)) return fail(c, EK_unsupported, "the length is known only at run time"); /* the recorder makes an index of it */
+      /* the recorder makes an index of it */
+      if (!given(c, 3)) return fail(c, EK_unsupported, "the length is known only at run time");
       if (!dim_of_arg(c, 3, 0, &n)) return no_rule(c);
       same_as(c, x);
       return shape_resize_axis(x, axis, n, out, c->err);
@@ -501,7 +511,8 @@ static bool infer_select(Infer *c) {
       c->count = x->rank;
       return true;
     case OP_bincount: /* weights make it a sum */
-      if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (given(c, 1) && (!y || y->rank != 1))) return no_rule(c);
+      if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (given(c, 1) && (!y || y->rank != 1)))
+        return no_rule(c);
       *out = (ArrayType){.dtype = y ? (y->dtype == DT_f32 ? DT_f32 : DT_f64) : DT_i64, .rank = 1, .dims = {DIM_FRESH}};
       return !y || dim_equal(c->dims, x->dims[0], y->dims[0]) || fail(c, EK_shape, "the weights have another size");
     case OP_histogram: {
@@ -659,7 +670,9 @@ static bool infer_linalg(Infer *c) {
     case OP_linalg_matrix_power:
     case OP_linalg_inv:
     case OP_linalg_cholesky: /* a negative power of integers is of floats */
-      if (c->op == OP_linalg_matrix_power && (!int_of_arg(c, 1, 0, &axis) || (axis < 0 && dtype_kind(x->dtype) < DK_FLOAT))) return no_rule(c);
+      if (c->op == OP_linalg_matrix_power &&
+          (!int_of_arg(c, 1, 0, &axis) || (axis < 0 && dtype_kind(x->dtype) < DK_FLOAT)))
+        return no_rule(c);
       if (!shape_square(c->dims, x, c->err)) return false;
       memcpy(out->dims, x->dims, sizeof out->dims);
       out->rank = x->rank;
@@ -684,7 +697,8 @@ static bool infer_linalg(Infer *c) {
     case OP_linalg_svd:
     case OP_linalg_qr: return infer_factors(c, x);
     case OP_linalg_lstsq:
-      if (!y || x->rank != 2 || y->rank < 1 || y->rank > 2 || !dim_equal(c->dims, x->dims[0], y->dims[0])) return no_rule(c);
+      if (!y || x->rank != 2 || y->rank < 1 || y->rank > 2 || !dim_equal(c->dims, x->dims[0], y->dims[0]))
+        return no_rule(c);
       *out = *y;
       out->dims[0] = x->dims[1];
       break;
@@ -801,7 +815,9 @@ static Inferred *inferred_at(Graph *g, u32 op, const ValueId *operands, u32 coun
   return &g->inferred[hash * 0x9E3779B1u / (UINT32_MAX / INFERRED_PLACES + 1)];
 }
 
-static bool is_same(const Inferred *a, const Inferred *b) { return a->op == b->op && a->count == b->count && memcmp(a->types, b->types, sizeof a->types) == 0; }
+static bool is_same(const Inferred *a, const Inferred *b) {
+  return a->op == b->op && a->count == b->count && memcmp(a->types, b->types, sizeof a->types) == 0;
+}
 
 /* Notes it if sizes were not compared for it: nothing was assumed on the way. */
 static void note_inferred(Graph *g, Inferred *to, Inferred key, const ArrayType *result) {
@@ -934,7 +950,8 @@ bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operand
         axis++;
         break;
       case INDEX_slice:
-        if (!slice_length(g, it, from.dims[axis], &out[n])) return fail(&c, EK_unsupported, "the length is known only at run time");
+        if (!slice_length(g, it, from.dims[axis], &out[n]))
+          return fail(&c, EK_unsupported, "the length is known only at run time");
         n++;
         axis++;
         break;

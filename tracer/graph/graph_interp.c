@@ -5,7 +5,8 @@
 
 #include "tracer/graph/graph.h"
 
-enum { SELF_MOST = 200, SELF_ROOM = 8 }; /* calls of a function by itself inside each other, on the C stack; levels kept free for each */
+/* calls of a function by itself inside each other, on the C stack; levels kept free for each */
+enum { SELF_MOST = 200, SELF_ROOM = 8 };
 
 typedef enum Flow { FLOW_END, FLOW_NEXT, FLOW_BREAK, FLOW_EXIT, FLOW_ERROR } Flow;
 
@@ -80,7 +81,9 @@ static WeftStatus value_at(GraphRun *r, ValueId v, Value *out) {
   const GraphValue *x = &r->graph->values.data[v];
   const ArrayType *t = type_of(r->graph, x->type);
   switch (x->origin) {
-    case GV_const: *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .bits = x->bits}; return WEFT_OK;
+    case GV_const:
+      *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .bits = x->bits};
+      return WEFT_OK;
     case GV_size: {
       i64 n;
       if (run_size(r, x->dim, &n) != WEFT_OK) return WEFT_ERROR;
@@ -114,7 +117,9 @@ static bool has_type(const GraphRun *r, ValueId id, Value v) {
 static WeftStatus put(GraphRun *r, ValueId id, Value value, const char *what) {
   const ArrayType *t = value_type(r->graph, id);
   if (t && !t->weak && value.kind == V_NUM) value.flags = (u8)(value.flags & ~VF_WEAK);
-  if (t && t->weak && value.kind == V_NUM && (strcmp(what, "index") == 0 || strcmp(what, "positive") == 0)) value.flags |= VF_WEAK; /* as verified */
+  /* as verified */
+  if (t && t->weak && value.kind == V_NUM && (strcmp(what, "index") == 0 || strcmp(what, "positive") == 0))
+    value.flags |= VF_WEAK;
   value_drop(r->vm, r->values[id]);
   r->values[id] = value;
   learn_symbols(r, id);
@@ -122,7 +127,8 @@ static WeftStatus put(GraphRun *r, ValueId id, Value value, const char *what) {
   Buf want;
   buf_init(&want, &r->vm->alloc);
   if (t) type_print(r->graph, r->graph->values.data[id].type, &want);
-  vm_error(r->vm, EK_unsupported, "the graph interpreter: %s should give %s, it gives %s of rank %u", what, buf_text(&want),
+  vm_error(r->vm, EK_unsupported,
+           "the graph interpreter: %s should give %s, it gives %s of rank %u", what, buf_text(&want),
            value.kind == V_NUM || value.kind == V_ARRAY ? dtype_name(value.dtype) : value_type_name(value),
            value.kind == V_ARRAY ? array_rank(value.array) : 0);
   buf_free(&want);
@@ -140,7 +146,8 @@ static void size_from_inputs(GraphRun *r, u32 sym) {
     SourceId from = g->guards.inputs.data[g->inputs.data[i].input].source;
     Value v = r->values[g->inputs.data[i].value];
     if (from == source && v.kind == V_NUM) r->syms[sym] = v.i;
-    else if (s->kind == SRC_size && from == s->parent && v.kind == V_ARRAY && s->index < array_rank(v.array)) r->syms[sym] = v.array->geometry[s->index];
+    else if (s->kind == SRC_size && from == s->parent && v.kind == V_ARRAY && s->index < array_rank(v.array))
+      r->syms[sym] = v.array->geometry[s->index];
     else continue;
     r->known[sym] = 1;
     return;
@@ -162,9 +169,11 @@ void run_inputs(GraphRun *r, const u64 *slots) {
       continue;
     }
     Value v = value_of_slot(g, in->value, slots[in->input]);
-    if (v.kind == V_NUM || slots[in->input]) run_set(r, in->value, value_keep(v)); /* an empty slot: given away before */
+    /* an empty slot: given away before */
+    if (v.kind == V_NUM || slots[in->input]) run_set(r, in->value, value_keep(v));
   }
-  for (u32 s = 0; s < g->sizes.syms.count; s++) /* sizes that are no inputs of their own, from the arrays that have them */
+  /* sizes that are no inputs of their own, from the arrays that have them */
+  for (u32 s = 0; s < g->sizes.syms.count; s++)
     if (!r->known[s] && !g->sizes.syms.data[s].unbacked) size_from_inputs(r, s);
 }
 
@@ -222,7 +231,8 @@ static WeftStatus run_op(GraphRun *r, NodeId n) {
     values[made] = value_hole();
     status = arg_value(r, &args[made], &values[made]);
   }
-  if (status == WEFT_OK) status = x->op == OP_stop_gradient ? (out = value_keep(values[0]), WEFT_OK) : vm_op(r->vm, x->op, values, &out);
+  if (status == WEFT_OK)
+    status = x->op == OP_stop_gradient ? (out = value_keep(values[0]), WEFT_OK) : vm_op(r->vm, x->op, values, &out);
   for (u32 i = 0; i < made; i++) value_drop(r->vm, values[i]);
   return status == WEFT_OK ? put_results(r, n, out, op_name(x->op)) : status;
 }
@@ -248,7 +258,8 @@ static WeftStatus run_index(GraphRun *r, NodeId n) {
   u8 items[INDEX_MAX_ITEMS];
   Value base, value, out, regs[INDEX_MAX_REGS];
   if (value_at(r, node_operand(r->graph, n, 0), &base) != WEFT_OK) return WEFT_ERROR;
-  if (attr_index(&(AttrSource){r->vm, size_of_node, operand_of_node, &ctx}, a, items, regs) != WEFT_OK) return WEFT_ERROR;
+  if (attr_index(&(AttrSource){r->vm, size_of_node, operand_of_node, &ctx}, a, items, regs) != WEFT_OK)
+    return WEFT_ERROR;
   if (x->kind == NODE_index) {
     if (vm_index(r->vm, base, items, a->count, regs, &out) != WEFT_OK) return WEFT_ERROR;
     return put(r, x->result_first, out, "index");
@@ -335,7 +346,8 @@ static bool put_values(GraphRun *r, const ValueId *to, ValueId first, u32 count,
 static Flow term_to_results(GraphRun *r, NodeId n, u32 count) {
   Value *values = mem_alloc(&r->vm->alloc, sizeof *values * (count + 1));
   if (!values) return vm_error_memory(r->vm), FLOW_ERROR;
-  bool ok = take_values(r, 0, count, values) && put_values(r, NULL, r->graph->nodes.data[n].result_first, count, values);
+  bool ok = take_values(r, 0, count, values) &&
+            put_values(r, NULL, r->graph->nodes.data[n].result_first, count, values);
   mem_free(&r->vm->alloc, values, sizeof *values * (count + 1));
   return ok ? FLOW_END : FLOW_ERROR;
 }
@@ -446,7 +458,8 @@ static Flow run_scan(GraphRun *r, NodeId n) {
     for (u32 i = 0; i < x->xs; i++) {
       Value item;
       if (item_of(r, node_operand(g, n, x->carried + i), at, &item) != WEFT_OK) goto done;
-      if (item.kind == V_NUM && value_type(g, params[x->carried + i])->weak) item.flags |= VF_WEAK; /* a carried number that was stacked */
+      /* a carried number that was stacked */
+      if (item.kind == V_NUM && value_type(g, params[x->carried + i])->weak) item.flags |= VF_WEAK;
       if (put(r, params[x->carried + i], item, "a scan's item") != WEFT_OK) goto done;
     }
     if (x->index && put(r, params[x->carried + x->xs], value_i64(at), "a scan's trip") != WEFT_OK) goto done;
@@ -545,7 +558,8 @@ static Flow run_ascan(GraphRun *r, NodeId node) {
   const GraphNode *x = &g->nodes.data[node];
   Value first;
   Flow f = FLOW_ERROR;
-  if (x->xs == 0 || value_at(r, node_operand(g, node, 0), &first) != WEFT_OK || !give_captures(r, node, x->sub[0])) return FLOW_ERROR;
+  if (x->xs == 0 || value_at(r, node_operand(g, node, 0), &first) != WEFT_OK || !give_captures(r, node, x->sub[0]))
+    return FLOW_ERROR;
   i64 count = first.kind == V_ARRAY && array_rank(first.array) ? array_dims(first.array)[0] : 0;
   size_t bytes = sizeof(Value) * ((size_t)count * x->xs + 1);
   Value *items = mem_alloc(&r->vm->alloc, bytes), stack = value_hole();
@@ -553,7 +567,8 @@ static Flow run_ascan(GraphRun *r, NodeId node) {
   for (i64 i = 0; i < count * x->xs; i++) items[i] = value_hole();
   for (i64 i = 0; i < count; i++)
     for (u32 k = 0; k < x->xs; k++)
-      if (item_of(r, node_operand(g, node, k), x->reverse ? count - 1 - i : i, &items[i * x->xs + k]) != WEFT_OK) goto done;
+      if (item_of(r, node_operand(g, node, k), x->reverse ? count - 1 - i : i, &items[i * x->xs + k]) != WEFT_OK)
+        goto done;
   if ((f = scan_items(r, node, items, count)) != FLOW_END) goto done;
   f = FLOW_ERROR;
   for (u32 k = 0; k < x->xs; k++) {
@@ -602,7 +617,8 @@ static Flow run_self(GraphRun *r, NodeId n) {
     r->too_deep = true;
     return vm_error(r->vm, EK_limit, "the graph interpreter nests no deeper"), FLOW_ERROR;
   }
-  Value *held = mem_alloc(a, bytes), *xs = mem_alloc(a, sizeof *xs * (x->operand_count + x->result_count + 1)), *out = xs + x->operand_count;
+  Value *held = mem_alloc(a, bytes), *xs = mem_alloc(a, sizeof *xs * (x->operand_count + x->result_count + 1)),
+      *out = xs + x->operand_count;
   Flow f = FLOW_ERROR;
   if (!held || !xs) {
     mem_free(a, held, bytes);
@@ -617,7 +633,8 @@ static Flow run_self(GraphRun *r, NodeId n) {
   memcpy(held_syms, r->syms, sizeof *r->syms * syms);
   memcpy(held_known, r->known, syms);
   r->calls++;
-  for (u32 i = 0; i < x->operand_count && ok; i++) ok = put(r, g->blocks.data[body].params.data[i], value_keep(xs[i]), "self") == WEFT_OK;
+  for (u32 i = 0; i < x->operand_count && ok; i++)
+    ok = put(r, g->blocks.data[body].params.data[i], value_keep(xs[i]), "self") == WEFT_OK;
   if (ok && vm_safepoint(r->vm) == WEFT_OK) f = run_block(r, body);
   r->calls--;
   for (u32 i = 0; i < x->result_count && f == FLOW_END; i++) /* numbers: nothing to count */
@@ -662,8 +679,10 @@ static Flow do_host(GraphRun *r, NodeId n, const Value *args, u32 nargs, Value *
   const GraphHost *host = &r->graph->hosts.data[x->host];
   if (host->kind == HOST_print && r->silent) return FLOW_END;
   if (host->kind == HOST_settle) r->limit_exit = x->exit;
-  if (host->kind != HOST_function || !host->fn) return host_call(r->vm, r->graph, x->host, args, nargs, out) == WEFT_OK ? FLOW_END : FLOW_ERROR;
-  if (!r->region) return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", host->name), FLOW_ERROR;
+  if (host->kind != HOST_function || !host->fn)
+    return host_call(r->vm, r->graph, x->host, args, nargs, out) == WEFT_OK ? FLOW_END : FLOW_ERROR;
+  if (!r->region)
+    return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", host->name), FLOW_ERROR;
   RunPending p = {.base = {.leave = run_leave}, .r = r, .exit = x->exit};
   if (host_call_in(r->vm, r->region, n, &p.base, args, nargs, out) == HOST_CALL_KEPT) return FLOW_END;
   r->exit = x->exit;
@@ -676,11 +695,13 @@ static Flow run_host(GraphRun *r, NodeId n) {
   u32 nargs = x->operand_count - 1;
   Value out = value_nil();
   if (x->result_count > 2)
-    return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", g->hosts.data[x->host].name), FLOW_ERROR;
+    return vm_error(r->vm, EK_unsupported, "the graph interpreter cannot call %s", g->hosts.data[x->host].name),
+        FLOW_ERROR;
   Value few[8], *args = nargs <= COUNT_OF(few) ? few : mem_alloc(&r->vm->alloc, sizeof *args * nargs);
   u32 held = 0;
   if (!args) return vm_error_memory(r->vm), FLOW_ERROR;
-  for (Value v; held < nargs && value_at(r, node_operand(g, n, held + 1), &v) == WEFT_OK; held++) args[held] = value_keep(v);
+  for (Value v; held < nargs && value_at(r, node_operand(g, n, held + 1), &v) == WEFT_OK; held++)
+    args[held] = value_keep(v);
   Flow f = held == nargs ? do_host(r, n, args, nargs, &out) : FLOW_ERROR;
   while (held > 0) value_drop(r->vm, args[--held]);
   if (args != few) mem_free(&r->vm->alloc, args, sizeof *args * nargs);
@@ -737,7 +758,8 @@ WeftStatus run_root(GraphRun *r, u32 *exit) {
     return WEFT_OK;
   }
   *exit = r->limit_exit;
-  if (f != FLOW_ERROR) return vm_error(r->vm, EK_unsupported, "the graph interpreter: the root does not end by an exit");
+  if (f != FLOW_ERROR)
+    return vm_error(r->vm, EK_unsupported, "the graph interpreter: the root does not end by an exit");
   if (vm_error_catchable(r->vm) && r->limit_exit != NO_EXIT) { /* it raises when it is run again */
     vm_error_clear(r->vm);
     return WEFT_OK;

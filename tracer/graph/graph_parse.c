@@ -41,7 +41,8 @@ static u32 value_name(Parser *p, const char **name) {
 
 static bool literal_type(Parser *p, u32 *dtype, bool *weak) {
   *weak = true;
-  if (p->at >= p->end || *p->at != ':' || p->end - p->at < 2 || !read_letter(p->at[1])) return true; /* no blank before it */
+  /* no blank before it */
+  if (p->at >= p->end || *p->at != ':' || p->end - p->at < 2 || !read_letter(p->at[1])) return true;
   p->at++;
   *weak = read_take_word(p, "weak");
   *dtype = read_dtype_at(p);
@@ -72,7 +73,8 @@ Value read_literal(Parser *p) {
       char text[64], *end;
       u32 n = 0;
       const char *d = p->at;
-      while (d < p->end && n < sizeof text - 1 && (read_wordish(*d) || *d == '.' || ((*d == '-' || *d == '+') && (n == 0 || text[n - 1] == 'e'))))
+      while (d < p->end && n < sizeof text - 1 &&
+             (read_wordish(*d) || *d == '.' || ((*d == '-' || *d == '+') && (n == 0 || text[n - 1] == 'e'))))
         text[n++] = *d++;
       text[n] = 0;
       real = memchr(text, '.', n) || (memchr(text, 'e', n) && text[1] != 'x');
@@ -92,7 +94,8 @@ Value read_literal(Parser *p) {
   }
   u32 natural = dtype;
   if (!literal_type(p, &dtype, &weak)) return v;
-  if (dtype != natural && (natural == DT_bool || (real && dtype_kind(dtype) == DK_INT))) read_fail(p, "the literal does not have this type");
+  if (dtype != natural && (natural == DT_bool || (real && dtype_kind(dtype) == DK_INT)))
+    read_fail(p, "the literal does not have this type");
   v.dtype = (u8)dtype;
   v.flags = weak ? VF_WEAK : 0;
   switch (dtype) {
@@ -204,7 +207,8 @@ static GraphAttr attribute(Parser *p, u32 param) {
       if (!vec_push(g->alloc, &list, v)) g->failed = p->bad = true;
       if (pairs && list.count % 2 == 0) read_expect(p, ")");
     }
-    GraphAttr a = sizes ? attr_dims(g, param, list.data, list.count) : attr_ints(g, param, list.data, list.count, pairs);
+    GraphAttr a = sizes ? attr_dims(g, param, list.data, list.count)
+                        : attr_ints(g, param, list.data, list.count, pairs);
     vec_free(g->alloc, &list);
     return a;
   }
@@ -376,7 +380,9 @@ static void control(Parser *p, NodeKind kind, const Head *h) {
   if (!p->bad) switch (kind) {
       case NODE_cond: n = graph_cond(g, lead.data[0], sub[0], sub[1]); break;
       case NODE_while: n = graph_while(g, lead.data, lead.count, sub[0], sub[1]); break;
-      case NODE_scan: n = graph_scan(g, lead.data, lead.count, xs.data, xs.count, length, reverse, index, sub[0]); break;
+      case NODE_scan:
+        n = graph_scan(g, lead.data, lead.count, xs.data, xs.count, length, reverse, index, sub[0]);
+        break;
       case NODE_ascan: n = graph_ascan(g, lead.data, lead.count, reverse, sub[0]); break;
       case NODE_custom: n = graph_custom(g, lead.data, lead.count, sub[0], sub[1], sub[2]); break;
       case NODE_recur: n = graph_recur(g, lead.data, lead.count, sub[0]); break;
@@ -423,7 +429,8 @@ static void plain(Parser *p, const char *word, u32 len, const Head *h) {
     u32 k;
     char *name = read_quoted(p, &k);
     HostKind does = read_take_word(p, "print") ? HOST_print : read_take_word(p, "settle") ? HOST_settle : HOST_function;
-    RecipeId fn = read_take_word(p, "calls") ? read_recipe(p) : 0, with = read_take_word(p, "with") ? read_recipe(p) : 0;
+    RecipeId fn = read_take_word(p, "calls") ? read_recipe(p) : 0,
+        with = read_take_word(p, "with") ? read_recipe(p) : 0;
     if (name && !p->bad) host = graph_host_add(g, does, name, fn, with);
     values(p, &operands);
   } else if (read_is(word, len, "self")) {
@@ -463,7 +470,9 @@ static void plain(Parser *p, const char *word, u32 len, const Head *h) {
   tail(p, &exit, &types);
   if (!p->bad) {
     if (kind == NODE_call) n = graph_call(g, shared, operands.data, operands.count);
-    else n = graph_node(g, kind, kind == NODE_check ? check : op, operands.data, operands.count, attrs, nattrs, types.data, types.count);
+    else
+      n = graph_node(g, kind, kind == NODE_check ? check : op, operands.data, operands.count, attrs, nattrs, types.data,
+                     types.count);
     if (n) {
       g->nodes.data[n].exit = exit;
       g->nodes.data[n].host = host;
@@ -588,7 +597,8 @@ static void symbol(Parser *p) {
   u32 sym = g->sizes.syms.count - 1;
   g->sizes.syms.data[sym].axis = (u8)axis;
   if (v && !vec_push(g->alloc, &p->fixups, (Fixup){sym, v, vn})) read_checked(p, false, "out of memory");
-  if (read_take_word(p, "same")) read_checked(p, size_assume(&g->sizes, REL_eq, d, read_dim(p)), "the sizes cannot be the same");
+  if (read_take_word(p, "same"))
+    read_checked(p, size_assume(&g->sizes, REL_eq, d, read_dim(p)), "the sizes cannot be the same");
 }
 
 static void input(Parser *p) {

@@ -15,7 +15,8 @@ SourceId read_source(Parser *p) {
     const char *name;
     SourceKind kind;
     bool indexed;
-  } steps[] = {{"size", SRC_size, true},   {"capture", SRC_capture, true}, {"len", SRC_len, false}, {"total", SRC_total, false}, {"column", SRC_column, true},
+  } steps[] = {{"size", SRC_size, true}, {"capture", SRC_capture, true}, {"len", SRC_len, false},
+               {"total", SRC_total, false}, {"column", SRC_column, true},
                {"value", SRC_value, false}, {"start", SRC_start, false},    {"stop", SRC_stop, false},
                {"step", SRC_step, false},  {"inner", SRC_inner, false},    {"settings", SRC_settings, false}};
   static const struct {
@@ -53,7 +54,8 @@ SourceId read_source(Parser *p) {
     } else {
       while (letters < n && !read_digit(s[letters])) letters++;
       for (u32 i = 0; i < COUNT_OF(roots); i++)
-        if (read_is(s, letters, roots[i].name) && letters < n) at = source_root(set, roots[i].kind, (u32)strtoul(s + letters, NULL, 10));
+        if (read_is(s, letters, roots[i].name) && letters < n)
+          at = source_root(set, roots[i].kind, (u32)strtoul(s + letters, NULL, 10));
     }
     if (!at) read_fail(p, "expected a source");
   }
@@ -126,7 +128,9 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_list: r = recipe_list(t, items.data, items.count); break;
       case RCP_record: r = recipe_record(t, keys.data, items.data, items.count); break;
       case RCP_range: r = items.count == 3 ? recipe_range(t, items.data[0], items.data[1], items.data[2]) : 0; break;
-      case RCP_text: r = a == 1 || items.count == (a == 5 ? 3u : a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0; break;
+      case RCP_text:
+        r = a == 1 || items.count == (a == 5 ? 3u : a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0;
+        break;
       case RCP_weak: r = items.count >= 2 ? recipe_weak_all(t, items.data, items.count) : 0; break;
       case RCP_option: r = items.count == 2 ? recipe_option(t, items.data[0], items.data[1]) : 0; break;
       case RCP_zip: r = items.count == 1 ? recipe_zip(t, items.data[0]) : 0; break;
@@ -134,7 +138,9 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_split: r = items.count == 3 ? recipe_split(t, items.data) : 0; break;
       case RCP_keyed: r = items.count == 2 ? recipe_keyed(t, items.data) : 0; break;
       case RCP_ref: r = items.count == 1 ? recipe_ref(t, items.data[0]) : 0; break;
-      case RCP_fn: r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count); break;
+      case RCP_fn:
+        r = a ? recipe_group_fn(t, NULL, b, items.data, items.count) : recipe_fn(t, NULL, items.data, items.count);
+        break;
       default: r = items.count == 2 ? recipe_transform(t, a, items.data[0], items.data[1]) : 0; break;
     }
   vec_free(p->g->alloc, &items);
@@ -280,7 +286,8 @@ static void exit_frames(Parser *p, u32 e, ExitKind kind) {
       read_fail(p, "no such frame");
       return;
     }
-    if (!exit_frame(&g->exits, e, frame, pc, (u16)result, (u16)flags, tail_calls, self)) read_checked(p, false, "out of memory");
+    if (!exit_frame(&g->exits, e, frame, pc, (u16)result, (u16)flags, tail_calls, self))
+      read_checked(p, false, "out of memory");
     for (u32 k = 0; !p->bad && read_peek(p) != '}' && read_peek(p) != '|'; k++) {
       u32 reg = REG_RESULT;
       if (k) read_expect(p, ",");
@@ -305,7 +312,8 @@ void read_exit(Parser *p) {
   if (k == EXIT_KIND_COUNT) read_fail(p, "expected the kind of the exit");
   u32 n = p->bad ? 0 : read_word_at(p, &s);
   if (n) {
-    int id = k != EXIT_check ? reason_by_name(s, n) : n == 4 && memcmp(s, "none", 4) == 0 ? (int)CHECK_none : check_by_name(s, n);
+    int id = k != EXIT_check ? reason_by_name(s, n) : n == 4 && memcmp(s, "none", 4) == 0 ? (int)CHECK_none
+                             : check_by_name(s, n);
     if (id < 0) read_fail(p, "no such reason");
     else why = (u32)id;
     p->at = s + n;
@@ -324,7 +332,8 @@ void read_exit(Parser *p) {
     else ref = recipe(p, 0);
     read_expect(p, ":");
     RecipeId v = p->bad ? 0 : recipe(p, 0);
-    if (!p->bad && !(journal = journal_write(&g->exits, journal, target, ref, v))) read_checked(p, false, "out of memory");
+    if (!p->bad && !(journal = journal_write(&g->exits, journal, target, ref, v)))
+      read_checked(p, false, "out of memory");
   }
   g->exits.exits.data[e].journal = journal;
 }

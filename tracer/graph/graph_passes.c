@@ -7,8 +7,8 @@
  *   captures  captured values that no block of a node uses
  *   asserts   what is asked of sizes known at run time is asked as soon as they are (graph_asserts.c)
  *
- * Each pass only removes nodes, moves them outwards or replaces a value by one that stands before it, so the rounds end; the number of
- * rounds is bounded besides. In debug builds the verifier runs between passes. */
+ * Each pass only removes nodes, moves them outwards or replaces a value by one that stands before it, so the rounds
+ * end; the number of rounds is bounded besides. In debug builds the verifier runs between passes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -151,8 +151,8 @@ static ValueId simpler(Pass *p, NodeId n) {
   bool same_a = type_same(g, g->values.data[a].type, type), same_b = b && type_same(g, g->values.data[b].type, type);
   bool floats = t && dtype_kind(t->dtype) >= DK_FLOAT;
   Value ca, cb = {0}, out;
-  if (info->family == FAM_elementwise && x->attr_count == 0 && t && t->rank == 0 && !t->device && value_const(g, a, &ca) &&
-      (x->operand_count == 1 || (x->operand_count == 2 && b && value_const(g, b, &cb))) &&
+  if (info->family == FAM_elementwise && x->attr_count == 0 && t && t->rank == 0 && !t->device &&
+      value_const(g, a, &ca) && (x->operand_count == 1 || (x->operand_count == 2 && b && value_const(g, b, &cb))) &&
       fold_numbers(x->op, x->operand_count, ca, cb, t, &out))
     return graph_const(g, out);
   switch (x->op) {
@@ -175,7 +175,8 @@ static ValueId simpler(Pass *p, NodeId n) {
     case OP_array: return same_a ? a : 0;
     case OP_transpose:
     case OP_permute_dims: {
-      if (!t || !same_a || args[1].kind != ARG_attr || args[1].attr->kind != ATTR_ints) return t && t->rank < 2 && same_a ? a : 0;
+      if (!t || !same_a || args[1].kind != ARG_attr || args[1].attr->kind != ATTR_ints)
+        return t && t->rank < 2 && same_a ? a : 0;
       for (u32 d = 0; d < args[1].attr->count; d++)
         if (args[1].attr->ints[d] != d) return 0;
       return a;
@@ -196,8 +197,8 @@ static ValueId simpler(Pass *p, NodeId n) {
   }
 }
 
-/* a[:] = v of a's own type is v, where v is computed for it: two variables of a loop that are one array would have to be told apart
- * by copies. 0: it is another update. */
+/* a[:] = v of a's own type is v, where v is computed for it: two variables of a loop that are one array would have
+ * to be told apart by copies. 0: it is another update. */
 static ValueId whole_update(Pass *p, NodeId n) {
   Graph *g = p->g;
   const GraphNode *x = &g->nodes.data[n];
@@ -209,7 +210,8 @@ static ValueId whole_update(Pass *p, NodeId n) {
   }
   ValueId v = operand(p, n, 1);
   NodeId made = value_node(g, v);
-  bool own = made && g->nodes.data[made].kind == NODE_op && op_info(g->nodes.data[made].op)->family == FAM_elementwise && g->nodes.data[made].block == x->block;
+  bool own = made && g->nodes.data[made].kind == NODE_op &&
+             op_info(g->nodes.data[made].op)->family == FAM_elementwise && g->nodes.data[made].block == x->block;
   return own && type_same(g, g->values.data[v].type, g->values.data[x->result_first].type) ? v : 0;
 }
 
@@ -237,7 +239,8 @@ static bool inline_cond(Pass *p, NodeId n) {
   if (g->blocks.data[taken].term != TERM_yield) return false;
   ValueMap map;
   u32 first, captures = node_captures(g, n, &first), results = g->nodes.data[n].result_count;
-  for (u32 i = 0; i < results; i++) { /* a weak result beside a strong one stays, and a known number that is found as a size (replace) */
+  /* a weak result beside a strong one stays, and a known number that is found as a size (replace) */
+  for (u32 i = 0; i < results; i++) {
     ValueId r = g->nodes.data[n].result_first + i, v = block_result(g, taken, i), gives = v;
     for (u32 k = 0; k < captures; k++)
       if (g->blocks.data[taken].captures.data[k].inner == v) gives = operand(p, n, first + k);
@@ -247,7 +250,8 @@ static bool inline_cond(Pass *p, NodeId n) {
   }
   map_init(&map, g->alloc);
   bool ok = true;
-  for (u32 i = 0; i < captures && ok; i++) ok = map_set(&map, g->blocks.data[taken].captures.data[i].inner, operand(p, n, first + i));
+  for (u32 i = 0; i < captures && ok; i++)
+    ok = map_set(&map, g->blocks.data[taken].captures.data[i].inner, operand(p, n, first + i));
   OriginId origin = g->origin;
   graph_at(g, n);
   ok = ok && graph_inline(g, taken, &map);
@@ -268,7 +272,8 @@ static void equal_arms(Pass *p, NodeId n) {
   u32 first, captures = node_captures(g, n, &first);
   if (a->term != TERM_yield || b->term != TERM_yield) return;
   for (u32 i = 0; i < x->result_count; i++) {
-    ValueId va = find(p, block_result(g, x->sub[0], i)), vb = find(p, block_result(g, x->sub[1], i)), r = x->result_first + i;
+    ValueId va = find(p, block_result(g, x->sub[0], i)), vb = find(p, block_result(g, x->sub[1], i)),
+        r = x->result_first + i;
     ValueId same = va == vb ? va : 0; /* a constant */
     for (u32 k = 0; k < captures && !same; k++)
       if (a->captures.data[k].inner == va && b->captures.data[k].inner == vb) same = operand(p, n, first + k);
@@ -342,7 +347,8 @@ static u32 hash_node(const Pass *p, NodeId n) {
   const GraphNode *x = &p->g->nodes.data[n];
   u32 h = 2166136261u ^ x->kind ^ (u32)x->op << 8;
   for (u32 i = 0; i < x->operand_count; i++) h = (h ^ operand(p, n, i)) * 16777619u;
-  for (u32 i = 0; i < x->attr_count; i++) h = (h ^ node_attr(p->g, n, i)->kind ^ node_attr(p->g, n, i)->param << 4) * 16777619u;
+  for (u32 i = 0; i < x->attr_count; i++)
+    h = (h ^ node_attr(p->g, n, i)->kind ^ node_attr(p->g, n, i)->param << 4) * 16777619u;
   return h ^ h >> 15;
 }
 
@@ -350,11 +356,13 @@ static void cse(Pass *p) {
   Graph *g = p->g;
   u32 cap = 64;
   while (cap < g->nodes.count * 2) cap *= 2;
-  u32 *slots = mem_alloc(g->alloc, sizeof *slots * cap), *used = mem_alloc(g->alloc, sizeof *used * (g->nodes.count + 1));
+  u32 *slots = mem_alloc(g->alloc, sizeof *slots * cap),
+      *used = mem_alloc(g->alloc, sizeof *used * (g->nodes.count + 1));
   for (u32 i = 0; i < p->count && slots && used; i++) {
     u32 nused = 0;
     if (i == 0) memset(slots, 0, sizeof *slots * cap);
-    for (NodeId n = g->blocks.data[p->blocks[i]].first, next; n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
+    for (NodeId n = g->blocks.data[p->blocks[i]].first, next;
+         n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
       next = g->nodes.data[n].next;
       bool check = g->nodes.data[n].kind == NODE_check;
       if (!check && !is_pure(g, n)) continue;
@@ -382,13 +390,15 @@ static void cse(Pass *p) {
 
 /* ---- dce --------------------------------------------------------------------------------------------- */
 
-/* May its kernel refuse numbers that nothing else looks at, sizes too? How often `repeat` repeats is known unless it is an operand. */
+/* May its kernel refuse numbers that nothing else looks at, sizes too? How often `repeat` repeats is known unless it is
+ * an operand. */
 static bool may_raise(Graph *g, NodeId n) {
   const GraphNode *x = &g->nodes.data[n];
   for (u32 k = 0; k < x->result_count; k++) {
     const ArrayType *t = value_type(g, x->result_first + k);
     for (u32 d = 0; d < t->rank; d++)
-      if (size_is_unbacked(&g->sizes, t->dims[d]) && size_prove(&g->sizes, REL_le, 0, t->dims[d]) != TRUTH_always) return true;
+      if (size_is_unbacked(&g->sizes, t->dims[d]) && size_prove(&g->sizes, REL_le, 0, t->dims[d]) != TRUTH_always)
+        return true;
   }
   return op_info(x->op)->effect == EFF_raises && (x->op != OP_repeat || x->operand_count > 1);
 }
@@ -409,7 +419,8 @@ static bool removable(Graph *g, NodeId n) {
     case NODE_checkpoint:
       for (u32 s = 0; s < node_subs(g, n); s++) {
         const GraphBlock *b = &g->blocks.data[x->sub[s]];
-        if (b->term == TERM_exit || b->term == TERM_break || (b->term == TERM_next && x->kind == NODE_cond)) return false;
+        if (b->term == TERM_exit || b->term == TERM_break || (b->term == TERM_next && x->kind == NODE_cond))
+          return false;
         for (NodeId k = b->first; k; k = g->nodes.data[k].next)
           if (!removable(g, k)) return false; /* depth: GRAPH_MAX_DEPTH */
       }
@@ -432,7 +443,8 @@ static void dce(Pass *p) {
     return;
   }
   for (u32 i = p->count; i-- > 0;) /* inner blocks first, each from its end */
-    for (NodeId n = g->blocks.data[p->blocks[i]].last, prev; n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = prev) {
+    for (NodeId n = g->blocks.data[p->blocks[i]].last, prev;
+         n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = prev) {
       const GraphNode *x = &g->nodes.data[n];
       prev = x->prev;
       bool used = x->result_count == 0;
@@ -481,13 +493,15 @@ static void asserts(Pass *p) {
 
 /* ---- the driver -------------------------------------------------------------------------------------- */
 
-enum { ALL_PASSES = 63, LATER_PASSES = ALL_PASSES & ~3 }; /* what no longer stands there, or is no longer captured, hides nothing from fold and cse */
+/* what no longer stands there, or is no longer captured, hides nothing from fold and cse */
+enum { ALL_PASSES = 63, LATER_PASSES = ALL_PASSES & ~3 };
 
 static const struct {
   const char *name;
   void (*run)(Pass *p);
   u32 wakes; /* which may find more once it found something */
-} passes[] = {{"fold", fold, ALL_PASSES}, {"cse", cse, ALL_PASSES}, {"dce", dce, LATER_PASSES}, {"hoist", hoist, ALL_PASSES},
+} passes[] = {{"fold", fold, ALL_PASSES}, {"cse", cse, ALL_PASSES}, {"dce", dce, LATER_PASSES},
+              {"hoist", hoist, ALL_PASSES},
               {"captures", captures, LATER_PASSES}, {"asserts", asserts, ALL_PASSES}};
 _Static_assert(COUNT_OF(passes) == 6, "a bit each");
 

@@ -61,7 +61,8 @@ static void put_number(Buf *out, u32 dtype, bool weak, u64 bits) {
     case DT_c64: buf_printf(out, "0x%llx", (unsigned long long)bits); break;
     default: buf_printf(out, "%lld", (long long)v.i); break;
   }
-  if (!weak || (dtype != DT_i64 && dtype != DT_f64 && dtype != DT_bool)) buf_printf(out, weak ? ":weak %s" : ":%s", dtype_name(dtype));
+  if (!weak || (dtype != DT_i64 && dtype != DT_f64 && dtype != DT_bool))
+    buf_printf(out, weak ? ":weak %s" : ":%s", dtype_name(dtype));
 }
 
 /* A symbol or a constant stands alone, anything else in <>. */
@@ -258,7 +259,8 @@ static void put_head(const Printer *p, NodeId n) {
     case NODE_hook:
       buf_printf(out, "%s ", node_kinds[x->kind]);
       put_quoted(out, g->hosts.data[x->host].name, (u32)strlen(g->hosts.data[x->host].name));
-      if (g->hosts.data[x->host].kind) buf_printf(out, " %s", g->hosts.data[x->host].kind == HOST_print ? "print" : "settle");
+      if (g->hosts.data[x->host].kind)
+        buf_printf(out, " %s", g->hosts.data[x->host].kind == HOST_print ? "print" : "settle");
       if (g->hosts.data[x->host].fn) {
         buf_puts(out, " calls ");
         put_recipe(p, g->hosts.data[x->host].fn);
@@ -621,7 +623,8 @@ static void put_symbol(const Printer *p, const SizeSym *s) {
   buf_printf(out, "sym %s", s->name);
   if (s->unbacked) {
     buf_puts(out, " = ");
-    bool there = s->source < p->g->values.count && p->number[s->source], array = there && value_type(p->g, s->source)->rank > 0;
+    bool there = s->source < p->g->values.count && p->number[s->source],
+        array = there && value_type(p->g, s->source)->rank > 0;
     if (array) buf_puts(out, "size(");
     if (there) put_value(p, s->source);
     else buf_putc(out, '?');

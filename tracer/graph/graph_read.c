@@ -180,7 +180,9 @@ void node_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 valu
     for (u32 d = 0; t && d < t->rank; d++)
       if (size_is_unbacked(&g->sizes, t->dims[d])) {
         u32 sym; /* a symbol that this very result carries is no use */
-        if (size_is_sym(&g->sizes, t->dims[d], &sym) && g->sizes.syms.data[sym].source - x->result_first < x->result_count) continue;
+        if (size_is_sym(&g->sizes, t->dims[d], &sym) &&
+            g->sizes.syms.data[sym].source - x->result_first < x->result_count)
+          continue;
         of_size(&c, t->dims[d]);
       }
   }

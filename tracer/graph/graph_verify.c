@@ -1,5 +1,5 @@
-/* graph_verify.c — the rules a graph obeys, stated apart from the builder: scopes and order of definitions, types by the
- * rules of lang/ops, blocks and terminators of control nodes, the token, what exits may name (see graph.h). */
+/* graph_verify.c — the rules a graph obeys, stated apart from the builder: scopes and order of definitions, types
+ * by the rules of lang/ops, blocks and terminators of control nodes, the token, what exits may name (see graph.h). */
 #include <string.h>
 
 #include "lang/mechanisms.h"
@@ -67,7 +67,8 @@ static void same_type(Verifier *v, TypeId have, TypeId want, const char *what, u
 static bool carries_axis(const Graph *g, ValueId x, u32 axis) {
   u32 sym;
   if (!size_is_sym(&g->sizes, value_type(g, x)->dims[axis], &sym)) return false;
-  return g->sizes.syms.data[sym].unbacked && g->sizes.syms.data[sym].source == x && g->sizes.syms.data[sym].axis == axis;
+  return g->sizes.syms.data[sym].unbacked && g->sizes.syms.data[sym].source == x &&
+         g->sizes.syms.data[sym].axis == axis;
 }
 
 /* What flows from one value to the other: sizes that either carries itself may differ. */
@@ -119,7 +120,8 @@ static void check_exit(Verifier *v, u32 exit, BlockId at) {
   const Exit *e = &t->exits.data[exit];
   if (e->frame_count == 0) wrong(v, "exit %u has no frame", exit);
   for (u32 i = 0; i < e->frame_count; i++)
-    if (t->frames.data[e->frame_first + i].frame >= v->g->frames.count) wrong(v, "exit %u names a frame that does not exist", exit);
+    if (t->frames.data[e->frame_first + i].frame >= v->g->frames.count)
+      wrong(v, "exit %u names a frame that does not exist", exit);
 }
 
 /* ---- terminators ------------------------------------------------------------------------------------ */
@@ -159,17 +161,20 @@ static void check_term(Verifier *v, BlockId id) {
         return;
       }
       if (kind == NODE_while) {
-        if (b->term_count != 1 || !is_scalar(v, g->operands.data[b->term_first], DK_BOOL)) wrong(v, "a loop's condition is one bool of rank 0");
+        if (b->term_count != 1 || !is_scalar(v, g->operands.data[b->term_first], DK_BOOL))
+          wrong(v, "a loop's condition is one bool of rank 0");
         return;
       }
-      if (b->shared || (kind == NODE_custom && g->nodes.data[n].sub[0] != id)) return; /* shared: checked at its calls */
+      /* shared: checked at its calls */
+      if (b->shared || (kind == NODE_custom && g->nodes.data[n].sub[0] != id)) return;
       u32 results = g->nodes.data[n].result_count;
       if (b->term_count != results) {
         wrong(v, "yields %u values for %u results", b->term_count, results);
         return;
       }
       for (u32 i = 0; i < results; i++) /* an associative scan's body gives what its left parameters are */
-        same_flow(v, g->operands.data[b->term_first + i], kind == NODE_ascan && i < b->params.count ? b->params.data[i] : g->nodes.data[n].result_first + i,
+        same_flow(v, g->operands.data[b->term_first + i],
+                  kind == NODE_ascan && i < b->params.count ? b->params.data[i] : g->nodes.data[n].result_first + i,
                   "yielded value", i);
       return;
     }
@@ -181,7 +186,8 @@ static void check_term(Verifier *v, BlockId id) {
       }
       const GraphNode *x = &g->nodes.data[loop];
       u32 stacked = x->kind == NODE_scan && b->term == TERM_next ? x->result_count - x->carried : 0;
-      if (x->kind == NODE_scan && b->term == TERM_break && x->result_count > x->carried) wrong(v, "break in a scan with stacked results");
+      if (x->kind == NODE_scan && b->term == TERM_break && x->result_count > x->carried)
+        wrong(v, "break in a scan with stacked results");
       if (b->term_count != x->carried + stacked) {
         wrong(v, "%u values for a loop that carries %u and stacks %u", b->term_count, x->carried, stacked);
         return;
@@ -191,7 +197,8 @@ static void check_term(Verifier *v, BlockId id) {
       for (u32 i = 0; i < stacked; i++) {
         const ArrayType *item = type_of(g, type_at(v, g->operands.data[b->term_first + x->carried + i]));
         const ArrayType *all = type_of(g, type_at(v, x->result_first + x->carried + i));
-        bool ok = item && all && all->rank == item->rank + 1 && all->dtype == item->dtype && size_same(&g->sizes, all->dims[0], x->length);
+        bool ok = item && all && all->rank == item->rank + 1 && all->dtype == item->dtype &&
+                  size_same(&g->sizes, all->dims[0], x->length);
         for (u32 d = 0; ok && d < item->rank; d++) ok = size_same(&g->sizes, all->dims[d + 1], item->dims[d]);
         if (!ok) wrong(v, "stacked item %u has another type", i);
       }
@@ -210,11 +217,13 @@ static void check_types(Verifier *v, const GraphNode *x, const ArrayType *types,
     ArrayType want_type = types[i];
     const ArrayType *is = type_of(v->g, type_at(v, x->result_first + i));
     for (u32 d = 0; is && d < want_type.rank && d < is->rank; d++)
-      if (want_type.dims[d] == DIM_FRESH) want_type.dims[d] = is->dims[d]; /* its symbol, or what that was found equal to */
+      /* its symbol, or what that was found equal to */
+      if (want_type.dims[d] == DIM_FRESH) want_type.dims[d] = is->dims[d];
     TypeId t = graph_type(v->g, &want_type);
     /* a saved number may be weak, as what was saved was; `positive` makes a number weak where the language says so */
     bool item = (x->kind == NODE_index || (x->kind == NODE_op && x->op == OP_positive)) && types[i].rank == 0;
-    if (t && !type_same(v->g, t, type_at(v, x->result_first + i)) && !(item && type_fits(v->g, t, type_at(v, x->result_first + i)))) {
+    if (t && !type_same(v->g, t, type_at(v, x->result_first + i)) &&
+        !(item && type_fits(v->g, t, type_at(v, x->result_first + i)))) {
       Buf want;
       buf_init(&want, v->g->alloc);
       type_print(v->g, t, &want);
@@ -233,15 +242,19 @@ static void check_op(Verifier *v, const GraphNode *x) {
   const OpInfo *info = op_info(x->op);
   GraphArg args[OP_MAX_PARAMS];
   u32 bound = 0;
-  bind_args(x->op, g->operands.data + x->operand_first, x->operand_count, g->attrs.data + x->attr_first, x->attr_count, args);
+  bind_args(x->op, g->operands.data + x->operand_first, x->operand_count, g->attrs.data + x->attr_first,
+            x->attr_count, args);
   for (u32 p = 0; p < info->nparams; p++) {
     bound += args[p].kind == ARG_value ? 1 : args[p].kind == ARG_list ? args[p].count : 0;
-    if (args[p].kind == ARG_hole && !info->params[p].has_default && !info->params[p].rest) wrong(v, "parameter %u is not given", p);
-    if (args[p].kind == ARG_list && args[p].attr && args[p].attr->count != args[p].count) wrong(v, "a list is shorter than it says");
+    if (args[p].kind == ARG_hole && !info->params[p].has_default && !info->params[p].rest)
+      wrong(v, "parameter %u is not given", p);
+    if (args[p].kind == ARG_list && args[p].attr && args[p].attr->count != args[p].count)
+      wrong(v, "a list is shorter than it says");
   }
   for (u32 i = 0; i < x->attr_count; i++) {
     const GraphAttr *a = &g->attrs.data[x->attr_first + i];
-    if (a->param >= info->nparams || a->kind == ATTR_index || a->kind >= ATTR_COUNT) wrong(v, "an attribute names no parameter");
+    if (a->param >= info->nparams || a->kind == ATTR_index || a->kind >= ATTR_COUNT)
+      wrong(v, "an attribute names no parameter");
     for (u32 k = 0; k < i; k++)
       if (g->attrs.data[x->attr_first + k].param == a->param) wrong(v, "a parameter has two attributes");
   }
@@ -278,7 +291,8 @@ static void check_index(Verifier *v, const GraphNode *x) {
     for (u32 k = 0; k < parts; k++) {
       if (it->part[k] != PART_operand) {
         if (it->kind != INDEX_slice && it->part[k] == PART_none) wrong(v, "an index item is empty");
-        if (it->part[k] == PART_dim && (it->kind == INDEX_array || it->kind == INDEX_mask)) wrong(v, "an index array is no operand");
+        if (it->part[k] == PART_dim && (it->kind == INDEX_array || it->kind == INDEX_mask))
+          wrong(v, "an index array is no operand");
         continue;
       }
       if (it->at[k] != next++ || it->at[k] >= last) {
@@ -304,7 +318,8 @@ static void check_index(Verifier *v, const GraphNode *x) {
   guard_dims_init(&dims, NULL, &g->sizes, NULL, (Span){0});
   if (x->kind == NODE_update) {
     same_type(v, type_at(v, base), type_at(v, x->result_first), "result", 0);
-    if (!graph_infer_index(g, &dims.base, base, g->operands.data + x->operand_first + 1, x->operand_count - 2, a->items, a->count, &t, &err)) {
+    if (!graph_infer_index(g, &dims.base, base, g->operands.data + x->operand_first + 1, x->operand_count - 2, a->items,
+                           a->count, &t, &err)) {
       if (err.kind != EK_unsupported) wrong(v, "%s", err.text);
       return;
     }
@@ -315,16 +330,17 @@ static void check_index(Verifier *v, const GraphNode *x) {
     if (!fits) wrong(v, "the value does not fit the place");
     return;
   }
-  if (graph_infer_index(g, &dims.base, base, g->operands.data + x->operand_first + 1, x->operand_count - 1, a->items, a->count, &t, &err))
+  if (graph_infer_index(g, &dims.base, base, g->operands.data + x->operand_first + 1, x->operand_count - 1, a->items,
+                        a->count, &t, &err))
     check_types(v, x, &t, 1);
   else if (err.kind != EK_unsupported)
     wrong(v, "%s", err.text);
 }
 
 static void check_check(Verifier *v, const GraphNode *x) {
-  static const u8 operands[CHECK_COUNT] = {[CHECK_index] = 2, [CHECK_zero_div] = 1, [CHECK_cast_range] = 2, [CHECK_neg_power] = 1,
-                                           [CHECK_size] = 2,  [CHECK_nonneg] = 1,   [CHECK_empty] = 1,      [CHECK_assertion] = 1,
-                                           [CHECK_truth] = 1};
+  static const u8 operands[CHECK_COUNT] = {[CHECK_index] = 2, [CHECK_zero_div] = 1, [CHECK_cast_range] = 2,
+                                           [CHECK_neg_power] = 1, [CHECK_size] = 2, [CHECK_nonneg] = 1,
+                                           [CHECK_empty] = 1, [CHECK_assertion] = 1, [CHECK_truth] = 1};
   if (x->op == 0 || x->op >= CHECK_COUNT) wrong(v, "no such check");
   else if (x->operand_count != operands[x->op])
     wrong(v, "takes %u operands", operands[x->op]);
@@ -360,19 +376,23 @@ static void check_control(Verifier *v, NodeId n, const GraphNode *x) {
       return;
     }
     for (u32 i = 0; i < captures; i++)
-      same_type(v, type_at(v, b->captures.data[i].inner), type_at(v, g->operands.data[x->operand_first + first + i]), "capture", i);
+      same_type(v, type_at(v, b->captures.data[i].inner), type_at(v, g->operands.data[x->operand_first + first + i]),
+                "capture", i);
   }
   const GraphBlock *b0 = &g->blocks.data[x->sub[0]];
   switch (x->kind) {
     case NODE_cond:
       lead = 1;
-      if (x->operand_count < 1 || !is_scalar(v, g->operands.data[x->operand_first], DK_BOOL)) wrong(v, "the predicate is a bool of rank 0");
-      if (b0->params.count || g->blocks.data[x->sub[1]].params.count) wrong(v, "the blocks of cond have no parameters of their own");
+      if (x->operand_count < 1 || !is_scalar(v, g->operands.data[x->operand_first], DK_BOOL))
+        wrong(v, "the predicate is a bool of rank 0");
+      if (b0->params.count || g->blocks.data[x->sub[1]].params.count)
+        wrong(v, "the blocks of cond have no parameters of their own");
       break;
     case NODE_while:
     case NODE_scan: {
       lead = x->carried + x->xs;
-      if (x->operand_count < lead || x->result_count < x->carried || (x->kind == NODE_while && x->result_count != x->carried)) {
+      if (x->operand_count < lead || x->result_count < x->carried ||
+          (x->kind == NODE_while && x->result_count != x->carried)) {
         wrong(v, "carries more than it has");
         return;
       }
@@ -389,7 +409,8 @@ static void check_control(Verifier *v, NodeId n, const GraphNode *x) {
         for (u32 i = 0; i < x->xs; i++) {
           const ArrayType *all = type_of(g, type_at(v, g->operands.data[x->operand_first + x->carried + i]));
           const ArrayType *item = type_of(g, type_at(v, b->params.data[x->carried + i]));
-          bool ok = all && item && all->rank == item->rank + 1 && all->dtype == item->dtype && size_same(&g->sizes, all->dims[0], x->length);
+          bool ok = all && item && all->rank == item->rank + 1 && all->dtype == item->dtype &&
+                    size_same(&g->sizes, all->dims[0], x->length);
           for (u32 d = 0; ok && d < item->rank; d++) ok = size_same(&g->sizes, all->dims[d + 1], item->dims[d]);
           if (!ok) wrong(v, "item parameter %u does not fit what is scanned", i);
         }
@@ -399,7 +420,8 @@ static void check_control(Verifier *v, NodeId n, const GraphNode *x) {
     }
     case NODE_ascan:
       lead = x->xs;
-      if (x->result_count != x->xs || b0->params.count != 2 * x->xs) wrong(v, "combines another number of values than it scans");
+      if (x->result_count != x->xs || b0->params.count != 2 * x->xs)
+        wrong(v, "combines another number of values than it scans");
       break;
     default:
       lead = x->xs;
@@ -417,13 +439,16 @@ static void check_self(Verifier *v, NodeId n, const GraphNode *x) {
     return;
   }
   for (u32 i = 0; i < r->xs; i++)
-    same_type(v, type_at(v, g->operands.data[x->operand_first + i]), type_at(v, g->blocks.data[r->sub[0]].params.data[i]), "argument", i);
-  for (u32 i = 0; i < r->result_count; i++) same_type(v, type_at(v, r->result_first + i), type_at(v, x->result_first + i), "result", i);
+    same_type(v, type_at(v, g->operands.data[x->operand_first + i]),
+              type_at(v, g->blocks.data[r->sub[0]].params.data[i]), "argument", i);
+  for (u32 i = 0; i < r->result_count; i++)
+    same_type(v, type_at(v, r->result_first + i), type_at(v, x->result_first + i), "result", i);
 }
 
 /* Does what stands behind a control node run? Not where both arms of a branch leave. */
 static bool goes_on(const Graph *g, const GraphNode *x) {
-  return x->kind != NODE_cond || g->blocks.data[x->sub[0]].term == TERM_yield || g->blocks.data[x->sub[1]].term == TERM_yield;
+  return x->kind != NODE_cond || g->blocks.data[x->sub[0]].term == TERM_yield ||
+         g->blocks.data[x->sub[1]].term == TERM_yield;
 }
 
 /* A node that takes the token gives the next one: on each way through it, or another node would take the same. */
@@ -472,8 +497,8 @@ static void check_node(Verifier *v, NodeId n) {
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
 
-/* A block with everything in it; depth is bounded by GRAPH_MAX_DEPTH. What its parameters and nodes define is visible to
- * exits inside, not behind it. */
+/* A block with everything in it; depth is bounded by GRAPH_MAX_DEPTH. What its parameters and nodes define is
+ * visible to exits inside, not behind it. */
 static void check_block(Verifier *v, BlockId id) {
   Graph *g = v->g;
   BlockId block = v->block;
@@ -494,7 +519,8 @@ static void check_block(Verifier *v, BlockId id) {
     check_node(v, n);
     const GraphNode *x = &g->nodes.data[n];
     for (u32 s = 0; x->kind != NODE_call && s < node_subs(g, n); s++) {
-      if (!x->sub[s] || x->sub[s] >= g->blocks.count || g->blocks.data[x->sub[s]].depth <= g->blocks.data[id].depth) wrong(v, "a block is missing");
+      if (!x->sub[s] || x->sub[s] >= g->blocks.count || g->blocks.data[x->sub[s]].depth <= g->blocks.data[id].depth)
+        wrong(v, "a block is missing");
       else check_block(v, x->sub[s]);
       v->node = n;
       v->block = id;
@@ -528,7 +554,8 @@ bool graph_verify(Graph *g, Buf *out) {
     v.node = 0;
     for (u32 i = 0; i < g->inputs.count; i++) {
       const GraphInput *in = &g->inputs.data[i];
-      if (i >= g->blocks.data[1].params.count || g->blocks.data[1].params.data[i] != in->value) wrong(&v, "input %u is no parameter of the root", i);
+      if (i >= g->blocks.data[1].params.count || g->blocks.data[1].params.data[i] != in->value)
+        wrong(&v, "input %u is no parameter of the root", i);
       if (in->input != UINT32_MAX && in->input >= g->guards.inputs.count) wrong(&v, "input %u has no source", i);
     }
     if (g->entry_exit != NO_EXIT && g->entry_exit >= g->exits.exits.count) wrong(&v, "the entry exit does not exist");

@@ -31,7 +31,8 @@ static bool leaf_of(Vm *vm, Graph *g, const ArrayType *t, Value *out) {
 /* An integer of these arguments: as it is now. */
 static bool number_now(Recorder *r, Av a, i64 *out) {
   Dim d;
-  return av_known_int(r, a, out) || (av_is_number(r, a) && value_dim(r->g, av_value(r, a), &d) && d != DIM_NONE && size_hint(&r->g->sizes, d, out));
+  return av_known_int(r, a, out) || (av_is_number(r, a) && value_dim(r->g, av_value(r, a), &d) && d != DIM_NONE &&
+                                     size_hint(&r->g->sizes, d, out));
 }
 
 static bool range_of(Recorder *r, Av a, Value *out) {
@@ -122,7 +123,8 @@ done:
   }
   if (!out->known) out->result = value_hole();
   const Graph *g = r->g;
-  bool refused = r->failed || g->failed || g->guards.failed || g->exits.failed || g->sizes.failed || (o == OUT_FAIL && !r->why[0]);
+  bool refused = r->failed || g->failed || g->guards.failed || g->exits.failed || g->sizes.failed ||
+                 (o == OUT_FAIL && !r->why[0]);
   if (refused && !vm->error.raised) (void)vm_error_memory(vm);
   if (vm->error.raised && !raised) {
     value_drop(vm, out->result);

@@ -122,10 +122,13 @@ Av av_total(Recorder *r, SourceId s, i64 now) { return length_of(r, s, SRC_total
 static Av read_number(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   Span why = r->frames.count ? rec_here(r) : (Span){0};
-  if (v.kind == V_NUM && g->guards.sources.items.data[s].kind == SRC_global && !MECHANISM(r->vm, globals_are_read)) return av_const(r, v);
+  if (v.kind == V_NUM && g->guards.sources.items.data[s].kind == SRC_global && !MECHANISM(r->vm, globals_are_read))
+    return av_const(r, v);
   if (!guard_tag(&g->guards, s, v, false, why)) return 0;
-  if (v.kind == V_NUM && v.dtype == DT_i64 && !MECHANISM(r->vm, integers_are_symbols)) return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
-  if (v.kind == V_NUM && v.dtype == DT_f64 && !MECHANISM(r->vm, floats_are_inputs)) return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
+  if (v.kind == V_NUM && v.dtype == DT_i64 && !MECHANISM(r->vm, integers_are_symbols))
+    return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
+  if (v.kind == V_NUM && v.dtype == DT_f64 && !MECHANISM(r->vm, floats_are_inputs))
+    return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
   if (v.kind == V_NUM && v.dtype == DT_i64) {
     Dim d = size_symbol(r, s, INT64_MIN, INT64_MAX, v.i);
     return d == DIM_NONE ? 0 : av_num(r, graph_size_typed(g, d, DT_i64, v.flags & VF_WEAK));
@@ -141,7 +144,8 @@ static Av read_number(Recorder *r, SourceId s, Value v) {
       SourceId at = source_step(&g->guards, s, SRC_size, d, NULL);
       t.dims[d] = at ? size_symbol(r, at, 0, SIZE_LIMIT - 1, n) : DIM_NONE;
       if (t.dims[d] == DIM_NONE) return 0;
-      if (!MECHANISM(r->vm, sizes_are_symbols)) (void)guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[d], size_const(&g->sizes, n), NULL, why);
+      if (!MECHANISM(r->vm, sizes_are_symbols))
+        (void)guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[d], size_const(&g->sizes, n), NULL, why);
     }
   }
   u32 in = guard_input(&g->guards, s, v.kind == V_ARRAY ? IN_array : IN_scalar);
@@ -149,9 +153,12 @@ static Av read_number(Recorder *r, SourceId s, Value v) {
   return av_num(r, graph_input(g, graph_type(g, &t), in));
 }
 
-/* Longer lists and records are not taken apart, nor more of them; those that a tree function or a construct opens may be longer. */
+/* Longer lists and records are not taken apart, nor more of them; those that a tree function or a construct opens may
+ * be longer. */
 enum { LIST_ITEMS_MAX = 64, OPEN_ITEMS_MAX = 512, SOURCES_MAX = 4096 };
-enum { TREE_DEPTH = 4, TREE_SOURCES = 64 }; /* nor more than so many, where one stands so deep in others like it: a tree, or a linked list, which is seldom the same again */
+/* nor more than so many, where one stands so deep in others like it: a tree, or a linked list, which is seldom the same
+ * again */
+enum { TREE_DEPTH = 4, TREE_SOURCES = 64 };
 
 static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const Shape *shape) {
   const Source *items = r->g->guards.sources.items.data;
@@ -165,7 +172,8 @@ static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const
 
 static bool many(const Recorder *r, SourceId s, AvKind kind, u32 items, const Shape *shape) {
   u32 sources = r->g->guards.sources.items.count;
-  return items > LIST_ITEMS_MAX || sources > SOURCES_MAX || (sources > TREE_SOURCES && in_tree(r, s, kind, items, shape));
+  return items > LIST_ITEMS_MAX || sources > SOURCES_MAX ||
+         (sources > TREE_SOURCES && in_tree(r, s, kind, items, shape));
 }
 
 static Av opaque(Recorder *r, SourceId s, Value v, Span why) {
@@ -217,7 +225,8 @@ static Av read_record(Recorder *r, SourceId s, Value v, Span why) {
     r->items.data[first + i] = item;
   }
   if (!keep(r, v)) return 0;
-  return av_new(r, (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
+  return av_new(r,
+                (AbsVal){.kind = AV_RECORD, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
 }
 
 bool av_is_opaque(const Recorder *r, Av a) {
@@ -229,17 +238,21 @@ Outcome av_take_apart(Recorder *r, Av a, Av *out) {
   const AbsVal v = *av_at(r, a);
   const u32 n = v.konst.kind == V_LIST ? v.konst.list->count : v.konst.record->shape->count;
   if (!r->abstract && source_is_open(r->tracer, &r->g->guards, v.source))
-    return rec_stuck(r, REASON_data_dependent_shape, "a %s of another length or with other keys again and again", value_type_name(v.konst));
+    return rec_stuck(r, REASON_data_dependent_shape, "a %s of another length or with other keys again and again",
+                     value_type_name(v.konst));
   if (n > OPEN_ITEMS_MAX || r->g->guards.sources.items.count > SOURCES_MAX)
     return rec_stuck(r, REASON_graph_size, "a %s of %u items in a tree", value_type_name(v.konst), n);
-  return rec_made(r, v.konst.kind == V_LIST ? read_list(r, v.source, v.konst, rec_here(r)) : read_record(r, v.source, v.konst, rec_here(r)), out);
+  return rec_made(r, v.konst.kind == V_LIST ? read_list(r, v.source, v.konst, rec_here(r))
+                                            : read_record(r, v.source, v.konst, rec_here(r)), out);
 }
 
 static Av read_source(Recorder *r, SourceId s, Value v) {
   Graph *g = r->g;
   GuardSet *gs = &g->guards;
   Span why = r->frames.count ? rec_here(r) : (Span){0};
-  if (!r->abstract && (v.kind == V_TEXT || v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN) && source_is_open(r->tracer, gs, s)) return opaque(r, s, v, why);
+  if (!r->abstract && (v.kind == V_TEXT || v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN) &&
+      source_is_open(r->tracer, gs, s))
+    return opaque(r, s, v, why);
   switch (v.kind) {
     case V_NUM:
     case V_ARRAY: {
@@ -257,10 +270,12 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
       return a;
     }
     case V_LIST:
-      if (many(r, s, AV_LIST, v.list->count, NULL) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
+      if (many(r, s, AV_LIST, v.list->count, NULL) || !MECHANISM(r->vm, containers_taken_apart))
+        return opaque(r, s, v, why);
       return read_list(r, s, v, why);
     case V_RECORD:
-      if (many(r, s, AV_RECORD, v.record->shape->count, v.record->shape) || !MECHANISM(r->vm, containers_taken_apart)) return opaque(r, s, v, why);
+      if (many(r, s, AV_RECORD, v.record->shape->count, v.record->shape) || !MECHANISM(r->vm, containers_taken_apart))
+        return opaque(r, s, v, why);
       return read_record(r, s, v, why);
     case V_RANGE: {
       if (!guard_tag(gs, s, v, false, why)) return 0;
@@ -273,7 +288,8 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
         /* loops rely on both: few ranges ever change their step or begin below 0 */
         bool known = d != DIM_NONE;
         if (known && i == 2) known = now[i] && range_step_sign(gs, &g->sizes, d, now[i], why);
-        if (known && i == 0 && now[i] >= 0) known = guard_relation(gs, &g->sizes, REL_le, 0, d, "start of a range", why);
+        if (known && i == 0 && now[i] >= 0)
+          known = guard_relation(gs, &g->sizes, REL_le, 0, d, "start of a range", why);
         items[i] = known ? av_num(r, graph_size(g, size_resolve(&g->sizes, d))) : 0;
         if (!items[i]) return 0;
       }
@@ -290,7 +306,8 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
         return a;
       }
       if (fn->kind == FN_CLOSURE)
-        return av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_SOURCE, .env_source = s, .code = fn->code, .source = s, .konst = v});
+        return av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_SOURCE, .env_source = s, .code = fn->code, .source = s,
+                                  .konst = v});
       if (fn->kind == FN_TRANSFORM) {
         Av parts[2] = {av_lazy(r, source_step(gs, s, SRC_inner, 0, NULL), fn->inner),
                        av_lazy(r, source_step(gs, s, SRC_settings, 0, NULL), fn->settings)};
@@ -314,7 +331,9 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
 enum { FORCED_TIMED = 128 };
 
 /* What was read already, mostly. */
-static inline __attribute__((always_inline)) Av forced(Recorder *r, Av a) { return !a || av_at(r, a)->kind != AV_LAZY ? a : av_force(r, a); }
+static inline __attribute__((always_inline)) Av forced(Recorder *r, Av a) {
+  return !a || av_at(r, a)->kind != AV_LAZY ? a : av_force(r, a);
+}
 
 Av av_force(Recorder *r, Av a) {
   if (!a || av_at(r, a)->kind != AV_LAZY) return a;
@@ -380,7 +399,9 @@ bool av_value_dim(Recorder *r, ValueId v, Dim *out) {
   SizeRange range = rec_range(r, v);
   *out = size_unbacked(p, NULL, v, range.lo, range.hi);
   for (u32 k = 0; k < r->positions.count && *out != DIM_NONE; k++)
-    if (r->positions.data[k].value == v && r->positions.data[k].bound != DIM_NONE && !size_assume(p, REL_lt, *out, r->positions.data[k].bound) && p->failed) return false;
+    if (r->positions.data[k].value == v && r->positions.data[k].bound != DIM_NONE &&
+        !size_assume(p, REL_lt, *out, r->positions.data[k].bound) && p->failed)
+      return false;
   return *out != DIM_NONE && rec_anchor(r, *out) == OUT_GO;
 }
 
@@ -405,7 +426,8 @@ static bool sum_dim(Recorder *r, ValueId v, u32 depth, Dim *out) {
   NodeId n = value_node(g, v);
   const GraphNode *x = n ? graph_node_at(g, n) : NULL;
   Dim a, b;
-  if (depth && x && x->kind == NODE_op && (x->op == OP_add || x->op == OP_subtract) && value_type(g, v)->dtype == DT_i64) {
+  if (depth && x && x->kind == NODE_op && (x->op == OP_add || x->op == OP_subtract) &&
+      value_type(g, v)->dtype == DT_i64) {
     bool add = x->op == OP_add;
     ValueId y[2] = {node_operand(g, n, 0), node_operand(g, n, 1)};
     bool ints = value_type(g, y[0])->dtype == DT_i64 && value_type(g, y[1])->dtype == DT_i64;
@@ -460,13 +482,18 @@ i32 av_field(const Recorder *r, Av record, Name key) {
 
 /* ---- what is carried ---------------------------------------------------------------------------------------- */
 
-static bool is_tree(const AbsVal *v) { return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_QUEUE || v->kind == AV_ROW || v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT; }
+static bool is_tree(const AbsVal *v) {
+  return v->kind == AV_LIST || v->kind == AV_OPTION || v->kind == AV_ROWS || v->kind == AV_QUEUE || v->kind == AV_ROW ||
+         v->kind == AV_RECORD || v->kind == AV_RANGE || v->kind == AV_TEXT;
+}
 
 /* The list that a row is of is no part of it: it is the same as long as the region runs. */
 static u32 first_part(const AbsVal *v) { return v->kind == AV_ROW; }
 
 /* A text has no leaves: that it is carried is no reason to look at it. */
-static bool unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
+static bool unread_text(const Recorder *r, Av a) {
+  return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT;
+}
 
 bool carry_leaves(Recorder *r, Av a, AvVec *out) {
   if (!a || unread_text(r, a)) return true;

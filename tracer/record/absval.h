@@ -19,16 +19,25 @@ typedef enum AvKind {
   AV_CONST,     /* nil, text, dtype, built-in, number: `konst` */
   AV_NUM,       /* `value` of the graph */
   AV_LIST,      /* items */
-  AV_ROWS,      /* a list of numbers of one kind, or of trees of such, or a text in a loop (record_rows.c); items: columns, count; `konst`: an item; `op` 1: a known text, of ASCII alone */
-  AV_QUEUE,     /* a list that a loop cuts off at its head (record_queue.c); items: the AV_ROWS, where it begins, count */
-  AV_ROW,       /* a list among lists of any length (record_ragged.c); items: the AV_ROWS that has them, the number of this one, where it begins, count, the number as the program has it */
+  /* a list of numbers of one kind, or of trees of such, or a text in a loop (record_rows.c); items: columns, count;
+   * `konst`: an item; `op` 1: a known text, of ASCII alone */
+  AV_ROWS,
+  /* a list that a loop cuts off at its head (record_queue.c); items: the AV_ROWS, where it begins, count */
+  AV_QUEUE,
+  /* a list among lists of any length (record_ragged.c); items: the AV_ROWS that has them, the number of this one, where
+   * it begins, count, the number as the program has it */
+  AV_ROW,
   AV_RECORD,    /* items, keys in `shape` */
   AV_RANGE,     /* items: start, stop, step */
   AV_CLOSURE,   /* `code`; captures: items, or read through `env` */
   AV_TRANSFORM, /* `op` = TransformKind; items: inner, settings */
-  AV_OBJECT,    /* ref, module, handle, host function: known by its source, or a module by `konst`; `op` 1: a function, which one is not asked */
+  /* ref, module, handle, host function: known by its source, or a module by `konst`; `op` 1: a function, which one is
+   * not asked */
+  AV_OBJECT,
   AV_REF,       /* a ref that the trace made; `value` = its number in Recorder.cells */
-  AV_TEXT,      /* a text that will be made: op 0: of items 0 by the format spec items 1 (text or nil), op 1: items joined, op 2: of the code point item 0, op 5: a part, 6: from its end (record_slice.c) */
+  /* a text that will be made: op 0: of items 0 by the format spec items 1 (text or nil), op 1: items joined, op 2: of
+   * the code point item 0, op 5: a part, 6: from its end (record_slice.c) */
+  AV_TEXT,
   AV_OPTION,    /* nil, or a value (record_option.c); items: a bool that says whether it is there, the value */
   AV_LAZY,      /* not read yet: `source`, `konst` = the value it has now (borrowed) */
   AV_HOLE,      /* an argument that was not given */
@@ -37,7 +46,8 @@ typedef enum AvKind {
 /* Where the captures of a closure are found. */
 typedef enum EnvKind { ENV_ITEMS, ENV_SOURCE, ENV_ROOT } EnvKind;
 
-enum { PARTS_MAX = 4096 }; /* larger trees are not traced: a list that holds one list twice, 30 times over, has 2^30 leaves */
+/* larger trees are not traced: a list that holds one list twice, 30 times over, has 2^30 leaves */
+enum { PARTS_MAX = 4096 };
 
 typedef struct AbsVal {
   u8 kind;

@@ -18,20 +18,25 @@ Av av_total(Recorder *r, SourceId list, i64 now); /* of the lists in it, all tog
 ValueId av_value(Recorder *r, Av a); /* graph value of a number; 0 when it is none */
 bool av_dim(Recorder *r, Av a, Dim *out); /* integer number as a size; makes an unbacked symbol if need be */
 bool av_value_dim(Recorder *r, ValueId v, Dim *out); /* of a number that is there */
-bool av_sum_dim(Recorder *r, ValueId v, Dim *out); /* the same as a sum of what v was added up from, as far as that cannot wrap */
+/* the same as a sum of what v was added up from, as far as that cannot wrap */
+bool av_sum_dim(Recorder *r, ValueId v, Dim *out);
 bool av_known_int(Recorder *r, Av a, i64 *out); /* integer known while tracing */
 bool av_const_value(Recorder *r, Av a, Value *out); /* constant number, text, nil …; borrowed */
 const char *av_kind_text(Recorder *r, Av a);
 i32 av_field(const Recorder *r, Av record, Name key); /* index of the item, -1 */
-u32 av_parts(const Recorder *r, Av a, u32 most); /* how many parts it has, nothing being read for that; `most` is enough */
-/* Lists and records of numbers, with static parts in between: what tree functions walk over, and what the operands and results of
- * constructs are. Lists in columns, queues, texts and the like hold numbers of the graph as well, which no program ever sees: these
- * are not leaves. A tree is opened first; then it has lists and records that are known item by item, numbers, and static parts. */
+/* how many parts it has, nothing being read for that; `most` is enough */
+u32 av_parts(const Recorder *r, Av a, u32 most);
+/* Lists and records of numbers, with static parts in between: what tree functions walk over, and what the operands
+ * and results of constructs are. Lists in columns, queues, texts and the like hold numbers of the graph as well,
+ * which no program ever sees: these are not leaves. A tree is opened first; then it has lists and records that are
+ * known item by item, numbers, and static parts. */
 bool av_is_opaque(const Recorder *r, Av a); /* a list or record from outside that was not taken apart */
-Outcome av_take_apart(Recorder *r, Av a, Av *out); /* one of these: what it holds is guarded. Stuck: it is too large, or another one too often */
+/* one of these: what it holds is guarded. Stuck: it is too large, or another one too often */
+Outcome av_take_apart(Recorder *r, Av a, Av *out);
 bool rec_look_into(Recorder *r, List *l); /* a list that is packed is boxed; false: memory was refused */
-/* The numbers of the graph that a value is made of, whatever they mean: of a list in columns these and how many items count, of a
- * computed text its characters. For control flow, which hands values on as they are; for what a program calls a tree: record_tree.c. */
+/* The numbers of the graph that a value is made of, whatever they mean: of a list in columns these and how many
+ * items count, of a computed text its characters. For control flow, which hands values on as they are; for what a
+ * program calls a tree: record_tree.c. */
 bool carry_leaves(Recorder *r, Av a, AvVec *out); /* in order; false: memory was refused */
 Av carry_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next); /* the same value of other numbers, in order */
 bool carry_same(Recorder *r, Av a, Av b); /* alike but for the values of these numbers */

@@ -44,7 +44,8 @@ static Outcome exit_here(Recorder *r) {
 static void dump(const Recorder *r, Buf *out) {
   graph_print(r->g, NULL, out);
   guard_set_print(&r->g->guards, &r->g->sizes, NULL, out);
-  for (u32 i = 1; i < r->g->nodes.count; i++) { /* bodies that are being recorded hang on no node yet: they are not printed */
+  /* bodies that are being recorded hang on no node yet: they are not printed */
+  for (u32 i = 1; i < r->g->nodes.count; i++) {
     const GraphNode *n = &r->g->nodes.data[i];
     buf_printf(out, "node %u: block %u next %u exit %u operands", i, n->block, n->next, n->exit);
     for (u32 k = 0; k < n->operand_count; k++) buf_printf(out, " %u", r->g->operands.data[n->operand_first + k]);
@@ -58,7 +59,8 @@ static void dump(const Recorder *r, Buf *out) {
   }
   for (u32 i = 0; i < r->cells.count; i++) {
     const RecCell *c = &r->cells.data[i];
-    buf_printf(out, "cell %u: source %u slot %u value %u%s\n", i, c->source, c->slot, c->value, c->dirty ? " written" : "");
+    buf_printf(out, "cell %u: source %u slot %u value %u%s\n", i, c->source, c->slot, c->value,
+               c->dirty ? " written" : "");
   }
   for (u32 i = 0; i < r->frames.count; i++) {
     const RecFrame *f = &r->frames.data[i];
@@ -141,7 +143,8 @@ static Outcome step_and_back(Recorder *r, const Scope *s, Outcome (*once)(Record
       reached(r);
       if (before.len != after.len || memcmp(buf_text(&before), buf_text(&after), before.len) != 0) {
         r->vm->counters.at[STAT_unclean]++;
-        if (r->tracer->log.words & LOG_graph) fprintf(stderr, "--- before\n%s--- after\n%s", buf_text(&before), buf_text(&after));
+        if (r->tracer->log.words & LOG_graph)
+          fprintf(stderr, "--- before\n%s--- after\n%s", buf_text(&before), buf_text(&after));
       }
     }
     o = OUT_GO;

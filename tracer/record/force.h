@@ -1,10 +1,13 @@
-/* force.h — for tests: compiled code is left, refused, or recorded anew where it need not be. Results must not change (but by `wrong`).
+/* force.h — for tests: compiled code is left, refused, or recorded anew where it need not be. Results must not
+ * change (but by `wrong`).
  *
- *   exits N      a trace ends in a break, or an arm in a cold exit, at the instruction that it meets as its N-th; 0: now here, now there
+ *   exits N      a trace ends in a break, or an arm in a cold exit, at the instruction that it meets as its N-th; 0:
+ *                now here, now there
  *   misses N     an entry that was hit is refused once, as if its N-th guard had failed
  *   checks N     the N-th check of every graph fails whenever it is reached
  *   endless N    the N-th pass of every compilation never ends by itself
- *   wrong N      the N-th operation of every graph is another one: results do change, and WEFT_BACKEND=verify must say so
+ *   wrong N      the N-th operation of every graph is another one: results do change, and WEFT_BACKEND=verify must
+ *                say so
  *   rollback     every step of a trace is made, undone and made again; what it left behind is counted (`unclean`)
  */
 #ifndef WEFT_TRACER_FORCE_H

@@ -36,11 +36,16 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
 /* ---- speculation ------------------------------------------------------------------------------------- */
 
 RecMark rec_mark(Recorder *r) {
-  return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count, .sources = r->source_av.count,
-                   .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count, .masks = r->masks.count, .anchored = r->anchored.count,
-                   .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count, .facts = r->facts.count, .frames = r->frames.count,
-                   .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops, .lifted_ifs = r->lifted_ifs,
-                   .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early, .written = r->written, .loop = r->loop};
+  return (RecMark){.graph = graph_mark(r->g), .avs = r->avs.count, .items = r->items.count,
+                   .sources = r->source_av.count,
+                   .trail = r->trail.count, .cells = r->cells.count, .straight = r->straight.count,
+                   .masks = r->masks.count, .anchored = r->anchored.count,
+                   .positions = r->positions.count, .weaks = r->weaks.count, .dynamic = r->dynamic.count,
+                   .facts = r->facts.count, .frames = r->frames.count,
+                   .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops,
+                   .lifted_ifs = r->lifted_ifs,
+                   .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early,
+                   .written = r->written, .loop = r->loop};
 }
 
 void rec_rollback(Recorder *r, const RecMark *m) {
@@ -73,7 +78,8 @@ void rec_rollback(Recorder *r, const RecMark *m) {
 bool rec_save(Recorder *r, RecState *s) {
   Allocator *alloc = &r->vm->alloc;
   RecFrame *f = rec_top(r);
-  *s = (RecState){.depth = rec_depth(r), .pc = f->pc, .tail_calls = f->tail_calls, .nregs = f->code->proto->nregs, .ncells = r->cells.count,
+  *s = (RecState){.depth = rec_depth(r), .pc = f->pc, .tail_calls = f->tail_calls, .nregs = f->code->proto->nregs,
+                  .ncells = r->cells.count,
                   .safe_exit = r->safe_exit, .settled = r->settled, .updated = r->updated};
   s->regs = mem_alloc(alloc, sizeof(Av) * (s->nregs + 1));
   s->cells = mem_alloc(alloc, sizeof(RecCell) * (s->ncells + 1));
@@ -103,7 +109,8 @@ void rec_restore(Recorder *r, const RecState *s) {
   /* cells read since keep what they were read as: nothing wrote them before */
   for (u32 i = 0; i < r->cells.count; i++) {
     RecCell *c = &r->cells.data[i];
-    if (i < s->ncells && !MECHANISM(r->vm, writes_roll_back)) c->dirty |= s->cells[i].dirty, c->value = s->cells[i].value;
+    if (i < s->ncells && !MECHANISM(r->vm, writes_roll_back))
+      c->dirty |= s->cells[i].dirty, c->value = s->cells[i].value;
     else if (i < s->ncells) *c = s->cells[i];
     else if (c->dirty && c->source) {
       c->value = rec_cell_clean(r, i);
@@ -142,7 +149,8 @@ static Av operand(Recorder *r, u32 rk) {
 
 static Outcome set(Recorder *r, u32 reg, Av a) {
   if (!a || r->failed) return OUT_FAIL;
-  if (av_at(r, a)->parts > PARTS_MAX) return rec_stuck(r, REASON_graph_size, "a value of more than %u parts", PARTS_MAX);
+  if (av_at(r, a)->parts > PARTS_MAX)
+    return rec_stuck(r, REASON_graph_size, "a value of more than %u parts", PARTS_MAX);
   RecFrame *f = rec_top(r);
   f->regs[reg] = a;
   f->pc++;
@@ -169,7 +177,8 @@ static Outcome step_closure(Recorder *r, Ins i) {
   if (!captures) return OUT_FAIL;
   for (u32 k = 0; k < p->ncaptures; k++) {
     const Capture *c = &p->captures[k];
-    captures[k] = c->kind == CAP_REGISTER ? f->regs[c->index] : c->kind == CAP_GROUP ? sibling(r, f, c->index) : rec_capture(r, f->fn, c->index);
+    captures[k] = c->kind == CAP_REGISTER ? f->regs[c->index] : c->kind == CAP_GROUP ? sibling(r, f, c->index)
+                                          : rec_capture(r, f->fn, c->index);
     if (!captures[k]) return rec_stuck(r, REASON_no_rule, "a closure");
   }
   Av items = av_items(r, AV_CLOSURE, captures, p->ncaptures);
@@ -201,7 +210,8 @@ static Outcome step_list(Recorder *r, Ins i) {
   Av params[OP_MAX_PARAMS] = {list};
   if (ins_c(i) == 0) return rec_stuck(r, REASON_no_rule, "an empty array");
   for (u32 k = 0; k < ins_c(i); k++)
-    if (!av_is_number(r, f->regs[ins_b(i) + k])) return rec_stuck(r, REASON_raises, "an array literal of %s", av_kind_text(r, f->regs[ins_b(i) + k]));
+    if (!av_is_number(r, f->regs[ins_b(i) + k]))
+      return rec_stuck(r, REASON_raises, "an array literal of %s", av_kind_text(r, f->regs[ins_b(i) + k]));
   Outcome o = rec_op(r, OP_stack, params, &out);
   return o == OUT_GO ? set(r, ins_a(i), out) : o;
 }
@@ -248,14 +258,16 @@ static Outcome step_recput(Recorder *r, Ins i) {
   u32 n = av_at(r, rec)->count;
   Av from = ins_op(i) == BC_recspread ? av_force(r, v) : 0;
   Value key;
-  if (from && av_at(r, from)->kind != AV_RECORD) return rec_stuck(r, REASON_no_rule, "%s spread into a record", av_kind_text(r, from));
+  if (from && av_at(r, from)->kind != AV_RECORD)
+    return rec_stuck(r, REASON_no_rule, "%s spread into a record", av_kind_text(r, from));
   u32 m = from ? av_at(r, from)->count : 1;
   if (n + m > 64) return rec_stuck(r, REASON_graph_size, "a record with many keys");
   for (u32 k = 0; k < n; k++) keys[k] = av_at(r, rec)->shape->keys[k], items[k] = av_item(r, rec, k);
   for (u32 k = 0; k < m; k++) {
     Name name;
     if (from) name = av_at(r, from)->shape->keys[k];
-    else if (av_const_value(r, operand(r, ins_c(i)), &key) && key.kind == V_TEXT) name = name_intern(&r->vm->names, key.text->data, key.text->len);
+    else if (av_const_value(r, operand(r, ins_c(i)), &key) && key.kind == V_TEXT)
+      name = name_intern(&r->vm->names, key.text->data, key.text->len);
     else return rec_stuck(r, REASON_data_dependent_value, "a key that is not known");
     u32 at = 0;
     while (at < n && keys[at] != name) at++;
@@ -297,7 +309,8 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
       a = av_force(r, a);
       if (!a) return OUT_FAIL;
       bool record = av_at(r, a)->kind == AV_RECORD;
-      if (av_at(r, a)->kind != AV_LIST && !record) return rec_stuck(r, REASON_no_rule, "%s spread into a call", av_kind_text(r, a));
+      if (av_at(r, a)->kind != AV_LIST && !record)
+        return rec_stuck(r, REASON_no_rule, "%s spread into a call", av_kind_text(r, a));
       for (u32 j = 0; j < av_at(r, a)->count; j++) {
         names[n] = record ? av_at(r, a)->shape->keys[j] : 0;
         any_name |= record;
@@ -311,7 +324,8 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   }
   Av out;
   bool pushed;
-  Outcome o = rec_begin_call(r, f->regs[base], args, any_name ? names : NULL, n, tail ? 0 : (u16)ins_a(i), tail, &out, &pushed);
+  Outcome o = rec_begin_call(r, f->regs[base], args, any_name ? names : NULL, n, tail ? 0 : (u16)ins_a(i), tail,
+                             &out, &pushed);
   if (o != OUT_GO || pushed) return o;
   if (tail) return rec_do_return(r, s, out);
   return set(r, ins_a(i), out);
@@ -344,7 +358,8 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
   if (!a) return OUT_FAIL;
   if (d->dtype == DT_NONE && !d->has_dims) {
     const char *want = d->type_name ? name_text(&r->vm->names, d->type_name) : "";
-    if (*want && strcmp(want, av_kind_text(r, a)) != 0) return rec_stuck(r, REASON_raises, "an annotation does not hold");
+    if (*want && strcmp(want, av_kind_text(r, a)) != 0)
+      return rec_stuck(r, REASON_raises, "an annotation does not hold");
     f->pc++;
     return OUT_GO;
   }
@@ -353,7 +368,8 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
   ArrayType t = *value_type(r->g, v);
   bool weak_fits = t.weak && dtype_kind(t.dtype) <= dtype_kind(d->dtype);
   u32 rank = d->has_dims ? d->rank : 0;
-  if ((t.dtype != d->dtype && !weak_fits) || t.rank != rank) return rec_stuck(r, REASON_raises, "an annotation does not hold");
+  if ((t.dtype != d->dtype && !weak_fits) || t.rank != rank)
+    return rec_stuck(r, REASON_raises, "an annotation does not hold");
   u32 bound = 0;
   for (u32 k = 0; k < rank; k++) {
     if (d->dim_consts[k] == -2) continue;
@@ -364,12 +380,15 @@ static Outcome step_checkarg(Recorder *r, Ins i) {
       continue;
     }
     Dim want = d->dim_consts[k];
-    if (want < 0 && !av_dim(r, f->regs[d->dim_regs[k]], &want)) return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "an annotated size is no integer");
+    if (want < 0 && !av_dim(r, f->regs[d->dim_regs[k]], &want))
+      return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "an annotated size is no integer");
     i64 x, y;
     if (!size_hint(&r->g->sizes, want, &x) || !size_hint(&r->g->sizes, t.dims[k], &y) || x != y ||
         size_is_unbacked(&r->g->sizes, want) || size_is_unbacked(&r->g->sizes, t.dims[k]))
       return rec_stuck(r, REASON_raises, "an annotated size does not hold");
-    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, want, t.dims[k], "annotation", f->code->proto->spans[f->pc])) return OUT_FAIL;
+    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, want, t.dims[k], "annotation",
+                        f->code->proto->spans[f->pc]))
+      return OUT_FAIL;
   }
   f->pc++;
   return OUT_GO;
@@ -421,7 +440,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       o = rec_cell_global(r, f->code->module, ins_x(i), &cell);
       if (o != OUT_GO) return o;
       Av v = r->cells.data[cell].value;
-      if (now.kind == V_HOLE && !(v = av_force(r, v))) return OUT_FAIL; /* a loop that assigns it on some way may have carried it */
+      /* a loop that assigns it on some way may have carried it */
+      if (now.kind == V_HOLE && !(v = av_force(r, v))) return OUT_FAIL;
       if (now.kind == V_HOLE && av_at(r, v)->kind == AV_HOLE) {
         if (!(ins_flags(i) & INS_METHOD)) return rec_stuck(r, REASON_raises, "a variable without a value");
         v = av_const(r, value_nil());
@@ -433,7 +453,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       Av v = av_force(r, operand(r, ins_a(i)));
       if (!v) return OUT_FAIL;
       u8 kind = av_at(r, v)->kind;
-      if (kind == AV_CLOSURE || kind == AV_TRANSFORM || kind == AV_OBJECT || (kind == AV_CONST && av_at(r, v)->konst.kind == V_FN))
+      if (kind == AV_CLOSURE || kind == AV_TRANSFORM || kind == AV_OBJECT ||
+          (kind == AV_CONST && av_at(r, v)->konst.kind == V_FN))
         return rec_stuck(r, REASON_module_write, "a function is bound to a module variable");
       o = rec_cell_global(r, f->code->module, ins_x(i), &cell);
       if (o != OUT_GO) return o;
@@ -463,7 +484,8 @@ static Outcome step(Recorder *r, const Scope *s) {
     case BC_recspread: return step_recput(r, i);
     case BC_range: {
       Av one = av_const(r, value_weak_i64(1));
-      o = rec_make_range(r, f->regs[ins_b(i)], f->regs[ins_b(i) + 1], ins_c(i) == 3 ? f->regs[ins_b(i) + 2] : one, &out);
+      o = rec_make_range(r, f->regs[ins_b(i)], f->regs[ins_b(i) + 1],
+                         ins_c(i) == 3 ? f->regs[ins_b(i) + 2] : one, &out);
       return o == OUT_GO ? set(r, ins_a(i), out) : o;
     }
     case BC_fmt:
@@ -496,7 +518,8 @@ static Outcome step(Recorder *r, const Scope *s) {
         f->regs[a + 1] = av_new(r, (AbsVal){.kind = AV_HOLE});
       } else {
         Value v;
-        if (!f->regs[a] || (av_const_value(r, f->regs[a], &v) && v.kind == V_NIL)) return rec_stuck(r, REASON_raises, "no such method");
+        if (!f->regs[a] || (av_const_value(r, f->regs[a], &v) && v.kind == V_NIL))
+          return rec_stuck(r, REASON_raises, "no such method");
       }
       f->pc++;
       return OUT_GO;
@@ -529,7 +552,8 @@ static Outcome step(Recorder *r, const Scope *s) {
       o = rec_path(r, d, root, &f->regs[ins_b(i)], &out);
       if (o != OUT_GO) return o;
       u8 whole = av_at(r, root)->konst.kind; /* a long list, a text that nothing relies on: values, which are written */
-      bool ref = (av_at(r, root)->kind == AV_OBJECT && whole != V_LIST && whole != V_TEXT && whole != V_RECORD) || av_at(r, root)->kind == AV_REF;
+      bool ref = (av_at(r, root)->kind == AV_OBJECT && whole != V_LIST && whole != V_TEXT && whole != V_RECORD) ||
+                 av_at(r, root)->kind == AV_REF;
       if (d->root == ROOT_MODULE && !ref) {
         if ((o = rec_cell_write(r, cell, out)) != OUT_GO) return o;
       } else if (d->root == ROOT_REGISTER) {
@@ -692,7 +716,8 @@ void recorder_free(Recorder *r) {
   vec_free(alloc, &r->no_recur);
 }
 
-/* Guards, sources and recipes name keys by numbers, and are not asked when those who count them give them up: these names stay. */
+/* Guards, sources and recipes name keys by numbers, and are not asked when those who count them give them up: these
+ * names stay. */
 static void names_stay(Vm *vm, const Graph *g) {
   const GuardSet *set = &g->guards;
   for (u32 i = 0; i < set->guards.count; i++)
@@ -702,9 +727,11 @@ static void names_stay(Vm *vm, const Graph *g) {
   for (u32 i = 0; i < g->exits.names.count; i++) name_stay(&vm->names, g->exits.names.data[i]);
 }
 
-static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, bool *tokens, RecordResult *out) {
+static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, bool *tokens,
+                              RecordResult *out) {
   *out = (RecordResult){0};
-  Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm), .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
+  Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm),
+                  .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
   rec.force = rec.tracer->force;
   Recorder *r = &rec;
   r->g = graph_new(&vm->alloc, name);
@@ -726,7 +753,8 @@ static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const cha
   if (!guard_ambient(&r->g->guards, vm->ambient, at)) goto done;
   if (!rec_push(r, frame->code, 0, 0)) goto done;
   if (!frame_inputs(r, frame, start) || (*tokens && !rec_tokens_begin(r))) goto done;
-  if (start == RECORD_ENTRY && r->tracer->demand.marks.count && !marks_apply(r, frame->code, rec_top(r)->regs)) goto done;
+  if (start == RECORD_ENTRY && r->tracer->demand.marks.count && !marks_apply(r, frame->code, rec_top(r)->regs))
+    goto done;
   /* exit 0 is the end; its contents are known last, so the entry's own exit comes behind it */
   if (exit_begin(&r->g->exits, EXIT_return, 0, 0, at) != 0) goto done;
   r->g->entry_exit = rec_exit(r, EXIT_check, CHECK_none, at);
@@ -734,7 +762,8 @@ static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const cha
   r->safe_exit = r->g->entry_exit;
   r->stop_after_loop = start == RECORD_LOOP;
   if (r->stop_after_loop) r->root_extent = loop_extent_at(frame->code->proto, frame->pc);
-  Scope s = {.depth = 0, .end = r->stop_after_loop && r->root_extent ? frame->code->proto->extents[r->root_extent].end : UINT32_MAX, .cond_exit = UINT32_MAX};
+  Scope s = {.depth = 0, .end = r->stop_after_loop && r->root_extent ? frame->code->proto->extents[r->root_extent].end
+                                                                     : UINT32_MAX, .cond_exit = UINT32_MAX};
   bool whole = false;
   o = start == RECORD_ENTRY ? rec_recur_whole(r, &whole) : OUT_GO;
   if (o == OUT_GO) o = whole ? OUT_RETURN : rec_run(r, &s);

@@ -4,12 +4,12 @@
  *   tier.c: a site is hot ─▶ record_start ─▶ rec_run (record.c: one step per instruction)
  *        operators, array operations  record_ops.c, record_parts.c    comparisons of trees, texts  record_compare.c
  *        fields, indices, unpacking   record_data.c                   ranges                       record_range.c
- *        if                           record_branch.c                 while, for                   record_flow.c, record_carry.c
+ *        if                           record_branch.c while, for record_flow.c, record_carry.c
  *        calls, inlined               record_call.c                   functions that recur         record_recur.c
  *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
  *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
  *        records by character         record_keyed.c                  parts of texts               record_slice.c
- *        nil, or a value              record_option.c                 what is written              record_cells.c, record_effects.c
+ *        nil, or a value              record_option.c what is written record_cells.c, record_effects.c
  *        trees of the program         record_tree.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
@@ -78,13 +78,15 @@ typedef struct RecReturn {
   u8 kind;    /* AV_NUM, AV_LIST, AV_RECORD, AV_CONST */
   u32 count;
   ArrayType types[8];
-  u32 loc[8], leaf[8]; /* an array that the loop carries anyhow: RecLoop.locs + 1, and which leaf of it; 0: it is carried besides, … */
+  /* an array that the loop carries anyhow: RecLoop.locs + 1, and which leaf of it; 0: it is carried besides, … */
+  u32 loc[8], leaf[8];
   u32 besides;         /* … and stays so: returns did not agree */
   struct Shape *shape;
   Value konst; /* held by r->kept */
 } RecReturn;
 
-/* How a cell is found again once it was rolled back: the steps of its source, innermost first; none: made by the trace. */
+/* How a cell is found again once it was rolled back: the steps of its source, innermost first; none: made by the
+ * trace. */
 typedef struct RecCellStep {
   u8 kind; /* SourceKind */
   u32 index;
@@ -106,8 +108,8 @@ typedef struct RecCellSet {
   u32 before_count;
 } RecCellSet;
 
-/* How a loop carries a number: as its type says; strong, with a flag that says whether it is weak; strong, and weak in the first trip
- * alone, which its position tells; as its type says, for that was tried. */
+/* How a loop carries a number: as its type says; strong, with a flag that says whether it is weak; strong, and weak
+ * in the first trip alone, which its position tells; as its type says, for that was tried. */
 enum { CARRY_plain, CARRY_flag, CARRY_first, CARRY_not_first };
 
 typedef struct RecLoop {
@@ -125,14 +127,17 @@ typedef struct RecLoop {
   u32 ret_at;        /* in types: the flag, behind it what is returned */
   VEC(u8) weak;      /* for each: CARRY_*; the flags of numbers that may be weak or strong stand … */
   u32 flag_at;       /* … from here on in types */
-  VEC(ValueId) was;  /* for each that is weak in the first trip alone: whether it is, when that is not certain; else 0 */
+  /* for each that is weak in the first trip alone: whether it is, when that is not certain; else 0 */
+  VEC(ValueId) was;
   VEC(u32) free;     /* for each, the axes whose sizes change from trip to trip */
   bool peeled;       /* the first trip stands before it */
   u32 few;           /* 1 + its trips, where they are few and known: it can be recorded trip by trip instead; else 0 */
   bool test_inside;  /* its condition writes: it stands in the body, which breaks */
-  bool endless;      /* its condition is the constant true, and nothing breaks: it ends by returning from the function */
+  /* its condition is the constant true, and nothing breaks: it ends by returning from the function */
+  bool endless;
   u32 look;          /* steps of its body until rec_look_ahead; 0: it was, or is not to be */
-  VEC(u8) entry;     /* for each, its dtype, whether it is an array, and whether it may be weak, when it was tried first */
+  /* for each, its dtype, whether it is an array, and whether it may be weak, when it was tried first */
+  VEC(u8) entry;
   const RecPrior *prior; /* how it was lifted before; NULL: it comes for the first time */
 } RecLoop;
 
@@ -151,7 +156,8 @@ typedef struct RecStraight { /* loops that are recorded trip by trip */
   char why[160];
 } RecStraight;
 
-typedef struct RecAnchor { /* an unbacked symbol, and the block where it was first spoken of: what is said of it holds there */
+/* an unbacked symbol, and the block where it was first spoken of: what is said of it holds there */
+typedef struct RecAnchor {
   u32 sym;
   BlockId block;
 } RecAnchor;
@@ -190,7 +196,8 @@ typedef struct RecLive { /* liveness of a function that the trace runs, solved o
 } RecLive;
 
 /* What a test asks for (force.h). */
-typedef enum ForceKind { FORCE_nothing, FORCE_exits, FORCE_misses, FORCE_checks, FORCE_rollback, FORCE_endless, FORCE_wrong } ForceKind;
+typedef enum ForceKind { FORCE_nothing, FORCE_exits, FORCE_misses, FORCE_checks, FORCE_rollback, FORCE_endless,
+                         FORCE_wrong } ForceKind;
 
 typedef struct Force {
   u8 kind; /* ForceKind */
@@ -258,8 +265,11 @@ typedef struct Recorder {
   ValueId powers;       /* of ten, if it is still there (record_digits.c) */
   RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
   u32 lifted_loops, lifted_ifs, cold_exits;
-  bool left_early;      /* a cold arm in a loop, before which none is complete, is taken so often that the loop is left on its first trips */
-  u32 left_often;       /* of 16 times that the program came to a cold arm's branch of late, the times it took the arm; the most of all arms */
+  /* a cold arm in a loop, before which none is complete, is taken so often that the loop is left on its first trips */
+  bool left_early;
+  /* of 16 times that the program came to a cold arm's branch of late, the times it took the arm; the most of all
+   * arms */
+  u32 left_often;
   Force force;
   struct RecRecur *recur; /* the function whose body is recorded once, for all its calls of itself */
   VEC(Code *) no_recur;   /* for which that did not work out; rollback keeps it */
@@ -309,9 +319,10 @@ typedef struct RecState { /* registers of the top frame and all cells */
 
 enum { HOST_random_key, HOST_random_counter }; /* ids of `host` sources */
 
-/* The body of a construct: find what it is known to write, save, carry rec_cells_with(tree), enter with the parameters, run,
- * grow (then undo and try again), carry on rec_cells_with(result); take from the results behind it. What rec_cells_with gives is a
- * list marked BESIDE_CELLS: its first item is a tree of the program, the others are carried as loops carry variables. */
+/* The body of a construct: find what it is known to write, save, carry rec_cells_with(tree), enter with the
+ * parameters, run, grow (then undo and try again), carry on rec_cells_with(result); take from the results behind
+ * it. What rec_cells_with gives is a list marked BESIDE_CELLS: its first item is a tree of the program, the others
+ * are carried as loops carry variables. */
 enum { BESIDE_CELLS = 1 }; /* AbsVal.op of an AV_LIST */
 
 /* ---- constructs (hop/) ---- */

@@ -1,7 +1,8 @@
 /* record_branch.c — if becomes cond: both arms are recorded into blocks of their own and merged where they meet.
  *
  * An arm ends at the join, at the loop's back-edge (next), behind the loop (break), or by returning; one that cannot be
- * captured becomes a cold exit at its beginning. Where the arms give what cannot be merged, the rarer one is made cold. */
+ * captured becomes a cold exit at its beginning. Where the arms give what cannot be merged, the rarer one is made
+ * cold. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
@@ -135,19 +136,25 @@ static Outcome merge_place(Recorder *r, Merge *m, Av base, Av *first, Av *second
     ValueId v = av_value(r, x.data[i]), w = b ? av_value(r, y.data[i]) : 0;
     u32 free = 0;
     if ((o = merge_weak(r, m, v, w)) != OUT_GO) break;
-    if (b && !(m->mixed.count && m->mixed.data[m->mixed.count - 1] == m->yields[0].count) && !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type, &free)) {
+    if (b && !(m->mixed.count && m->mixed.data[m->mixed.count - 1] == m->yields[0].count) &&
+        !same_type(r, r->g->values.data[v].type, r->g->values.data[w].type, &free)) {
       const ArrayType *s = value_type(r->g, v), *t = value_type(r->g, w);
-      o = rec_stuck(r, REASON_branch_merge, "the arms give %s%s and %s%s", s->weak ? "weak " : "", dtype_name(s->dtype), t->weak ? "weak " : "", dtype_name(t->dtype));
+      o = rec_stuck(r, REASON_branch_merge, "the arms give %s%s and %s%s", s->weak ? "weak " : "", dtype_name(s->dtype),
+                    t->weak ? "weak " : "", dtype_name(t->dtype));
       break;
     }
-    if (!vec_push(&r->vm->alloc, &m->free, free) || !vec_push(&r->vm->alloc, &m->yields[0], v) || (b && !vec_push(&r->vm->alloc, &m->yields[1], w))) o = OUT_FAIL;
+    if (!vec_push(&r->vm->alloc, &m->free, free) || !vec_push(&r->vm->alloc, &m->yields[0], v) ||
+        (b && !vec_push(&r->vm->alloc, &m->yields[1], w)))
+      o = OUT_FAIL;
   }
   vec_free(&r->vm->alloc, &x);
   vec_free(&r->vm->alloc, &y);
   return o;
 }
 
-static Av state_cell(Recorder *r, const RecState *s, u32 i) { return i < s->ncells ? s->cells[i].value : rec_cell_clean(r, i); }
+static Av state_cell(Recorder *r, const RecState *s, u32 i) {
+  return i < s->ncells ? s->cells[i].value : rec_cell_clean(r, i);
+}
 static bool state_dirty(const RecState *s, u32 i) { return i < s->ncells && s->cells[i].dirty; }
 
 static void drop_merge(Recorder *r, Merge *m) {
@@ -160,7 +167,8 @@ static void drop_merge(Recorder *r, Merge *m) {
 }
 
 /* Records one arm into a block of its own, left open unless it ended. */
-static Outcome record_arm(Recorder *r, const RecState *base, ValueId cond, bool is, u32 pc, u32 join, bool force_cold, Arm *arm) {
+static Outcome record_arm(Recorder *r, const RecState *base, ValueId cond, bool is, u32 pc, u32 join,
+                          bool force_cold, Arm *arm) {
   BlockId parent = r->g->at;
   RecMark mark = rec_mark(r);
   rec_restore(r, base);
@@ -179,14 +187,17 @@ static Outcome record_arm(Recorder *r, const RecState *base, ValueId cond, bool 
   }
   if (o == OUT_STUCK) {
     if (r->no_exits || r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
-    u32 reason = r->reason == REASON_effect_output ? REASON_arm_output : force_cold ? REASON_arm_types : REASON_arm_break;
+    u32 reason = r->reason == REASON_effect_output ? REASON_arm_output : force_cold ? REASON_arm_types
+                                                   : REASON_arm_break;
     Span at = force_cold ? (Span){0} : r->why_span;
     rec_rollback(r, &mark);
     rec_restore(r, base);
     rec_top(r)->pc = pc;
     arm->block = graph_open(r->g);
-    u32 exit = arm->block ? rec_exit(r, EXIT_cold, reason, at.file ? at : rec_top(r)->code->proto->spans[pc]) : UINT32_MAX;
-    if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit)) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
+    u32 exit = arm->block ? rec_exit(r, EXIT_cold, reason, at.file ? at : rec_top(r)->code->proto->spans[pc])
+                          : UINT32_MAX;
+    if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit))
+      return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
     arm->how = OUT_ENDED;
     arm->cold = true;
     return OUT_GO;
@@ -213,7 +224,8 @@ static Outcome return_by_exit(Recorder *r, Arm *arm) {
   BlockId parent = r->g->at;
   go_into(r, arm);
   u32 exit = rec_exit_return(r, arm->ret);
-  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "what is returned cannot be rebuilt");
+  if (exit == UINT32_MAX)
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "what is returned cannot be rebuilt");
   if (!graph_close(r->g, TERM_exit, NULL, 0, exit)) return OUT_FAIL;
   graph_at_end(r->g, parent);
   arm->how = OUT_ENDED;
@@ -222,12 +234,15 @@ static Outcome return_by_exit(Recorder *r, Arm *arm) {
 
 /* What follows an arm raises an error: the arm is left there. */
 static Outcome end_cold(Recorder *r, const RecMark *mark, Arm *arm) {
-  if (r->reason != REASON_raises || r->no_exits || r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
+  if (r->reason != REASON_raises || r->no_exits || r->lacks || r->widens || r->noted_types ||
+      !MECHANISM(r->vm, arms_are_cold))
+    return OUT_STUCK;
   Span at = r->why_span;
   rec_rollback(r, mark);
   go_into(r, arm);
   u32 exit = rec_exit(r, EXIT_cold, REASON_arm_break, at);
-  if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit)) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
+  if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit))
+    return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
   arm->how = OUT_ENDED;
   arm->cold = true;
   return OUT_GO;
@@ -251,7 +266,8 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
       go_into(r, a); /* what the loop carries is as the arm leaves it */
       Outcome o = rec_return_ask(r, r->loop, a->ret);
       graph_at_end(r->g, parent);
-      if (o == OUT_STUCK && r->loop->ret.asked && !r->lacks && !r->noted_types) r->reason = REASON_branch_merge; /* of another kind than other arms: the rarer arm is made cold */
+      /* of another kind than other arms: the rarer arm is made cold */
+      if (o == OUT_STUCK && r->loop->ret.asked && !r->lacks && !r->noted_types) r->reason = REASON_branch_merge;
       if (o != OUT_GO) return o;
       a->how = OUT_LEAVE;
       continue;
@@ -270,7 +286,8 @@ static Outcome settle_returns(Recorder *r, Arm *arms) {
       b->how = o;
       b->ret = o == OUT_RETURN ? r->ret : 0;
       if (o == OUT_ENDED) {
-        if (!graph_close(r->g, TERM_exit, NULL, 0, r->safe_exit != UINT32_MAX ? r->safe_exit : r->g->entry_exit)) return OUT_FAIL;
+        if (!graph_close(r->g, TERM_exit, NULL, 0, r->safe_exit != UINT32_MAX ? r->safe_exit : r->g->entry_exit))
+          return OUT_FAIL;
       } else {
         rec_state_free(r, &b->state);
         if (!rec_save(r, &b->state)) return OUT_FAIL;
@@ -303,7 +320,9 @@ static Outcome close_arms(Recorder *r, Arm *arms, const Merge *m, const u32 *ope
     if (a->how == OUT_ENDED) continue;
     go_into(r, a);
     Outcome o = OUT_GO;
-    if (a->how == OUT_NEXT || a->how == OUT_LEAVE) o = rec_close_loop_block(r, r->loop, a->how == OUT_NEXT ? TERM_next : TERM_break, a->how == OUT_LEAVE ? a->ret : 0);
+    if (a->how == OUT_NEXT || a->how == OUT_LEAVE)
+      o = rec_close_loop_block(r, r->loop, a->how == OUT_NEXT ? TERM_next : TERM_break,
+                               a->how == OUT_LEAVE ? a->ret : 0);
     else o = yield_arm(r, m, open_index[k]);
     if (o != OUT_GO) return o;
     graph_at_end(r->g, parent);
@@ -333,7 +352,9 @@ typedef struct Meeting {
 } Meeting;
 
 static bool is_alive(const Meeting *j, u32 reg) { return j->live[reg / 64] >> (reg % 64) & 1; }
-static bool is_kept(const Meeting *j, u32 reg) { return j->x->regs[reg] == j->base->regs[reg] && (!j->y || j->y->regs[reg] == j->x->regs[reg]); }
+static bool is_kept(const Meeting *j, u32 reg) {
+  return j->x->regs[reg] == j->base->regs[reg] && (!j->y || j->y->regs[reg] == j->x->regs[reg]);
+}
 static bool is_lacking(const Meeting *j, u32 reg) { return !j->x->regs[reg] || (j->y && !j->y->regs[reg]); }
 
 /* An arm that leaves by the loop or by an exit: does it take the effect token with it? */
@@ -362,14 +383,16 @@ static Outcome merge_state(Recorder *r, Meeting *j, Merge *m) {
   const RecState *x = j->x, *y = j->y, *base = j->base;
   Outcome o = OUT_GO;
   for (u32 i = 0; !j->returns && i < j->p->nregs && o == OUT_GO; i++)
-    if (is_alive(j, i) && !is_kept(j, i) && !is_lacking(j, i)) o = merge_place(r, m, base->regs[i], &x->regs[i], y ? &y->regs[i] : NULL);
+    if (is_alive(j, i) && !is_kept(j, i) && !is_lacking(j, i))
+      o = merge_place(r, m, base->regs[i], &x->regs[i], y ? &y->regs[i] : NULL);
   if (o != OUT_GO) return o;
   j->ncells = r->cells.count; /* reading lazy values may have made some */
   if (!(j->merged = mem_alloc_zero(&r->vm->alloc, sizeof *j->merged * (j->ncells + 1)))) return OUT_FAIL;
   for (u32 i = 0; i < j->ncells && o == OUT_GO; i++) {
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
-    bool read = r->cells.data[i].source && !state_dirty(x, i) && !(y && state_dirty(y, i)); /* at most: an arm that was the first to do so knows more of it */
+    /* at most: an arm that was the first to do so knows more of it */
+    bool read = r->cells.data[i].source && !state_dirty(x, i) && !(y && state_dirty(y, i));
     bool kept = a == was && (!y || b == a) && !(j->tokens && i == 0);
     if (read || kept || !a || (y && !b)) continue;
     o = merge_place(r, m, was, &a, y ? &b : NULL);
@@ -378,14 +401,16 @@ static Outcome merge_state(Recorder *r, Meeting *j, Merge *m) {
   return o;
 }
 
-/* Puts the results of the cond where the values were, in the order in which they were collected. *ret: what was returned. */
+/* Puts the results of the cond where the values were, in the order in which they were collected. *ret: what was
+ * returned. */
 static Outcome put_results(Recorder *r, const Meeting *j, const Merge *m, NodeId node, Av *ret) {
   const RecState *x = j->x, *y = j->y;
   AvVec leaves = {0};
   Outcome o = OUT_GO;
   u32 next = 0;
   for (u32 i = 0; i < m->mixed.count; i++)
-    if (!rec_weak_note(r, node_result(r->g, node, m->mixed.data[i]), node_result(r->g, node, m->yields[0].count + i))) return OUT_FAIL;
+    if (!rec_weak_note(r, node_result(r->g, node, m->mixed.data[i]), node_result(r->g, node, m->yields[0].count + i)))
+      return OUT_FAIL;
   for (u32 i = 0; i < m->free.count; i++)
     if ((o = rec_escape(r, node_result(r->g, node, i), m->free.data[i])) != OUT_GO) return o;
   for (u32 i = 0; i < m->yields[0].count && o == OUT_GO; i++) {
@@ -412,7 +437,8 @@ static Outcome put_results(Recorder *r, const Meeting *j, const Merge *m, NodeId
 /* Of the last times that the branch was passed, 15 at most, those on which arm k was taken. */
 static u32 times_taken(const Recorder *r, const RecState *base, u32 k, u32 *passed) {
   const Code *code = r->frames.data[base->depth].code;
-  u32 site = code->site_of_pc[base->pc], bits = site ? code->sites[site - 1].taken : 1, seen = 31u - (u32)__builtin_clz(bits), all = (1u << seen) - 1;
+  u32 site = code->site_of_pc[base->pc], bits = site ? code->sites[site - 1].taken : 1,
+      seen = 31u - (u32)__builtin_clz(bits), all = (1u << seen) - 1;
   *passed = seen;
   return (u32)__builtin_popcount((k ? ~bits : bits) & all);
 }
@@ -424,14 +450,17 @@ static bool is_inside(const Recorder *r) {
   return r->loop && (r->loop->outer || !r->stop_after_loop || r->loop->depth || r->loop->extent != r->root_extent);
 }
 
-Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret) {
+Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold,
+                        const RecState *base, Av ret) {
   Arm arms[2] = {{0}, {0}};
   Merge merge = {.since = r->avs.count};
   Allocator *alloc = &r->vm->alloc;
   Meeting j = {.base = base, .p = rec_top(r)->code->proto};
   u32 words = (j.p->nregs + 63) / 64 + 1;
   Outcome o = OUT_GO;
-  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = k == 0 && ret ? returning_arm(r, base, ret, &arms[k]) : record_arm(r, base, cond, k == 0, pc[k], join, force_cold == (int)k, &arms[k]);
+  for (u32 k = 0; k < 2 && o == OUT_GO; k++)
+    o = k == 0 && ret ? returning_arm(r, base, ret, &arms[k])
+                      : record_arm(r, base, cond, k == 0, pc[k], join, force_cold == (int)k, &arms[k]);
   if (o == OUT_GO && arms[0].cold && arms[1].cold) o = rec_stuck(r, REASON_branch_merge, "neither arm can be captured");
   if (o != OUT_GO || (o = settle_returns(r, arms)) != OUT_GO) goto done;
   bool open[2] = {is_open(&arms[0]), is_open(&arms[1])};
@@ -468,7 +497,8 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
     r->left_early |= times > 1 && times * EARLY >= passed && is_inside(r) && !r->lifted_loops;
   }
   rec_restore(r, base);
-  bool updated = any && (j.x->updated || j.x->safe_exit != base->safe_exit || (both && (j.y->updated || j.y->safe_exit != base->safe_exit)));
+  bool updated = any && (j.x->updated || j.x->safe_exit != base->safe_exit ||
+                         (both && (j.y->updated || j.y->safe_exit != base->safe_exit)));
   r->updated |= updated;
   if (!any) {
     o = OUT_ENDED;
@@ -494,8 +524,8 @@ static u32 usual_arm(Recorder *r) {
   return site && __builtin_popcount(f->code->sites[site - 1].taken) < 8 ? 1 : 0;
 }
 
-/* In a trip that is recorded by itself, of a list or in front of a loop: where an arm goes on with the next trip, the arms meet
- * before it, or each would record all trips that follow. Else `join`. */
+/* In a trip that is recorded by itself, of a list or in front of a loop: where an arm goes on with the next trip,
+ * the arms meet before it, or each would record all trips that follow. Else `join`. */
 static u32 meets_at(Recorder *r, u32 join) {
   const RecFrame *f = rec_top(r);
   const Proto *p = f->code->proto;
@@ -505,7 +535,8 @@ static u32 meets_at(Recorder *r, u32 join) {
   for (loop = at; loop && loop != UINT32_MAX && p->extents[loop].kind == EXT_IF;) loop = p->extents[loop].parent;
   if (!loop || loop == UINT32_MAX || (r->loop && r->loop->depth == depth && r->loop->extent == loop)) return join;
   for (u32 i = 0; i < r->straight.count; i++)
-    if (r->straight.data[i].depth == depth && r->straight.data[i].extent == loop && r->straight.data[i].hopeless) return join;
+    if (r->straight.data[i].depth == depth && r->straight.data[i].extent == loop && r->straight.data[i].hopeless)
+      return join;
   for (u32 pc = f->pc; pc < join; pc++)
     if (ins_op(p->code[pc]) == BC_jump && ins_x(p->code[pc]) == p->extents[loop].els) return p->extents[loop].els;
   return join;
@@ -551,7 +582,8 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
     }
   }
   if (meet == join) o = rec_branch_once(r, s, p, pc, join, -1, &base, 0);
-  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens && !r->noted_types) {
+  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens &&
+      !r->noted_types) {
     char why[sizeof r->why];
     memcpy(why, r->why, sizeof why);
     rec_rollback(r, &start);

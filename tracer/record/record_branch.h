@@ -6,6 +6,7 @@
 
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 fall, u32 jump, u32 join);
 /* ret: the first arm returns that, else it begins at pc[0]. force_cold: the arm that is not recorded, or -1. */
-Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold, const RecState *base, Av ret);
+Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold,
+                        const RecState *base, Av ret);
 
 #endif

@@ -38,8 +38,8 @@ bool rec_push(Recorder *r, Code *code, Av fn, u16 result) {
   const char *name = p->name ? name_text(&r->vm->names, p->name) : r->frames.count ? "fn" : "main";
   u32 graph = graph_frame(r->g, code, name, call);
   Av *regs = mem_alloc_zero(alloc, sizeof *regs * (p->nregs ? p->nregs : 1));
-  if (!regs || r->g->failed ||
-      !vec_push(alloc, &r->frames, (RecFrame){.code = code, .graph_frame = graph, .result = result, .fn = fn, .regs = regs})) {
+  if (!regs || r->g->failed || !vec_push(alloc, &r->frames, (RecFrame){.code = code, .graph_frame = graph,
+                                                                       .result = result, .fn = fn, .regs = regs})) {
     mem_free(alloc, regs, sizeof *regs * (p->nregs ? p->nregs : 1));
     r->failed = true;
     return false;
@@ -109,7 +109,8 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
     if (names && names[i]) {
       const char *s = name_text(&r->vm->names, names[i]);
       u32 k = op_param(op, s);
-      if (k == UINT32_MAX || params[k] || info->params[k].rest) return rec_stuck(r, REASON_raises, "%s: a wrong argument name", info->name);
+      if (k == UINT32_MAX || params[k] || info->params[k].rest)
+        return rec_stuck(r, REASON_raises, "%s: a wrong argument name", info->name);
       params[k] = args[i];
     } else if (at < info->nparams && !info->params[at].rest && !info->params[at].keyword_only) {
       params[at++] = args[i];
@@ -131,20 +132,26 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
 
 /* ---- built-ins on lists, records and sizes ---------------------------------------------------------------- */
 
-/* A text that nobody has looked into yet, of the program's variables: its length is asked for at each entry, not which text it is. */
+/* A text that nobody has looked into yet, of the program's variables: its length is asked for at each entry, not which
+ * text it is. */
 static Outcome text_length(Recorder *r, Av x, Av *out) {
   const AbsVal v = *av_at(r, x);
   bool known = v.source < r->source_av.count && r->source_av.data[v.source];
-  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT || !v.source || known || r->g->guards.sources.items.data[v.source].kind == SRC_global) return OUT_STUCK;
-  return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
+  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT || !v.source || known ||
+      r->g->guards.sources.items.data[v.source].kind == SRC_global)
+    return OUT_STUCK;
+  return guard_tag(&r->g->guards, v.source, v.konst, false,
+                   rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
 }
 
-/* A list of data that nobody has looked into yet, as rec_index takes it: its length is left open. A short one is data where a loop asks. */
+/* A list of data that nobody has looked into yet, as rec_index takes it: its length is left open. A short one is data
+ * where a loop asks. */
 static bool is_data(const Recorder *r, Av x) {
   if (!rec_rows_suit(r, x) || r->g->guards.sources.items.data[av_at(r, x)->source].kind == SRC_global) return false;
   const List *l = av_at(r, x)->konst.list;
   bool numbers = r->loop && !list_is_packed(l);
-  for (u32 i = 0; i < l->count && numbers; i++) numbers = l->items[i].kind == V_NUM && l->items[i].dtype == l->items[0].dtype;
+  for (u32 i = 0; i < l->count && numbers; i++)
+    numbers = l->items[i].kind == V_NUM && l->items[i].dtype == l->items[0].dtype;
   return numbers || l->count > 2 * (u32)r->vm->tunables.unroll_trips;
 }
 
@@ -153,7 +160,8 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   if (o != OUT_STUCK) return o;
   if (is_data(r, x)) {
     const AbsVal v = *av_at(r, x);
-    return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.list->count), out) : OUT_FAIL;
+    return guard_tag(&r->g->guards, v.source, v.konst, false,
+                     rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.list->count), out) : OUT_FAIL;
   }
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
@@ -163,13 +171,17 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   if (v->kind == AV_ROW) return rec_made(r, av_item(r, x, 3), out);
   if (v->kind == AV_QUEUE) return rec_made(r, rec_queue_count(r, x), out);
   if (rec_is_read(r, x) || (v->kind == AV_TEXT && rec_text_parts(r, x))) return rec_text_count(r, x, out);
-  if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) { /* long, and not taken apart; left open */
+  /* long, and not taken apart; left open */
+  if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) {
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
-    return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count), out);
+    return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count),
+                    out);
   }
-  if (v->kind == AV_CONST && v->konst.kind == V_TEXT) return rec_made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
+  if (v->kind == AV_CONST && v->konst.kind == V_TEXT)
+    return rec_made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
   ValueId n = av_value(r, x);
-  if (n && value_type(r->g, n)->rank > 0) return rec_made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);
+  if (n && value_type(r->g, n)->rank > 0)
+    return rec_made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);
   return rec_stuck(r, REASON_no_rule, "len of %s", av_kind_text(r, x));
 }
 
@@ -185,8 +197,8 @@ static Outcome iterate(Recorder *r, Av x, AvVec *out) {
     return OUT_GO;
   }
   i64 start, stop, step;
-  if (av_at(r, x)->kind == AV_RANGE && av_known_int(r, av_item(r, x, 0), &start) && av_known_int(r, av_item(r, x, 1), &stop) &&
-      av_known_int(r, av_item(r, x, 2), &step) && step != 0) {
+  if (av_at(r, x)->kind == AV_RANGE && av_known_int(r, av_item(r, x, 0), &start) &&
+      av_known_int(r, av_item(r, x, 1), &stop) && av_known_int(r, av_item(r, x, 2), &step) && step != 0) {
     for (i64 i = start; step > 0 ? i < stop : i > stop; i += step) {
       if (out->count >= limit) return rec_stuck(r, REASON_graph_size, "a long range");
       Av item = av_const(r, value_weak_i64(i));
@@ -208,7 +220,8 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
     av_at(r, fn)->op = TF_vmap;
     r->prints = 0; /* all lanes at once */
     Outcome mapped = r->tracer->transforms[TF_vmap](r, fn, &xs, 1, &y);
-    if (mapped == OUT_GO && !av_is_number(r, y)) return rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
+    if (mapped == OUT_GO && !av_is_number(r, y))
+      return rec_stuck(r, REASON_no_rule, "map of a function that gives %s", av_kind_text(r, y));
     if (mapped == OUT_GO) *out = y;
     return mapped;
   }
@@ -276,7 +289,8 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
     Av params[OP_MAX_PARAMS] = {av_item(r, x, 0), av_item(r, x, 1), av_item(r, x, 2)};
     Outcome o = rec_op(r, OP_arange, params, &got);
     if (o != OUT_GO) return o;
-  } else if (!leaf && (av_at(r, x)->kind == AV_ROWS || av_at(r, x)->kind == AV_QUEUE || av_at(r, x)->kind == AV_OBJECT) && av_at(r, x)->konst.kind != V_TEXT) {
+  } else if (!leaf && (av_at(r, x)->kind == AV_ROWS || av_at(r, x)->kind == AV_QUEUE ||
+                       av_at(r, x)->kind == AV_OBJECT) && av_at(r, x)->konst.kind != V_TEXT) {
     Outcome o = rec_rows_array(r, x, &got);
     if (o != OUT_GO) return o;
   } else if (!av_is_number(r, x)) {
@@ -331,7 +345,8 @@ static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
   bool given = params[at] && av_at(r, params[at])->kind != AV_HOLE;
   if (given && av_const_value(r, params[at], &name) && name.kind == V_NIL) given = false;
   if (!given) return device_default(r->vm) != DEV_CPU && !op_follows(op);
-  return op_follows(op) || !av_const_value(r, params[at], &name) || name.kind != V_TEXT || strcmp(name.text->data, r->vm->device_names[DEV_CPU]) != 0;
+  return op_follows(op) || !av_const_value(r, params[at], &name) || name.kind != V_TEXT ||
+         strcmp(name.text->data, r->vm->device_names[DEV_CPU]) != 0;
 }
 
 static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
@@ -339,7 +354,9 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   if (construct && op != OP_map) return construct(r, op, params, out);
   if (r->abstract && op == OP_print) return rec_made(r, av_const(r, value_nil()), out);
   Outcome of_character;
-  if (rec_on_character(r, op, params, out, &of_character) || rec_number_of_text(r, op, params, out, &of_character) || rec_of_known(r, op, params, out, &of_character)) return of_character;
+  if (rec_on_character(r, op, params, out, &of_character) || rec_number_of_text(r, op, params, out, &of_character) ||
+      rec_of_known(r, op, params, out, &of_character))
+    return of_character;
   switch (op) {
     case OP_len: return of_len(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);
@@ -353,7 +370,8 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_print: return rec_print(r, params, out);
     case OP_str: return rec_text(r, params[0], av_const(r, value_nil()), out);
     case OP_range: {
-      return rec_make_range(r, params[1] ? params[0] : av_const(r, value_weak_i64(0)), params[1] ? params[1] : params[0],
+      return rec_make_range(r, params[1] ? params[0] : av_const(r, value_weak_i64(0)),
+                            params[1] ? params[1] : params[0],
                             params[2] ? params[2] : av_const(r, value_weak_i64(1)), out);
     }
     case OP_list: {
@@ -391,7 +409,8 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
 
 /* What it calls is recorded as it would be run, once for each call: output may stand in it. */
 static bool runs_in_order(u32 op) {
-  return op == OP_cond || op == OP_while_loop || op == OP_fori_loop || op == OP_scan || op == OP_call || op == OP_map || op == OP_tree_map || op == OP_tree_reduce;
+  return op == OP_cond || op == OP_while_loop || op == OP_fori_loop || op == OP_scan || op == OP_call || op == OP_map ||
+         op == OP_tree_map || op == OP_tree_reduce;
 }
 
 /* A built-in that calls functions: one that gets stuck inside leaves nothing behind, since the interpreter runs all of
@@ -415,7 +434,8 @@ static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
-Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed) {
+Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out,
+                       bool *pushed) {
   *pushed = false;
   Outcome there = rec_there(r, &fn);
   if (there != OUT_GO) return there;
@@ -453,7 +473,8 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   }
   bool other = v.kind == AV_OBJECT && v.konst.kind == V_FN, host = other && !v.op && v.konst.fn->kind == FN_HOST;
   const Value rule = host ? v.konst.fn->host->rule : value_nil();
-  if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) { /* what the host says it does */
+  /* what the host says it does */
+  if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) {
     fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = rule.fn->code});
     if (!fn) return OUT_FAIL;
     v = *av_at(r, fn);
@@ -475,8 +496,10 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     o = rec_recur(r, fn, v.code, regs, out, &done);
     if (o != OUT_GO || done) return o;
   }
-  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight)) return rec_stuck(r, REASON_recursion, "recursion");
-  if (r->frames.count > (u32)r->vm->tunables.inline_depth) return rec_stuck(r, REASON_recursion, "calls nested too deep");
+  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight))
+    return rec_stuck(r, REASON_recursion, "recursion");
+  if (r->frames.count > (u32)r->vm->tunables.inline_depth)
+    return rec_stuck(r, REASON_recursion, "calls nested too deep");
   (void)tail; /* a tail call is inlined like any other: its frame stands only while tracing */
   if (!rec_push(r, v.code, fn, result)) return OUT_FAIL;
   for (u32 i = 0; i < p->nparams; i++) rec_top(r)->regs[i] = regs[i];
@@ -519,7 +542,8 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
     }
   }
   r->loop = loop;
-  if (o == OUT_GO && r->options && rec_has_option(r, av_force(r, *out))) o = rec_stuck(r, REASON_construct_body, "a function that gives nil on one way only");
+  if (o == OUT_GO && r->options && rec_has_option(r, av_force(r, *out)))
+    o = rec_stuck(r, REASON_construct_body, "a function that gives nil on one way only");
   if (o == OUT_GO) o = tell_writes(r, &state);
   r->no_exits--;
   r->nest--;

@@ -9,6 +9,7 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
 Av rec_capture(Recorder *r, Av fn, u32 i); /* captured value i of a closure (0: of the root frame's function) */
 bool rec_push(Recorder *r, Code *code, Av fn, u16 result); /* registers dead */
 void rec_pop(Recorder *r);
-Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out, bool *pushed);
+Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out,
+                       bool *pushed);
 
 #endif

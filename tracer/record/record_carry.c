@@ -1,8 +1,9 @@
-/* record_carry.c — what a loop that is lifted carries from trip to trip: the variables that its extent writes, as leaves.
+/* record_carry.c — what a loop that is lifted carries from trip to trip: the variables that its extent writes, as
+ * leaves.
  *
- * Leaves stand in RecLoop.types in the order of RecLoop.locs; behind them the flags of those that are weak on one way only, then
- * what rec_return_carry adds. The same order holds for the loop's first values, the parameters of both its blocks, what its next and
- * break give, and its results. */
+ * Leaves stand in RecLoop.types in the order of RecLoop.locs; behind them the flags of those that are weak on one
+ * way only, then what rec_return_carry adds. The same order holds for the loop's first values, the parameters of
+ * both its blocks, what its next and break give, and its results. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_cells.h"
@@ -22,7 +23,9 @@
 
 enum { CARRIED_MOST = 512 }; /* leaves of one loop */
 
-Av *rec_loc_at(Recorder *r, const RecLoc *l) { return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index]; }
+Av *rec_loc_at(Recorder *r, const RecLoc *l) {
+  return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index];
+}
 
 Outcome rec_cell_write(Recorder *r, u32 cell, Av value) {
   for (RecLoop *l = r->loop; l; l = l->outer) {
@@ -89,7 +92,9 @@ static bool first_trip_told(Recorder *r, const RecLoop *l) {
   if (!av_known_int(r, f->regs[a + 1], &k) || k != 0) return false;
   if (av_known_int(r, f->regs[a + 2], &k)) return k > 0;
   ValueId count = av_value(r, f->regs[a + 2]);
-  if (!count || !value_dim(r->g, count, &n) || n == DIM_NONE || size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint < 1) return false;
+  if (!count || !value_dim(r->g, count, &n) || n == DIM_NONE || size_is_unbacked(&r->g->sizes, n) ||
+      !size_hint(&r->g->sizes, n, &hint) || hint < 1)
+    return false;
   return guard_relation(&r->g->guards, &r->g->sizes, REL_le, 1, n, "trips of a loop", p->spans[e->head]);
 }
 
@@ -101,7 +106,8 @@ static Outcome first_value(Recorder *r, RecLoop *l, u32 at, ValueId *v) {
   while (l->was.count <= at)
     if (!vec_push(&r->vm->alloc, &l->was, 0)) return OUT_FAIL;
   l->was.data[at] = 0;
-  if (how == CARRY_first && (t->rank || (!t->weak && !flag))) l->weak.data[at] = CARRY_plain; /* another leaf stood here */
+  /* another leaf stood here */
+  if (how == CARRY_first && (t->rank || (!t->weak && !flag))) l->weak.data[at] = CARRY_plain;
   if (carries(l, at) != CARRY_first && !(flag && how == CARRY_plain)) return OUT_GO;
   if (!first_trip_told(r, l)) return how != CARRY_first || set_carry(r, l, at, CARRY_not_first) ? OUT_GO : OUT_FAIL;
   l->was.data[at] = flag;
@@ -111,19 +117,23 @@ static Outcome first_value(Recorder *r, RecLoop *l, u32 at, ValueId *v) {
 /* The parameters of the body: whether they are weak. */
 static bool note_first(Recorder *r, RecLoop *l, const AvVec *leaves, ValueId position) {
   for (u32 i = 0; i < l->weak.count && i < l->was.count; i++)
-    if (l->weak.data[i] == CARRY_first && (!position || !rec_weak_first(r, l, av_value(r, leaves->data[i]), position, l->was.data[i]))) return false;
+    if (l->weak.data[i] == CARRY_first &&
+        (!position || !rec_weak_first(r, l, av_value(r, leaves->data[i]), position, l->was.data[i])))
+      return false;
   return true;
 }
 
 /* Which of `values`, the leaves and what follows them, are weak on one way only. */
 static bool note_flags(Recorder *r, const RecLoop *l, const AvVec *values) {
   for (u32 i = 0, n = 0; i < l->weak.count; i++)
-    if (carries_flag(l, i) && !rec_weak_note(r, av_value(r, values->data[i]), av_value(r, values->data[l->flag_at + n++]))) return false;
+    if (carries_flag(l, i) &&
+        !rec_weak_note(r, av_value(r, values->data[i]), av_value(r, values->data[l->flag_at + n++])))
+      return false;
   return true;
 }
 
-/* A strong number becomes a weak one of its dtype, or a weak one a strong one. Where the region is the loop, which then makes a trip, that
- * goes before it and settles this; elsewhere there may be none. */
+/* A strong number becomes a weak one of its dtype, or a weak one a strong one. Where the region is the loop, which
+ * then makes a trip, that goes before it and settles this; elsewhere there may be none. */
 static bool changes_weakness(const Recorder *r, const RecLoop *l, TypeId before, TypeId now) {
   const ArrayType *a = type_of(r->g, before), *b = type_of(r->g, now);
   bool trips = r->stop_after_loop && !l->depth && l->extent == r->root_extent;
@@ -133,7 +143,8 @@ static bool changes_weakness(const Recorder *r, const RecLoop *l, TypeId before,
 /* Where the loop has rows and a short list or text took their place: into the columns of the head. */
 static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av *now) {
   bool inside = false, queue = rec_is_queue(r, loc->before);
-  for (u32 i = 0; i < l->inner_count; i++) inside |= l->inner[i].rows == 1 && l->inner[i].cell == loc->cell && l->inner[i].index == loc->index;
+  for (u32 i = 0; i < l->inner_count; i++)
+    inside |= l->inner[i].rows == 1 && l->inner[i].cell == loc->cell && l->inner[i].index == loc->index;
   if (!loc->before || !*now || (av_at(r, loc->before)->kind != AV_ROWS && !inside && !queue)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
   if (av_at(r, *now)->kind == (queue ? AV_QUEUE : AV_ROWS)) return OUT_GO;
@@ -141,7 +152,8 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   u32 next = 0;
   Outcome o = OUT_GO;
   for (u32 k = 0; k < loc->count && o == OUT_GO; k++)
-    if (!vec_push(&r->vm->alloc, &leaves, av_num(r, r->g->blocks.data[l->body].params.data[loc->first + k]))) o = OUT_FAIL;
+    if (!vec_push(&r->vm->alloc, &leaves, av_num(r, r->g->blocks.data[l->body].params.data[loc->first + k])))
+      o = OUT_FAIL;
   Av head = o == OUT_GO ? carry_rebuild(r, loc->before, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   if (!head) return OUT_FAIL;
@@ -149,9 +161,10 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   return o == OUT_STUCK ? OUT_GO : o; /* said below */
 }
 
-/* What a loop that returns carries out of it in registers, which nobody reads any more: numbers as they were at the head; arrays as
- * they are now, so that none that was updated since has to be kept as it was. */
-static Outcome values_left(Recorder *r, const RecLoop *l, const RecLoc *loc, AvVec *leaves, ValueVec *flags, ValueVec *out) {
+/* What a loop that returns carries out of it in registers, which nobody reads any more: numbers as they were at the
+ * head; arrays as they are now, so that none that was updated since has to be kept as it was. */
+static Outcome values_left(Recorder *r, const RecLoop *l, const RecLoc *loc, AvVec *leaves, ValueVec *flags,
+                           ValueVec *out) {
   Av now = *rec_loc_at(r, loc);
   leaves->count = 0;
   if (now && carry_same(r, loc->before, now) && !carry_leaves(r, now, leaves)) return OUT_FAIL;
@@ -166,8 +179,8 @@ static Outcome values_left(Recorder *r, const RecLoop *l, const RecLoc *loc, AvV
   return OUT_GO;
 }
 
-/* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`: nobody
- * reads the registers any more. */
+/* The carried leaves as they are now, in order; false: a tree or type is another one than at the head. `returning`:
+ * nobody reads the registers any more. */
 static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec *out) {
   AvVec leaves = {0};
   ValueVec flags = {0};
@@ -198,9 +211,12 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
         break;
       }
       bool lists = strcmp(av_kind_text(r, loc->before), "list") == 0 && strcmp(av_kind_text(r, now), "list") == 0;
-      r->noted_types = !lists || !av_at(r, av_force(r, loc->before))->source; /* one from outside has another length at every entry */
-      o = lists ? rec_stuck(r, REASON_loop_list, "a list of the loop changes its length, and does not hold numbers of one kind")
-                : rec_stuck(r, REASON_loop_types, "a variable of the loop changes from %s to %s", av_kind_text(r, loc->before), av_kind_text(r, now));
+      /* one from outside has another length at every entry */
+      r->noted_types = !lists || !av_at(r, av_force(r, loc->before))->source;
+      o = lists ? rec_stuck(r, REASON_loop_list,
+                            "a list of the loop changes its length, and does not hold numbers of one kind")
+                : rec_stuck(r, REASON_loop_types, "a variable of the loop changes from %s to %s",
+                            av_kind_text(r, loc->before), av_kind_text(r, now));
       break;
     }
     if (!carry_leaves(r, now, &leaves) || leaves.count != loc->count) {
@@ -213,7 +229,8 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
       const ArrayType *was = type_of(r->g, want), *is = type_of(r->g, have);
       u8 how = carries(l, loc->first + k_leaf);
       bool weak = rec_weak_flag(r, v) || is->weak;
-      if (how == CARRY_first ? weak && !is->rank : how == CARRY_plain && was->weak && !weak && !is->rank && was->dtype == is->dtype && !l->peeled) {
+      if (how == CARRY_first ? weak && !is->rank : how == CARRY_plain && was->weak && !weak && !is->rank &&
+          was->dtype == is->dtype && !l->peeled) {
         again = true; /* with what the others turn out to be */
         if (!set_carry(r, l, loc->first + k_leaf, how == CARRY_first ? CARRY_not_first : CARRY_first)) o = OUT_FAIL;
         have = want;
@@ -222,12 +239,14 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
         have = r->g->values.data[v].type;
       } else if (rec_weak_flag(r, v) || changes_weakness(r, l, want, have)) {
         r->widens = l;
-        o = want_flag(r, l, loc->first + k_leaf) ? rec_stuck(r, REASON_loop_types, "a number of the loop is weak on one way only") : OUT_FAIL;
+        o = want_flag(r, l, loc->first + k_leaf) ? rec_stuck(r, REASON_loop_types,
+                                                             "a number of the loop is weak on one way only") : OUT_FAIL;
       }
       if (o != OUT_GO) break;
       if (want != have) {
         const ArrayType *w = type_of(r->g, want), *h = type_of(r->g, have);
-        bool same = w->dtype == h->dtype && w->weak == h->weak && w->rank == h->rank && w->device == h->device, fits = same;
+        bool same = w->dtype == h->dtype && w->weak == h->weak && w->rank == h->rank && w->device == h->device,
+            fits = same;
         for (u32 d = 0; d < w->rank && same; d++) {
           i64 k;
           if (l->free.data[loc->first + k_leaf] >> d & 1 || size_same(&r->g->sizes, w->dims[d], h->dims[d])) continue;
@@ -242,8 +261,9 @@ static Outcome carried_values(Recorder *r, RecLoop *l, bool returning, ValueVec 
           if (same) r->widens = l;
           else r->noted_types = true;
           o = rec_stuck(r, w->dtype == h->dtype && w->weak == h->weak ? REASON_loop_shapes : REASON_loop_types,
-                        "a variable of the loop changes from %s%s%s to %s%s%s", w->weak ? "weak " : "", dtype_name(w->dtype), w->rank ? a : "",
-                        h->weak ? "weak " : "", dtype_name(h->dtype), h->rank ? b : "");
+                        "a variable of the loop changes from %s%s%s to %s%s%s", w->weak ? "weak " : "",
+                        dtype_name(w->dtype), w->rank ? a : "", h->weak ? "weak " : "", dtype_name(h->dtype),
+                        h->rank ? b : "");
           break;
         }
       }
@@ -271,8 +291,8 @@ static bool set_plainly(const RecFrame *f, const RecLoop *l, u32 reg) {
   return false;
 }
 
-/* In the midst of a body's first recording: numbers that are strong by now, and at the end too by all appearances, are found weak in
- * the first trip alone before the rest is recorded for nothing. */
+/* In the midst of a body's first recording: numbers that are strong by now, and at the end too by all appearances,
+ * are found weak in the first trip alone before the rest is recorded for nothing. */
 Outcome rec_look_ahead(Recorder *r, RecLoop *l) {
   const RecFrame *f = rec_top(r);
   bool again = false;
@@ -283,7 +303,9 @@ Outcome rec_look_ahead(Recorder *r, RecLoop *l) {
     const Av now = f->regs[loc->index];
     const ValueId v = now && av_at(r, now)->kind == AV_NUM ? av_at(r, now)->value : 0;
     const ArrayType *was = type_of(r->g, l->types.data[loc->first]), *is = v ? value_type(r->g, v) : was;
-    if (!was->weak || is->weak || is->rank || was->dtype != is->dtype || rec_weak_flag(r, v) || set_plainly(f, l, loc->index)) continue;
+    if (!was->weak || is->weak || is->rank || was->dtype != is->dtype || rec_weak_flag(r, v) ||
+        set_plainly(f, l, loc->index))
+      continue;
     if (!set_carry(r, l, loc->first, CARRY_first)) return OUT_FAIL;
     again = true;
   }
@@ -324,7 +346,9 @@ static bool pin_position(Recorder *r, Av position, Span because) {
   ValueId v = a ? av_value(r, a) : 0;
   Dim d;
   i64 hint;
-  if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) || !size_hint(&r->g->sizes, d, &hint) || hint < 0) return a != 0;
+  if (!v || !value_dim(r->g, v, &d) || d == DIM_NONE || size_is_unbacked(&r->g->sizes, d) ||
+      !size_hint(&r->g->sizes, d, &hint) || hint < 0)
+    return a != 0;
   return guard_relation(&r->g->guards, &r->g->sizes, REL_le, 0, d, "position of a loop", because);
 }
 
@@ -368,7 +392,9 @@ static ValueId leaf_param(Recorder *r, const RecLoop *l, BlockId b, u32 i, DimVe
   for (u32 d = 0; d < t.rank; d++) {
     fresh[d] = 0;
     if (!(l->free.data[i] >> d & 1)) continue;
-    if ((fresh[d] = size_unbacked(&g->sizes, NULL, 0, 0, SIZE_LIMIT - 1)) == DIM_NONE || !vec_push(&r->vm->alloc, sizes, fresh[d])) return 0;
+    if ((fresh[d] = size_unbacked(&g->sizes, NULL, 0, 0, SIZE_LIMIT - 1)) == DIM_NONE ||
+        !vec_push(&r->vm->alloc, sizes, fresh[d]))
+      return 0;
     t.dims[d] = fresh[d];
   }
   ValueId p = graph_param(g, b, l->free.data[i] ? graph_type(g, &t) : l->types.data[i]);
@@ -391,7 +417,8 @@ bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim boun
     Av a = carry_rebuild(r, loc->before, leaves.data, &next);
     *rec_loc_at(r, loc) = a;
     if (a && !loc->cell && loc->index == position) at = av_value(r, a);
-    if (a && !loc->cell && loc->index == position) ok = vec_push(&r->vm->alloc, &r->positions, (RecPosition){av_value(r, a), bound});
+    if (a && !loc->cell && loc->index == position)
+      ok = vec_push(&r->vm->alloc, &r->positions, (RecPosition){av_value(r, a), bound});
     if (loc->cell) r->cells.data[loc->index].dirty = true; /* an exit inside the loop writes it back */
     ok &= a || !loc->before;
   }
@@ -404,7 +431,8 @@ bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim boun
 static Outcome carry_as_before(Recorder *r, RecLoop *l, ValueId v) {
   const ArrayType *t = value_type(r->g, v);
   u32 at = l->types.count;
-  u8 entry = (u8)(t->dtype << 2 | (t->rank > 0) << 1 | (t->weak || rec_weak_flag(r, v))), how = rec_prior_leaf(l, at, entry);
+  u8 entry = (u8)(t->dtype << 2 | (t->rank > 0) << 1 | (t->weak || rec_weak_flag(r, v))),
+      how = rec_prior_leaf(l, at, entry);
   if (!vec_push(&r->vm->alloc, &l->entry, entry)) return OUT_FAIL;
   return how == CARRY_plain || set_carry(r, l, at, how) ? OUT_GO : OUT_FAIL;
 }
@@ -421,7 +449,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
     RecLoc *loc = &l->locs.data[i];
     leaves.count = 0;
     loc->before = *rec_loc_at(r, loc);
-    if (av_parts(r, loc->before, CARRIED_MOST * 2) == CARRIED_MOST * 2) { /* a tree of records: its sources alone take long */
+    /* a tree of records: its sources alone take long */
+    if (av_parts(r, loc->before, CARRIED_MOST * 2) == CARRIED_MOST * 2) {
       if (!loc->rows && rec_lists_suit(r, loc->before)) {
         loc->kind_known = false;
         r->lacks = l;
@@ -430,7 +459,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
       o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
       break;
     }
-    if (loc->before && !(av_at(r, loc->before)->kind == AV_LAZY && av_at(r, loc->before)->konst.kind == V_TEXT)) loc->before = av_force(r, loc->before);
+    if (loc->before && !(av_at(r, loc->before)->kind == AV_LAZY && av_at(r, loc->before)->konst.kind == V_TEXT))
+      loc->before = av_force(r, loc->before);
     if (!carry_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
     loc->first = l->types.count;
     loc->count = leaves.count;
@@ -444,7 +474,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
         break;
       }
       if (flag && !want_flag(r, l, l->types.count)) o = OUT_FAIL;
-      if (carries_flag(l, l->types.count) && value_type(g, v)->rank) l->weak.data[l->types.count] = 0; /* another leaf stood here */
+      /* another leaf stood here */
+      if (carries_flag(l, l->types.count) && value_type(g, v)->rank) l->weak.data[l->types.count] = 0;
       if (carries_flag(l, l->types.count) && !with_flag(r, &v, &flags)) o = OUT_FAIL;
       if (!vec_push(alloc, init, v) || !vec_push(alloc, &l->types, g->values.data[v].type)) o = OUT_FAIL;
     }
@@ -452,7 +483,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
   l->flag_at = l->types.count;
   if (l->weak.count > l->flag_at) l->weak.count = l->flag_at;
   for (u32 i = 0; i < flags.count && o == OUT_GO; i++)
-    if (!vec_push(alloc, init, flags.data[i]) || !vec_push(alloc, &l->types, g->values.data[flags.data[i]].type)) o = OUT_FAIL;
+    if (!vec_push(alloc, init, flags.data[i]) || !vec_push(alloc, &l->types, g->values.data[flags.data[i]].type))
+      o = OUT_FAIL;
   if (o == OUT_GO && l->ret.asked) o = rec_return_carry(r, l, init);
   while (o == OUT_GO && l->free.count < l->types.count)
     if (!vec_push(alloc, &l->free, 0)) o = OUT_FAIL;
@@ -465,7 +497,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
 Outcome rec_carry_out(Recorder *r, RecLoop *l, NodeId loop) {
   AvVec leaves = {0};
   Outcome o = OUT_GO;
-  for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) o = rec_escape(r, node_result(r->g, loop, i), l->free.data[i]);
+  for (u32 i = 0; i < l->types.count && o == OUT_GO; i++)
+    o = rec_escape(r, node_result(r->g, loop, i), l->free.data[i]);
   for (u32 i = 0; i < l->types.count && o == OUT_GO; i++) {
     Av a = av_num(r, node_result(r->g, loop, i));
     if (!a || !vec_push(&r->vm->alloc, &leaves, a)) o = OUT_FAIL;

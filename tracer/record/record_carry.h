@@ -11,7 +11,8 @@ Outcome rec_cell_write(Recorder *r, u32 cell, Av value);
 Av *rec_loc_at(Recorder *r, const RecLoc *l);
 bool rec_add_loc(Recorder *r, RecLoop *l, bool cell, u32 index); /* once */
 Outcome rec_collect_locs(Recorder *r, RecLoop *l, const Extent *e);
-/* The carried leaves as they are before the loop: fills l->types and what stands beside it, and the loop's first values. */
+/* The carried leaves as they are before the loop: fills l->types and what stands beside it, and the loop's first
+ * values. */
 Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init);
 /* The carried values as parameters of the cursor's block, standing where they belong. *sizes: the new ones. */
 bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim bound, DimVec *sizes);

@@ -40,7 +40,8 @@ Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell) {
   } else {
     a = av_lazy(r, s, now);
   }
-  if (!a || !cell_add(r, (RecCell){.source = s, .module = m, .slot = slot, .value = a, .first = a}, cell)) return OUT_FAIL;
+  if (!a || !cell_add(r, (RecCell){.source = s, .module = m, .slot = slot, .value = a, .first = a}, cell))
+    return OUT_FAIL;
   return OUT_GO;
 }
 
@@ -58,7 +59,8 @@ Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell) {
     *cell = v->value;
     return OUT_GO;
   }
-  if (v->kind != AV_OBJECT || v->konst.kind != V_REF) return rec_stuck(r, REASON_raises, "%s has no cell", av_kind_text(r, ref));
+  if (v->kind != AV_OBJECT || v->konst.kind != V_REF)
+    return rec_stuck(r, REASON_raises, "%s has no cell", av_kind_text(r, ref));
   SourceId s = v->source;
   Value now = v->konst;
   Value content = now.ref->value;
@@ -157,7 +159,8 @@ void rec_cell_path(Recorder *r, u32 cell, RecCellPath *path) {
       return;
     }
     const Source *x = &t->items.data[s];
-    path->steps[path->count++] = (RecCellStep){x->kind, x->index, x->kind == SRC_global ? t->modules.data[x->module] : NULL};
+    path->steps[path->count++] = (RecCellStep){x->kind, x->index,
+                                               x->kind == SRC_global ? t->modules.data[x->module] : NULL};
   }
 }
 
@@ -185,7 +188,8 @@ Outcome rec_cell_again(Recorder *r, const RecCellPath *path, u32 *cell) {
     if (!(a = av_force(r, av_lazy(r, s, now)))) return OUT_FAIL;
     const RecCellStep step = path->steps[--at];
     if (at == 0) return rec_cell_ref(r, a, cell);
-    s = source_step(g, s, (SourceKind)step.kind, step.index, step.kind == SRC_field ? name_text(&r->vm->names, step.index) : NULL);
+    s = source_step(g, s, (SourceKind)step.kind, step.index,
+                    step.kind == SRC_field ? name_text(&r->vm->names, step.index) : NULL);
   }
   return OUT_FAIL;
 }
@@ -224,7 +228,8 @@ Outcome rec_cells_grow(Recorder *r, RecCellSet *set, bool *grown) {
     bool known = false;
     for (u32 k = 0; k < set->count && !known; k++) known = set->cells[k] == i;
     if (known) continue;
-    if (set->count == COUNT_OF(set->cells)) return rec_stuck(r, REASON_construct_body, "a body that writes many variables");
+    if (set->count == COUNT_OF(set->cells))
+      return rec_stuck(r, REASON_construct_body, "a body that writes many variables");
     rec_cell_path(r, i, &set->paths[set->count]);
     set->cells[set->count++] = i;
     *grown = true;

@@ -16,7 +16,8 @@ bool rec_cells_save(Recorder *r, RecCellSet *set);
 void rec_cells_undo(Recorder *r, const RecCellSet *set);
 void rec_cells_free(Recorder *r, RecCellSet *set);
 Outcome rec_cells_grow(Recorder *r, RecCellSet *set, bool *grown);
-Outcome rec_cells_none(Recorder *r, const RecCellSet *set, const char *who); /* stuck when something was written since the save */
+/* stuck when something was written since the save */
+Outcome rec_cells_none(Recorder *r, const RecCellSet *set, const char *who);
 Av rec_cells_with(Recorder *r, const RecCellSet *set, Av tree);
 bool rec_cell_leaves(Recorder *r, u32 cell, AvVec *out); /* the numbers that are carried for it, in order */
 Av rec_cells_enter(Recorder *r, const RecCellSet *set, Av both);

@@ -44,7 +44,8 @@ static Av point_of(Recorder *r, Av a) {
   return av_const(r, value_i64(point));
 }
 
-/* A number that two texts share when they are equal alone. A known text may have none: then it is none of those that are not known. */
+/* A number that two texts share when they are equal alone. A known text may have none: then it is none of those that
+ * are not known. */
 static Av number_of(Recorder *r, Av a) {
   Value v;
   Av number = rec_name_of(r, a);
@@ -52,7 +53,9 @@ static Av number_of(Recorder *r, Av a) {
 }
 
 /* A number to programs, of which nothing is known here. */
-static bool on_tape(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_OBJECT && av_at(r, a)->konst.kind == V_TRACKED; }
+static bool on_tape(const Recorder *r, Av a) {
+  return av_at(r, a)->kind == AV_OBJECT && av_at(r, a)->konst.kind == V_TRACKED;
+}
 
 static bool is_empty_list(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LIST && !av_at(r, a)->count; }
 
@@ -77,14 +80,16 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     ArrayType s = *value_type(r->g, av_value(r, a)), t = *value_type(r->g, av_value(r, b));
     if (s.rank != t.rank) return rec_made(r, no, out);
     for (u32 d = 0; d < s.rank; d++)
-      if (!size_same(&r->g->sizes, s.dims[d], t.dims[d])) return rec_stuck(r, REASON_no_rule, "`==` of arrays of sizes that may differ");
+      if (!size_same(&r->g->sizes, s.dims[d], t.dims[d]))
+        return rec_stuck(r, REASON_no_rule, "`==` of arrays of sizes that may differ");
     Outcome o = rec_binary(r, BC_eq, a, b, &same);
     Av params[OP_MAX_PARAMS] = {same};
     if (o == OUT_GO && s.rank) o = rec_op(r, OP_all, params, &same);
     return o == OUT_GO ? and_also(r, out, same) : o;
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
-  if (on_tape(r, a) || on_tape(r, b)) return rec_stuck(r, REASON_no_rule, "`==` of a number that a derivative has left");
+  if (on_tape(r, a) || on_tape(r, b))
+    return rec_stuck(r, REASON_no_rule, "`==` of a number that a derivative has left");
   if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return rec_made(r, no, out);
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN) {
     bool equal = false;
@@ -95,7 +100,8 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     return rec_made(r, av_const(r, value_bool(equal)), out);
   }
   if (rec_is_text(r, a) && (rec_is_read(r, a) || rec_is_read(r, b))) return rec_read_same(r, a, b, out);
-  if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS)) return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
+  if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS))
+    return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
   if (ka == AV_TEXT || kb == AV_TEXT) {
     Av x1 = number_of(r, a), y1 = number_of(r, b);
     if (!x1 || !y1) return rec_stuck(r, REASON_no_rule, "`==` of texts");
@@ -107,7 +113,8 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
   Av count = is_empty_list(r, b) ? count_of(r, a) : is_empty_list(r, a) ? count_of(r, b) : 0;
   if (count && !list) return rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(0)), out);
-  if (!list && !record) return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
+  if (!list && !record)
+    return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
   u32 n = av_at(r, a)->count;
   if (n != av_at(r, b)->count) return rec_made(r, no, out);
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
@@ -126,11 +133,13 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
 
 /* ---- order --------------------------------------------------------------------------------------------------- */
 
-/* A character and a text that is known. One of more than one character stands between its first one and the next one. */
+/* A character and a text that is known. One of more than one character stands between its first one and the next
+ * one. */
 Outcome rec_text_order(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   Value v;
   Av x = rec_is_text(r, a) ? point_of(r, a) : 0, y = rec_is_text(r, b) ? point_of(r, b) : 0;
-  if (!x || !y) return rec_stuck(r, REASON_no_rule, "`%s` of %s and %s", bc_info[bc].name, av_kind_text(r, a), av_kind_text(r, b));
+  if (!x || !y)
+    return rec_stuck(r, REASON_no_rule, "`%s` of %s and %s", bc_info[bc].name, av_kind_text(r, a), av_kind_text(r, b));
   bool known = av_const_value(r, b, &v); /* else a is, or neither */
   if ((known || av_const_value(r, a, &v)) && v.text->count > 1) {
     i64 *points = arena_alloc(&r->g->arena, sizeof *points * v.text->count);
@@ -200,7 +209,8 @@ static Outcome in_points(Recorder *r, Av point, i64 *points, u32 n, Av *out) {
 static Outcome in_text(Recorder *r, Av a, Av b, Av *out) {
   Value v;
   i64 points[256];
-  if (!av_const_value(r, b, &v) || v.text->count > COUNT_OF(points)) return rec_stuck(r, REASON_no_rule, "`in` of text and text");
+  if (!av_const_value(r, b, &v) || v.text->count > COUNT_OF(points))
+    return rec_stuck(r, REASON_no_rule, "`in` of text and text");
   text_points(v.text, points);
   return in_points(r, av_item(r, a, 0), points, v.text->count, out);
 }
@@ -227,7 +237,8 @@ static Outcome in_range(Recorder *r, Av a, Av range, Av *out) {
   ValueId v = av_value(r, a);
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
   i64 step;
-  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 || !av_known_int(r, av_item(r, range, 2), &step) || step != 1)
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 ||
+      !av_known_int(r, av_item(r, range, 2), &step) || step != 1)
     return rec_stuck(r, REASON_no_rule, "`in` of %s and range", av_kind_text(r, a));
   Av above, below;
   if (!t->weak && t->dtype != DT_i64 && !(a = av_num(r, graph_convert(r->g, v, DT_i64)))) return OUT_FAIL;
@@ -245,7 +256,8 @@ static Outcome in_rows(Recorder *r, Av a, Av rows, Av *out) {
   Av x = texts ? number_of(r, a) : a, column = av_item(r, rows, 0), nil = av_const(r, value_nil());
   ValueId v = x ? av_value(r, x) : 0;
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
-  bool plain = t && !t->rank && (t->dtype == DT_i64 || t->dtype == DT_f64) && (texts || (kind.kind == V_NUM && (kind.dtype == DT_i64 || kind.dtype == DT_f64)));
+  bool plain = t && !t->rank && (t->dtype == DT_i64 || t->dtype == DT_f64) &&
+               (texts || (kind.kind == V_NUM && (kind.dtype == DT_i64 || kind.dtype == DT_f64)));
   if (!plain) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of %s and list", av_kind_text(r, a));
   const u8 slice = IX_SLICE;
   Av ends[3] = {nil, av_item(r, rows, 1), nil}, all, same = 0, params[OP_MAX_PARAMS] = {0};
@@ -279,10 +291,12 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   if (rec_is_text(r, a) && rec_is_read(r, b)) {
     Av point = point_of(r, a);
     bool one = point && (!av_const_value(r, a, &key) || key.text->count == 1);
-    return one ? rec_read_has(r, b, point, out) : r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of text and text");
+    return one ? rec_read_has(r, b, point, out) : r->failed ? OUT_FAIL
+               : rec_stuck(r, REASON_no_rule, "`in` of text and text");
   }
   if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
-  if (character && ((v.kind == AV_OBJECT && v.konst.kind == V_RECORD) || (v.kind == AV_RECORD && v.count > MEMBERS_MOST))) {
+  if (character &&
+      ((v.kind == AV_OBJECT && v.konst.kind == V_RECORD) || (v.kind == AV_RECORD && v.count > MEMBERS_MOST))) {
     Av rows;
     Outcome o = rec_keyed_read(r, b, a, &rows);
     if (o != OUT_GO) return o;

@@ -76,7 +76,8 @@ static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
   if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
   u64 word = h->type->guard ? h->type->guard(h->object) : 0;
   SourceId s = source_step(gs, v.source, SRC_field, name, text);
-  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, rec_here(r)) || !guard_shape(gs, v.source, NULL, false, name, rec_here(r)))
+  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, rec_here(r)) ||
+      !guard_shape(gs, v.source, NULL, false, name, rec_here(r)))
     return OUT_FAIL;
   bool tag = false;
   for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
@@ -107,7 +108,8 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     struct Module *m = v->konst.module;
     u32 slot, cell;
     if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
-      return rec_stuck(r, REASON_raises, "module has no variable %s", text); /* a method, too: no global function stands in */
+      /* a method, too: no global function stands in */
+      return rec_stuck(r, REASON_raises, "module has no variable %s", text);
     Outcome o = rec_cell_global(r, m, slot, &cell);
     if (o != OUT_GO) return o;
     if (found) *found = true;
@@ -163,7 +165,8 @@ static Outcome item_int(Recorder *r, Indexing *ix, IndexItem *it, Av a, Dim n) {
   return rec_check(r, CHECK_index, checked, 2);
 }
 
-/* An end that is a sum of numbers of the trip and others, and not negative: lengths that do not depend on the trip show. */
+/* An end that is a sum of numbers of the trip and others, and not negative: lengths that do not depend on the trip
+ * show. */
 static bool end_of_trip(Recorder *r, ValueId n, Dim *out) {
   const ArrayType *t = value_type(r->g, n);
   if (t->rank || t->dtype != DT_i64 || !av_sum_dim(r, n, out)) return false;
@@ -185,17 +188,23 @@ static Outcome slice_part(Recorder *r, IndexItem *it, u32 part, Av a, Dim axis, 
   if (!known && n && part < 2 && forward && end_of_trip(r, n, &d)) known = sign = true;
   if (r->failed) return OUT_FAIL;
   if (!known || !sign) {
-    if (!n || part == 2 || !forward) return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
+    if (!n || part == 2 || !forward)
+      return rec_stuck(r, REASON_data_dependent_shape, "a slice with bounds known only at run time");
     Outcome o = rec_bound(r, a, axis, &d);
     if (o != OUT_GO) return o;
   }
-  if (part == 2 && !size_is_const(p, d, &now)) { /* the length's formula needs the step itself, and the signs of the ends */
-    if (!rec_literal(r, a, "slice step", &now)) return rec_stuck(r, REASON_literal_needed, "the step of a slice must be known");
+  /* the length's formula needs the step itself, and the signs of the ends */
+  if (part == 2 && !size_is_const(p, d, &now)) {
+    if (!rec_literal(r, a, "slice step", &now))
+      return rec_stuck(r, REASON_literal_needed, "the step of a slice must be known");
     if ((d = size_const(p, now)) == DIM_NONE) return OUT_FAIL;
-  } else if (part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
-    bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", rec_here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", rec_here(r));
+  } else if (part < 2 && size_prove(p, REL_lt, d, 0) == TRUTH_unknown && !size_is_unbacked(p, d) &&
+             size_hint(p, d, &now)) {
+    bool ok = now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "slice", rec_here(r))
+                      : guard_relation(&r->g->guards, p, REL_le, 0, d, "slice", rec_here(r));
     if (!ok) return OUT_FAIL;
-    if (n && forward && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) { /* what may leave the integers on the way has no sign */
+    /* what may leave the integers on the way has no sign */
+    if (n && forward && size_prove(p, REL_lt, d, 0) == TRUTH_unknown) {
       Outcome o = rec_bound(r, a, axis, &d);
       if (o != OUT_GO) return o;
     }
@@ -213,7 +222,9 @@ static bool is_nil(Recorder *r, Av a) {
 /* Places of a mask are in bounds. */
 static bool is_mask_place(const Recorder *r, ValueId v) {
   for (u32 i = 0; i < r->masks.count; i++)
-    if (v - graph_node_at(r->g, r->masks.data[i].node)->result_first < graph_node_at(r->g, r->masks.data[i].node)->result_count) return true;
+    if (v - graph_node_at(r->g, r->masks.data[i].node)->result_first <
+        graph_node_at(r->g, r->masks.data[i].node)->result_count)
+      return true;
   return false;
 }
 
@@ -341,10 +352,12 @@ static Outcome expand_masks(Recorder *r, ValueId x, Indexing *ix) {
     RuleError err = {.text = "a mask does not fit"};
     rec_dims_init(r, &dims, "mask");
     for (u32 d = 0; d < m.rank; d++, axis++)
-      if (axis >= t.rank || !dim_equal(&dims.base, m.dims[d], t.dims[axis])) return rec_dims_no(r, &dims, "index", &err);
+      if (axis >= t.rank || !dim_equal(&dims.base, m.dims[d], t.dims[axis]))
+        return rec_dims_no(r, &dims, "index", &err);
     Outcome o = rec_mask_places(r, mask, places);
     if (o != OUT_GO) return o;
-    if (ix->nitems + m.rank > INDEX_ITEMS_MAX - (old.nitems - i)) return rec_stuck(r, REASON_graph_size, "a long index");
+    if (ix->nitems + m.rank > INDEX_ITEMS_MAX - (old.nitems - i))
+      return rec_stuck(r, REASON_graph_size, "a long index");
     for (u32 d = 0; d < m.rank; d++) {
       ix->operands[ix->count++] = places[d];
       ix->items[ix->nitems++] = (IndexItem){.kind = INDEX_array, .part = {PART_operand}, .at = {ix->count}};
@@ -363,9 +376,11 @@ static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, cons
   rec_dims_init(r, &dims, "index");
   ArrayType result;
   RuleError err = {0};
-  if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err) || dims.unknown)
+  if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &result, &err) ||
+      dims.unknown)
     return rec_dims_no(r, &dims, "index", &err);
-  return rec_made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems, graph_type(r->g, &result))), out);
+  return rec_made(r, av_num(r, graph_index(r->g, x, ix.operands, ix.count, ix.items, ix.nitems,
+                                           graph_type(r->g, &result))), out);
 }
 
 /* ---- indexing ---------------------------------------------------------------------------------------- */
@@ -447,7 +462,8 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     if (o == OUT_GO) return rec_rows_get(r, rows, regs[0], out);
     if (o == OUT_FAIL || r->lacks) return o;
   }
-  if (count == 1 && items[0] == IX_SLICE && rec_rows_suit(r, obj) && rec_is_in_columns(r, obj)) return rec_list_slice(r, obj, regs, out);
+  if (count == 1 && items[0] == IX_SLICE && rec_rows_suit(r, obj) && rec_is_in_columns(r, obj))
+    return rec_list_slice(r, obj, regs, out);
   obj = av_force(r, obj);
   Outcome there = rec_there(r, &obj);
   if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
@@ -464,17 +480,22 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     Outcome o = rec_queue_rows(r, obj, &obj);
     return o == OUT_GO ? rec_rows_slice(r, obj, regs, out) : o;
   }
-  if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE)) return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
+  if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE))
+    return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
   if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
   if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
-    if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) { /* one item of a long list */
-      if (!rec_look_into(r, v.konst.list) || !guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r))) return OUT_FAIL;
-      return rec_made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL), v.konst.list->items[at]), out);
+    /* one item of a long list */
+    if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) {
+      if (!rec_look_into(r, v.konst.list) || !guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r)))
+        return OUT_FAIL;
+      return rec_made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL),
+                                 v.konst.list->items[at]), out);
     }
     Outcome o = rec_rows_here(r, obj, &obj);
     return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
   }
-  if (count == 1 && items[0] == IX_SLICE && v.kind == AV_OBJECT && v.konst.kind == V_LIST) return rec_list_slice(r, obj, regs, out);
+  if (count == 1 && items[0] == IX_SLICE && v.kind == AV_OBJECT && v.konst.kind == V_LIST)
+    return rec_list_slice(r, obj, regs, out);
   if (v.kind == AV_LIST && one) {
     if (list_position(r, obj, regs[0], &i)) return rec_made(r, av_item(r, obj, i), out);
     if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
@@ -511,7 +532,8 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     if (o != OUT_GO) return o;
     if (rows) return rec_keyed_get(r, rows, regs[0], out);
   }
-  if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) && av_is_number(r, regs[0])) {
+  if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) &&
+      av_is_number(r, regs[0])) {
     Av rows;
     Outcome o = rec_text_stacked(r, obj, &rows);
     return o == OUT_GO ? rec_rows_get(r, rows, regs[0], out) : o;
@@ -519,7 +541,8 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   bool slice = v.kind == AV_CONST && v.konst.kind == V_TEXT && count == 1 && items[0] == IX_SLICE;
   Value parts[3];
   u32 known = 0, needed = slice ? 3 : 1;
-  while (v.kind == AV_CONST && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known])) known++;
+  while (v.kind == AV_CONST && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known]))
+    known++;
   if (known == needed) {
     Value got;
     if (vm_index(r->vm, v.konst, items, count, parts, &got) != WEFT_OK) {
@@ -573,16 +596,19 @@ static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
     if (strong != OUT_GO) return strong;
     t = value_type(r->g, v);
   }
-  if (dtype_kind(t->dtype) > dtype_kind(dtype)) return rec_stuck(r, REASON_raises, "a store of %s into %s", dtype_name(t->dtype), dtype_name(dtype));
+  if (dtype_kind(t->dtype) > dtype_kind(dtype))
+    return rec_stuck(r, REASON_raises, "a store of %s into %s", dtype_name(t->dtype), dtype_name(dtype));
   bool weak = t->weak && dtype_kind(dtype) == DK_INT && dtype != DT_i64;
-  if (weak && r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));
+  if (weak && r->safe_exit == UINT32_MAX)
+    return rec_stuck(r, REASON_no_rule, "a number stored into %s", dtype_name(dtype));
   Outcome o = rec_fit_weak(r, &v, dtype);
   if (o != OUT_GO) return o;
   *out = graph_convert(r->g, v, dtype);
   return *out ? OUT_GO : OUT_FAIL;
 }
 
-static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op, Av value, Av *out) {
+static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op,
+                            Av value, Av *out) {
   Indexing ix;
   ValueId x = av_value(r, obj), v = 0;
   u32 dtype = value_type(r->g, x)->dtype;
@@ -608,10 +634,12 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
     DTypeResult d;
     RuleError err;
     if (!rule_dtype(combine, 2, pair, &d, &err) || d.compute != dtype || d.result != dtype)
-      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name, dtype_name(pair[1]->dtype), dtype_name(dtype));
+      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name,
+                       dtype_name(pair[1]->dtype), dtype_name(dtype));
   }
   if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
-  bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine || index_arrays(&ix) > 1); /* else one value, wherever the mask is true */
+  /* else one value, wherever the mask is true */
+  bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine || index_arrays(&ix) > 1);
   if (spread && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
   /* index arrays must broadcast to each other, and the value to what the index selects */
   GuardDims dims;
@@ -619,7 +647,8 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
   if (value_type(r->g, v)->rank > 0 || index_arrays(&ix) > 1) {
     ArrayType part, both;
     RuleError err = {0};
-    if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err) || dims.unknown)
+    if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err) ||
+        dims.unknown)
       return rec_dims_no(r, &dims, "index", &err);
     const ArrayType *pair[2] = {&part, value_type(r->g, v)};
     if (!rule_broadcast(&dims.base, 2, pair, &both, &err) || dims.unknown) return rec_dims_no(r, &dims, "store", &err);
@@ -636,9 +665,11 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out);
 
 /* An item of one of several lists: step says which list, the one behind it which item. */
-static Outcome path_in_row(Recorder *r, const Desc *d, u32 step, Av rows, const Av *mine, const Av **regs, Av value, Av *out) {
+static Outcome path_in_row(Recorder *r, const Desc *d, u32 step, Av rows, const Av *mine, const Av **regs,
+                           Av value, Av *out) {
   const PathStep *s = &d->steps[step], *t = s + 1;
-  bool one = s->item_count == 1 && d->items[s->item_first] == IX_VALUE && t->kind == STEP_INDEX && t->item_count == 1 && d->items[t->item_first] == IX_VALUE;
+  bool one = s->item_count == 1 && d->items[s->item_first] == IX_VALUE && t->kind == STEP_INDEX && t->item_count == 1 &&
+             d->items[t->item_first] == IX_VALUE;
   if (!one) return rec_stuck(r, REASON_no_rule, "a list in a list updated by index");
   Av row, old, next = value;
   Outcome o = rec_rows_get(r, rows, mine[0], &row);
@@ -663,7 +694,8 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     const AbsVal *v = av_at(r, obj);
     bool ref = v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF);
     if (ref) {
-      if (strcmp(name_text(&r->vm->names, s->field), "value") != 0) return rec_stuck(r, REASON_raises, "a ref has only `value`");
+      if (strcmp(name_text(&r->vm->names, s->field), "value") != 0)
+        return rec_stuck(r, REASON_raises, "a ref has only `value`");
       u32 cell;
       if ((o = rec_cell_ref(r, obj, &cell)) != OUT_GO) return o;
       old = r->cells.data[cell].value;
@@ -694,7 +726,8 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return name || !key.text->len ? set_field(r, obj, name, value, out) : OUT_FAIL;
   }
   if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
-  if (!last && av_at(r, obj)->kind == AV_ROWS && rows_ragged(av_at(r, obj)->konst)) return path_in_row(r, d, step, obj, mine, regs, value, out);
+  if (!last && av_at(r, obj)->kind == AV_ROWS && rows_ragged(av_at(r, obj)->konst))
+    return path_in_row(r, d, step, obj, mine, regs, value, out);
   if (last && s->item_count == 1 && kinds[0] == IX_VALUE) { /* a record that is counted up by characters */
     if (d->op == BC_move && rec_is_keyed(r, obj)) return rec_keyed_set(r, obj, mine[0], value, false, out);
     if ((o = rec_keyed_store(r, obj, mine[0], d->op == BC_move ? value : 0)) != OUT_GO) return o;
@@ -707,10 +740,13 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return o;
   }
   u32 at;
-  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS) return rec_rows_set(r, obj, mine[0], old, next, out);
-  if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE && list_position(r, obj, mine[0], &at))
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS)
+    return rec_rows_set(r, obj, mine[0], old, next, out);
+  if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE &&
+      list_position(r, obj, mine[0], &at))
     return replace_item(r, obj, at, next, out);
-  if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0])) return rec_key_set(r, obj, mine[0], old, next, out);
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0]))
+    return rec_key_set(r, obj, mine[0], old, next, out);
   if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
     Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
     return name || !key.text->len ? set_field(r, obj, name, next, out) : OUT_FAIL;
@@ -751,7 +787,8 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   u32 want = d->before + d->after;
   if (av_at(r, v)->kind == AV_LIST) {
     u32 n = av_at(r, v)->count;
-    if (n < want || (!d->has_rest && n != want)) return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
+    if (n < want || (!d->has_rest && n != want))
+      return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
     u32 k = 0;
     for (u32 i = 0; i < d->before; i++) out[k++] = av_item(r, v, i);
     if (d->has_rest) {
@@ -762,7 +799,8 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
     return OUT_GO;
   }
   ValueId x = av_value(r, v);
-  if (!x || value_type(r->g, x)->rank == 0 || d->has_rest) return rec_stuck(r, REASON_no_rule, "%s unpacked", av_kind_text(r, v));
+  if (!x || value_type(r->g, x)->rank == 0 || d->has_rest)
+    return rec_stuck(r, REASON_no_rule, "%s unpacked", av_kind_text(r, v));
   Dim n = value_type(r->g, x)->dims[0];
   i64 hint;
   if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
@@ -779,7 +817,8 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
 
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
-/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all numbers. */
+/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all
+ * numbers. */
 static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
   Value text;
   if (spec.kind != V_TEXT || spec.text->len == 0) return true;
@@ -799,9 +838,11 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
   v = av_force(r, v);
   spec = av_force(r, spec);
   if (!v || !spec) return OUT_FAIL;
-  if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL)) return rec_stuck(r, REASON_text_value, "a computed format spec");
+  if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL))
+    return rec_stuck(r, REASON_text_value, "a computed format spec");
   bool plain = how.kind == V_NIL || how.text->len == 0;
-  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v)))) return rec_made(r, v, out);
+  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v))))
+    return rec_made(r, v, out);
   if (av_const_value(r, v, &known) && known.kind != V_FN) {
     if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
       vm_error_clear(r->vm);
@@ -812,7 +853,8 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
     return rec_made(r, a, out);
   }
   if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
-  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how)) return rec_stuck(r, REASON_raises, "the format spec does not fit");
+  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how))
+    return rec_stuck(r, REASON_raises, "the format spec does not fit");
   return rec_made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
 }
 
@@ -820,8 +862,10 @@ Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
 Av rec_text_part(Recorder *r, Av a) {
   const AbsVal v = *av_at(r, a);
   if (v.kind != AV_LAZY || v.konst.kind != V_TEXT) return av_force(r, a);
-  if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !written_around(r, v.source)) return av_force(r, a);
-  return guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
+  if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !written_around(r, v.source))
+    return av_force(r, a);
+  return guard_tag(&r->g->guards, v.source, v.konst, false,
+                   rec_here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
 }
 
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
@@ -842,7 +886,8 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
     }
     bool joined = t->kind == AV_TEXT && t->op == 1;
     bool whole = t->kind == AV_OBJECT && t->konst.kind == V_TEXT && t->source;
-    if (t->kind != AV_TEXT && !whole && !(av_const_value(r, a, &v) && v.kind == V_TEXT)) return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
+    if (t->kind != AV_TEXT && !whole && !(av_const_value(r, a, &v) && v.kind == V_TEXT))
+      return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
     t = av_at(r, a);
     for (u32 k = 0; k < (joined ? t->count : 1); k++) {
       if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");

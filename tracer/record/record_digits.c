@@ -1,17 +1,21 @@
-/* record_digits.c — the text of an integer, `str(n)` or `f"{n}"`, as what it is read for: how many characters it has, and which one stands
- * at a place, both computed from the number. An AV_TEXT of op 0; where its digits are asked for more than once (a loop that walks over
- * it) it has further items, which say what is computed of the number alone. No text is made before the region is left. */
+/* record_digits.c — the text of an integer, `str(n)` or `f"{n}"`, as what it is read for: how many characters it
+ * has, and which one stands at a place, both computed from the number. An AV_TEXT of op 0; where its digits are
+ * asked for more than once (a loop that walks over it) it has further items, which say what is computed of the
+ * number alone. No text is made before the region is left. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_digits.h"
 #include "tracer/record/record_ops.h"
 
-enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_COUNT, DIGITS_POWERS, DIGITS_PARTS, POWERS = 20 };
+enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_COUNT, DIGITS_POWERS, DIGITS_PARTS,
+       POWERS = 20 };
 
 bool rec_is_digits(Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
   Value spec;
-  if (!v || v->kind != AV_TEXT || v->op != 0 || !av_is_number(r, av_item(r, a, TEXT_NUMBER)) || !av_const_value(r, av_item(r, a, TEXT_SPEC), &spec)) return false;
+  if (!v || v->kind != AV_TEXT || v->op != 0 || !av_is_number(r, av_item(r, a, TEXT_NUMBER)) ||
+      !av_const_value(r, av_item(r, a, TEXT_SPEC), &spec))
+    return false;
   if (spec.kind != V_NIL && (spec.kind != V_TEXT || spec.text->len)) return false;
   ValueId n = av_value(r, av_item(r, a, TEXT_NUMBER));
   const ArrayType *t = n ? value_type(r->g, n) : NULL;
@@ -20,9 +24,13 @@ bool rec_is_digits(Recorder *r, Av a) {
 
 static ValueId integer(Recorder *r, i64 i) { return graph_const(r->g, value_i64(i)); }
 static ValueId op2(Recorder *r, u32 op, ValueId a, ValueId b) { return a && b ? graph_op2(r->g, op, a, b) : 0; }
-static ValueId pick(Recorder *r, ValueId is, ValueId a, ValueId b) { return is && a && b ? graph_op(r->g, OP_where, (ValueId[]){is, a, b}, 3, NULL, 0, NULL) : 0; }
+static ValueId pick(Recorder *r, ValueId is, ValueId a, ValueId b) {
+  return is && a && b ? graph_op(r->g, OP_where, (ValueId[]){is, a, b}, 3, NULL, 0, NULL) : 0;
+}
 
-ValueId rec_digits_number(Recorder *r, Av text) { return graph_convert(r->g, av_value(r, av_item(r, text, TEXT_NUMBER)), DT_i64); }
+ValueId rec_digits_number(Recorder *r, Av text) {
+  return graph_convert(r->g, av_value(r, av_item(r, text, TEXT_NUMBER)), DT_i64);
+}
 
 static ValueId power(Recorder *r, ValueId powers, ValueId at) {
   const IndexItem item = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
@@ -38,8 +46,8 @@ static bool are_powers(const Recorder *r, ValueId v, BlockId root) {
   return value_const(g, node_operand(g, n, POWERS - 2), &most) && most.i == 1000000000000000000;
 }
 
-/* The powers of ten, once for the region, in front of what is being recorded; the last one is none, for the place of a sign before 19
- * digits. */
+/* The powers of ten, once for the region, in front of what is being recorded; the last one is none, for the place
+ * of a sign before 19 digits. */
 static ValueId powers_of_ten(Recorder *r) {
   Graph *g = r->g;
   const BlockId at = g->at;
@@ -59,15 +67,16 @@ static ValueId powers_of_ten(Recorder *r) {
   return r->powers = ok ? av_value(r, joined) : 0;
 }
 
-/* The size of the number (of the least integer, whose size is none, the one below: `least` is 1, and its last digit one more), whether
- * it is below 0, how many characters it has. */
+/* The size of the number (of the least integer, whose size is none, the one below: `least` is 1, and its last digit
+ * one more), whether it is below 0, how many characters it has. */
 Outcome rec_digits_of(Recorder *r, Av text, Av *out) {
   static const u8 steps[] = {9, 5, 2, 1, 1}; /* where among 18 powers the size lies */
   Av parts[DIGITS_PARTS] = {av_item(r, text, TEXT_NUMBER), av_item(r, text, TEXT_SPEC)};
   if (av_at(r, text)->count == DIGITS_PARTS) return rec_made(r, text, out);
   Graph *g = r->g;
   ValueId n = rec_digits_number(r, text), zero = integer(r, 0), powers = powers_of_ten(r), at = zero;
-  ValueId minus = op2(r, OP_less, n, zero), size = n ? graph_op1(g, OP_abs, n) : 0, least = graph_convert(g, op2(r, OP_less, size, zero), DT_i64);
+  ValueId minus = op2(r, OP_less, n, zero), size = n ? graph_op1(g, OP_abs, n) : 0,
+      least = graph_convert(g, op2(r, OP_less, size, zero), DT_i64);
   size = op2(r, OP_subtract, size, least);
   for (u32 i = 0; i < COUNT_OF(steps); i++) {
     ValueId next = op2(r, OP_add, at, integer(r, steps[i]));
@@ -95,7 +104,8 @@ Outcome rec_digits_at(Recorder *r, Av text, Av place, Av *out) {
   for (u32 i = DIGITS_SIZE; i < DIGITS_PARTS; i++) v[i] = av_value(r, av_item(r, digits, i));
   ValueId last = op2(r, OP_subtract, graph_convert(r->g, v[DIGITS_COUNT], DT_i64), integer(r, 1));
   ValueId k = op2(r, OP_maximum, op2(r, OP_subtract, last, at), zero);
-  ValueId digit = op2(r, OP_remainder, op2(r, OP_floor_divide, v[DIGITS_SIZE], power(r, v[DIGITS_POWERS], k)), integer(r, 10));
+  ValueId digit = op2(r, OP_remainder, op2(r, OP_floor_divide, v[DIGITS_SIZE], power(r, v[DIGITS_POWERS], k)),
+                      integer(r, 10));
   digit = op2(r, OP_add, digit, pick(r, op2(r, OP_equal, k, zero), v[DIGITS_LEAST], zero));
   ValueId sign = op2(r, OP_logical_and, v[DIGITS_MINUS], op2(r, OP_equal, at, zero));
   ValueId point = pick(r, sign, integer(r, '-'), op2(r, OP_add, digit, integer(r, '0')));
@@ -115,7 +125,8 @@ static bool integer_of(const Text *t, i64 *out) {
   return size <= most;
 }
 
-/* Is it the text of the other one, an integer too, or one that is known? OUT_STUCK without a reason: the other one is neither. */
+/* Is it the text of the other one, an integer too, or one that is known? OUT_STUCK without a reason: the other one is
+ * neither. */
 Outcome rec_digits_same(Recorder *r, Av text, Av other, Av *out) {
   Value v;
   i64 number;

@@ -1,11 +1,14 @@
-/* record_effects.c — what a trace does and cannot take back: output inside explicit constructs, calls of host functions.
+/* record_effects.c — what a trace does and cannot take back: output inside explicit constructs, calls of host
+ * functions.
  *
- * Each is a node that takes the effect token and gives the next. The token is cell 0 of the trace, so that loops, arms and
- * bodies of constructs carry it like any variable that they write. A trace begins without it, and anew when it is met.
+ * Each is a node that takes the effect token and gives the next. The token is cell 0 of the trace, so that loops,
+ * arms and bodies of constructs carry it like any variable that they write. A trace begins without it, and anew when
+ * it is met.
  *
- * Exits. Where the recorder may leave at any instruction, a new safe exit is made behind an effect (`settle`), so that no
- * failed check does it again. The bodies of constructs have no exits: a check in one leaves in front of the construct, and
- * what was printed since is printed once more, unseen (Vm.unseen). That holds for output alone, which gives nothing back. */
+ * Exits. Where the recorder may leave at any instruction, a new safe exit is made behind an effect (`settle`), so
+ * that no failed check does it again. The bodies of constructs have no exits: a check in one leaves in front of the
+ * construct, and what was printed since is printed once more, unseen (Vm.unseen). That holds for output alone, which
+ * gives nothing back. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
@@ -27,7 +30,8 @@ typedef struct Template {
 
 bool rec_tokens_begin(Recorder *r) {
   Av a = av_num(r, graph_input(r->g, TYPE_TOKEN, UINT32_MAX));
-  if (!a || !vec_push(&r->vm->alloc, &r->cells, (RecCell){.value = a, .first = a, .dirty = true})) return !(r->failed = true);
+  if (!a || !vec_push(&r->vm->alloc, &r->cells, (RecCell){.value = a, .first = a, .dirty = true}))
+    return !(r->failed = true);
   r->tokens = true;
   r->settled = a;
   return true;
@@ -39,7 +43,8 @@ static Outcome need_tokens(Recorder *r) {
   return OUT_FAIL;
 }
 
-static Outcome effect_node(Recorder *r, u32 host, const ValueId *args, u32 count, const TypeId *results, u32 nresults, u32 exit, NodeId *out) {
+static Outcome effect_node(Recorder *r, u32 host, const ValueId *args, u32 count, const TypeId *results, u32 nresults,
+                           u32 exit, NodeId *out) {
   NodeId n = host ? graph_host(r->g, host, av_at(r, r->cells.data[0].value)->value, args, count, results, nresults) : 0;
   Av after = n ? av_num(r, node_result(r->g, n, 0)) : 0;
   if (!after) return OUT_FAIL;
@@ -53,7 +58,8 @@ Outcome rec_past_effects(Recorder *r) {
   const RecFrame *f = rec_top(r);
   NodeId n;
   u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
-  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_construct_body, "what stands behind an effect cannot be rebuilt");
+  if (exit == UINT32_MAX)
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_construct_body, "what stands behind an effect cannot be rebuilt");
   Outcome o = effect_node(r, graph_host_add(r->g, HOST_settle, "settle", 0, 0), NULL, 0, NULL, 0, exit, &n);
   if (o != OUT_GO) return o;
   r->safe_exit = exit;
@@ -136,7 +142,8 @@ static RecipeId template_of(Template *t, Av a, u32 depth) {
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
 Outcome rec_print(Recorder *r, const Av *params, Av *out) {
-  if (!r->prints || !r->no_exits || r->differentiating || !MECHANISM(r->vm, output_in_bodies)) return rec_stuck(r, REASON_effect_output, "print");
+  if (!r->prints || !r->no_exits || r->differentiating || !MECHANISM(r->vm, output_in_bodies))
+    return rec_stuck(r, REASON_effect_output, "print");
   Template t = {.r = r};
   Av hole = av_new(r, (AbsVal){.kind = AV_HOLE});
   RecipeId parts[3];
@@ -144,7 +151,9 @@ Outcome rec_print(Recorder *r, const Av *params, Av *out) {
   if (o != OUT_GO) return o;
   for (u32 i = 0; i < 3; i++) {
     parts[i] = template_of(&t, params[i] ? params[i] : hole, 0);
-    if (!parts[i]) return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_output, "print of what only the program can show");
+    if (!parts[i])
+      return r->failed ||
+             r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_output, "print of what only the program can show");
   }
   NodeId n;
   RecipeId args = recipe_list(&r->g->exits, parts, 3);
@@ -211,26 +220,33 @@ static TypeId type_given(Recorder *r, Gives *g) {
   return graph_type(r->g, &g->type);
 }
 
-/* A node that calls it where the program stands, when it may be left in front of the call and what it gives is known. */
+/* A node that calls it where the program stands, when it may be left in front of the call and what it gives is
+ * known. */
 Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out) {
   const AbsVal v = *av_at(r, fn);
   const HostFn *host = v.konst.fn->host;
-  if (!host->catches_up || r->no_exits || r->abstract || r->differentiating || names || !v.source || !MECHANISM(r->vm, host_calls_are_nodes))
+  if (!host->catches_up || r->no_exits || r->abstract || r->differentiating || names || !v.source ||
+      !MECHANISM(r->vm, host_calls_are_nodes))
     return rec_stuck(r, REASON_effect_host, "a host function");
   Template t = {.r = r, .host = true};
   RecipeId *parts = arena_alloc(&r->g->arena, sizeof *parts * (nargs + 1));
   if (!parts) return OUT_FAIL;
   Gives gives = gives_of(r, host, nargs ? args[0] : 0);
   bool dead = result_is_dead(r);
-  if (!gives.known && !dead) return rec_stuck(r, host->gives ? REASON_effect_host : REASON_host_unknown, "%s", host->name);
+  if (!gives.known && !dead)
+    return rec_stuck(r, host->gives ? REASON_effect_host : REASON_host_unknown, "%s", host->name);
   Outcome o = need_tokens(r);
   if (o != OUT_GO) return o;
   for (u32 i = 0; i < nargs; i++)
-    if (!(parts[i] = template_of(&t, args[i], 0))) return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host, "%s is given what only the program can make", host->name);
+    if (!(parts[i] = template_of(&t, args[i], 0)))
+      return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host,
+                                                              "%s is given what only the program can make", host->name);
   RecipeId callee = recipe_source(&r->g->exits, v.source), with = recipe_list(&r->g->exits, parts, nargs);
   const RecFrame *f = rec_top(r);
   u32 exit = callee && with ? rec_exit(r, EXIT_limit, REASON_effect_host, f->code->proto->spans[f->pc]) : NO_EXIT;
-  if (exit == NO_EXIT) return r->failed || r->g->exits.failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host, "%s where the program cannot be left", host->name);
+  if (exit == NO_EXIT)
+    return r->failed || r->g->exits.failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host,
+                                                                  "%s where the program cannot be left", host->name);
   u32 id = graph_host_add(r->g, HOST_function, host->name, callee, with);
   bool value = gives.known && gives.value && !dead;
   TypeId type = value ? type_given(r, &gives) : 0;

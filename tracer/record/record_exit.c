@@ -20,7 +20,9 @@ static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId cou
     RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, 0);
     return numbers ? recipe_weak(t, numbers, recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, 0)) : 0;
   }
-  if (rec_is_column(kind)) return recipe_items(t, av_value(r, columns), 0, count, rec_is_name(kind) ? 2 : kind.kind == V_NUM && (kind.flags & VF_WEAK));
+  if (rec_is_column(kind))
+    return recipe_items(t, av_value(r, columns), 0, count,
+                        rec_is_name(kind) ? 2 : kind.kind == V_NUM && (kind.flags & VF_WEAK));
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   RecipeId ids[ZIP_LEAVES];
@@ -63,9 +65,11 @@ RecipeId rec_recipe(Recorder *r, Av a) {
       Value kind = v->konst;
       if (rows_keyed(kind)) return rec_keyed_recipe(r, a);
       if (rows_ragged(kind)) { /* of how many lists counts */
-        Av all = av_item(r, a, 0), starts = av_item(r, av_item(r, all, 0), 0), counts = av_item(r, av_item(r, all, 1), 0);
+        Av all = av_item(r, a, 0), starts = av_item(r, av_item(r, all, 0), 0),
+            counts = av_item(r, av_item(r, all, 1), 0);
         RecipeId n = rec_recipe(r, av_item(r, a, 1));
-        RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, 1), recipe_items(t, av_value(r, counts), 0, n, 1), rec_recipe(r, av_item(r, all, 2))};
+        RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, 1),
+                             recipe_items(t, av_value(r, counts), 0, n, 1), rec_recipe(r, av_item(r, all, 2))};
         return n && parts[2] ? recipe_split(t, parts) : 0;
       }
       RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
@@ -229,8 +233,8 @@ static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av resul
   exit = exit_begin(t, kind, reason, journal, span);
   if (exit == UINT32_MAX) goto done;
   if (result) { /* only frame 0 returns out of a region */
-    bool ok = exit_frame(t, exit, r->frames.data[0].graph_frame, r->frames.data[0].pc, 0, 0, r->frames.data[0].tail_calls, 0) &&
-              exit_reg(t, exit, REG_RESULT, result_recipe);
+    bool ok = exit_frame(t, exit, r->frames.data[0].graph_frame, r->frames.data[0].pc, 0, 0,
+                         r->frames.data[0].tail_calls, 0) && exit_reg(t, exit, REG_RESULT, result_recipe);
     if (!ok) exit = UINT32_MAX;
     goto done;
   }
@@ -243,7 +247,8 @@ static u32 make_exit(Recorder *r, ExitKind kind, u32 reason, Span span, Av resul
       elided += f->tail_calls + 1;
       continue;
     }
-    if (!exit_frame(t, exit, f->graph_frame, f->pc, result_reg, 0, f->tail_calls + elided, selves[d])) exit = UINT32_MAX;
+    if (!exit_frame(t, exit, f->graph_frame, f->pc, result_reg, 0, f->tail_calls + elided, selves[d]))
+      exit = UINT32_MAX;
     elided = 0;
     for (u32 i = 0; i < counts[d] && exit != UINT32_MAX; i++, at++)
       if (!exit_reg(t, exit, (u16)regs[at].reg, regs[at].recipe)) exit = UINT32_MAX;
@@ -262,10 +267,12 @@ u32 rec_exit_return(Recorder *r, Av value) { return make_exit(r, EXIT_return, 0,
 
 u32 rec_safe_exit(Recorder *r) { return r->safe_exit; }
 
-/* Behind an update a failed check leaves before its own instruction: leaving further back would need the array as it was, so each
- * trip of a loop would copy it. Not in the midst of an instruction that has written a cell or called a function. */
+/* Behind an update a failed check leaves before its own instruction: leaving further back would need the array as
+ * it was, so each trip of a loop would copy it. Not in the midst of an instruction that has written a cell or
+ * called a function. */
 static u32 check_exit(Recorder *r) {
-  if (!r->updated || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || r->ins_effects != r->effects) return r->safe_exit;
+  if (!r->updated || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || r->ins_effects != r->effects)
+    return r->safe_exit;
   RecFrame *f = rec_top(r);
   u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
   r->updated = false;
@@ -284,7 +291,8 @@ static bool holds(const Recorder *r, Av a, ValueId v) {
   const AbsVal *x = a ? av_at(r, a) : NULL;
   if (!x || x->kind == AV_NUM) return x && x->value == v;
   bool found = false;
-  for (u32 i = 0; (x->kind == AV_LIST || x->kind == AV_RECORD) && i < x->count && !found; i++) found = holds(r, av_item(r, a, i), v);
+  for (u32 i = 0; (x->kind == AV_LIST || x->kind == AV_RECORD) && i < x->count && !found; i++)
+    found = holds(r, av_item(r, a, i), v);
   return found;
 }
 
@@ -299,15 +307,19 @@ static bool is_held(const Recorder *r, NodeId n) {
   return false;
 }
 
-/* In a loop the update, or the cond around it, itself names the exit behind it: what comes later in the trip and has no exit of its own (memory, a limit,
- * code that is not compiled) leaves by that one, and the array is changed in place. Not among effects, which have settles; nor as long as a
- * variable of the module holds the array as it was, which an exit here would need beside the new one: the next check has one. */
+/* In a loop the update, or the cond around it, itself names the exit behind it: what comes later in the trip and
+ * has no exit of its own (memory, a limit, code that is not compiled) leaves by that one, and the array is changed
+ * in place. Not among effects, which have settles; nor as long as a variable of the module holds the array as it
+ * was, which an exit here would need beside the new one: the next check has one. */
 void rec_behind_update(Recorder *r) {
   NodeId n = r->written;
   r->written = 0;
-  if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) || n + 1 != r->g->nodes.count) return;
+  if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) ||
+      n + 1 != r->g->nodes.count)
+    return;
   const GraphNode *node = graph_node_at(r->g, n);
-  if (node->exit != NO_EXIT || node->block != r->g->at || is_held(r, n)) return; /* in front of the loop: its body has made no node yet */
+  /* in front of the loop: its body has made no node yet */
+  if (node->exit != NO_EXIT || node->block != r->g->at || is_held(r, n)) return;
   RecFrame *f = rec_top(r);
   u32 exit = rec_exit(r, EXIT_check, CHECK_none, f->code->proto->spans[f->pc]);
   if (exit == UINT32_MAX) return;

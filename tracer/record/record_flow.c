@@ -1,8 +1,8 @@
 /* record_flow.c — native control flow in the trace: while and for become a loop of the graph (if: record_branch.c).
  *
  * Conditions and bodies are recorded into blocks of their own. A loop carries what its extent writes and is live at its
- * head, as leaves (record_carry.c); when a leaf's type changes in the first trip, that trip is recorded before the loop; when
- * the body breaks, the loop is recorded trip by trip until it does. */
+ * head, as leaves (record_carry.c); when a leaf's type changes in the first trip, that trip is recorded before the
+ * loop; when the body breaks, the loop is recorded trip by trip until it does. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record_carry.h"
 #include "tracer/tracer.h"
@@ -83,7 +83,8 @@ Outcome rec_next_item(Recorder *r, u32 a) {
   } else if (kind == AV_ROWS) {
     if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
   } else if (kind == AV_LIST || kind == AV_RECORD) {
-    if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
+    if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count)
+      return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
     item = av_item(r, seq, (u32)known);
     if (kind == AV_RECORD) {
       Name key = av_at(r, seq)->shape->keys[known];
@@ -99,7 +100,8 @@ Outcome rec_next_item(Recorder *r, u32 a) {
     const u8 one_item = IX_VALUE;
     ValueId x = av_value(r, seq), p = av_value(r, pos);
     if (!x) return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
-    if (value_type(r->g, x)->device && value_type(r->g, x)->rank == 1) return rec_stuck(r, REASON_device_mix, "a loop over the numbers of an array on a device");
+    if (value_type(r->g, x)->device && value_type(r->g, x)->rank == 1)
+      return rec_stuck(r, REASON_device_mix, "a loop over the numbers of an array on a device");
     if (av_known_int(r, pos, &known)) {
       if ((o = rec_index(r, seq, &one_item, 1, &pos, &item)) != OUT_GO) return o;
     } else { /* in bounds by construction: no check */
@@ -202,7 +204,8 @@ static Outcome lift_test(Recorder *r, Lift *x) {
 }
 
 static Outcome lift_cond(Recorder *r, Lift *x, BlockId *cond) {
-  if (!(*cond = graph_open(r->g)) || !rec_place_params(r, x->loop, *cond, x->position, DIM_NONE, &x->sizes)) return OUT_FAIL;
+  if (!(*cond = graph_open(r->g)) || !rec_place_params(r, x->loop, *cond, x->position, DIM_NONE, &x->sizes))
+    return OUT_FAIL;
   Outcome o = anchor_sizes(r, &x->sizes);
   x->body_pc = x->e->head;
   if (o == OUT_GO && x->e->kind == EXT_FOR) {
@@ -228,7 +231,9 @@ static Outcome run_body(Recorder *r, RecLoop *l) {
   Scope s = {.depth = rec_depth(r), .end = UINT32_MAX, .cond_exit = UINT32_MAX};
   Outcome o = rec_run(r, &s);
   if (o == OUT_NEXT || o == OUT_LEAVE) return rec_close_loop_block(r, l, o == OUT_NEXT ? TERM_next : TERM_break, 0);
-  if (o == OUT_ENDED) return graph_close(g, TERM_exit, NULL, 0, r->safe_exit != UINT32_MAX ? r->safe_exit : g->entry_exit) ? OUT_GO : OUT_FAIL;
+  if (o == OUT_ENDED)
+    return graph_close(g, TERM_exit, NULL, 0,
+                       r->safe_exit != UINT32_MAX ? r->safe_exit : g->entry_exit) ? OUT_GO : OUT_FAIL;
   if (o == OUT_RETURN && rec_depth(r) == 0 && !r->no_exits) {
     u32 exit = rec_exit_return(r, r->ret);
     return exit != UINT32_MAX && graph_close(g, TERM_exit, NULL, 0, exit) ? OUT_GO : OUT_FAIL;
@@ -237,7 +242,8 @@ static Outcome run_body(Recorder *r, RecLoop *l) {
     o = rec_return_ask(r, l, r->ret);
     return o == OUT_GO ? rec_close_loop_block(r, l, TERM_break, r->ret) : o;
   }
-  return o == OUT_FAIL || o == OUT_STUCK ? o : rec_stuck(r, REASON_loop_body, "the loop's body ends in another function");
+  return o == OUT_FAIL ||
+         o == OUT_STUCK ? o : rec_stuck(r, REASON_loop_body, "the loop's body ends in another function");
 }
 
 /* *head_exit: by which the loop leaves at its head. */
@@ -246,14 +252,18 @@ static Outcome lift_body(Recorder *r, Lift *x, u32 *head_exit) {
   const Proto *p = x->p;
   u32 head = x->e->head;
   Outcome o = OUT_GO;
-  if (!(l->body = graph_open(r->g)) || !rec_place_params(r, l, l->body, x->position, position_bound(r, x->e, p), &x->sizes)) return OUT_FAIL;
+  if (!(l->body = graph_open(r->g)) ||
+      !rec_place_params(r, l, l->body, x->position, position_bound(r, x->e, p), &x->sizes))
+    return OUT_FAIL;
   RecFrame *f = rec_top(r);
   f->pc = head;
   if (!r->no_exits) {
     u32 exit = rec_exit(r, EXIT_check, CHECK_none, p->spans[head]);
-    bool stays = exit == UINT32_MAX && r->pulls && !r->failed; /* a pullback cannot leave: the loop leaves by where it was entered */
+    /* a pullback cannot leave: the loop leaves by where it was entered */
+    bool stays = exit == UINT32_MAX && r->pulls && !r->failed;
     if (exit != UINT32_MAX) r->safe_exit = *head_exit = exit;
-    else if (!stays) o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
+    else if (!stays)
+      o = r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_types, "a variable of the loop cannot be rebuilt");
     r->updated = false;
     if (r->tokens) r->settled = r->cells.data[0].value;
   }
@@ -316,7 +326,8 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   if (!rec_save(r, &base)) return OUT_FAIL;
   RecMark start = rec_mark(r);
   Outcome o = rec_branch_once(r, s, flag, pc, l->end, -1, &base, ret);
-  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens && !r->noted_types) {
+  if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens &&
+      !r->noted_types) {
     rec_rollback(r, &start);
     rec_restore(r, &base);
     o = rec_branch_once(r, s, flag, pc, l->end, 1, &base, ret);
@@ -331,13 +342,15 @@ enum { LIFT_TRIES = 14, LOOK_AFTER = 16 };
 static u32 few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
   u32 at = ins_a(f->code->proto->code[e->head]);
   i64 position, count;
-  bool known = e->kind == EXT_FOR && av_known_int(r, f->regs[at + 1], &position) && av_known_int(r, f->regs[at + 2], &count);
+  bool known = e->kind == EXT_FOR && av_known_int(r, f->regs[at + 1], &position) &&
+               av_known_int(r, f->regs[at + 2], &count);
   return known && count <= 2 * (i64)r->vm->tunables.unroll_trips ? 1 + (u32)count : 0;
 }
 
 static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
-  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled, .look = LOOK_AFTER, .few = few_trips(r, rec_top(r), e)};
+  RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled,
+               .look = LOOK_AFTER, .few = few_trips(r, rec_top(r), e)};
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
   if (!MECHANISM(r->vm, loops_are_lifted)) return rec_stuck(r, REASON_loop_body, "a loop");
   Outcome o = rec_collect_locs(r, &l, e);
@@ -428,7 +441,8 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
       if (o != OUT_GO) return o;
     }
   }
-  if (s->cond_exit != UINT32_MAX && depth == s->depth && f->pc == s->end) return OUT_END; /* the condition being recorded */
+  /* the condition being recorded */
+  if (s->cond_exit != UINT32_MAX && depth == s->depth && f->pc == s->end) return OUT_END;
   u32 extent = rec_loop_extent(p, f->pc);
   if (!extent || (r->loop && r->loop->depth == depth && r->loop->extent == extent)) return OUT_END;
   const Extent *e = &p->extents[extent];
@@ -463,7 +477,8 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   if (r->lacks || r->widens) return o; /* an outer loop has to carry more first, or otherwise */
   bool types = r->noted_types;
   r->noted_types = false;
-  bool unrolls = r->reason == REASON_loop_list && few_trips(r, rec_top(r), e); /* a list of arrays grows: trip by trip, all of them */
+  /* a list of arrays grows: trip by trip, all of them */
+  bool unrolls = r->reason == REASON_loop_list && few_trips(r, rec_top(r), e);
   if (st && unrolls) {
     straight_at(r, depth, extent)->unrolled = true;
     return OUT_END;
@@ -472,8 +487,10 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
     if (types && r->reason != REASON_loop_list) r->reason = REASON_loop_types;
     return o;
   }
-  if ((r->no_exits || r->reason == REASON_loop_list) && !types && !unrolls) return o; /* trip by trip, each trip would be another graph */
-  RecStraight entry = {.depth = depth, .extent = extent, .peeled = true, .hopeless = !types, .unrolled = unrolls && !types};
+  /* trip by trip, each trip would be another graph */
+  if ((r->no_exits || r->reason == REASON_loop_list) && !types && !unrolls) return o;
+  RecStraight entry = {.depth = depth, .extent = extent, .peeled = true, .hopeless = !types,
+                       .unrolled = unrolls && !types};
   memcpy(entry.why, r->why, sizeof entry.why);
   if (!vec_push(&r->vm->alloc, &r->straight, entry)) return OUT_FAIL;
   return OUT_END;

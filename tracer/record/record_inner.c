@@ -1,5 +1,6 @@
-/* record_inner.c — lists inside of a record or list that a loop carries: `state.xs += (v,)` in each trip. The loop notes where such a
- * list stands, the items on the way, and carries it as rows, as it does a variable that is a list itself (record_rows.c). */
+/* record_inner.c — lists inside of a record or list that a loop carries: `state.xs += (v,)` in each trip. The loop
+ * notes where such a list stands, the items on the way, and carries it as rows, as it does a variable that is a
+ * list itself (record_rows.c). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_inner.h"
@@ -23,7 +24,8 @@ static Av known(const Recorder *r, Av a) {
 static RecLoc *note(RecLoop *l, const RecLoc *root, const u8 *path, u32 depth) {
   for (u32 i = 0; i < l->inner_count; i++) {
     RecLoc *x = &l->inner[i];
-    if (x->cell == root->cell && x->index == root->index && x->depth == depth && memcmp(x->path, path, depth) == 0) return x;
+    if (x->cell == root->cell && x->index == root->index && x->depth == depth && memcmp(x->path, path, depth) == 0)
+      return x;
   }
   if (l->inner_count == COUNT_OF(l->inner)) return NULL;
   RecLoc *x = &l->inner[l->inner_count++];
@@ -75,8 +77,12 @@ static bool part(Recorder *r, Av *a, Av *b, Av *base, u8 *path, u32 *depth) {
   Av x = av_force(r, *a), y = av_force(r, *b), was = base ? av_force(r, *base) : x;
   if (!x || !y || !was || *depth == INNER_DEPTH || !is_tree(r, x)) return false;
   const AbsVal *p = av_at(r, x), *q = av_at(r, y), *o = av_at(r, was);
-  if (p->kind != q->kind || p->count != q->count || p->kind != o->kind || p->count != o->count || p->count > INNER_ITEMS) return false;
-  if (p->kind == AV_RECORD && (memcmp(p->shape->keys, q->shape->keys, sizeof(Name) * p->count) != 0 || memcmp(p->shape->keys, o->shape->keys, sizeof(Name) * p->count) != 0)) return false;
+  if (p->kind != q->kind || p->count != q->count || p->kind != o->kind || p->count != o->count ||
+      p->count > INNER_ITEMS)
+    return false;
+  if (p->kind == AV_RECORD && (memcmp(p->shape->keys, q->shape->keys, sizeof(Name) * p->count) != 0 ||
+                               memcmp(p->shape->keys, o->shape->keys, sizeof(Name) * p->count) != 0))
+    return false;
   for (u32 i = 0; i < av_at(r, x)->count; i++) {
     if (carry_same(r, av_item(r, x, i), av_item(r, y, i))) continue;
     path[(*depth)++] = (u8)i;
@@ -112,11 +118,13 @@ bool rec_want_inner(Recorder *r, RecLoop *l, const RecLoc *loc, Av now) {
 static Outcome put_inside(Recorder *r, Av tree, const RecLoc *x, u32 depth, Av *out) {
   Av parts[INNER_ITEMS];
   if (!(tree = av_force(r, tree))) return OUT_FAIL;
-  if (!is_tree(r, tree) || av_at(r, tree)->count > INNER_ITEMS || x->path[depth] >= av_at(r, tree)->count) return OUT_STUCK;
+  if (!is_tree(r, tree) || av_at(r, tree)->count > INNER_ITEMS || x->path[depth] >= av_at(r, tree)->count)
+    return OUT_STUCK;
   u32 n = av_at(r, tree)->count;
   for (u32 i = 0; i < n; i++) parts[i] = av_item(r, tree, i);
   Av *item = &parts[x->path[depth]];
-  Outcome o = depth + 1 < x->depth ? put_inside(r, *item, x, depth + 1, item) : rec_rows_of(r, *item, x->kind_known ? &x->kind : NULL, item);
+  Outcome o = depth + 1 < x->depth ? put_inside(r, *item, x, depth + 1, item)
+                                   : rec_rows_of(r, *item, x->kind_known ? &x->kind : NULL, item);
   return o == OUT_GO ? rec_made(r, rec_with_parts(r, tree, parts, n), out) : o;
 }
 
@@ -128,7 +136,8 @@ Outcome rec_make_inner(Recorder *r, RecLoop *l) {
     if (o == OUT_STUCK) { /* as it is, then */
       r->lacks = l;
       r->lacks_rows = x;
-      return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
+      return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or "
+                                            "short texts, all of one kind, or trees of such");
     }
     if (o != OUT_GO) return o;
   }
@@ -141,13 +150,16 @@ Outcome rec_inner_back(Recorder *r, Av head, bool empty, Av *now) {
   bool changed = false;
   Av a = av_force(r, *now);
   if (!a) return OUT_FAIL;
-  if (av_at(r, head)->kind == AV_ROWS) return av_at(r, a)->kind == AV_ROWS ? OUT_GO : rec_rows_like(r, head, a, empty, now);
+  if (av_at(r, head)->kind == AV_ROWS)
+    return av_at(r, a)->kind == AV_ROWS ? OUT_GO : rec_rows_like(r, head, a, empty, now);
   u32 n = av_at(r, head)->count;
-  if (!is_tree(r, head) || av_at(r, a)->kind != av_at(r, head)->kind || av_at(r, a)->count != n || n > INNER_ITEMS) return OUT_GO;
+  if (!is_tree(r, head) || av_at(r, a)->kind != av_at(r, head)->kind || av_at(r, a)->count != n || n > INNER_ITEMS)
+    return OUT_GO;
   for (u32 i = 0; i < n; i++) {
     Av item = parts[i] = av_item(r, a, i), was = known(r, av_item(r, head, i));
     u8 kind = av_at(r, was)->kind;
-    Outcome o = item != was && (kind == AV_ROWS || kind == AV_RECORD || kind == AV_LIST) ? rec_inner_back(r, was, empty, &parts[i]) : OUT_GO;
+    Outcome o = item != was && (kind == AV_ROWS || kind == AV_RECORD ||
+                                kind == AV_LIST) ? rec_inner_back(r, was, empty, &parts[i]) : OUT_GO;
     if (o == OUT_FAIL) return o;
     changed |= parts[i] != item;
   }

@@ -1,8 +1,9 @@
-/* record_keyed.c — records of numbers whose keys are single characters, which a loop counts up or looks up by computed keys.
+/* record_keyed.c — records of numbers whose keys are single characters, which a loop counts up or looks up by
+ * computed keys.
  *
- * Such an AV_ROWS has three columns of KEYS_ROOM elements: the code points of the keys in their order, as many as count; for each character of
- * ASCII whether it is a key; and its number. The last place of the latter two is that of all other characters: it is no key. A store by
- * another character leaves the region in front of it. */
+ * Such an AV_ROWS has three columns of KEYS_ROOM elements: the code points of the keys in their order, as many as
+ * count; for each character of ASCII whether it is a key; and its number. The last place of the latter two is that
+ * of all other characters: it is no key. A store by another character leaves the region in front of it. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
@@ -19,7 +20,9 @@ enum { KEY_ORDER, KEY_THERE, KEY_NUMBER, KEY_COLUMNS };
 static const Value there_kind = {.kind = V_NUM, .dtype = DT_bool}, point_kind = {.kind = V_NUM, .dtype = DT_i64};
 
 static Value number_kind(Value kind) { return (Value){.kind = V_NUM, .dtype = kind.dtype, .flags = kind.flags}; }
-static Value column_kind(Value kind, u32 part) { return part == KEY_ORDER ? point_kind : part == KEY_THERE ? there_kind : number_kind(kind); }
+static Value column_kind(Value kind, u32 part) {
+  return part == KEY_ORDER ? point_kind : part == KEY_THERE ? there_kind : number_kind(kind);
+}
 
 static Av column(const Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }
 
@@ -34,7 +37,8 @@ bool rec_is_keyed(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_ROWS
 /* The record that a value from outside is; NULL: it is none, or was changed. */
 static const Record *outside(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  bool is = v->source && v->konst.kind == V_RECORD && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_RECORD);
+  bool is = v->source && v->konst.kind == V_RECORD &&
+            (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_RECORD);
   return is ? v->konst.record : NULL;
 }
 
@@ -42,18 +46,22 @@ static bool character_key(const Recorder *r, Name key) {
   return name_len(&r->vm->names, key) == 1 && (u8)name_text(&r->vm->names, key)[0] < 0x80;
 }
 
-/* What the numbers of a record are, all of one kind, with `more` (may be 0) that comes in; false: not so, or there are none. */
+/* What the numbers of a record are, all of one kind, with `more` (may be 0) that comes in; false: not so, or there are
+ * none. */
 static bool kind_of(Recorder *r, Av record, Av more, Value *kind) {
   const Record *from = outside(r, record);
   const AbsVal v = *av_at(r, record);
   u32 n = from ? 0 : v.count;
-  if (from && from->shape->count) return rows_keyed_kind(r->vm, from, kind) && (!more || rec_item_fits(r, more, number_kind(*kind)));
+  if (from && from->shape->count)
+    return rows_keyed_kind(r->vm, from, kind) && (!more || rec_item_fits(r, more, number_kind(*kind)));
   if (!from && v.kind != AV_RECORD) return false;
   for (u32 i = 0; i < n + (more != 0); i++) {
     Av item = rec_sure(r, i < n ? av_item(r, record, i) : more);
     ValueId x = item ? av_value(r, item) : 0;
     const ArrayType *t = x ? value_type(r->g, x) : NULL;
-    if (!t || t->rank || t->device || t->dtype == DT_c128 || rec_weak_flag(r, x) || (i < n && !character_key(r, v.shape->keys[i]))) return false;
+    if (!t || t->rank || t->device || t->dtype == DT_c128 || rec_weak_flag(r, x) ||
+        (i < n && !character_key(r, v.shape->keys[i])))
+      return false;
     if (!i) *kind = rows_keyed_of(t->dtype, t->weak);
     if (!rec_item_fits(r, item, number_kind(*kind))) return false;
   }
@@ -82,7 +90,9 @@ Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out) {
   Av columns[KEY_COLUMNS];
   Outcome o = OUT_GO;
   if (from) {
-    if (!rows_keyed_fit(r->vm, from, kind)) return rec_stuck(r, REASON_loop_list, "a record whose keys are not characters, or whose numbers are of several kinds");
+    if (!rows_keyed_fit(r->vm, from, kind))
+      return rec_stuck(r, REASON_loop_list,
+                       "a record whose keys are not characters, or whose numbers are of several kinds");
     if (!guard_rows(&r->g->guards, v.source, kind, rec_here(r))) return OUT_FAIL;
     Av count = av_length(r, v.source, from->shape->count);
     for (u32 i = 0; i < KEY_COLUMNS; i++)
@@ -95,8 +105,10 @@ Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out) {
     if (!(columns[i] = rec_columns_new(r, column_kind(kind, i), KEYS_ROOM))) return OUT_FAIL;
   for (u32 i = 0; i < v.count && o == OUT_GO; i++) {
     Av item = rec_sure(r, av_item(r, record, i));
-    if (!item || !rec_item_fits(r, item, number_kind(kind)) || !character_key(r, v.shape->keys[i])) return item ? rec_stuck(r, REASON_loop_list, "a record of several kinds") : OUT_FAIL;
-    Av point = av_const(r, value_i64((u8)name_text(&r->vm->names, v.shape->keys[i])[0])), at = av_const(r, value_weak_i64(i)), yes = av_const(r, value_bool(true));
+    if (!item || !rec_item_fits(r, item, number_kind(kind)) || !character_key(r, v.shape->keys[i]))
+      return item ? rec_stuck(r, REASON_loop_list, "a record of several kinds") : OUT_FAIL;
+    Av point = av_const(r, value_i64((u8)name_text(&r->vm->names, v.shape->keys[i])[0])),
+        at = av_const(r, value_weak_i64(i)), yes = av_const(r, value_bool(true));
     if (!point || !at || !yes) return OUT_FAIL;
     o = put(r, columns, KEY_ORDER, kind, at, point);
     if (o == OUT_GO) o = put(r, columns, KEY_THERE, kind, point, yes);
@@ -114,14 +126,17 @@ static bool computed(Recorder *r, Av key) {
 
 Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value) {
   Value kind;
-  if (!r->loop || r->differentiating || !computed(r, key) || !kind_of(r, record, value, &kind) || !rec_rows_ask(r, record, &kind)) return r->failed ? OUT_FAIL : OUT_GO;
+  if (!r->loop || r->differentiating || !computed(r, key) || !kind_of(r, record, value, &kind) ||
+      !rec_rows_ask(r, record, &kind))
+    return r->failed ? OUT_FAIL : OUT_GO;
   return rec_stuck(r, REASON_loop_list, "a record of the loop gets keys");
 }
 
 Outcome rec_keyed_read(Recorder *r, Av record, Av key, Av *out) {
   Value kind;
   *out = 0;
-  if (!r->loop || r->differentiating || !computed(r, key) || !kind_of(r, record, 0, &kind)) return r->failed ? OUT_FAIL : OUT_GO;
+  if (!r->loop || r->differentiating || !computed(r, key) || !kind_of(r, record, 0, &kind))
+    return r->failed ? OUT_FAIL : OUT_GO;
   if (rec_rows_ask(r, record, &kind)) return rec_stuck(r, REASON_loop_list, "a record of the loop has computed keys");
   return outside(r, record) ? rec_keyed_of(r, record, kind, out) : OUT_GO;
 }
@@ -154,7 +169,9 @@ static Outcome look_up(Recorder *r, Av rows, Av point, Av *at, Av *there) {
   return o == OUT_GO ? element(r, column(r, rows, KEY_THERE), av_value(r, *at), false, there) : o;
 }
 
-static Outcome no_character(Recorder *r) { return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "a record of characters at another key"); }
+static Outcome no_character(Recorder *r) {
+  return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "a record of characters at another key");
+}
 
 Outcome rec_keyed_in(Recorder *r, Av key, Av rows, Av *out) {
   bool none;
@@ -170,7 +187,8 @@ Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out) {
   Outcome o = look_up(r, rows, point, &at, &there);
   ValueId is = o == OUT_GO ? av_value(r, there) : 0;
   if (o == OUT_GO) o = rec_check(r, CHECK_assertion, &is, 1);
-  return o == OUT_GO ? element(r, column(r, rows, KEY_NUMBER), av_value(r, at), av_at(r, rows)->konst.flags & VF_WEAK, out) : o;
+  return o == OUT_GO ? element(r, column(r, rows, KEY_NUMBER), av_value(r, at),
+                               av_at(r, rows)->konst.flags & VF_WEAK, out) : o;
 }
 
 Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out) {
@@ -189,7 +207,8 @@ Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out
     if ((o = rec_binary(r, BC_lt, point, av_const(r, value_weak_i64(KEYS_ROOM - 1)), &ascii)) != OUT_GO) return o;
     ValueId is = rec_strengthen(r, av_value(r, ascii), DT_bool);
     if (!is || (o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return is ? o : OUT_FAIL;
-    Av params[OP_MAX_PARAMS] = {was, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(1))}, yes = av_const(r, value_bool(true));
+    Av params[OP_MAX_PARAMS] = {was, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(1))},
+        yes = av_const(r, value_bool(true));
     if (!yes || (o = rec_op(r, OP_where, params, &more)) != OUT_GO) return yes ? o : OUT_FAIL;
     o = put(r, columns, KEY_ORDER, kind, count, point); /* behind the last one, if it was one already */
     if (o == OUT_GO) o = put(r, columns, KEY_THERE, kind, at, yes);
@@ -203,7 +222,8 @@ Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out
 Outcome rec_keyed_item(Recorder *r, Av rows, ValueId at, Av *out) {
   Av pair[2], point;
   Outcome o = element(r, column(r, rows, KEY_ORDER), at, false, &point);
-  if (o == OUT_GO) o = element(r, column(r, rows, KEY_NUMBER), av_value(r, point), av_at(r, rows)->konst.flags & VF_WEAK, &pair[1]);
+  if (o == OUT_GO)
+    o = element(r, column(r, rows, KEY_NUMBER), av_value(r, point), av_at(r, rows)->konst.flags & VF_WEAK, &pair[1]);
   if (o != OUT_GO || !(pair[0] = av_items(r, AV_TEXT, &point, 1))) return o == OUT_GO ? OUT_FAIL : o;
   av_at(r, pair[0])->op = 2;
   return rec_made(r, av_items(r, AV_LIST, pair, 2), out);
@@ -214,6 +234,7 @@ RecipeId rec_keyed_recipe(Recorder *r, Av rows) {
   RecipeId count = rec_recipe(r, av_item(r, rows, 1)), parts[2] = {0};
   if (!count) return 0;
   parts[0] = recipe_items(t, av_value(r, column(r, rows, KEY_ORDER)), 0, count, 0);
-  parts[1] = recipe_items(t, av_value(r, column(r, rows, KEY_NUMBER)), 0, 0, av_at(r, rows)->konst.flags & VF_WEAK ? 1 : 0);
+  parts[1] = recipe_items(t, av_value(r, column(r, rows, KEY_NUMBER)), 0, 0,
+                          av_at(r, rows)->konst.flags & VF_WEAK ? 1 : 0);
   return parts[0] && parts[1] ? recipe_keyed(t, parts) : 0;
 }

@@ -8,7 +8,8 @@
 /* Records of numbers by character (record_keyed.c). */
 bool rec_is_keyed(const Recorder *r, Av a);
 Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out);
-Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value); /* stuck: its loop is to be lifted again with such a record; value: a new one, or 0 */
+/* stuck: its loop is to be lifted again with such a record; value: a new one, or 0 */
+Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value);
 Outcome rec_keyed_read(Recorder *r, Av record, Av key, Av *out); /* likewise; *out: the record as such, or 0 */
 Outcome rec_keyed_in(Recorder *r, Av key, Av rows, Av *out);
 Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out);

@@ -17,7 +17,8 @@ static bool known_value(Recorder *r, Av a, u32 depth, Value *out) {
     value_keep(*out);
     return true;
   }
-  if (v.kind != AV_LIST || v.count > KNOWN_ITEMS || depth == KNOWN_DEPTH || !list_new(r->vm, v.count, out)) return false;
+  if (v.kind != AV_LIST || v.count > KNOWN_ITEMS || depth == KNOWN_DEPTH || !list_new(r->vm, v.count, out))
+    return false;
   for (u32 i = 0; i < v.count; i++) {
     Value item;
     if (known_value(r, av_item(r, a, i), depth + 1, &item) && list_push(r->vm, out, item)) continue;
@@ -108,7 +109,8 @@ bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
     return true;
   }
   Name name;
-  if (!params[1] || !av_const_value(r, params[1], &key) || key.kind != V_TEXT || !name_known(&r->vm->names, key.text->data, key.text->len, &name) || av_field(r, x, name) < 0)
+  if (!params[1] || !av_const_value(r, params[1], &key) || key.kind != V_TEXT ||
+      !name_known(&r->vm->names, key.text->data, key.text->len, &name) || av_field(r, x, name) < 0)
     return false;
   *o = rec_without(r, x, &name, 1, out);
   return true;

@@ -4,7 +4,9 @@
 
 #include "tracer/record/record.h"
 
-bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* texts and records known while tracing; false: not so */
-Outcome rec_without(Recorder *r, Av record, const Name *names, u32 count, Av *out); /* the record without these fields */
+/* texts and records known while tracing; false: not so */
+bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o);
+/* the record without these fields */
+Outcome rec_without(Recorder *r, Av record, const Name *names, u32 count, Av *out);
 
 #endif

@@ -35,10 +35,12 @@ static Outcome not_empty(Recorder *r, Av count) {
 
 bool rec_is_listed(const Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
-  return v && (v->kind == AV_QUEUE || v->kind == AV_ROWS ? v->konst.kind != V_TEXT : v->kind == AV_OBJECT && v->konst.kind == V_LIST);
+  return v && (v->kind == AV_QUEUE ||
+               v->kind == AV_ROWS ? v->konst.kind != V_TEXT : v->kind == AV_OBJECT && v->konst.kind == V_LIST);
 }
 
-/* Numbers of one kind, arrays of one shape, or tuples of such numbers. An empty list is one of f64, whatever its column. */
+/* Numbers of one kind, arrays of one shape, or tuples of such numbers. An empty list is one of f64, whatever its
+ * column. */
 Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
   Av rows, parts[TUPLE];
   Outcome o = rec_rows_of(r, list, NULL, &rows);
@@ -48,7 +50,8 @@ Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
   Av columns = av_item(r, rows, 0), count = av_item(r, rows, 1);
   u32 n = kind.kind == V_LIST ? kind.list->count : 0;
   bool fits = kind.kind == V_LIST ? n > 0 && n <= TUPLE && !rows_ragged(kind) : kind.kind == V_ARRAY || is_plain(kind);
-  for (u32 i = 0; i < n && fits; i++) fits = is_plain(kind.list->items[i]) && kind.list->items[i].dtype == kind.list->items[0].dtype;
+  for (u32 i = 0; i < n && fits; i++)
+    fits = is_plain(kind.list->items[i]) && kind.list->items[i].dtype == kind.list->items[0].dtype;
   if (!fits) return rec_stuck(r, REASON_no_rule, "an array of a list of lists or records");
   if ((!is_plain(kind) || kind.dtype != DT_f64) && (o = not_empty(r, count)) != OUT_GO) return o;
   if (!n) return first_of(r, columns, count, out);
@@ -58,22 +61,26 @@ Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
   return params[0] && params[1] ? rec_op(r, OP_stack, params, out) : OUT_FAIL;
 }
 
-/* stack and concat: the array of the list, its first axis moved to where the others meet; for concat that one and the next become one. */
+/* stack and concat: the array of the list, its first axis moved to where the others meet; for concat that one and the
+ * next become one. */
 Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
   Av all, axis = params[1] && av_at(r, params[1])->kind != AV_HOLE ? av_force(r, params[1]) : 0, rows;
   i64 along = 0;
-  if (axis && !av_known_int(r, axis, &along)) return rec_stuck(r, REASON_literal_needed, "%s of a list along a computed axis", op_name(op));
+  if (axis && !av_known_int(r, axis, &along))
+    return rec_stuck(r, REASON_literal_needed, "%s of a list along a computed axis", op_name(op));
   Outcome o = rec_rows_of(r, params[0], NULL, &rows);
   if (o != OUT_GO) return o;
   Value kind = av_at(r, rows)->kind == AV_ROWS ? av_at(r, rows)->konst : value_nil();
-  if (kind.kind != V_ARRAY && (op == OP_concat || !is_plain(kind))) return rec_stuck(r, REASON_no_rule, "%s of a list that does not hold arrays", op_name(op));
+  if (kind.kind != V_ARRAY && (op == OP_concat || !is_plain(kind)))
+    return rec_stuck(r, REASON_no_rule, "%s of a list that does not hold arrays", op_name(op));
   const i64 axes = (kind.kind == V_ARRAY ? array_rank(kind.array) : 0) + (op == OP_stack);
   if (along < 0) along += axes;
   if (along < 0 || along >= axes) return rec_stuck(r, REASON_raises, "%s along an axis that is not there", op_name(op));
   if ((o = not_empty(r, av_item(r, rows, 1))) != OUT_GO) return o;
   if ((o = rec_rows_array(r, rows, &all)) != OUT_GO) return o;
   Av move[OP_MAX_PARAMS] = {all, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(along))};
-  if (along && (!move[1] || !move[2] || (o = rec_op(r, OP_moveaxis, move, &all)) != OUT_GO)) return o == OUT_GO ? OUT_FAIL : o;
+  if (along && (!move[1] || !move[2] || (o = rec_op(r, OP_moveaxis, move, &all)) != OUT_GO))
+    return o == OUT_GO ? OUT_FAIL : o;
   if (op == OP_stack) return rec_made(r, all, out);
   const ArrayType t = *value_type(r->g, av_value(r, all));
   Av dims[TYPE_MAX_RANK];
@@ -82,7 +89,8 @@ Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
     if (i == (u32)along + 1) continue;
     Dim d = i == (u32)along ? size_mul(&r->g->sizes, t.dims[i], t.dims[i + 1]) : t.dims[i];
     ValueId size = d == DIM_NONE ? 0 : graph_size(r->g, d);
-    if (!size || !(dims[n++] = av_num(r, size))) return r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_size_expression, "the size of what is joined");
+    if (!size || !(dims[n++] = av_num(r, size)))
+      return r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_size_expression, "the size of what is joined");
   }
   Av to[OP_MAX_PARAMS] = {all, av_items(r, AV_LIST, dims, n)};
   return to[1] ? rec_op(r, OP_reshape, to, out) : OUT_FAIL;
@@ -116,12 +124,14 @@ static Outcome part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count
     return rec_made(r, size ? av_num(r, size) : 0, count);
   }
   Av made[TUPLE];
-  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE) return rec_stuck(r, REASON_loop_list, "a slice of a list of large items");
+  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE)
+    return rec_stuck(r, REASON_loop_list, "a slice of a list of large items");
   for (u32 i = 0; i < v.count; i++) {
     Outcome o = part_of(r, av_item(r, columns, i), n, parts, count, &made[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, v.kind == AV_LIST ? av_items(r, AV_LIST, made, v.count) : av_record(r, v.shape->keys, made, v.count), out);
+  return rec_made(r, v.kind == AV_LIST ? av_items(r, AV_LIST, made, v.count)
+                                       : av_record(r, v.shape->keys, made, v.count), out);
 }
 
 /* A list from outside that lies in columns here already. */
@@ -129,7 +139,8 @@ bool rec_is_in_columns(const Recorder *r, Av list) {
   const AbsVal *v = av_at(r, list);
   const Graph *g = r->g;
   for (u32 i = 0; v->source && i < g->inputs.count; i++) {
-    const GuardInput *in = g->inputs.data[i].input == UINT32_MAX ? NULL : &g->guards.inputs.data[g->inputs.data[i].input];
+    const GuardInput *in = g->inputs.data[i].input == UINT32_MAX ? NULL
+                                                                 : &g->guards.inputs.data[g->inputs.data[i].input];
     if (!in || in->form != IN_rows) continue;
     const Source *s = &g->guards.sources.items.data[in->source];
     if (in->source == v->source || (s->kind == SRC_column && s->parent == v->source)) return true;
@@ -141,7 +152,8 @@ bool rec_is_in_columns(const Recorder *r, Av list) {
 Outcome rec_list_slice(Recorder *r, Av list, const Av *parts, Av *out) {
   Av rows = list;
   if (r->loop && rec_queue_asks(r, parts) && rec_is_carried(r, list)) return rec_rows_here(r, list, out);
-  if (r->loop ? rec_is_carried(r, list) : !rec_is_in_columns(r, list)) return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
+  if (r->loop ? rec_is_carried(r, list) : !rec_is_in_columns(r, list))
+    return rec_stuck(r, REASON_literal_needed, "bounds of a list slice must be known while tracing");
   Outcome o = r->loop ? rec_rows_here(r, list, &rows) : rec_rows_of(r, list, NULL, &rows);
   return o == OUT_GO ? rec_rows_slice(r, rows, parts, out) : o;
 }
@@ -158,7 +170,9 @@ static Outcome both_of(Recorder *r, Av a, Av n, Av b, Av m, Value kind, Av *out)
     return params[0] && params[1] ? rec_op(r, OP_concat, params, out) : OUT_FAIL;
   }
   Av made[TUPLE];
-  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE || av_at(r, b)->kind != v.kind || av_at(r, b)->count != v.count) return rec_stuck(r, REASON_loop_list, "lists of large items are joined");
+  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE || av_at(r, b)->kind != v.kind ||
+      av_at(r, b)->count != v.count)
+    return rec_stuck(r, REASON_loop_list, "lists of large items are joined");
   for (u32 i = 0; i < v.count; i++) {
     Outcome o = both_of(r, av_item(r, a, i), n, av_item(r, b, i), m, kind, &made[i]);
     if (o != OUT_GO) return o;
@@ -169,7 +183,8 @@ static Outcome both_of(Recorder *r, Av a, Av n, Av b, Av m, Value kind, Av *out)
 Outcome rec_rows_concat(Recorder *r, Av a, Av b, Av *out) {
   Value kind = av_at(r, a)->konst;
   Av columns, count, n = av_item(r, a, 1), m = av_item(r, b, 1);
-  if (rows_ragged(kind) || rec_is_keyed(r, a) || kind.kind == V_TEXT || !rows_alike(kind, av_at(r, b)->konst)) return rec_stuck(r, REASON_loop_list, "lists of different kinds are joined");
+  if (rows_ragged(kind) || rec_is_keyed(r, a) || kind.kind == V_TEXT || !rows_alike(kind, av_at(r, b)->konst))
+    return rec_stuck(r, REASON_loop_list, "lists of different kinds are joined");
   Outcome o = both_of(r, av_item(r, a, 0), n, av_item(r, b, 0), m, kind, &columns);
   if (o == OUT_GO) o = rec_binary(r, BC_add, n, m, &count);
   return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, count, kind), out) : o;
@@ -179,7 +194,8 @@ Outcome rec_rows_concat(Recorder *r, Av a, Av b, Av *out) {
 Outcome rec_rows_part(Recorder *r, Av rows, const Av *parts, Av *out) {
   Av columns, count = 0;
   Value kind = av_at(r, rows)->konst;
-  if (kind.kind == V_TEXT) return rec_stuck(r, REASON_loop_list, "a slice of a text that does not begin with its first character");
+  if (kind.kind == V_TEXT)
+    return rec_stuck(r, REASON_loop_list, "a slice of a text that does not begin with its first character");
   Outcome o = part_of(r, av_item(r, rows, 0), av_item(r, rows, 1), parts, &count, &columns);
   return o == OUT_GO && count ? rec_made(r, rec_new_rows(r, columns, count, kind), out) : o;
 }

@@ -1,5 +1,6 @@
-/* record_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the VM (text_number of
- * guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as integers do. Records at computed keys. */
+/* record_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the
+ * VM (text_number of guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as
+ * integers do. Records at computed keys. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
@@ -27,7 +28,8 @@ static Av one_of(Recorder *r, Av point) { return text_with(r, point, 2); } /* wh
 
 static bool is_one(Recorder *r, Av a) {
   Value v;
-  return av_at(r, a)->kind == AV_TEXT ? av_at(r, a)->op == 2 : av_const_value(r, a, &v) && v.kind == V_TEXT && v.text->count == 1;
+  return av_at(r, a)->kind == AV_TEXT ? av_at(r, a)->op == 2
+                                      : av_const_value(r, a, &v) && v.kind == V_TEXT && v.text->count == 1;
 }
 
 Av rec_name(Recorder *r, ValueId number) { return name_text_of(r, av_num(r, number)); }
@@ -46,7 +48,9 @@ bool rec_has_name(Recorder *r, Av a) { return a && rec_is_text(r, a) && rec_name
 
 static bool alike(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
-  if (x->kind != y->kind || (x->kind != AV_LIST && x->kind != AV_RECORD) || x->count != y->count || x->count > ZIP_LEAVES) return false;
+  if (x->kind != y->kind || (x->kind != AV_LIST && x->kind != AV_RECORD) || x->count != y->count ||
+      x->count > ZIP_LEAVES)
+    return false;
   return x->kind == AV_LIST || memcmp(x->shape->keys, y->shape->keys, sizeof(Name) * x->count) == 0;
 }
 
@@ -89,7 +93,7 @@ Av rec_names_open(Recorder *r, Av a, u32 depth) {
   return rec_with_parts(r, a, parts, v.count);
 }
 
-/* ---- records at computed keys -------------------------------------------------------------------------------------- */
+/* ---- records at computed keys ---------------------------------------------------------------- */
 
 enum { KEYS_MOST = 12 };
 
@@ -109,7 +113,8 @@ static ValueId weak_flag(Recorder *r, ValueId v) {
 static Outcome choose_number(Recorder *r, ValueId cond, Av a, Av b, Av *out) {
   ValueId x = av_value(r, a), y = av_value(r, b), flag = 0, made;
   const ArrayType s = *value_type(r->g, x), t = *value_type(r->g, y);
-  if (s.rank || t.rank || s.dtype != t.dtype || s.device || t.device) return rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
+  if (s.rank || t.rank || s.dtype != t.dtype || s.device || t.device)
+    return rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
   Outcome o = OUT_GO;
   if (s.weak != t.weak || rec_weak_flag(r, x) || rec_weak_flag(r, y)) {
     ValueId p = weak_flag(r, x), q = weak_flag(r, y);
@@ -137,7 +142,8 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
     bool one = is_one(r, a) && is_one(r, b);
     return o == OUT_GO ? rec_made(r, (one ? one_of : name_text_of)(r, av_num(r, made)), out) : o;
   }
-  if (na || nb || depth > 4 || !alike(r, a, b)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
+  if (na || nb || depth > 4 || !alike(r, a, b))
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
   Av parts[ZIP_LEAVES];
   u32 n = av_at(r, a)->count;
   for (u32 i = 0; i < n; i++) {
@@ -212,7 +218,7 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
   return rec_made(r, rec_with_parts(r, record, parts, n), out);
 }
 
-/* ---- characters ---------------------------------------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------------------ */
 
 enum { FIND_MOST = 64 };
 
@@ -241,9 +247,11 @@ static Outcome character_of(Recorder *r, Av a, Av *out) {
   ValueId point = o == OUT_GO ? graph_convert(r->g, av_value(r, a), DT_i64) : 0;
   if (o == OUT_GO && (!point || !(a = av_num(r, point)))) o = OUT_FAIL;
   if (o == OUT_GO) o = rec_binary(r, BC_ge, a, zero, &low);
-  if (o == OUT_GO) o = rec_binary(r, BC_lt, a, av_const(r, value_i64(0xD800)), &high); /* beyond, the interpreter looks closer */
+  /* beyond, the interpreter looks closer */
+  if (o == OUT_GO) o = rec_binary(r, BC_lt, a, av_const(r, value_i64(0xD800)), &high);
   if (o != OUT_GO) return o;
-  ValueId in_range = graph_op2(r->g, OP_logical_and, graph_convert(r->g, av_value(r, low), DT_bool), graph_convert(r->g, av_value(r, high), DT_bool));
+  ValueId in_range = graph_op2(r->g, OP_logical_and, graph_convert(r->g, av_value(r, low), DT_bool),
+                               graph_convert(r->g, av_value(r, high), DT_bool));
   if (!in_range) return OUT_FAIL;
   if ((o = rec_check(r, CHECK_assertion, &in_range, 1)) != OUT_GO) return o;
   return rec_made(r, one_of(r, a), out);
@@ -270,18 +278,22 @@ bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o
   if (op == OP_codes && codes_of_rows(r, params[0], out, o)) return true;
   Av a = av_force(r, params[0]), b = op == OP_find ? av_force(r, params[1]) : 0;
   if (!a || av_at(r, a)->kind == AV_CONST) {
-    if (op != OP_find || !is_character(r, b) || !av_const_value(r, a, &text) || text.kind != V_TEXT || text.text->count > FIND_MOST) return false;
+    if (op != OP_find || !is_character(r, b) || !av_const_value(r, a, &text) || text.kind != V_TEXT ||
+        text.text->count > FIND_MOST)
+      return false;
     *o = find_character(r, text, b, out);
     return true;
   }
   if (op == OP_codes && is_character(r, a)) {
-    Av point = av_item(r, a, 0), stacked[OP_MAX_PARAMS] = {av_items(r, AV_LIST, &point, 1), av_const(r, value_weak_i64(0))};
+    Av point = av_item(r, a, 0),
+        stacked[OP_MAX_PARAMS] = {av_items(r, AV_LIST, &point, 1), av_const(r, value_weak_i64(0))};
     *o = stacked[0] && stacked[1] ? rec_op(r, OP_stack, stacked, out) : OUT_FAIL;
     return true;
   }
   if (op != OP_text || !av_is_number(r, a)) return false;
   const ArrayType *t = value_type(r->g, av_value(r, a));
-  if (t->rank > 1 || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 || t->device || (t->rank && t->dims[0] != 1)) return false;
+  if (t->rank > 1 || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 || t->device || (t->rank && t->dims[0] != 1))
+    return false;
   *o = character_of(r, a, out);
   return true;
 }

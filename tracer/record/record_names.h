@@ -14,7 +14,8 @@ Av rec_name_of(Recorder *r, Av a); /* the number of a text, or 0 */
 bool rec_has_name(Recorder *r, Av a);
 bool rec_names_meet(Recorder *r, Av *a, Av *b); /* two trees alike but for texts: these become numbers in both */
 Av rec_names_open(Recorder *r, Av a, u32 depth);
-bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* find, codes, text; false: not so */
+/* find, codes, text; false: not so */
+bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o);
 bool rec_key_computed(Recorder *r, Av record, Av key);
 Outcome rec_key_get(Recorder *r, Av record, Av key, Av *out);
 Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out); /* got: what rec_key_get gave, or 0 */

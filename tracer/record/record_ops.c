@@ -75,7 +75,9 @@ static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
 }
 
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
-  if (bc == BC_add && (rec_text_grows(r, a) || (a && b && rec_is_text(r, a) && rec_text_parts(r, a) && rec_text_grows(r, b)))) return OUT_STUCK;
+  if (bc == BC_add &&
+      (rec_text_grows(r, a) || (a && b && rec_is_text(r, a) && rec_text_parts(r, a) && rec_text_grows(r, b))))
+    return OUT_STUCK;
   a = bc == BC_add && a && b ? rec_text_part(r, a) : av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return OUT_FAIL;
@@ -104,10 +106,14 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
   if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
   if (bc == BC_add && ka == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
-  if (bc == BC_add && kb == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b) && !r->no_exits && rec_is_carried(r, b) && rec_text_parts(r, a)) return rec_text_join(r, b, a, true, out);
-  if (bc == BC_add && ka == AV_ROWS && kb == AV_ROWS && !rec_is_text(r, a) && !rec_is_text(r, b)) return rec_rows_concat(r, a, b, out);
+  if (bc == BC_add && kb == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b) && !r->no_exits && rec_is_carried(r, b) &&
+      rec_text_parts(r, a))
+    return rec_text_join(r, b, a, true, out);
+  if (bc == BC_add && ka == AV_ROWS && kb == AV_ROWS && !rec_is_text(r, a) && !rec_is_text(r, b))
+    return rec_rows_concat(r, a, b, out);
   if (bc == BC_add && ka == AV_QUEUE && kb == AV_LIST) return rec_queue_join(r, a, b, out);
-  bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a), outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
+  bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a),
+      outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
   if (grows && (ka == AV_ROWS || outside)) {
     Outcome o = ka == AV_ROWS ? OUT_GO : rec_rows_here(r, a, &a);
     return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
@@ -181,13 +187,15 @@ bool rec_is_setting(u32 op, u32 param) {
   if (op == OP_linspace && param < 2) return false;
   if (p->len == 1) { /* most operands: this is asked for each */
     char c = p->name[0];
-    return c == 'k' || c == 'm' || (c == 'n' && (op == OP_eye || op == OP_diff || op == OP_repeat || op == OP_one_hot || op == OP_linalg_matrix_power));
+    return c == 'k' || c == 'm' || (c == 'n' && (op == OP_eye || op == OP_diff || op == OP_repeat || op == OP_one_hot ||
+                                                 op == OP_linalg_matrix_power));
   }
   static const char *const names[] = {
       "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
       "ord", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
       "destination", "axis1", "axis2", "size", "side", "reduce", "return_index", "return_inverse", "return_counts",
-      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step", "spec", "replace",
+      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step",
+      "spec", "replace",
   };
   for (u32 i = 0; i < COUNT_OF(names); i++)
     if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return true;
@@ -222,7 +230,8 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
     if (!item) return OUT_FAIL;
     if (av_at(r, item)->kind == AV_LIST && av_at(r, item)->count == 2 && (i == 0 || pairs)) {
       pairs = true;
-      if (!av_known_int(r, av_item(r, item, 0), &ints[2 * i]) || !av_known_int(r, av_item(r, item, 1), &ints[2 * i + 1]))
+      if (!av_known_int(r, av_item(r, item, 0), &ints[2 * i]) ||
+          !av_known_int(r, av_item(r, item, 1), &ints[2 * i + 1]))
         return rec_stuck(r, REASON_literal_needed, "pairs of sizes must be known");
       continue;
     }
@@ -247,9 +256,12 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
   return r->g->failed ? OUT_FAIL : OUT_GO;
 }
 
-static bool is_flag(const OpParam *p) { return p->initial && (strcmp(p->initial, "false") == 0 || strcmp(p->initial, "true") == 0); }
+static bool is_flag(const OpParam *p) {
+  return p->initial && (strcmp(p->initial, "false") == 0 || strcmp(p->initial, "true") == 0);
+}
 
-/* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not given. */
+/* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not
+ * given. */
 static bool fits(const OpParam *p, bool shape, const Value *v) {
   if (is_flag(p)) return v->kind == V_NIL || (v->kind == V_NUM && v->dtype == DT_bool);
   if (named(p, "dtype")) return v->kind == V_NIL || v->kind == V_DTYPE;
@@ -293,12 +305,15 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
   Dim d;
-  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") || (named(p, "n") && op != OP_linalg_matrix_power) || named(p, "m") || named(p, "window") || (named(p, "k") && op == OP_topk);
+  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") ||
+              (named(p, "n") && op != OP_linalg_matrix_power) || named(p, "m") || named(p, "window") ||
+              (named(p, "k") && op == OP_topk);
   if (av_const_value(r, a, &v)) {
     i64 known;
     if (size && av_known_int(r, a, &known) && known < (i64)named(p, "window") && op != OP_reshape)
       return rec_stuck(r, REASON_raises, "%s: `%.*s` is %lld", op_name(op), (int)p->len, p->name, (long long)known);
-    if (!fits(p, shape, &v)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is %s", op_name(op), (int)p->len, p->name, value_type_name(v));
+    if (!fits(p, shape, &v))
+      return rec_stuck(r, REASON_raises, "%s: `%.*s` is %s", op_name(op), (int)p->len, p->name, value_type_name(v));
     switch (v.kind) {
       case V_NIL: *out = attr_nil(param); return OUT_GO;
       case V_TEXT: *out = attr_text(r->g, param, v.text->data, v.text->len); return r->g->failed ? OUT_FAIL : OUT_GO;
@@ -312,7 +327,8 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
       default: break;
     }
   }
-  if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a)) return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
+  if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a))
+    return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
   i64 given;
   const bool inferred = op == OP_reshape && av_known_int(r, a, &given) && given == -1;
   if (size && !inferred && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
@@ -330,7 +346,8 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
     *out = needs_literal(p) && rec_literal(r, a, "axis", &now) ? attr_int(param, now) : attr_dim(param, d);
     return OUT_GO;
   }
-  return rec_stuck(r, REASON_literal_needed, "%s: `%.*s` must be known while tracing", op_name(op), (int)p->len, p->name);
+  return rec_stuck(r, REASON_literal_needed, "%s: `%.*s` must be known while tracing", op_name(op),
+                   (int)p->len, p->name);
 }
 
 static bool on_numbers(u32 op) {
@@ -375,7 +392,8 @@ static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
 }
 
 static Outcome index_check(Recorder *r, u32 op, ValueId index, Dim n) {
-  if (dtype_kind(value_type(r->g, index)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s: indices are no integers", op_name(op));
+  if (dtype_kind(value_type(r->g, index)->dtype) != DK_INT)
+    return rec_stuck(r, REASON_raises, "%s: indices are no integers", op_name(op));
   ValueId operands[2] = {index, graph_size(r->g, n)};
   return rec_check(r, CHECK_index, operands, 2);
 }
@@ -383,14 +401,17 @@ static Outcome index_check(Recorder *r, u32 op, ValueId index, Dim n) {
 /* scatter: what is written must broadcast to the places, and be of no higher kind than the array. */
 static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
   if (args[1].kind != ARG_value || args[2].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "scatter");
-  const ArrayType x = *value_type(r->g, args[0].value), index = *value_type(r->g, args[1].value), v = *value_type(r->g, args[2].value);
+  const ArrayType x = *value_type(r->g, args[0].value), index = *value_type(r->g, args[1].value),
+      v = *value_type(r->g, args[2].value);
   i64 axis;
   ArrayType place, joint;
   RuleError err;
   if (!arg_int(&args[3], 0, &axis)) return rec_stuck(r, REASON_literal_needed, "scatter: `axis` must be known");
-  if (!shape_take(dims, &x, &index, false, axis, &place, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  if (!shape_take(dims, &x, &index, false, axis, &place, &err))
+    return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
   bool narrows = v.weak && dtype_kind(v.dtype) == DK_INT && dtype_bytes(x.dtype) < 8;
-  if (narrows || dtype_kind(v.dtype) > dtype_kind(x.dtype) || x.dtype == DT_bool) return rec_stuck(r, REASON_no_rule, "scatter of %s into %s", dtype_name(v.dtype), dtype_name(x.dtype));
+  if (narrows || dtype_kind(v.dtype) > dtype_kind(x.dtype) || x.dtype == DT_bool)
+    return rec_stuck(r, REASON_no_rule, "scatter of %s into %s", dtype_name(v.dtype), dtype_name(x.dtype));
   const ArrayType *pair[2] = {&place, &v};
   if (!rule_broadcast(dims, 2, pair, &joint, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
   bool fits = joint.rank == place.rank;
@@ -414,8 +435,10 @@ static Outcome not_empty(Recorder *r, u32 op, const GraphArg *args) {
       if (o != OUT_GO) return o;
       continue;
     }
-    if (!size_hint(&r->g->sizes, t.dims[d], &hint) || hint <= 0) return rec_stuck(r, REASON_raises, "%s of no elements", op_name(op));
-    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_lt, 0, t.dims[d], op_name(op), f->code->proto->spans[f->pc])) return OUT_FAIL;
+    if (!size_hint(&r->g->sizes, t.dims[d], &hint) || hint <= 0)
+      return rec_stuck(r, REASON_raises, "%s of no elements", op_name(op));
+    if (!guard_relation(&r->g->guards, &r->g->sizes, REL_lt, 0, t.dims[d], op_name(op), f->code->proto->spans[f->pc]))
+      return OUT_FAIL;
   }
   return OUT_GO;
 }
@@ -426,7 +449,8 @@ static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args
   switch (op) {
     case OP_take_along_axis: {
       const ArrayType *x = value_type(r->g, args[0].value);
-      if (!arg_int(&args[2], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "take_along_axis: `axis` must be known");
+      if (!arg_int(&args[2], -1, &axis))
+        return rec_stuck(r, REASON_literal_needed, "take_along_axis: `axis` must be known");
       return index_check(r, op, args[1].value, x->dims[axis < 0 ? axis + x->rank : axis]);
     }
     case OP_one_hot: {
@@ -475,8 +499,9 @@ static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args
 
 /* ---- arrays that no machine has memory for ------------------------------------------------------------ */
 
-/* Compiled code need not make every array that the program makes, and must not go on where the program ends: an array of so many elements
- * is refused while tracing, and where its sizes may be others later they are guarded, or checked. */
+/* Compiled code need not make every array that the program makes, and must not go on where the program ends: an
+ * array of so many elements is refused while tracing, and where its sizes may be others later they are guarded, or
+ * checked. */
 enum { ROOM_BITS = 40 };
 static const i64 room = (i64)1 << ROOM_BITS;
 
@@ -502,7 +527,8 @@ static Outcome size_has_room(Recorder *r, u32 op, Dim d) {
     ValueId v = graph_size(r->g, rest);
     return v ? rec_check(r, CHECK_nonneg, &v, 1) : OUT_FAIL;
   }
-  if (!size_hint(p, d, &now) || now >= room) return rec_stuck(r, REASON_raises, "%s: an array of more than 2 ** %d elements", op_name(op), ROOM_BITS);
+  if (!size_hint(p, d, &now) || now >= room)
+    return rec_stuck(r, REASON_raises, "%s: an array of more than 2 ** %d elements", op_name(op), ROOM_BITS);
   return guard_relation(&r->g->guards, p, REL_lt, d, room, op_name(op), rec_here(r)) ? OUT_GO : OUT_FAIL;
 }
 
@@ -525,7 +551,8 @@ Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
   if (!t.weak || t.dtype != DT_i64 || dtype_kind(dtype) != DK_INT || dtype == DT_i64) return OUT_GO;
   Value known;
   if (value_const(r->g, *v, &known))
-    return num_fits(known, dtype) ? OUT_GO : rec_stuck(r, REASON_raises, "%lld does not fit %s", (long long)known.i, dtype_name(dtype));
+    return num_fits(known, dtype) ? OUT_GO : rec_stuck(r, REASON_raises, "%lld does not fit %s", (long long)known.i,
+                                                       dtype_name(dtype));
   if (r->safe_exit == UINT32_MAX) return OUT_GO; /* the eager kernel looks */
   ValueId operands[2] = {*v, graph_const_f64(r->g, dtype, 0)};
   Outcome o = rec_check(r, CHECK_cast_range, operands, 2);
@@ -534,11 +561,13 @@ Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
 }
 
 static bool compares(u32 op) {
-  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater || op == OP_greater_equal;
+  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater ||
+         op == OP_greater_equal;
 }
 
-/* A weak integer is compared by its value, also where it does not fit the other's dtype: then both are taken as wider numbers. Of an array
- * that is so where it is known; else the number is checked to fit, and where it does not the interpreter compares. */
+/* A weak integer is compared by its value, also where it does not fit the other's dtype: then both are taken as
+ * wider numbers. Of an array that is so where it is known; else the number is checked to fit, and where it does not
+ * the interpreter compares. */
 static Outcome compare_wide(Recorder *r, ValueId *operands) {
   for (u32 i = 0; i < 2; i++) {
     const ArrayType w = *value_type(r->g, operands[i]), x = *value_type(r->g, operands[1 - i]);
@@ -580,14 +609,17 @@ static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const
 
 /* take(x, indices, axis) is x[:, …, indices], and indices into the flat array without an axis. */
 static Outcome take(Recorder *r, const Av *params, Av *out) {
-  Av x = av_force(r, params[0]), index = av_force(r, params[1]), axis = params[2] ? av_force(r, params[2]) : 0, regs[3 * TYPE_MAX_RANK];
+  Av x = av_force(r, params[0]), index = av_force(r, params[1]), axis = params[2] ? av_force(r, params[2]) : 0,
+      regs[3 * TYPE_MAX_RANK];
   u8 items[TYPE_MAX_RANK];
   u32 n = 0, nregs = 0;
   i64 at = 0;
   Value v;
   if (!x || !index) return OUT_FAIL;
-  if (!av_is_number(r, x) || !av_is_number(r, index)) return rec_stuck(r, REASON_no_rule, "take of %s at %s", av_kind_text(r, x), av_kind_text(r, index));
-  if (dtype_kind(value_type(r->g, av_value(r, index))->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "take: indices are no integers");
+  if (!av_is_number(r, x) || !av_is_number(r, index))
+    return rec_stuck(r, REASON_no_rule, "take of %s at %s", av_kind_text(r, x), av_kind_text(r, index));
+  if (dtype_kind(value_type(r->g, av_value(r, index))->dtype) != DK_INT)
+    return rec_stuck(r, REASON_raises, "take: indices are no integers");
   if (!axis || av_at(r, axis)->kind == AV_HOLE || (av_const_value(r, axis, &v) && v.kind == V_NIL)) {
     Outcome o = rec_op(r, OP_ravel, &x, &x);
     if (o != OUT_GO) return o;
@@ -608,13 +640,15 @@ static Outcome take(Recorder *r, const Av *params, Av *out) {
   return rec_index(r, x, items, n, regs, out);
 }
 
-/* The rows of an array that was just stacked, as `concat([a, b])` does, are what it was stacked from: it need not be made. */
+/* The rows of an array that was just stacked, as `concat([a, b])` does, are what it was stacked from: it need not be
+ * made. */
 static bool stacked_rows(Recorder *r, ValueId x, Av *items, u32 count) {
   const Graph *g = r->g;
   GraphArg list;
   if (stacked_from(g, x, &list) != count) return false;
   for (u32 i = 0; i < count; i++)
-    if (value_type(g, list.values[i])->dtype != value_type(g, x)->dtype || value_type(g, list.values[i])->weak) return false;
+    if (value_type(g, list.values[i])->dtype != value_type(g, x)->dtype || value_type(g, list.values[i])->weak)
+      return false;
   for (u32 i = 0; i < count; i++)
     if (!(items[i] = av_num(r, list.values[i]))) return false;
   return true;
@@ -627,7 +661,8 @@ static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
   Av items[ROWS_MAX];
   if (t->rank == 0) return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));
   i64 n = t->dims[0];
-  if (n < 0) return rec_stuck(r, REASON_literal_needed, "%s of an array: its number of rows must be known", op_name(op));
+  if (n < 0)
+    return rec_stuck(r, REASON_literal_needed, "%s of an array: its number of rows must be known", op_name(op));
   if (n > ROWS_MAX) return rec_stuck(r, REASON_graph_size, "%s of %lld rows", op_name(op), (long long)n);
   bool there = n && stacked_rows(r, av_value(r, x), items, (u32)n);
   for (i64 i = 0; i < n && !there; i++) {
@@ -654,7 +689,8 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
   i64 at = 0;
   u32 a;
   RuleError err = {0};
-  if (!v || !m || value_type(r->g, m)->dtype != DT_bool || value_type(r->g, m)->rank != 1) return rec_stuck(r, REASON_raises, "compress by %s", av_kind_text(r, mask));
+  if (!v || !m || value_type(r->g, m)->dtype != DT_bool || value_type(r->g, m)->rank != 1)
+    return rec_stuck(r, REASON_raises, "compress by %s", av_kind_text(r, mask));
   bool flat = axis && av_at(r, axis)->kind != AV_HOLE && !is_given(r, axis);
   if (flat) {
     Av one[OP_MAX_PARAMS] = {x};
@@ -667,7 +703,8 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
   if (!rule_axis(at, value_type(r->g, v)->rank, &a, &err)) return rec_stuck(r, REASON_raises, "compress: %s", err.text);
   GuardDims dims;
   rec_dims_init(r, &dims, "compress");
-  if (!dim_equal(&dims.base, value_type(r->g, m)->dims[0], value_type(r->g, v)->dims[a])) return rec_dims_no(r, &dims, "compress", &err);
+  if (!dim_equal(&dims.base, value_type(r->g, m)->dims[0], value_type(r->g, v)->dims[a]))
+    return rec_dims_no(r, &dims, "compress", &err);
   ValueId places;
   Outcome o = rec_mask_places(r, m, &places);
   if (o != OUT_GO) return o;
@@ -693,7 +730,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
   if (op == OP_take) return take(r, params, out);
-  if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays) return rec_parts(r, op, params, out);
+  if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays)
+    return rec_parts(r, op, params, out);
   if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
   if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
   Av forced[OP_MAX_PARAMS];
@@ -702,12 +740,16 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (params[i] && !forced[i]) return OUT_FAIL;
   }
   params = forced;
-  if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO) return folded;
+  if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO)
+    return folded;
   Value axis;
-  if (op == OP_concat && forced[1] && av_at(r, forced[1])->kind != AV_HOLE && av_const_value(r, forced[1], &axis) && axis.kind == V_NIL)
-    return rec_stuck(r, REASON_no_rule, "concat of all elements, in one row"); /* in graphs an axis that is not given is axis 0 */
+  if (op == OP_concat && forced[1] && av_at(r, forced[1])->kind != AV_HOLE && av_const_value(r, forced[1], &axis) &&
+      axis.kind == V_NIL)
+    /* in graphs an axis that is not given is axis 0 */
+    return rec_stuck(r, REASON_no_rule, "concat of all elements, in one row");
   if ((op == OP_concat || op == OP_stack) && rec_is_listed(r, forced[0])) return rec_rows_joined(r, op, forced, out);
-  if (op == OP_sort && rec_is_listed(r, forced[0]) && !is_given(r, forced[3])) return rec_rows_sorted(r, forced, info->nparams, out);
+  if (op == OP_sort && rec_is_listed(r, forced[0]) && !is_given(r, forced[3]))
+    return rec_rows_sorted(r, forced, info->nparams, out);
   if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {
     Outcome o = rows(r, op, forced[0], &forced[0]);
     if (o != OUT_GO) return o;
@@ -716,18 +758,21 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!r->vm->ops[op].eager) return rec_stuck(r, REASON_raises, "%s is not supported", op_name(op));
   GraphAttr attrs[OP_MAX_PARAMS + 1];
   u32 n = 0, na = 0, most = 0;
-  for (u32 i = 0; i < info->nparams; i++) most += params[i] && av_at(r, params[i])->kind == AV_LIST ? av_at(r, params[i])->count : 1;
+  for (u32 i = 0; i < info->nparams; i++)
+    most += params[i] && av_at(r, params[i])->kind == AV_LIST ? av_at(r, params[i])->count : 1;
   ValueId few[32], *operands = most <= COUNT_OF(few) ? few : arena_alloc(&r->g->arena, sizeof *operands * most);
   if (!operands) return OUT_FAIL;
   for (u32 i = 0; i < info->nparams; i++) {
     Av a = params[i];
     const OpParam *p = &info->params[i];
     if (!a || av_at(r, a)->kind == AV_HOLE) {
-      if (!p->has_default && !p->rest) return rec_stuck(r, REASON_raises, "%s: `%.*s` is missing", op_name(op), (int)p->len, p->name);
+      if (!p->has_default && !p->rest)
+        return rec_stuck(r, REASON_raises, "%s: `%.*s` is missing", op_name(op), (int)p->len, p->name);
       attrs[na++] = attr_hole(i);
       continue;
     }
-    bool counts = (op == OP_repeat || op == OP_histogram) && i == 1 && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
+    bool counts = (op == OP_repeat || op == OP_histogram) && i == 1 && av_is_number(r, a) &&
+                  value_type(r->g, av_value(r, a))->rank > 0;
     if (rec_is_setting(op, i) && !counts) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
@@ -740,7 +785,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       attrs[na++] = attr_list(i, count);
       for (u32 k = 0; k < count; k++) {
         ValueId v = av_value(r, av_item(r, a, k));
-        if (!v) return rec_stuck(r, REASON_no_rule, "%s of a list of %s", op_name(op), av_kind_text(r, av_item(r, a, k)));
+        if (!v)
+          return rec_stuck(r, REASON_no_rule, "%s of a list of %s", op_name(op), av_kind_text(r, av_item(r, a, k)));
         operands[n++] = v;
       }
       continue;
@@ -779,7 +825,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   bind_args(op, operands, n, attrs, na, args);
   o = op_checks(r, op, &dims.base, args, results);
   /* sizes that only the result tells need its being made */
-  for (u32 i = 0; i < nresults && o == OUT_GO && !r->abstract && !fresh && info->family != FAM_view; i++) o = result_has_room(r, op, operands, n, &results[i]);
+  for (u32 i = 0; i < nresults && o == OUT_GO && !r->abstract && !fresh && info->family != FAM_view; i++)
+    o = result_has_room(r, op, operands, n, &results[i]);
   if (o != OUT_GO) return o;
   TypeId types[16];
   for (u32 i = 0; i < nresults; i++) types[i] = graph_type(r->g, &results[i]);

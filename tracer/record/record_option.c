@@ -1,8 +1,9 @@
-/* record_option.c — values that are nil on one way and something else on another: a search that finds nothing, the nearest so far.
+/* record_option.c — values that are nil on one way and something else on another: a search that finds nothing, the
+ * nearest so far.
  *
- * An AV_OPTION has two items: a bool that says whether the value is there, and the value, whose leaves are zeros where it is not. `== nil`
- * asks the bool alone. What a value that may be nil is used for needs it to be there: known by a branch on the bool around (facts),
- * else a check asks. An exit hands it on as what it is. */
+ * An AV_OPTION has two items: a bool that says whether the value is there, and the value, whose leaves are zeros
+ * where it is not. `== nil` asks the bool alone. What a value that may be nil is used for needs it to be there:
+ * known by a branch on the bool around (facts), else a check asks. An exit hands it on as what it is. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
@@ -26,7 +27,8 @@ static bool is_option(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_
 bool rec_has_option(Recorder *r, Av a) {
   const AbsVal v = *av_at(r, a);
   if (!a || !r->options || v.kind == AV_OPTION) return a && v.kind == AV_OPTION;
-  bool tree = v.kind == AV_LIST || v.kind == AV_RECORD || v.kind == AV_TRANSFORM || (v.kind == AV_CLOSURE && v.env == ENV_ITEMS), any = false;
+  bool tree = v.kind == AV_LIST || v.kind == AV_RECORD || v.kind == AV_TRANSFORM ||
+              (v.kind == AV_CLOSURE && v.env == ENV_ITEMS), any = false;
   for (u32 i = 0; tree && i < v.count && !any; i++) any = rec_has_option(r, av_item(r, a, i));
   return any;
 }
@@ -43,7 +45,8 @@ static ValueId outermost(const Graph *g, ValueId v) {
     u32 first = 0;
     if (b->node) (void)node_captures(g, b->node, &first);
     for (u32 k = 0; k < b->captures.count && !more; k++)
-      if (b->captures.data[k].inner == v) v = b->node ? node_operand(g, b->node, first + k) : b->captures.data[k].outer, more = true;
+      if (b->captures.data[k].inner == v)
+        v = b->node ? node_operand(g, b->node, first + k) : b->captures.data[k].outer, more = true;
   }
   return v;
 }
@@ -215,7 +218,8 @@ bool rec_option_meet(Recorder *r, Av *a, Av *b) {
 
 /* Zeros of a kind, numbers of which some are weak as strong ones. */
 static Av zeros_of(Recorder *r, Value kind) {
-  if (kind.kind == V_NUM) return av_const(r, (Value){.kind = V_NUM, .dtype = kind.dtype, .flags = kind.aux ? 0 : kind.flags & VF_WEAK});
+  if (kind.kind == V_NUM)
+    return av_const(r, (Value){.kind = V_NUM, .dtype = kind.dtype, .flags = kind.aux ? 0 : kind.flags & VF_WEAK});
   if (rec_is_name(kind)) return rec_name(r, graph_const(r->g, value_i64(0)));
   if (kind.kind == V_ARRAY) {
     ArrayType t = rec_column_type(kind, 0);

@@ -13,8 +13,10 @@ Outcome rec_there_by_element(Recorder *r, Av *a, Av *b); /* of two numbers that 
 bool rec_option_equal(Recorder *r, Av a, Av b, Av *out, Outcome *o); /* false: neither may be nil and something else */
 /* *flag: whether `==` of a and b gives a weak bool, where one of them may be nil; 0: it does not. */
 Outcome rec_option_weak(Recorder *r, Av a, Av b, ValueId *flag);
-bool rec_option_meet(Recorder *r, Av *a, Av *b); /* what two ways leave, alike but for nil: these become one kind in both */
-bool rec_want_option(Recorder *r, RecLoop *l, RecLoc *loc, Av now); /* the loop is lifted again with such a value there */
+/* what two ways leave, alike but for nil: these become one kind in both */
+bool rec_option_meet(Recorder *r, Av *a, Av *b);
+/* the loop is lifted again with such a value there */
+bool rec_want_option(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 Outcome rec_make_option(Recorder *r, const RecLoc *loc, Av *at);
 Outcome rec_into_option(Recorder *r, Av before, Av *now); /* where the loop has one */
 

@@ -1,5 +1,5 @@
-/* record_parts.c — operations that give a list of arrays: unstack, split, meshgrid, broadcast_arrays. In a trace they are the
- * views that they stand for, one by one; how many there are must be known. */
+/* record_parts.c — operations that give a list of arrays: unstack, split, meshgrid, broadcast_arrays. In a trace
+ * they are the views that they stand for, one by one; how many there are must be known. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-enum { PARTS_LIMIT = 64 }; /* each part is a node or several: an operation of more parts breaks the trace (graph size) and runs eagerly */
+/* each part is a node or several: an operation of more parts breaks the trace (graph size) and runs eagerly */
+enum { PARTS_LIMIT = 64 };
 
 static bool is_given(Recorder *r, Av a) {
   Value v;
@@ -40,7 +41,8 @@ static Outcome at_axis(Recorder *r, Av x, u32 axis, u8 kind, const Av *item, Av 
 static Outcome axis_of(Recorder *r, u32 op, Av axis, u32 rank, u32 *out) {
   i64 given = 0;
   RuleError err = {0};
-  if (is_given(r, axis) && !rec_literal(r, axis, "axis", &given)) return rec_stuck(r, REASON_literal_needed, "%s: `axis` must be known", op_name(op));
+  if (is_given(r, axis) && !rec_literal(r, axis, "axis", &given))
+    return rec_stuck(r, REASON_literal_needed, "%s: `axis` must be known", op_name(op));
   return rule_axis(given, rank, out, &err) ? OUT_GO : rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
 }
 
@@ -62,20 +64,25 @@ static Outcome unstack(Recorder *r, Av x, Av axis_given, Av *out) {
   if (o != OUT_GO) return o;
   Av n = av_num(r, graph_size(r->g, t.dims[axis]));
   if (!n) return OUT_FAIL;
-  if (size_hint(&r->g->sizes, t.dims[axis], &count) && count > PARTS_LIMIT) return rec_stuck(r, REASON_graph_size, "unstack: %lld parts", (long long)count);
-  if (!rec_literal(r, n, "unstack", &count)) return rec_stuck(r, REASON_literal_needed, "unstack: the number of parts must be known");
+  if (size_hint(&r->g->sizes, t.dims[axis], &count) && count > PARTS_LIMIT)
+    return rec_stuck(r, REASON_graph_size, "unstack: %lld parts", (long long)count);
+  if (!rec_literal(r, n, "unstack", &count))
+    return rec_stuck(r, REASON_literal_needed, "unstack: the number of parts must be known");
   return each_at(r, x, axis, (u32)count, out);
 }
 
-/* Is the axis `count` parts of the size `one`? Where another size may be 0 the number of elements, which reshape compares, does not tell. */
+/* Is the axis `count` parts of the size `one`? Where another size may be 0 the number of elements, which reshape
+ * compares, does not tell. */
 static bool divides(Recorder *r, const ArrayType *t, u32 axis, Dim one, i64 count) {
   SizePool *sizes = &r->g->sizes;
   bool counted = true;
   i64 whole, parts;
-  for (u32 d = 0; d < t->rank; d++) counted = counted && (d == axis || size_prove(sizes, REL_lt, 0, t->dims[d]) == TRUTH_always);
+  for (u32 d = 0; d < t->rank; d++)
+    counted = counted && (d == axis || size_prove(sizes, REL_lt, 0, t->dims[d]) == TRUTH_always);
   if (counted) return true;
   Dim all = size_mul(sizes, one, count);
-  if (all == DIM_NONE || size_is_unbacked(sizes, t->dims[axis]) || !size_hint(sizes, t->dims[axis], &whole)) return false;
+  if (all == DIM_NONE || size_is_unbacked(sizes, t->dims[axis]) || !size_hint(sizes, t->dims[axis], &whole))
+    return false;
   if (!size_hint(sizes, all, &parts) || parts != whole) return false;
   return guard_relation(&r->g->guards, sizes, REL_eq, all, t->dims[axis], "split", rec_here(r));
 }
@@ -85,7 +92,8 @@ static Outcome equal_parts(Recorder *r, Av x, u32 axis, i64 count, Av *out) {
   const ArrayType t = *value_type(r->g, av_value(r, x));
   Av dims[TYPE_MAX_RANK + 1];
   if (count <= 0) return rec_stuck(r, REASON_raises, "split: parts is %lld", (long long)count);
-  if (count > PARTS_LIMIT || t.rank == TYPE_MAX_RANK) return rec_stuck(r, REASON_graph_size, "split: %lld parts", (long long)count);
+  if (count > PARTS_LIMIT || t.rank == TYPE_MAX_RANK)
+    return rec_stuck(r, REASON_graph_size, "split: %lld parts", (long long)count);
   Dim one = size_floordiv(&r->g->sizes, t.dims[axis], count);
   if (one == DIM_NONE) return rec_stuck(r, REASON_size_expression, "split");
   if (!divides(r, &t, axis, one, count)) return rec_stuck(r, REASON_raises, "split: equal parts");
@@ -115,8 +123,10 @@ static Outcome split(Recorder *r, Av x, Av parts, Av axis_given, Av *out) {
   Av items[PARTS_LIMIT], ends[2] = {av_const(r, value_nil()), 0};
   for (u32 i = 0; i <= cuts.count; i++) { /* as slices clamp */
     ends[1] = i < cuts.count ? av_force(r, av_item(r, parts, i)) : av_const(r, value_nil());
-    const ArrayType *at = i < cuts.count && ends[1] && av_is_number(r, ends[1]) ? value_type(r->g, av_value(r, ends[1])) : NULL;
-    if (i < cuts.count && (!at || at->rank || dtype_kind(at->dtype) != DK_INT)) return rec_stuck(r, REASON_raises, "split: a position is no integer");
+    const ArrayType *at = i < cuts.count && ends[1] &&
+                          av_is_number(r, ends[1]) ? value_type(r->g, av_value(r, ends[1])) : NULL;
+    if (i < cuts.count && (!at || at->rank || dtype_kind(at->dtype) != DK_INT))
+      return rec_stuck(r, REASON_raises, "split: a position is no integer");
     if (!ends[0] || !ends[1]) return OUT_FAIL;
     if ((o = at_axis(r, x, axis, IX_SLICE, ends, &items[i])) != OUT_GO) return o;
     ends[0] = ends[1];
@@ -147,7 +157,8 @@ static Outcome broadcast_arrays(Recorder *r, Av xs, Av *out) {
     types[i] = &copies[i];
   }
   rec_dims_init(r, &dims, "broadcast_arrays");
-  if (!rule_broadcast(&dims.base, n, types, &shape, &err) || dims.unknown) return rec_dims_no(r, &dims, "broadcast_arrays", &err);
+  if (!rule_broadcast(&dims.base, n, types, &shape, &err) || dims.unknown)
+    return rec_dims_no(r, &dims, "broadcast_arrays", &err);
   for (u32 i = 0; i < n; i++) {
     Outcome o = stretch(r, av_item(r, xs, i), &shape, &items[i]);
     if (o != OUT_GO) return o;
@@ -163,7 +174,8 @@ static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
   Av items[TYPE_MAX_RANK];
   if (n > TYPE_MAX_RANK) return rec_stuck(r, REASON_raises, "meshgrid: %u arrays", n);
   if (is_given(r, indexing)) {
-    if (!av_const_value(r, indexing, &word) || word.kind != V_TEXT) return rec_stuck(r, REASON_literal_needed, "meshgrid: `indexing` must be known");
+    if (!av_const_value(r, indexing, &word) || word.kind != V_TEXT)
+      return rec_stuck(r, REASON_literal_needed, "meshgrid: `indexing` must be known");
     swap = strcmp(word.text->data, "xy") == 0;
     if (!swap && strcmp(word.text->data, "ij") != 0) return rec_stuck(r, REASON_raises, "meshgrid: `indexing`");
   }
@@ -191,8 +203,10 @@ Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out) {
   Av x = params[0] ? av_force(r, params[0]) : 0;
   if (!x) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "%s of nothing", op_name(op));
   bool list = op == OP_meshgrid || op == OP_broadcast_arrays;
-  if (list ? av_at(r, x)->kind != AV_LIST : !av_is_number(r, x)) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, x));
-  if (!list && value_type(r->g, av_value(r, x))->rank == 0) return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));
+  if (list ? av_at(r, x)->kind != AV_LIST : !av_is_number(r, x))
+    return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, x));
+  if (!list && value_type(r->g, av_value(r, x))->rank == 0)
+    return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));
   switch (op) {
     case OP_unstack: return unstack(r, x, params[1], out);
     case OP_split: return split(r, x, params[1], params[2], out);

@@ -4,6 +4,7 @@
 
 #include "tracer/record/record.h"
 
-Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out); /* those that give a list of arrays (record_parts.c) */
+/* those that give a list of arrays (record_parts.c) */
+Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out);
 
 #endif

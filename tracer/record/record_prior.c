@@ -1,6 +1,7 @@
-/* record_prior.c — loops that this trace lifted before: a loop comes again where its function is called at several places, and each
- * time that a loop around it is tried with other variables. What its variables turned out to need then is asked for from the start;
- * where they are of other kinds now, or it does not do, the loop finds out for itself as it did the first time. */
+/* record_prior.c — loops that this trace lifted before: a loop comes again where its function is called at several
+ * places, and each time that a loop around it is tried with other variables. What its variables turned out to need
+ * then is asked for from the start; where they are of other kinds now, or it does not do, the loop finds out for
+ * itself as it did the first time. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record_carry.h"
 #include "tracer/record/record_cells.h"
@@ -24,7 +25,9 @@ struct RecPrior {
   PriorLoc locs[];
 };
 
-static size_t size_of(u32 nlocs, u32 nleaves) { return sizeof(RecPrior) + nlocs * sizeof(PriorLoc) + 2 * (size_t)nleaves; }
+static size_t size_of(u32 nlocs, u32 nleaves) {
+  return sizeof(RecPrior) + nlocs * sizeof(PriorLoc) + 2 * (size_t)nleaves;
+}
 
 void rec_priors_free(Recorder *r) {
   for (RecPrior *p = r->priors, *next; p; p = next) {
@@ -90,7 +93,8 @@ bool rec_prior_note(Recorder *r, const RecLoop *l) {
   u32 nlocs = l->locs.count + l->inner_count;
   RecPrior *p = mem_alloc_zero(&r->vm->alloc, size_of(nlocs, nleaves));
   if (!p) return false;
-  *p = (RecPrior){.next = r->priors, .proto = r->frames.data[l->depth].code->proto, .extent = l->extent, .peeled = l->peeled,
+  *p = (RecPrior){.next = r->priors, .proto = r->frames.data[l->depth].code->proto, .extent = l->extent,
+                  .peeled = l->peeled,
                   .test_inside = l->test_inside, .nlocs = nlocs, .nleaves = nleaves};
   p->how = (u8 *)(p->locs + p->nlocs);
   p->entry = p->how + nleaves;

@@ -1,8 +1,9 @@
 /* record_queue.c — lists of a loop that are cut off at their head: `queue = queue[1:]`.
  *
- * An AV_QUEUE has three items: an AV_ROWS that holds what was cut off as well, the place where the list begins, and how many items it has,
- * weak integers. So to cut moves nothing, and to append goes into the columns as it does for other lists. When their room is used up the region is left, and
- * entered again with the list alone. What other lists can do besides, its items do in columns of their own (rec_queue_rows). */
+ * An AV_QUEUE has three items: an AV_ROWS that holds what was cut off as well, the place where the list begins, and
+ * how many items it has, weak integers. So to cut moves nothing, and to append goes into the columns as it does for
+ * other lists. When their room is used up the region is left, and entered again with the list alone. What other
+ * lists can do besides, its items do in columns of their own (rec_queue_rows). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
@@ -67,9 +68,11 @@ Outcome rec_queue_cut(Recorder *r, Av list, const Av *parts, Av *out) {
   Av rows = queue ? rows_of(r, list) : list, params[OP_MAX_PARAMS] = {0, av_item(r, rows, 1)};
   i64 k = 0;
   (void)av_known_int(r, parts[0], &k);
-  Av zero = av_const(r, value_weak_i64(0)), by = av_const(r, value_weak_i64(k)), start = queue ? start_of(r, list) : zero, left[OP_MAX_PARAMS] = {0, zero}, count;
+  Av zero = av_const(r, value_weak_i64(0)), by = av_const(r, value_weak_i64(k)),
+      start = queue ? start_of(r, list) : zero, left[OP_MAX_PARAMS] = {0, zero}, count;
   if (!zero || !by) return OUT_FAIL;
-  Outcome o = k <= INT32_MAX ? rec_binary(r, BC_add, start, by, &params[0]) : rec_stuck(r, REASON_loop_list, "the end of a list slice");
+  Outcome o = k <= INT32_MAX ? rec_binary(r, BC_add, start, by, &params[0])
+                             : rec_stuck(r, REASON_loop_list, "the end of a list slice");
   if (o == OUT_GO) o = rec_op(r, OP_minimum, params, &start);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, queue ? rec_queue_count(r, list) : params[1], by, &left[0]);
   if (o == OUT_GO) o = rec_op(r, OP_maximum, left, &count);
@@ -80,7 +83,8 @@ Outcome rec_queue_cut(Recorder *r, Av list, const Av *parts, Av *out) {
 static bool columns_of(Recorder *r, Av columns, AvVec *leaves) {
   bool ok = carry_leaves(r, columns, leaves) && leaves->count && leaves->count <= RECORD_STATES;
   for (u32 i = 0; i < leaves->count && ok; i++) {
-    const ArrayType *t = value_type(r->g, av_value(r, leaves->data[i])), *first = value_type(r->g, av_value(r, leaves->data[0]));
+    const ArrayType *t = value_type(r->g, av_value(r, leaves->data[i])),
+        *first = value_type(r->g, av_value(r, leaves->data[0]));
     ok = t->rank == 1 && first->rank == 1 && size_same(&r->g->sizes, t->dims[0], first->dims[0]);
   }
   return ok;
@@ -91,7 +95,8 @@ static Outcome both(Recorder *r, Av a, Av b, Av *out) {
   return rec_op(r, OP_logical_and, params, out);
 }
 
-/* All of them, where there is no room behind the last item and no more items are left than went: each is moved once for one that went. */
+/* All of them, where there is no room behind the last item and no more items are left than went: each is moved once for
+ * one that went. */
 Outcome rec_queue_gone(Recorder *r, Av columns, Av n, Av start, u32 k, Av *gone) {
   AvVec leaves = {0};
   Av all, left, full, half, zero = av_const(r, value_weak_i64(0)), by = av_const(r, value_weak_i64(k));
@@ -146,7 +151,8 @@ Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone) {
 }
 
 Outcome rec_queue_join(Recorder *r, Av queue, Av more, Av *out) {
-  Av rows = rows_of(r, queue), start = start_of(r, queue), count, by = av_const(r, value_weak_i64(av_at(r, more)->count));
+  Av rows = rows_of(r, queue), start = start_of(r, queue), count,
+      by = av_const(r, value_weak_i64(av_at(r, more)->count));
   Outcome o = rec_rows_append(r, &rows, &start, more);
   if (o == OUT_GO) o = by ? rec_binary(r, BC_add, rec_queue_count(r, queue), by, &count) : OUT_FAIL;
   return o == OUT_GO ? rec_made(r, queue_of(r, rows, start, count), out) : o;
@@ -178,8 +184,10 @@ bool rec_want_queue(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
 /* The list of all its columns hold, of which the last ones count. */
 RecipeId rec_queue_recipe(Recorder *r, Av queue) {
   ExitTable *t = &r->g->exits;
-  RecipeId start = rec_recipe(r, start_of(r, queue)), count = rec_recipe(r, rec_queue_count(r, queue)), all = rec_recipe(r, rows_of(r, queue)), zero = recipe_const(t, value_weak_i64(0));
+  RecipeId start = rec_recipe(r, start_of(r, queue)), count = rec_recipe(r, rec_queue_count(r, queue)),
+      all = rec_recipe(r, rows_of(r, queue)), zero = recipe_const(t, value_weak_i64(0));
   if (!start || !count || !all || !zero) return 0;
-  RecipeId parts[3] = {recipe_list(t, &start, 1), recipe_list(t, &count, 1), all}, lists = parts[0] && parts[1] ? recipe_split(t, parts) : 0;
+  RecipeId parts[3] = {recipe_list(t, &start, 1), recipe_list(t, &count, 1), all},
+      lists = parts[0] && parts[1] ? recipe_split(t, parts) : 0;
   return lists ? recipe_item(t, lists, zero) : 0;
 }

@@ -1,11 +1,13 @@
 /* record_ragged.c — lists of lists of any length: adjacency lists, matrices, tables with rows of their own lengths.
  *
- * Such an AV_ROWS has in place of columns three AV_ROWS: where each list begins, how many items it has, and the items of all of them. It
- * comes from outside; items of a list are changed in place, and two lists may change places, but no list gets another length. One of the
- * lists is an AV_ROW: it reads the items as they were when it was taken, and is that list when the region is left.
+ * Such an AV_ROWS has in place of columns three AV_ROWS: where each list begins, how many items it has, and the
+ * items of all of them. It comes from outside; items of a list are changed in place, and two lists may change
+ * places, but no list gets another length. One of the lists is an AV_ROW: it reads the items as they were when it
+ * was taken, and is that list when the region is left.
  *
- * No two lists have items in common, so that what is stored in one is not seen in another. Between the two stores of an exchange they have:
- * then the AV_ROWS has three more items, what it was before and the two positions as the program has them, and is read alone. */
+ * No two lists have items in common, so that what is stored in one is not seen in another. Between the two stores of
+ * an exchange they have: then the AV_ROWS has three more items, what it was before and the two positions as the
+ * program has them, and is read alone. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_ops.h"
@@ -57,12 +59,15 @@ static Av with_columns(Recorder *r, Av rows, const Av *columns) {
 static Outcome put_in(Recorder *r, Av *part, ValueId at, Av item, Av old) {
   const AbsVal v = *av_at(r, *part);
   Av columns, count = av_item(r, *part, 1);
-  if (!rec_item_fits(r, item, v.konst)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+  if (!rec_item_fits(r, item, v.konst))
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
   Outcome o = rec_rows_put(r, av_item(r, *part, 0), v.konst, at, item, old, &columns);
   return o == OUT_GO ? rec_made(r, rec_new_rows(r, columns, count, v.konst), part) : o;
 }
 
-static Outcome half_exchanged(Recorder *r) { return rec_stuck(r, REASON_loop_list, "a list stands twice in a list that is changed"); }
+static Outcome half_exchanged(Recorder *r) {
+  return rec_stuck(r, REASON_loop_list, "a list stands twice in a list that is changed");
+}
 
 Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out) {
   if (av_at(r, rows)->count == ROWS_HALF) return half_exchanged(r);
@@ -82,7 +87,9 @@ Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
   Outcome o = rec_rows_position(r, rows, av_item(r, rows, 1), at, &i);
   Av from = av_item(r, item, 4);
   if (o != OUT_GO) return o;
-  if (half && (av_value(r, at) != av_value(r, av_item(r, rows, 4)) || av_value(r, from) != av_value(r, av_item(r, rows, 3)))) return half_exchanged(r);
+  if (half &&
+      (av_value(r, at) != av_value(r, av_item(r, rows, 4)) || av_value(r, from) != av_value(r, av_item(r, rows, 3))))
+    return half_exchanged(r);
   Av columns[ROW_COLUMNS];
   for (u32 k = 0; k < ROW_COLUMNS; k++) columns[k] = part_of(r, rows, k);
   o = put_in(r, &columns[ROW_STARTS_AT], i, av_item(r, item, 2), 0);

@@ -42,7 +42,8 @@ static Outcome step_of(Recorder *r, Av by, Step *out) {
 static ValueId weak_end(Recorder *r, ValueId v) {
   Dim d;
   if (value_type(r->g, v)->weak && value_type(r->g, v)->dtype == DT_i64) return v;
-  return value_dim(r->g, v, &d) && d != DIM_NONE ? graph_size(r->g, d) : graph_weaken(r->g, graph_convert(r->g, v, DT_i64));
+  return value_dim(r->g, v, &d) && d != DIM_NONE ? graph_size(r->g, d)
+                                                 : graph_weaken(r->g, graph_convert(r->g, v, DT_i64));
 }
 
 /* A range is made with fewer items than sizes reach: known now, and guarded where an end may be another one later. */
@@ -51,11 +52,15 @@ static Outcome few_items(Recorder *r, const Av *parts) {
   i64 now[3];
   Dim d[3];
   for (u32 k = 0; k < 3; k++)
-    if (!value_dim(r->g, av_value(r, parts[k]), &d[k]) || d[k] == DIM_NONE || size_is_unbacked(p, d[k]) || !size_hint(p, d[k], &now[k])) return OUT_GO;
+    if (!value_dim(r->g, av_value(r, parts[k]), &d[k]) || d[k] == DIM_NONE || size_is_unbacked(p, d[k]) ||
+        !size_hint(p, d[k], &now[k]))
+      return OUT_GO;
   Range probe = {.start = now[0], .stop = now[1], .step = now[2]};
   if (range_count(&probe) >= (u64)SIZE_LIMIT) return rec_stuck(r, REASON_raises, "a range of 2 ** 62 items");
   for (u32 k = 0; k < 2; k++)
-    if (size_range(p, d[k]).hi >= SIZE_LIMIT && now[k] < SIZE_LIMIT && !guard_relation(&r->g->guards, p, REL_lt, d[k], size_const(p, SIZE_LIMIT), "range", rec_here(r))) return OUT_FAIL;
+    if (size_range(p, d[k]).hi >= SIZE_LIMIT && now[k] < SIZE_LIMIT &&
+        !guard_relation(&r->g->guards, p, REL_lt, d[k], size_const(p, SIZE_LIMIT), "range", rec_here(r)))
+      return OUT_FAIL;
   return OUT_GO;
 }
 
@@ -64,8 +69,10 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
   Step step;
   for (u32 k = 0; k < 3; k++) {
     ValueId v = av_value(r, parts[k]);
-    if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "the ends of a range");
-    if (value_type(r->g, v)->dtype == DT_u64) return rec_stuck(r, REASON_loop_sequence, "a range of u64"); /* what does not fit an i64 raises */
+    if (!v || value_type(r->g, v)->rank || dtype_kind(value_type(r->g, v)->dtype) != DK_INT)
+      return rec_stuck(r, REASON_raises, "the ends of a range");
+    /* what does not fit an i64 raises */
+    if (value_type(r->g, v)->dtype == DT_u64) return rec_stuck(r, REASON_loop_sequence, "a range of u64");
     if (!(parts[k] = av_num(r, weak_end(r, v)))) return OUT_FAIL;
   }
   Outcome o = step_of(r, parts[2], &step);
@@ -73,8 +80,8 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
   return o == OUT_GO ? rec_made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
 }
 
-/* The difference of two ends as a size: it must not wrap, since a count is made again where the region is left. Guarded when
- * it holds now. */
+/* The difference of two ends as a size: it must not wrap, since a count is made again where the region is left.
+ * Guarded when it holds now. */
 static bool span_fits(Recorder *r, Dim a, Dim b) {
   SizePool *p = &r->g->sizes;
   GuardSet *gs = &r->g->guards;
@@ -85,8 +92,11 @@ static bool span_fits(Recorder *r, Dim a, Dim b) {
     SizeRange s = size_range(p, ends[k]);
     i64 now;
     if (s.lo >= -SIZE_LIMIT / 2 && s.hi <= SIZE_LIMIT / 2) continue;
-    if (size_is_unbacked(p, ends[k]) || !size_hint(p, ends[k], &now) || now < -SIZE_LIMIT / 2 || now > SIZE_LIMIT / 2) return false;
-    if (!guard_relation(gs, p, REL_le, least, ends[k], "range", rec_here(r)) || !guard_relation(gs, p, REL_le, ends[k], most, "range", rec_here(r))) return false;
+    if (size_is_unbacked(p, ends[k]) || !size_hint(p, ends[k], &now) || now < -SIZE_LIMIT / 2 || now > SIZE_LIMIT / 2)
+      return false;
+    if (!guard_relation(gs, p, REL_le, least, ends[k], "range", rec_here(r)) ||
+        !guard_relation(gs, p, REL_le, ends[k], most, "range", rec_here(r)))
+      return false;
   }
   return size_range(p, d).fits;
 }
@@ -100,7 +110,8 @@ Outcome rec_range_count(Recorder *r, Av range, Av *out) {
   if (o != OUT_GO) return o;
   Av from = av_item(r, range, step.up ? 0 : 1), to = av_item(r, range, step.up ? 1 : 0), span;
   Dim a, b, d = DIM_NONE;
-  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE && b != DIM_NONE && step.known && span_fits(r, a, b);
+  bool sizes = value_dim(r->g, av_value(r, from), &a) && value_dim(r->g, av_value(r, to), &b) && a != DIM_NONE &&
+               b != DIM_NONE && step.known && span_fits(r, a, b);
   if (!sizes && !(av_known_int(r, from, &known) && known >= 0 && step.known)) {
     Av params[OP_MAX_PARAMS] = {from, to};
     if ((o = rec_op(r, OP_maximum, params, &to)) != OUT_GO) return o;
@@ -113,7 +124,8 @@ Outcome rec_range_count(Recorder *r, Av range, Av *out) {
     if ((o = rec_binary(r, BC_add, span, one, &span)) != OUT_GO) return o;
   }
   if (av_known_int(r, span, &known)) return rec_made(r, av_const(r, value_weak_i64(known > 0 ? known : 0)), out);
-  if (value_dim(r->g, av_value(r, span), &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE) return rec_made(r, av_num(r, graph_size(r->g, d)), out);
+  if (value_dim(r->g, av_value(r, span), &d) && d != DIM_NONE && (d = size_max(&r->g->sizes, d, 0)) != DIM_NONE)
+    return rec_made(r, av_num(r, graph_size(r->g, d)), out);
   Av params[OP_MAX_PARAMS] = {span, av_const(r, value_weak_i64(0))};
   return rec_op(r, OP_maximum, params, out);
 }
@@ -143,9 +155,12 @@ static Outcome clamp_end(Recorder *r, Av *a, bool *below) {
     if (*below) *a = zero;
     return OUT_GO;
   }
-  if (value_dim(r->g, v, &d) && d != DIM_NONE && !size_is_unbacked(p, d) && size_hint(p, d, &now)) { /* a guard keeps its sign */
+  /* a guard keeps its sign */
+  if (value_dim(r->g, v, &d) && d != DIM_NONE && !size_is_unbacked(p, d) && size_hint(p, d, &now)) {
     *below = now < 0;
-    if (!(now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "range", rec_here(r)) : guard_relation(&r->g->guards, p, REL_le, 0, d, "range", rec_here(r)))) return OUT_FAIL;
+    if (!(now < 0 ? guard_relation(&r->g->guards, p, REL_lt, d, 0, "range", rec_here(r))
+                  : guard_relation(&r->g->guards, p, REL_le, 0, d, "range", rec_here(r))))
+      return OUT_FAIL;
     if (*below) *a = zero;
     return OUT_GO;
   }
@@ -161,19 +176,22 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts) {
   i64 step, stop;
   bool below;
   Outcome o;
-  if (!rec_literal(r, av_item(r, range, 2), "range step", &step)) return rec_stuck(r, REASON_no_rule, "an array indexed by a range whose step is computed");
+  if (!rec_literal(r, av_item(r, range, 2), "range step", &step))
+    return rec_stuck(r, REASON_no_rule, "an array indexed by a range whose step is computed");
   for (u32 i = 0; i < 3; i++) parts[i] = av_item(r, range, i);
   Av nil = av_const(r, value_nil());
   if (!nil) return OUT_FAIL;
   if (!(parts[2] = step == 1 ? nil : av_const(r, value_weak_i64(step)))) return OUT_FAIL;
   if (step < 0) { /* only down to where it says, from where it is in bounds */
-    if (step != -1 || !av_known_int(r, parts[1], &stop)) return rec_stuck(r, REASON_no_rule, "an array indexed by a range that goes down");
+    if (step != -1 || !av_known_int(r, parts[1], &stop))
+      return rec_stuck(r, REASON_no_rule, "an array indexed by a range that goes down");
     if ((o = clamp_end(r, &parts[0], &below)) != OUT_GO) return o;
     if (below) return rec_stuck(r, REASON_no_rule, "an array indexed by a range that may begin below 0");
     if (stop < 0) parts[1] = nil;
     return OUT_GO;
   }
   if ((o = clamp_end(r, &parts[0], &below)) != OUT_GO) return o;
-  if (below && step != 1) return rec_stuck(r, REASON_no_rule, "an array indexed by a range with a step that may begin below 0");
+  if (below && step != 1)
+    return rec_stuck(r, REASON_no_rule, "an array indexed by a range with a step that may begin below 0");
   return clamp_end(r, &parts[1], &below);
 }

@@ -1,13 +1,13 @@
-/* record_recur.c — functions of numbers that call themselves: the body stands in the graph once, as a node that calls itself, instead
- * of calls inlined into each other.
+/* record_recur.c — functions of numbers that call themselves: the body stands in the graph once, as a node that
+ * calls itself, instead of calls inlined into each other.
  *
- * The body is pure: it writes no variable, makes no array and gives one number. So whatever fails inside, however deep, leaves by the
- * exit before the outermost call, and the interpreter does that call again: errors, traces and the limit of depth are its own.
- * What the calls inside give is of the type that the body gives: guessed first, then recorded again with what came out, or with another
- * guess where its arms do not agree.
- * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by computed positions are packed
- * once, before the outermost call. A call in tail position nests like any other here: what nests deeper
- * than compiled code may is the interpreter's, which does not. */
+ * The body is pure: it writes no variable, makes no array and gives one number. So whatever fails inside, however
+ * deep, leaves by the exit before the outermost call, and the interpreter does that call again: errors, traces and
+ * the limit of depth are its own. What the calls inside give is of the type that the body gives: guessed first, then
+ * recorded again with what came out, or with another guess where its arms do not agree.
+ * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by
+ * computed positions are packed once, before the outermost call. A call in tail position nests like any other here:
+ * what nests deeper than compiled code may is the interpreter's, which does not. */
 #include "tracer/record/record.h"
 #include "tracer/tracer.h"
 #include "tracer/record/absval_use.h"
@@ -48,7 +48,8 @@ static bool same_static(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   if (x->kind != y->kind) return false;
   if (x->kind == AV_NUM) return x->value == y->value;
-  if (x->kind == AV_CONST) return x->konst.kind == y->konst.kind && x->konst.dtype == y->konst.dtype && x->konst.bits == y->konst.bits;
+  if (x->kind == AV_CONST)
+    return x->konst.kind == y->konst.kind && x->konst.dtype == y->konst.dtype && x->konst.bits == y->konst.bits;
   return x->kind == AV_HOLE || same_fn(r, a, b);
 }
 
@@ -64,7 +65,9 @@ static bool fits(Recorder *r, const RecRecur *e, Av fn, const Code *code, const 
   if (e->code != code || !same_fn(r, e->fn, fn)) return false;
   for (u32 i = 0; i < e->nparams; i++) {
     ValueId v = e->types[i] ? number(r, params[i]) : 0;
-    if (e->types[i] ? !v || r->g->values.data[v].type != e->types[i] || rec_weak_flag(r, v) : !same_static(r, e->args[i], params[i])) return false;
+    if (e->types[i] ? !v || r->g->values.data[v].type != e->types[i] ||
+        rec_weak_flag(r, v) : !same_static(r, e->args[i], params[i]))
+      return false;
   }
   return true;
 }
@@ -112,8 +115,8 @@ static Outcome settle(Recorder *r, RecRecur *e, Av ret, ValueId *out, bool *agai
 static bool is_plain(const Graph *g, BlockId body) {
   for (GraphWalk w = walk_begin(g, body); walk_next(&w);) {
     const GraphNode *x = &g->nodes.data[w.node];
-    bool known = x->kind == NODE_op || x->kind == NODE_index || x->kind == NODE_check || x->kind == NODE_cond || x->kind == NODE_while ||
-                 x->kind == NODE_self || x->kind == NODE_recur;
+    bool known = x->kind == NODE_op || x->kind == NODE_index || x->kind == NODE_check || x->kind == NODE_cond ||
+                 x->kind == NODE_while || x->kind == NODE_self || x->kind == NODE_recur;
     if (!known || node_is_effect(g, w.node)) return false;
     for (u32 i = 0; i < x->result_count; i++)
       if (value_type(g, x->result_first + i)->rank) return false;
@@ -180,7 +183,8 @@ static Outcome record_once(Recorder *r, RecRecur *e, const ValueId *xs, u32 coun
   return result_of(r, n, flagged, out);
 }
 
-/* What the function may give when a whole number does not go with the rest of it: what it is given, or a boolean. 0: no more. */
+/* What the function may give when a whole number does not go with the rest of it: what it is given, or a boolean. 0: no
+ * more. */
 static TypeId next_guess(Recorder *r, const RecRecur *e, u32 *guess) {
   while (*guess < e->nparams) {
     u32 i = (*guess)++;
@@ -261,15 +265,17 @@ static bool names_itself(const Code *code) {
   return false;
 }
 
-/* The function that the trace begins with: where it is one that this file records, its body need not stand in the graph besides, nor once
- * for each of the calls in it. */
+/* The function that the trace begins with: where it is one that this file records, its body need not stand in the
+ * graph besides, nor once for each of the calls in it. */
 Outcome rec_recur_whole(Recorder *r, bool *done) {
   RecFrame *f = rec_top(r);
   Code *code = f->code;
   Av params[PARAMS_MOST], out = 0;
   u32 n = code->proto->nparams;
   *done = false;
-  if (n > PARAMS_MOST || code->proto->ncaptures || r->force.kind || r->tracer->demand.marks.count || !names_itself(code)) return OUT_GO;
+  if (n > PARAMS_MOST || code->proto->ncaptures || r->force.kind || r->tracer->demand.marks.count ||
+      !names_itself(code))
+    return OUT_GO;
   for (u32 i = 0; i < n; i++)
     if (!(params[i] = f->regs[i])) return OUT_GO;
   Av fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = code});

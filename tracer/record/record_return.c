@@ -10,7 +10,8 @@
 #include "tracer/record/record_weak.h"
 
 static bool same_leaf(const Recorder *r, const ArrayType *a, const ArrayType *b, bool weakness) {
-  if (a->dtype != b->dtype || (weakness && a->weak != b->weak) || a->rank != b->rank || a->device != b->device) return false;
+  if (a->dtype != b->dtype || (weakness && a->weak != b->weak) || a->rank != b->rank || a->device != b->device)
+    return false;
   for (u32 d = 0; d < a->rank; d++)
     if (!size_same(&r->g->sizes, a->dims[d], b->dims[d])) return false;
   return true;
@@ -22,13 +23,15 @@ static ValueId carried_now(Recorder *r, const RecLoop *l, u32 loc, u32 leaf) {
   Av now = *rec_loc_at(r, x);
   AvVec leaves = {0};
   ValueId v = 0;
-  if (now && x->before && leaf < x->count && x->first + x->count <= l->types.count && carry_same(r, x->before, now) && carry_leaves(r, now, &leaves) && leaves.count == x->count)
+  if (now && x->before && leaf < x->count && x->first + x->count <= l->types.count && carry_same(r, x->before, now) &&
+      carry_leaves(r, now, &leaves) && leaves.count == x->count)
     v = av_value(r, leaves.data[leaf]);
   vec_free(&r->vm->alloc, &leaves);
   return v && r->g->values.data[v].type == l->types.data[x->first + leaf] ? v : 0;
 }
 
-/* An array that is returned as the loop carries it: a second one besides would be made, and copied, at each run of the loop. */
+/* An array that is returned as the loop carries it: a second one besides would be made, and copied, at each run of the
+ * loop. */
 static void find_carried(Recorder *r, const RecLoop *l, ValueId v, u32 i, RecReturn *out) {
   for (u32 k = 0; k < l->locs.count && value_type(r->g, v)->rank; k++)
     for (u32 leaf = 0; leaf < l->locs.data[k].count; leaf++) {
@@ -67,16 +70,20 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
 static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b, bool weakness) {
   bool equal = true;
   if (a->kind != b->kind || a->count != b->count) return false;
-  if (a->kind == AV_CONST && (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
+  if (a->kind == AV_CONST &&
+      (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
     vm_error_clear(r->vm);
     return false;
   }
   for (u32 i = 0; i < a->count; i++)
-    if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || a->loc[i] != b->loc[i] || a->leaf[i] != b->leaf[i] || (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i])) return false;
+    if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || a->loc[i] != b->loc[i] || a->leaf[i] != b->leaf[i] ||
+        (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i]))
+      return false;
   return true;
 }
 
-/* A number that was weak in the first try, as the loop's head had it, and now has a flag beside it. It is carried strong. */
+/* A number that was weak in the first try, as the loop's head had it, and now has a flag beside it. It is carried
+ * strong. */
 static bool grows_strong(Recorder *r, const RecReturn *a, const RecReturn *b) {
   bool never_back = true;
   for (u32 i = 0; i < a->count && i < b->count; i++) never_back &= a->types[i].weak || !b->types[i].weak;
@@ -97,9 +104,11 @@ static bool part(RecReturn *now, RecReturn *was) {
 
 Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
   RecReturn now, was = l->ret;
-  if (!describe(r, l, ret, &now)) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+  if (!describe(r, l, ret, &now))
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
   if (!part(&now, &was) && was.asked && same_return(r, &was, &now, true)) return OUT_GO;
-  bool was_nil = was.asked && was.kind == AV_CONST && now.kind != AV_CONST; /* nil, or a value: the loop carries the value */
+  /* nil, or a value: the loop carries the value */
+  bool was_nil = was.asked && was.kind == AV_CONST && now.kind != AV_CONST;
   if (was.asked && !was_nil && !grows_strong(r, &was, &now)) {
     r->noted_types = !l->peeled && same_return(r, &was, &now, false); /* the first trip may settle it */
     return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
@@ -121,7 +130,8 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
     if (l->ret.loc[i]) continue;
     ValueId zero = t->rank ? graph_full(g, t->dtype, t->rank, t->dims, 0)
                            : graph_const(g, (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0});
-    if (!zero || !same_leaf(r, value_type(g, zero), t, true)) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
+    if (!zero || !same_leaf(r, value_type(g, zero), t, true))
+      return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
     if (!vec_push(alloc, init, zero) || !vec_push(alloc, &l->types, g->values.data[zero].type)) return OUT_FAIL;
   }
   return OUT_GO;
@@ -134,7 +144,8 @@ Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) 
   if (!l->ret.asked) return OUT_GO;
   if (!ret) { /* as at the loop's head: not set */
     for (u32 i = 0; i <= l->ret.count; i++)
-      if ((!i || !l->ret.loc[i - 1]) && !vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + at++])) return OUT_FAIL;
+      if ((!i || !l->ret.loc[i - 1]) && !vec_push(alloc, out, g->blocks.data[l->body].params.data[l->ret_at + at++]))
+        return OUT_FAIL;
     return OUT_GO;
   }
   ret = av_force(r, ret);

@@ -1,10 +1,12 @@
-/* record_rows.c — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements count.
+/* record_rows.c — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements
+ * count.
  *
- * An AV_ROWS has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a number (one column), an
- * array of which the shape counts (one column, with the array's axes behind the first), a list or record of such (a tree of columns), or a text (one column of code points; the rows are a text then, else a list). Elements
- * behind the count are never looked at, so that popping changes the count alone. When the room is used up the region is left before
- * the instruction that appends; the interpreter appends, and the loop is entered again with twice the room. What is read from them
- * and written stands in record_rows_use.c. */
+ * An AV_ROWS has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a
+ * number (one column), an array of which the shape counts (one column, with the array's axes behind the first), a
+ * list or record of such (a tree of columns), or a text (one column of code points; the rows are a text then, else a
+ * list). Elements behind the count are never looked at, so that popping changes the count alone. When the room is
+ * used up the region is left before the instruction that appends; the interpreter appends, and the loop is entered
+ * again with twice the room. What is read from them and written stands in record_rows_use.c. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
@@ -33,7 +35,8 @@ Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind) {
 bool rec_is_text(Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
   if (v->kind == AV_ROWS) return v->konst.kind == V_TEXT;
-  return v->kind == AV_TEXT || ((v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT);
+  return v->kind == AV_TEXT ||
+         ((v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT);
 }
 
 /* ---- what items look like ------------------------------------------------------------------------------- */
@@ -64,7 +67,9 @@ static bool look_at_array(Recorder *r, const ArrayType *t, Value *out) {
   i64 dims[ROW_RANK], size = 1;
   if (t->rank > ROW_RANK || t->device || t->dtype == DT_c128) return false;
   for (u32 d = 0; d < t->rank; d++, size *= dims[d - 1])
-    if (!rec_pin(r, t->dims[d], "an array in a list", &dims[d]) || dims[d] < 1 || dims[d] > ROW_ARRAY || size > ROW_ARRAY) return false;
+    if (!rec_pin(r, t->dims[d], "an array in a list", &dims[d]) || dims[d] < 1 || dims[d] > ROW_ARRAY ||
+        size > ROW_ARRAY)
+      return false;
   if (size > ROW_ARRAY) return false;
   bool raised = r->vm->error.raised;
   if (array_new_zero(r->vm, t->dtype, t->rank, dims, out) == WEFT_OK) return true;
@@ -80,7 +85,8 @@ static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
   if (av_is_number(r, a)) {
     const ArrayType *t = value_type(r->g, av_value(r, a));
     if (t->rank) return look_at_array(r, t, out);
-    *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .aux = rec_weak_flag(r, av_value(r, a)) != 0};
+    *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0,
+                   .aux = rec_weak_flag(r, av_value(r, a)) != 0};
     return !t->device;
   }
   if (rec_has_name(r, a)) {
@@ -129,15 +135,19 @@ bool rec_item_fits(Recorder *r, Av a, Value kind) {
     bool same = t && !t->device && t->dtype == array_dtype(kind.array) && t->rank == array_rank(kind.array);
     for (u32 d = 0; same && d < t->rank; d++) {
       i64 n = 0, want = array_dims(kind.array)[d];
-      same = size_same(&r->g->sizes, t->dims[d], want) || (rec_pin(r, t->dims[d], "an array in a list", &n) && n == want);
+      same = size_same(&r->g->sizes, t->dims[d], want) ||
+             (rec_pin(r, t->dims[d], "an array in a list", &n) && n == want);
     }
     return same;
   }
   if (rec_is_name(kind)) return rec_has_name(r, a);
   const AbsVal v = *av_at(r, a);
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
-  if (v.kind != (kind.kind == V_LIST ? AV_LIST : AV_RECORD) || v.count != (kind.kind == V_LIST ? kind.list->count : kind.record->shape->count)) return false;
-  if (kind.kind == V_RECORD && memcmp(v.shape->keys, kind.record->shape->keys, sizeof(Name) * v.count) != 0) return false;
+  if (v.kind != (kind.kind == V_LIST ? AV_LIST : AV_RECORD) ||
+      v.count != (kind.kind == V_LIST ? kind.list->count : kind.record->shape->count))
+    return false;
+  if (kind.kind == V_RECORD && memcmp(v.shape->keys, kind.record->shape->keys, sizeof(Name) * v.count) != 0)
+    return false;
   for (u32 i = 0; i < v.count; i++)
     if (!rec_item_fits(r, av_item(r, a, i), items[i])) return false;
   return true;
@@ -162,7 +172,8 @@ static bool text_kind(Recorder *r, Value *kind) {
   return kept;
 }
 
-/* Of a list: what all its items look like. Of a text: characters, when it is known which. *kind is kept by the recorder. */
+/* Of a list: what all its items look like. Of a text: characters, when it is known which. *kind is kept by the
+ * recorder. */
 static bool kind_of_items(Recorder *r, Av list, Value *kind) {
   const AbsVal v = *av_at(r, list);
   u32 leaves = 0;
@@ -273,7 +284,8 @@ bool rec_want_wider(Recorder *r, Av *rows, Av item) {
   bool ok = widest_kind(r, was, other, &kind) && !rows_alike(kind, was);
   value_drop(r->vm, other);
   if (ok && loc) (void)widen_loc(r, l, loc, kind);
-  Av wide = ok && !loc ? rec_new_rows(r, widened_columns(r, av_item(r, *rows, 0), was, kind), av_item(r, *rows, 1), kind) : 0;
+  Av wide = ok &&
+            !loc ? rec_new_rows(r, widened_columns(r, av_item(r, *rows, 0), was, kind), av_item(r, *rows, 1), kind) : 0;
   if (wide) *rows = wide;
   return wide != 0;
 }
@@ -294,7 +306,9 @@ bool rec_rows_meet(Recorder *r, Av a, Av b, Value *kind) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   if (x->kind != AV_ROWS || y->kind != AV_ROWS) return false;
   const Value p = x->konst, q = y->konst;
-  if (p.kind == V_TEXT || q.kind == V_TEXT || rows_ragged(p) || rows_ragged(q) || rows_keyed(p) || rows_keyed(q) || rows_alike(p, q)) return false;
+  if (p.kind == V_TEXT || q.kind == V_TEXT || rows_ragged(p) || rows_ragged(q) || rows_keyed(p) || rows_keyed(q) ||
+      rows_alike(p, q))
+    return false;
   return widest_kind(r, p, q, kind) && rec_leaves_few(*kind);
 }
 
@@ -321,11 +335,14 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   Value kind;
   if (rec_is_queue(r, now)) return rec_want_queue(r, l, loc, now);
   if (now && !loc->rows && rec_is_keyed(r, now)) return rec_rows_ask(r, now, &av_at(r, now)->konst);
-  if (before && now && av_at(r, before)->kind == AV_ROWS && av_at(r, now)->kind == AV_ROWS) return widen_loc(r, l, loc, av_at(r, now)->konst);
+  if (before && now && av_at(r, before)->kind == AV_ROWS && av_at(r, now)->kind == AV_ROWS)
+    return widen_loc(r, l, loc, av_at(r, now)->konst);
   if (loc->rows) return false;
-  if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS) return false;
+  if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS)
+    return false;
   const AbsVal *was = av_at(r, before);
-  bool known = was->kind == AV_LIST, list = known || (was->kind == AV_OBJECT && was->konst.kind == V_LIST), text = rec_is_text(r, now);
+  bool known = was->kind == AV_LIST, list = known || (was->kind == AV_OBJECT && was->konst.kind == V_LIST),
+      text = rec_is_text(r, now);
   if (text ? !rec_text_parts(r, now) : !list) return false;
   bool emptied = av_at(r, now)->kind == AV_LIST && !av_at(r, now)->count;
   bool unrolls = l->few && l->few - 1 <= UNROLLED_MOST && known && !emptied && !text;
@@ -346,7 +363,8 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
   a = av_force(r, a);
   b = av_force(r, b);
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
-  bool first = x->kind == AV_ROWS || (y->kind != AV_ROWS && (rec_is_text(r, a) ? x->kind == AV_TEXT : x->count > y->count));
+  bool first = x->kind == AV_ROWS ||
+               (y->kind != AV_ROWS && (rec_is_text(r, a) ? x->kind == AV_TEXT : x->count > y->count));
   return rec_want_rows(r, l, loc, rec_is_queue(r, a) || (first && !rec_is_queue(r, b)) ? a : b);
 }
 
@@ -408,9 +426,12 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   Av count = av_length(r, s, list->count), total = av_total(r, s, (i64)now), parts[3];
   Dim n, all;
   if (!count || !total || !av_dim(r, count, &n) || !av_dim(r, total, &all)) return OUT_FAIL;
-  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true, are_made(given), given != NULL};
-  PackedInput flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true, are_made(given), given != NULL};
-  if (starts.room == DIM_NONE || flat.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
+  PackedInput starts = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), true, are_made(given),
+                        given != NULL};
+  PackedInput flat = {s, size_add(&g->sizes, size_mul(&g->sizes, all, 2), ROWS_ROOM), true, are_made(given),
+                      given != NULL};
+  if (starts.room == DIM_NONE || flat.room == DIM_NONE)
+    return rec_stuck(r, REASON_size_expression, "the length of a list");
   parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
   parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
   parts[2] = rec_new_rows(r, tree_like(r, item, &leaf, input_column, &flat), total, item);
@@ -425,7 +446,8 @@ static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *
   u32 leaves = 0;
   bool empty = !list->count && want;
   const Packed *given = rows_known(r->vm, list, false);
-  bool found = empty ? rows_kind(r->vm, want, 1, &kind) : given ? rows_kind(r->vm, &given->kind, 1, &kind) : rows_kind(r->vm, list->items, list->count, &kind);
+  bool found = empty ? rows_kind(r->vm, want, 1, &kind) : given ? rows_kind(r->vm, &given->kind, 1, &kind)
+                     : rows_kind(r->vm, list->items, list->count, &kind);
   bool kept = found && (!want || empty || rows_widen(&kind, *want)) && leaves_of(kind, 0, &leaves) && av_const(r, kind);
   if (found) value_drop(r->vm, kind);
   if (!kept && !want && !r->failed) {
@@ -433,7 +455,9 @@ static Outcome rows_of_source(Recorder *r, SourceId s, List *list, const Value *
     if (o != OUT_STUCK) return o;
   }
   if (!kept)
-    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list,
+                                            "a list whose items are not numbers, small arrays of one shape or "
+                                            "short texts, all of one kind, or trees of such");
   if (!guard_rows(&r->g->guards, s, kind, rec_here(r))) return OUT_FAIL;
   return packed_source(r, s, list->count, kind, given, out);
 }
@@ -479,7 +503,8 @@ static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   bool ok = true;
   for (u32 i = 0; i < av_at(r, list)->count && ok; i++) {
     leaves.count = 0;
-    ok = item_leaves(r, av_item(r, list, i), s->kind, &leaves) && leaf < leaves.count && vec_push(&r->vm->alloc, &column, leaves.data[leaf]);
+    ok = item_leaves(r, av_item(r, list, i), s->kind, &leaves) && leaf < leaves.count &&
+         vec_push(&r->vm->alloc, &column, leaves.data[leaf]);
   }
   Av params[OP_MAX_PARAMS] = {ok ? av_items(r, AV_LIST, column.data, column.count) : 0, av_const(r, value_weak_i64(0))};
   vec_free(&r->vm->alloc, &leaves);
@@ -491,7 +516,9 @@ static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
 static Outcome items_stacked(Recorder *r, Av list, Av *out) {
   Value kind;
   u32 leaf = 0;
-  if (!kind_of_items(r, list, &kind)) return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
+  if (!kind_of_items(r, list, &kind))
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or "
+                                          "short texts, all of one kind, or trees of such");
   Stacked s = {list, kind};
   Av columns = tree_like(r, kind, &leaf, stacked_column, &s);
   if (!columns) return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
@@ -538,7 +565,8 @@ static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
 
 /* Do items of one kind fit where those of another one are wanted? They take that. */
 static bool fits_in(Value *kind, Value want) {
-  bool ok = same_kind(*kind, want) || (!rows_ragged(want) && kind->kind != V_TEXT && want.kind != V_TEXT && rows_take(want, *kind));
+  bool ok = same_kind(*kind, want) ||
+            (!rows_ragged(want) && kind->kind != V_TEXT && want.kind != V_TEXT && rows_take(want, *kind));
   if (ok) *kind = want;
   return ok;
 }
@@ -552,7 +580,8 @@ static Av widened_columns(Recorder *r, Av columns, Value was, Value kind) {
     Av both[2] = {columns, flags ? av_num(r, flags) : 0};
     return both[1] ? av_items(r, AV_LIST, both, 2) : 0;
   }
-  const Value *a = was.kind == V_LIST ? was.list->items : was.record->items, *b = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  const Value *a = was.kind == V_LIST ? was.list->items : was.record->items,
+      *b = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   AbsVal v = *av_at(r, columns);
   Av parts[ZIP_LEAVES];
   for (u32 i = 0; i < v.count && i < ZIP_LEAVES; i++)
@@ -564,7 +593,8 @@ static Outcome widened(Recorder *r, Av rows, Value want, Av *out) {
   Value kind = av_at(r, rows)->konst;
   const Value was = kind;
   if (!fits_in(&kind, want)) return rec_stuck(r, REASON_loop_list, "items of different kinds");
-  return rec_made(r, rec_new_rows(r, widened_columns(r, av_item(r, rows, 0), was, want), av_item(r, rows, 1), want), out);
+  return rec_made(r,
+                  rec_new_rows(r, widened_columns(r, av_item(r, rows, 0), was, want), av_item(r, rows, 1), want), out);
 }
 
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
@@ -573,7 +603,8 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
     Outcome o = rec_queue_rows(r, list, out);
     return o == OUT_GO && want ? rec_rows_of(r, *out, want, out) : o;
   }
-  if (v->kind == AV_ROWS) return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
+  if (v->kind == AV_ROWS)
+    return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   if (want && rows_keyed(*want)) return rec_keyed_of(r, list, *want, out);
   if (want && rows_ragged(*want)) { /* as it comes, or not at all */
@@ -582,7 +613,8 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
     return fits || o == OUT_FAIL ? o : rec_stuck(r, REASON_loop_list, "lists of several lengths");
   }
   Value kind;
-  if (list_source(v) && (v->konst.list->count || want)) { /* an empty one: what the loop appends tells what it holds when it comes again */
+  /* an empty one: what the loop appends tells what it holds when it comes again */
+  if (list_source(v) && (v->konst.list->count || want)) {
     return rows_of_source(r, v->source, v->konst.list, want, out);
   }
   if (!(list = av_force(r, list))) return OUT_FAIL;
@@ -591,7 +623,8 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
   else if (!kind_of_items(r, list, &kind) || (want && !fits_in(&kind, *want)))
-    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or short texts, all of one kind, or trees of such");
+    return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or "
+                                          "short texts, all of one kind, or trees of such");
   Av *items = arena_alloc(&r->g->arena, sizeof *items * (n + 1));
   if (!items) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) items[i] = av_item(r, list, i);
@@ -613,7 +646,9 @@ Outcome rec_text_stacked(Recorder *r, Av text, Av *out) {
 bool rec_text_grows(Recorder *r, Av a) {
   RecLoop *l;
   const AbsVal *v = a ? av_at(r, a) : NULL;
-  if (!v || !r->loop || !v->source || v->konst.kind != V_TEXT || (v->kind != AV_LAZY && v->kind != AV_OBJECT && v->kind != AV_CONST)) return false;
+  if (!v || !r->loop || !v->source || v->konst.kind != V_TEXT ||
+      (v->kind != AV_LAZY && v->kind != AV_OBJECT && v->kind != AV_CONST))
+    return false;
   RecLoc *loc = loc_of(r, a, &l);
   if (!loc || loc->rows) return false;
   loc->kind_known = false;
@@ -645,13 +680,15 @@ bool rec_rows_suit(const Recorder *r, Av list) {
 bool rec_lists_suit(const Recorder *r, Av list) {
   const AbsVal *v = av_at(r, list);
   u64 total;
-  return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) && rows_total(v->konst.list->items, v->konst.list->count, &total);
+  return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) &&
+         rows_total(v->konst.list->items, v->konst.list->count, &total);
 }
 
 /* A list inside a loop, or a body that runs again and again, where its items are asked for by a computed position. */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
   RecLoop *l;
-  if (!r->loop && !r->repeats) return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
+  if (!r->loop && !r->repeats)
+    return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
   RecLoc *loc = loc_of(r, list, &l);
   const AbsVal *v = av_at(r, list);
   if (!loc || (loc->depth && list_source(v))) { /* or inside of a variable, which is told when it changed */
@@ -701,14 +738,17 @@ static Outcome walk_text(Recorder *r, Av text, Av *out) {
   const AbsVal v = *av_at(r, text);
   if (v.kind == AV_ROWS && (v.source || v.op)) return rec_made(r, text, out);
   if (rec_is_of_digits(r, text)) return rec_is_digits(r, text) ? rec_digits_of(r, text, out) : rec_made(r, text, out);
-  if (v.kind == AV_ROWS || v.kind == AV_TEXT) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
-  if (v.konst.text->len != v.konst.text->count) return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
+  if (v.kind == AV_ROWS || v.kind == AV_TEXT)
+    return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
+  if (v.konst.text->len != v.konst.text->count)
+    return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
   if (!v.source) {
     Outcome o = rows_of_text(r, text, out);
     if (o == OUT_GO) av_at(r, *out)->op = 1; /* ASCII alone: its loop may come by here again */
     return o;
   }
-  return guard_rows(&r->g->guards, v.source, v.konst, rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
+  return guard_rows(&r->g->guards, v.source, v.konst,
+                    rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
 }
 
 /* What a `for` walks over: long lists and texts are packed. */

@@ -16,20 +16,26 @@ bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */
 Outcome rec_rows_of_text(Recorder *r, SourceId s, Value text, Av *out);
 Outcome rec_text_stacked(Recorder *r, Av text, Av *out);
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);
-/* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no rows. */
+/* The list that `loc` held at the head of loop l is another one now: l is lifted again with rows there. False: no
+ * rows. */
 bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc); /* other texts stand there from trip to trip: lifted again */
 bool rec_item_mixed(Recorder *r, Av a, Value kind); /* an item that fits, but for a number in it that may be weak */
 bool rec_rows_meet(Recorder *r, Av a, Av b, Value *kind); /* two lists of different kinds: of one that both can have */
-bool rec_want_wider(Recorder *r, Av *rows, Av item); /* an item goes in that is weak where others are not, or the other way round; *rows: with a column for that, else its loop is lifted again */
+/* an item goes in that is weak where others are not, or the other way round; *rows: with a column for that, else its
+ * loop is lifted again */
+bool rec_want_wider(Recorder *r, Av *rows, Av item);
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
-bool rec_text_grows(Recorder *r, Av a); /* a text from outside that a loop carries: that is lifted again with rows there */
+/* a text from outside that a loop carries: that is lifted again with rows there */
+bool rec_text_grows(Recorder *r, Av a);
 bool rec_rows_suit(const Recorder *r, Av list);
 bool rec_lists_suit(const Recorder *r, Av list); /* a list of lists from outside */
-Outcome rec_rows_here(Recorder *r, Av list, Av *out); /* for a computed position; stuck when its loop is to be lifted again */
+/* for a computed position; stuck when its loop is to be lifted again */
+Outcome rec_rows_here(Recorder *r, Av list, Av *out);
 bool rec_is_carried(Recorder *r, Av list); /* by a loop around */
 Outcome rec_make_rows(Recorder *r, RecLoop *l); /* those that it was found to need, before it */
 Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);
-bool rec_rows_ask(Recorder *r, Av now, const Value *kind); /* what stands there in a loop is to be rows of that kind, NULL: none; false: in no loop, or it was tried */
+/* what stands there in a loop is to be rows of that kind, NULL: none; false: in no loop, or it was tried */
+bool rec_rows_ask(Recorder *r, Av now, const Value *kind);
 
 #endif

@@ -1,4 +1,5 @@
-/* record_rows_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see record_rows.c). */
+/* record_rows_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see
+ * record_rows.c). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
@@ -38,20 +39,24 @@ static Outcome from_front(Recorder *r, Av at, Av n, bool known, Av *out) {
 Outcome rec_rows_position(Recorder *r, Av rows, Av n, Av at, ValueId *out) {
   ValueId v = av_value(r, at);
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
-  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "%s indexed by %s", av_kind_text(r, rows), av_kind_text(r, at));
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT)
+    return rec_stuck(r, REASON_raises, "%s indexed by %s", av_kind_text(r, rows), av_kind_text(r, at));
   ValueId checked[2] = {v, av_value(r, n)};
   Outcome o = rec_check(r, CHECK_index, checked, 2);
   if (o != OUT_GO) return o;
   i64 known;
   Dim d;
   bool fixed = av_known_int(r, at, &known);
-  bool plain = fixed ? known >= 0 : value_dim(r->g, v, &d) && d != DIM_NONE && size_prove(&r->g->sizes, REL_le, 0, d) == TRUTH_always;
+  bool plain = fixed ? known >= 0 : value_dim(r->g, v, &d) && d != DIM_NONE &&
+               size_prove(&r->g->sizes, REL_le, 0, d) == TRUTH_always;
   if (!plain && (o = from_front(r, at, n, fixed, &at)) != OUT_GO) return o;
   *out = av_value(r, at);
   return *out ? OUT_GO : OUT_FAIL;
 }
 
-static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) { return rec_rows_position(r, rows, rows_count(r, rows), at, out); }
+static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
+  return rec_rows_position(r, rows, rows_count(r, rows), at, out);
+}
 
 static Av char_of(Recorder *r, Av point) {
   Av a = point ? av_items(r, AV_TEXT, &point, 1) : 0;
@@ -76,7 +81,8 @@ static u32 parts_of(Value kind, const Value **items) {
 static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
   if (rows_mixed(kind)) {
     const Value strong = {.kind = V_NUM, .dtype = kind.dtype};
-    Av number = part_at(r, av_item(r, columns, 0), strong, at), flag = part_at(r, av_item(r, columns, 1), value_bool(false), at);
+    Av number = part_at(r, av_item(r, columns, 0), strong, at),
+        flag = part_at(r, av_item(r, columns, 1), value_bool(false), at);
     return number && flag && rec_weak_note(r, av_value(r, number), av_value(r, flag)) ? number : 0;
   }
   if (av_at(r, columns)->kind == AV_RANGE) {
@@ -147,9 +153,11 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
   item = rec_sure(r, item);
   if (!item || !at) return OUT_FAIL;
   if (old == item) return rec_made(r, columns, out); /* one that stays */
-  if (av_at(r, columns)->kind == AV_RANGE) return rec_stuck(r, REASON_loop_list, "the numbers of a list that counts are changed");
+  if (av_at(r, columns)->kind == AV_RANGE)
+    return rec_stuck(r, REASON_loop_list, "the numbers of a list that counts are changed");
   if (rec_is_name(kind)) { /* a code point, or a text */
-    if (!av_is_number(r, item) && !(item = rec_name_of(r, item))) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+    if (!av_is_number(r, item) && !(item = rec_name_of(r, item)))
+      return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
     return put_leaf(r, columns, kind, at, item, out);
   }
   if (!rec_item_fits(r, item, kind)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
@@ -158,7 +166,8 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
   Av parts[ZIP_LEAVES];
   u32 n = parts_of(kind, &kinds);
   for (u32 i = 0; i < n && i < ZIP_LEAVES; i++) {
-    Outcome o = rec_rows_put(r, av_item(r, columns, i), kinds[i], at, av_item(r, item, i), old ? av_force(r, av_item(r, old, i)) : 0, &parts[i]);
+    Outcome o = rec_rows_put(r, av_item(r, columns, i), kinds[i], at, av_item(r, item, i),
+                             old ? av_force(r, av_item(r, old, i)) : 0, &parts[i]);
     if (o != OUT_GO) return o;
   }
   return rec_made(r, rec_with_parts(r, columns, parts, n), out);
@@ -212,11 +221,13 @@ static Outcome check_room(Recorder *r, Av columns, Av last, u32 exit) {
 /* A short text, whose length is computed, is put behind rows of text, or in front of them. */
 Outcome rec_text_join(Recorder *r, Av rows, Av more, bool front, Av *out) {
   const Value kind = av_at(r, rows)->konst;
-  if (!rec_text_parts(r, more)) return rec_stuck(r, REASON_text_value, "a text that is not made of characters is joined");
+  if (!rec_text_parts(r, more))
+    return rec_stuck(r, REASON_text_value, "a text that is not made of characters is joined");
   if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
   u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, rec_here(r));
   if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
-  Av n = rows_count(r, rows), column = rows_columns(r, rows), k, all, last, at = front ? av_const(r, value_weak_i64(0)) : n;
+  Av n = rows_count(r, rows), column = rows_columns(r, rows), k, all, last,
+      at = front ? av_const(r, value_weak_i64(0)) : n;
   Outcome o = rec_text_count(r, more, &k);
   if (o == OUT_GO) o = rec_binary(r, BC_add, n, k, &all);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, all, av_const(r, value_weak_i64(1)), &last);
@@ -298,7 +309,8 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
 /* An end of a list slice: from 0 to n. */
 static Outcome clamped(Recorder *r, Av end, Av n, Av *out) {
   ValueId x = av_value(r, end);
-  if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64) return rec_stuck(r, REASON_loop_list, "the end of a list slice");
+  if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64)
+    return rec_stuck(r, REASON_loop_list, "the end of a list slice");
   i64 known = 0;
   bool fixed = av_known_int(r, end, &known);
   Outcome o = OUT_GO;
@@ -309,15 +321,18 @@ static Outcome clamped(Recorder *r, Av end, Av n, Av *out) {
   }
   Av at_most[OP_MAX_PARAMS] = {end, n};
   if ((o = rec_op(r, OP_minimum, at_most, out)) != OUT_GO) return o;
-  return value_type(r->g, av_value(r, *out))->weak ? OUT_GO : rec_stuck(r, REASON_loop_list, "the end of a list slice is a strong integer");
+  return value_type(r->g, av_value(r, *out))->weak ? OUT_GO : rec_stuck(r, REASON_loop_list,
+                                                                        "the end of a list slice is a strong integer");
 }
 
 /* The first items: what is left when the last ones are popped. */
 Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value v;
-  bool from_start = av_const_value(r, parts[0], &v) && (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
+  bool from_start = av_const_value(r, parts[0], &v) &&
+                    (v.kind == V_NIL || (v.kind == V_NUM && v.i == 0 && dtype_kind(v.dtype) == DK_INT));
   bool by_one = av_const_value(r, parts[2], &v) && v.kind == V_NIL;
-  if (rows_ragged(av_at(r, rows)->konst) || rec_is_keyed(r, rows)) return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
+  if (rows_ragged(av_at(r, rows)->konst) || rec_is_keyed(r, rows))
+    return rec_stuck(r, REASON_loop_list, "a slice of a list of lists");
   if (av_at(r, rows)->konst.kind == V_TEXT && av_at(r, rows)->source) return rec_text_slice(r, rows, parts, out);
   bool to_end = av_const_value(r, parts[1], &v) && v.kind == V_NIL;
   if (!from_start || !by_one) return rec_rows_part(r, rows, parts, out);
@@ -328,7 +343,8 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   return rec_made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
 }
 
-/* What a sequence is as a column, how many items it has, and what they look like (borrowed). A range is a column as it is. */
+/* What a sequence is as a column, how many items it has, and what they look like (borrowed). A range is a column as it
+ * is. */
 static Outcome column_of(Recorder *r, Av seq, Av *column, Av *count, Value *kind) {
   if (!rec_is_text(r, seq) && !rec_rows_suit(r, seq) && !(seq = av_force(r, seq))) return OUT_FAIL;
   *column = seq;
@@ -338,14 +354,17 @@ static Outcome column_of(Recorder *r, Av seq, Av *column, Av *count, Value *kind
   }
   if (av_is_number(r, seq)) {
     const ArrayType *t = value_type(r->g, av_value(r, seq));
-    if (t->rank != 1 || t->device || t->dtype == DT_c128) return rec_stuck(r, REASON_no_rule, "the items of an array of rank %u", t->rank);
+    if (t->rank != 1 || t->device || t->dtype == DT_c128)
+      return rec_stuck(r, REASON_no_rule, "the items of an array of rank %u", t->rank);
     *kind = (Value){.kind = V_NUM, .dtype = t->dtype};
     return rec_made(r, av_num(r, graph_size(r->g, t->dims[0])), count);
   }
   Av rows;
   Outcome o = rec_rows_of(r, seq, NULL, &rows);
   if (o != OUT_GO) return o;
-  if (rows_ragged(av_at(r, rows)->konst)) return rec_stuck(r, REASON_loop_list, "a list of lists of any length beside others"); /* no item of a tree is one */
+  /* no item of a tree is one */
+  if (rows_ragged(av_at(r, rows)->konst))
+    return rec_stuck(r, REASON_loop_list, "a list of lists of any length beside others");
   *column = rows_columns(r, rows);
   *count = rows_count(r, rows);
   *kind = av_at(r, rows)->konst;
@@ -370,7 +389,9 @@ Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out)
   range[1] = count;
   if (o == OUT_GO && numbered && !(columns[0] = av_items(r, AV_RANGE, range, 3))) o = OUT_FAIL;
   if (o == OUT_GO && !rec_leaves_few(kind)) o = rec_stuck(r, REASON_graph_size, "lists of large trees");
-  if (o == OUT_GO) o = av_const(r, kind) ? rec_made(r, rec_new_rows(r, av_items(r, AV_LIST, columns, n + numbered), count, kind), out) : OUT_FAIL;
+  if (o == OUT_GO)
+    o = av_const(r, kind) ? rec_made(r, rec_new_rows(r, av_items(r, AV_LIST, columns, n + numbered), count, kind), out)
+                          : OUT_FAIL;
   value_drop(r->vm, kind);
   return o;
 refused_made:
@@ -384,7 +405,8 @@ refused:
 
 bool rec_text_has(const Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
-  return v && r->loop && v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT;
+  return v && r->loop && v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) &&
+         v->konst.kind == V_TEXT;
 }
 
 Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out) {

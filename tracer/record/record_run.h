@@ -10,7 +10,8 @@ RecMark rec_mark(Recorder *r);
 void rec_rollback(Recorder *r, const RecMark *m);
 bool rec_save(Recorder *r, RecState *s);
 void rec_restore(Recorder *r, const RecState *s); /* frames above are dropped */
-void rec_end_try(Recorder *r, const RecMark *m, RecState *s, Outcome o); /* undoes what got stuck, keeps its reason; frees s */
+/* undoes what got stuck, keeps its reason; frees s */
+void rec_end_try(Recorder *r, const RecMark *m, RecState *s, Outcome o);
 void rec_state_free(Recorder *r, RecState *s);
 Outcome rec_run(Recorder *r, const Scope *s);
 void recorder_free(Recorder *r); /* all but the graph */

@@ -1,5 +1,5 @@
-/* record_sizes.c — sizes that are known at run time only: symbols that a value carries, the checks that stand for what is asked
- * of them, masks as places, and what is known of integers. */
+/* record_sizes.c — sizes that are known at run time only: symbols that a value carries, the checks that stand for
+ * what is asked of them, masks as places, and what is known of integers. */
 #include "lang/mechanisms.h"
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
@@ -38,7 +38,8 @@ static void twin(void *ctx, u32 sym) {
     const SizeSym *o = &t->p->syms.data[i];
     if (o->unbacked && o->source == s.source && o->axis == s.axis && o->same_as == DIM_NONE) d = o->dim;
   }
-  if (d == DIM_NONE && (d = size_unbacked(t->p, NULL, s.source, s.lo, s.hi)) != DIM_NONE) t->p->syms.data[t->p->syms.count - 1].axis = s.axis;
+  if (d == DIM_NONE && (d = size_unbacked(t->p, NULL, s.source, s.lo, s.hi)) != DIM_NONE)
+    t->p->syms.data[t->p->syms.count - 1].axis = s.axis;
   t->failed = t->count == TWINS || d == DIM_NONE;
   if (t->failed) return;
   t->from[t->count] = sym;
@@ -71,7 +72,8 @@ void rec_dims_init(Recorder *r, GuardDims *d, const char *what) {
 
 Outcome rec_dims_no(Recorder *r, const GuardDims *d, const char *what, const RuleError *err) {
   if (r->g->failed || d->failed) return OUT_FAIL;
-  if (d->unknown) return rec_stuck(r, REASON_data_dependent_shape, "%s: a size that is known only at run time decides", what);
+  if (d->unknown)
+    return rec_stuck(r, REASON_data_dependent_shape, "%s: a size that is known only at run time decides", what);
   return rec_stuck(r, err->kind == EK_unsupported ? REASON_no_rule : REASON_raises, "%s: %s", what, err->text);
 }
 
@@ -97,7 +99,8 @@ Outcome rec_freshen(Recorder *r, ArrayType *results, u32 count, Dim *d) {
   for (u32 i = 0; i < count; i++)
     for (u32 k = 0; k < results[i].rank; k++) {
       if (results[i].dims[k] != DIM_FRESH) continue;
-      if (!MECHANISM(r->vm, sizes_of_data)) return rec_stuck(r, REASON_data_dependent_shape, "a size that depends on data");
+      if (!MECHANISM(r->vm, sizes_of_data))
+        return rec_stuck(r, REASON_data_dependent_shape, "a size that depends on data");
       if (!*d && (*d = size_unbacked(&r->g->sizes, NULL, 0, 0, SIZE_LIMIT - 1)) == DIM_NONE) return OUT_FAIL;
       results[i].dims[k] = *d;
     }
@@ -139,7 +142,8 @@ typedef struct Scoped {
 static void made_inside(void *ctx, u32 sym) {
   Scoped *s = ctx;
   const SizeSym *x = &s->r->g->sizes.syms.data[sym];
-  if (x->unbacked && x->source) s->inside |= !encloses(s->r->g, value_block(s->r->g, x->source)) || !rec_spoken_of(s->r, sym);
+  if (x->unbacked && x->source)
+    s->inside |= !encloses(s->r->g, value_block(s->r->g, x->source)) || !rec_spoken_of(s->r, sym);
 }
 
 bool rec_inner_size(Recorder *r, ValueId v) {
@@ -177,7 +181,8 @@ Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places) {
   u32 rank = value_type(g, mask)->rank;
   NodeId node = 0;
   for (u32 i = r->masks.count; i-- > 0 && !node;)
-    if (r->masks.data[i].mask == mask && encloses(g, graph_node_at(g, r->masks.data[i].node)->block)) node = r->masks.data[i].node;
+    if (r->masks.data[i].mask == mask && encloses(g, graph_node_at(g, r->masks.data[i].node)->block))
+      node = r->masks.data[i].node;
   if (!node) {
     ArrayType types[TYPE_MAX_RANK];
     TypeId ids[TYPE_MAX_RANK];
@@ -306,7 +311,8 @@ static void like_size(void *ctx, u32 sym) {
   if (s.unbacked || s.hint < 0 || s.hint > most || o->failed) return;
   Dim limit = size_const(p, most);
   if (s.lo < 0) o->failed |= !guard_relation(gs, p, REL_le, 0, s.dim, "slice", rec_here(o->r));
-  if (s.hi > most) o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", rec_here(o->r));
+  if (s.hi > most)
+    o->failed |= limit == DIM_NONE || !guard_relation(gs, p, REL_le, s.dim, limit, "slice", rec_here(o->r));
 }
 
 /* What ends of slices are made of is hardly ever negative or huge: with that as guards, sums of them stay numbers, and
@@ -337,7 +343,8 @@ static bool holds_symbol(const SizePool *p, Dim d, u32 sym) {
 static bool stays_in_axis(Recorder *r, Dim end, Dim axis) {
   SizePool *p = &r->g->sizes;
   i64 x, n;
-  if (!r->loop || end >= 0 || size_is_unbacked(p, axis) || size_prove(p, REL_le, end, axis) != TRUTH_unknown) return true;
+  if (!r->loop || end >= 0 || size_is_unbacked(p, axis) || size_prove(p, REL_le, end, axis) != TRUTH_unknown)
+    return true;
   if (!size_hint(p, end, &x) || !size_hint(p, axis, &n) || x > n) return true;
   return guard_relation(&r->g->guards, p, REL_le, end, axis, "slice", rec_here(r));
 }
@@ -356,7 +363,8 @@ bool rec_in_axis(Recorder *r, Dim end, Dim axis) {
     if (last == DIM_NONE || size_prove(p, REL_le, end, axis) != TRUTH_unknown) continue;
     SizeTruth t = size_prove(p, REL_le, last, axis);
     i64 x, n;
-    bool now = t == TRUTH_unknown && !size_is_unbacked(p, last) && !size_is_unbacked(p, axis) && size_hint(p, last, &x) && size_hint(p, axis, &n) && x <= n;
+    bool now = t == TRUTH_unknown && !size_is_unbacked(p, last) && !size_is_unbacked(p, axis) &&
+               size_hint(p, last, &x) && size_hint(p, axis, &n) && x <= n;
     if (now && !guard_relation(&r->g->guards, p, REL_le, last, axis, "slice", rec_here(r))) return false;
     if ((now || t == TRUTH_always) && !size_assume(p, REL_le, end, axis) && p->failed) return false;
   }
@@ -391,7 +399,9 @@ static Outcome not_below(Recorder *r, Dim d, i64 least) {
   Dim low = size_const(p, least);
   i64 now;
   if (size_is_const(p, d, &now) && now < least) return rec_stuck(r, REASON_raises, "a size is %lld", (long long)now);
-  if (size_is_const(p, d, &now) || low == DIM_NONE || size_prove(p, REL_le, low, d) == TRUTH_always || !size_hint(p, d, &now)) return OUT_GO;
+  if (size_is_const(p, d, &now) || low == DIM_NONE || size_prove(p, REL_le, low, d) == TRUTH_always ||
+      !size_hint(p, d, &now))
+    return OUT_GO;
   if (now < least) return rec_stuck(r, REASON_raises, "a size is %lld", (long long)now);
   return guard_relation(&r->g->guards, p, REL_le, low, d, "a size", rec_here(r)) ? OUT_GO : OUT_FAIL;
 }
@@ -410,6 +420,7 @@ Outcome rec_size(Recorder *r, Av a, Dim *out) {
   if (r->safe_exit == UINT32_MAX) return OUT_GO; /* the eager kernel looks */
   ValueId n = graph_size(r->g, *out);
   Outcome o = n ? rec_check(r, CHECK_nonneg, &n, 1) : OUT_FAIL;
-  bool everywhere = size_is_sym(p, *out, &sym) && value_block(r->g, p->syms.data[sym].source) == r->g->at; /* an arm says nothing of what is beside it */
+  /* an arm says nothing of what is beside it */
+  bool everywhere = size_is_sym(p, *out, &sym) && value_block(r->g, p->syms.data[sym].source) == r->g->at;
   return o != OUT_GO || !everywhere || size_assume(p, REL_le, 0, *out) ? o : OUT_FAIL;
 }

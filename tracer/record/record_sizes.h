@@ -11,22 +11,27 @@ void rec_dims_init(Recorder *r, GuardDims *d, const char *what);
 Outcome rec_dims_no(Recorder *r, const GuardDims *d, const char *what, const RuleError *err);
 void rec_carry(Recorder *r, Dim d, ValueId carrier, u32 axis);
 Outcome rec_anchor(Recorder *r, Dim d); /* marks where checks of an unbacked symbol will stand */
-bool rec_spoken_of(const Recorder *r, u32 sym); /* where what checks say of it holds: what is made in an arm is another symbol beside the arm */
-/* DIM_FRESH among the dimensions of an operation's results becomes one new size, *d (0: there was none). The anchor comes when the
- * node stands: rec_freshen, graph_node, rec_settle. */
+/* where what checks say of it holds: what is made in an arm is another symbol beside the arm */
+bool rec_spoken_of(const Recorder *r, u32 sym);
+/* DIM_FRESH among the dimensions of an operation's results becomes one new size, *d (0: there was none). The anchor
+ * comes when the node stands: rec_freshen, graph_node, rec_settle. */
 Outcome rec_freshen(Recorder *r, ArrayType *results, u32 count, Dim *d);
 Outcome rec_settle(Recorder *r, NodeId node, Dim d);
-/* A result of a construct: sizes of the axes in `free`, and those made inside it, become ones that the result carries. */
+/* A result of a construct: sizes of the axes in `free`, and those made inside it, become ones that the result
+ * carries. */
 Outcome rec_escape(Recorder *r, ValueId result, u32 free);
-bool rec_inner_size(Recorder *r, ValueId v); /* its type speaks of a size that is made inside a block that the cursor is not in */
+/* its type speaks of a size that is made inside a block that the cursor is not in */
+bool rec_inner_size(Recorder *r, ValueId v);
 /* The places where a mask is true, one array for each of its axes; asked again, the same ones. */
 Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places);
 /* What is known of a rank-0 integer. */
 SizeRange rec_range(Recorder *r, ValueId v);
 /* An end of a slice with a positive step over an axis of size n, as a size that is negative for certain or never. */
-/* Guards: the integers of the program in d are like sizes, neither negative nor huge, if they are now. False: memory was refused. */
+/* Guards: the integers of the program in d are like sizes, neither negative nor huge, if they are now. False: memory
+ * was refused. */
 bool rec_like_sizes(Recorder *r, Dim d);
-/* An end that moves with a loop stays within an axis if it does in the last trip: proved, or by a guard that holds now. False: memory was refused. */
+/* An end that moves with a loop stays within an axis if it does in the last trip: proved, or by a guard that holds now.
+ * False: memory was refused. */
 bool rec_in_axis(Recorder *r, Dim end, Dim axis);
 Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out);
 /* An integer where a size is asked for: checked to be none below 0. */

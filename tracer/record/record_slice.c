@@ -1,6 +1,7 @@
-/* record_slice.c — texts that are read character by character without being made: the text of an integer (record_digits.c); a part of
- * such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items are the text, where the part begins and how many
- * characters it has; one from its end, `text[::-1]`, of op 6. Their length, characters, `==`, `in`, and the number that they say. */
+/* record_slice.c — texts that are read character by character without being made: the text of an integer
+ * (record_digits.c); a part of such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items
+ * are the text, where the part begins and how many characters it has; one from its end, `text[::-1]`, of op 6.
+ * Their length, characters, `==`, `in`, and the number that they say. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_digits.h"
@@ -31,7 +32,9 @@ static Outcome op2(Recorder *r, u32 op, Av a, Av b, Av *out) {
   return a && b ? rec_op(r, op, params, out) : OUT_FAIL;
 }
 
-static Outcome strong_bool(Recorder *r, Av *a) { return rec_made(r, av_num(r, rec_strengthen(r, av_value(r, *a), DT_bool)), a); }
+static Outcome strong_bool(Recorder *r, Av *a) {
+  return rec_made(r, av_num(r, rec_strengthen(r, av_value(r, *a), DT_bool)), a);
+}
 
 static Outcome check(Recorder *r, Av is) {
   ValueId v = av_value(r, is);
@@ -49,7 +52,8 @@ static Outcome clamped(Recorder *r, Av part, Av n, Av none, Av *out) {
   if (av_const_value(r, part, &v) && v.kind == V_NIL) return rec_made(r, none, out);
   ValueId x = av_value(r, part);
   const ArrayType *t = x ? value_type(r->g, x) : NULL;
-  if (!t || t->rank || t->dtype != DT_i64 || !t->weak) return rec_stuck(r, REASON_no_rule, "an end of a slice of a text");
+  if (!t || t->rank || t->dtype != DT_i64 || !t->weak)
+    return rec_stuck(r, REASON_no_rule, "an end of a slice of a text");
   bool fixed = av_known_int(r, part, &known);
   Outcome o = OUT_GO;
   if (!fixed || known < 0) {
@@ -71,10 +75,12 @@ static Av text_of(Recorder *r, const Av *items, u32 n, u16 op) {
 Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value v;
   Av n, made[SLICE_PARTS] = {rows}, stop, zero = av_const(r, value_weak_i64(0));
-  bool plain = av_const_value(r, parts[2], &v) && v.kind == V_NIL, back = !plain && v.kind == V_NUM && v.dtype == DT_i64 && v.i == -1;
+  bool plain = av_const_value(r, parts[2], &v) && v.kind == V_NIL,
+      back = !plain && v.kind == V_NUM && v.dtype == DT_i64 && v.i == -1;
   for (u32 i = 0; i < 2 && back; i++) back = av_const_value(r, parts[i], &v) && v.kind == V_NIL;
   if (back) return rec_made(r, text_of(r, made, 1, 6), out);
-  if ((!rec_is_read(r, rows) && !av_at(r, rows)->source) || !plain) return rec_stuck(r, REASON_no_rule, "a slice of a text");
+  if ((!rec_is_read(r, rows) && !av_at(r, rows)->source) || !plain)
+    return rec_stuck(r, REASON_no_rule, "a slice of a text");
   Outcome o = rec_read_count(r, rows, &n);
   if (o == OUT_GO) o = clamped(r, parts[0], n, zero, &made[SLICE_START]);
   if (o == OUT_GO) o = clamped(r, parts[1], n, n, &stop);
@@ -137,7 +143,8 @@ Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecSte
     if (b == 0) {
       o = rec_binary(r, BC_lt, params[0], count, &params[0]);
       if (o == OUT_GO) o = strong_bool(r, &params[0]);
-      if (o == OUT_GO && n == 1 && !value_type(g, init[1])->rank) o = op2(r, OP_logical_and, params[0], params[1], &params[0]);
+      if (o == OUT_GO && n == 1 && !value_type(g, init[1])->rank)
+        o = op2(r, OP_logical_and, params[0], params[1], &params[0]);
       next[0] = o == OUT_GO ? av_value(r, params[0]) : 0;
     } else {
       if ((o = step(r, with, params[0], params + 1)) == OUT_GO) o = rec_binary(r, BC_add, params[0], one, &params[0]);
@@ -174,11 +181,13 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
   }
   if (rec_is_read(r, b) || av_at(r, b)->kind == AV_ROWS) {
     Av whole = is_turned(r, a) ? av_item(r, a, 0) : 0;
-    bool own = whole && (whole == b || (rec_is_digits(r, whole) && rec_is_digits(r, b) && av_value(r, av_item(r, whole, 0)) == av_value(r, av_item(r, b, 0))));
+    bool own = whole && (whole == b || (rec_is_digits(r, whole) && rec_is_digits(r, b) &&
+                                        av_value(r, av_item(r, whole, 0)) == av_value(r, av_item(r, b, 0))));
     if (rec_is_digits(r, b) && (o = rec_digits_of(r, b, &b)) != OUT_GO) return o;
     if (own) a = text_of(r, &b, 1, 6);
     Av texts[2] = {a, b}, params[OP_MAX_PARAMS] = {0, 0, av_const(r, value_weak_i64(0))};
-    if (!a || (o = rec_read_count(r, a, &params[1])) != OUT_GO || (o = rec_read_count(r, b, &count)) != OUT_GO) return a ? o : OUT_FAIL;
+    if (!a || (o = rec_read_count(r, a, &params[1])) != OUT_GO || (o = rec_read_count(r, b, &count)) != OUT_GO)
+      return a ? o : OUT_FAIL;
     o = rec_binary(r, BC_eq, params[1], count, &same);
     if (o == OUT_GO) o = strong_bool(r, &same);
     if (o == OUT_GO && own) /* a palindrome: its first half says it */
@@ -188,10 +197,12 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
     return o == OUT_GO && (o = rec_each(r, one, texts, &same, 1, compare_step)) == OUT_GO ? rec_made(r, same, out) : o;
   }
   if (!rec_points(r, b, points, &n) || n > SAME_MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
-  if ((o = rec_read_count(r, a, &count)) == OUT_GO) o = rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(n)), &same);
+  if ((o = rec_read_count(r, a, &count)) == OUT_GO)
+    o = rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(n)), &same);
   if (o == OUT_GO) o = strong_bool(r, &same);
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
-    if ((o = point_at(r, a, av_const(r, value_weak_i64(i)), &one)) == OUT_GO) o = rec_binary(r, BC_eq, one, points[i], &one);
+    if ((o = point_at(r, a, av_const(r, value_weak_i64(i)), &one)) == OUT_GO)
+      o = rec_binary(r, BC_eq, one, points[i], &one);
     if (o == OUT_GO) o = strong_bool(r, &one);
     if (o == OUT_GO) o = op2(r, OP_logical_and, same, one, &same);
   }
@@ -216,7 +227,7 @@ Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out) {
   return o == OUT_GO ? rec_unary(r, BC_not, none, out) : o;
 }
 
-/* ---- put into columns ---------------------------------------------------------------------------------------------- */
+/* ---- put into columns ------------------------------------------------------------------------ */
 
 bool rec_text_parts(Recorder *r, Av text) {
   if (rec_is_of_digits(r, text) || rec_points(r, text, NULL, NULL)) return true;
@@ -238,7 +249,9 @@ Outcome rec_text_count(Recorder *r, Av text, Av *out) {
   return o;
 }
 
-static Outcome put_point(Recorder *r, Av *column, Av at, Av point) { return rec_rows_put(r, *column, value_hole(), av_value(r, at), point, 0, column); }
+static Outcome put_point(Recorder *r, Av *column, Av at, Av point) {
+  return rec_rows_put(r, *column, value_hole(), av_value(r, at), point, 0, column);
+}
 
 static Outcome put_step(Recorder *r, const Av *texts, Av at, Av *state) {
   Av point;
@@ -281,7 +294,7 @@ Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column) {
   return rec_each(r, count, texts, column, 1, move_step);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* The value of a digit, and whether it is one. */
 static Outcome digit_of(Recorder *r, Av point, Av *digit, Av *is) {
@@ -316,9 +329,11 @@ static Outcome decimal_step(Recorder *r, const Av *texts, Av at, Av *state) {
   if (o == OUT_GO) o = op2(r, OP_add, next, digit, &next);
   if (o != OUT_GO) return o;
   params[0] = dot, params[1] = state[NUMBER_SO_FAR], params[2] = next;
-  if ((o = rec_op(r, OP_where, params, &state[NUMBER_SO_FAR])) == OUT_GO) o = op2(r, OP_multiply, state[NUMBER_SCALE], av_const(r, value_f64(10)), &next);
+  if ((o = rec_op(r, OP_where, params, &state[NUMBER_SO_FAR])) == OUT_GO)
+    o = op2(r, OP_multiply, state[NUMBER_SCALE], av_const(r, value_f64(10)), &next);
   if (o != OUT_GO) return o;
-  params[0] = state[NUMBER_FRACTION], params[1] = next, params[2] = state[NUMBER_SCALE]; /* a second point is no good anyway */
+  /* a second point is no good anyway */
+  params[0] = state[NUMBER_FRACTION], params[1] = next, params[2] = state[NUMBER_SCALE];
   if ((o = rec_op(r, OP_where, params, &state[NUMBER_SCALE])) != OUT_GO) return o;
   if ((o = rec_read_count(r, texts[0], &last)) == OUT_GO) o = rec_binary(r, BC_sub, last, integer(r, 1), &last);
   if (o == OUT_GO) o = op2(r, OP_greater, at, integer(r, 0), &good);
@@ -333,7 +348,8 @@ static Outcome decimal_step(Recorder *r, const Av *texts, Av at, Av *state) {
 
 static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
   const i64 digits = decimal ? 15 : 18;
-  Av low, high, count, state[RECORD_STATES] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)), av_const(r, value_bool(false))};
+  Av low, high, count, state[RECORD_STATES] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)),
+                                               av_const(r, value_bool(false))};
   for (u32 i = 0; i < RECORD_STATES; i++)
     if (!state[i]) return OUT_FAIL;
   Outcome o = rec_read_count(r, slice, &count);
@@ -341,10 +357,12 @@ static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
   if (o == OUT_GO) o = op2(r, OP_less_equal, count, integer(r, digits), &high);
   if (o == OUT_GO) o = op2(r, OP_logical_and, low, high, &low);
   if (o == OUT_GO) o = check(r, low);
-  if (o == OUT_GO) o = rec_each(r, count, &slice, state, decimal ? RECORD_STATES : NUMBER_SCALE, decimal ? decimal_step : digit_step);
+  if (o == OUT_GO)
+    o = rec_each(r, count, &slice, state, decimal ? RECORD_STATES : NUMBER_SCALE, decimal ? decimal_step : digit_step);
   if (o == OUT_GO) o = check(r, state[NUMBER_GOOD]);
   if (o != OUT_GO || !decimal) return o == OUT_GO ? rec_made(r, state[NUMBER_SO_FAR], out) : o;
-  ValueId exact = graph_convert(r->g, av_value(r, state[NUMBER_SO_FAR]), DT_f64); /* below 2^53, over a power of 10 that is a float: rounded once */
+  /* below 2^53, over a power of 10 that is a float: rounded once */
+  ValueId exact = graph_convert(r->g, av_value(r, state[NUMBER_SO_FAR]), DT_f64);
   return exact ? op2(r, OP_divide, av_num(r, exact), state[NUMBER_SCALE], out) : OUT_FAIL;
 }
 
@@ -352,7 +370,8 @@ bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome 
   Value base;
   Av is, text = params[0];
   if ((op != OP_parse_int && op != OP_parse_float) || !text || av_at(r, text)->kind != AV_TEXT) return false;
-  bool plain = op == OP_parse_float || !params[1] || av_at(r, params[1])->kind == AV_HOLE || (av_const_value(r, params[1], &base) && base.kind == V_NUM && base.dtype == DT_i64 && base.i == 10);
+  bool plain = op == OP_parse_float || !params[1] || av_at(r, params[1])->kind == AV_HOLE ||
+               (av_const_value(r, params[1], &base) && base.kind == V_NUM && base.dtype == DT_i64 && base.i == 10);
   bool character = av_at(r, text)->op == 2;
   if (!plain || (!character && !rec_is_read(r, text))) return false;
   if (rec_is_digits(r, text)) {
@@ -365,6 +384,7 @@ bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome 
     return true;
   }
   if ((*o = digit_of(r, av_item(r, text, 0), out, &is)) == OUT_GO) *o = check(r, is);
-  if (*o == OUT_GO && op == OP_parse_float) *o = rec_made(r, av_num(r, graph_convert(r->g, av_value(r, *out), DT_f64)), out);
+  if (*o == OUT_GO && op == OP_parse_float)
+    *o = rec_made(r, av_num(r, graph_convert(r->g, av_value(r, *out), DT_f64)), out);
   return true;
 }

@@ -7,7 +7,8 @@
 
 #include "tracer/record/record.h"
 
-/* What is done at each place below `count`: the states, numbers and columns, are changed. A number alone is a bool: whether to go on. */
+/* What is done at each place below `count`: the states, numbers and columns, are changed. A number alone is a bool:
+ * whether to go on. */
 enum { RECORD_STATES = 4 };
 typedef Outcome (*RecStep)(Recorder *r, const Av *with, Av at, Av *state);
 
@@ -20,11 +21,14 @@ Outcome rec_read_at(Recorder *r, Av text, Av at, Av *out); /* in bounds */
 Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out);
 Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out); /* one of them is such a text */
 Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out);
-bool rec_text_parts(Recorder *r, Av text); /* can it be put into a column, and counted? Short ones alone: of digits, of known characters, and joined of such */
+/* can it be put into a column, and counted? Short ones alone: of digits, of known characters, and joined of such */
+bool rec_text_parts(Recorder *r, Av text);
 Outcome rec_text_count(Recorder *r, Av text, Av *out);
-Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at); /* from *at on, which is moved behind it; there is room */
+/* from *at on, which is moved behind it; there is room */
+Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at);
 Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column); /* so many of its characters, further back */
-bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o); /* parse_int, parse_float of a slice or a character; false: not so */
+/* parse_int, parse_float of a slice or a character; false: not so */
+bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o);
 Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecStep step);
 
 #endif

@@ -1,9 +1,11 @@
-/* record_tree.c — trees of the program: lists and records of numbers, with texts, functions, ranges and the like as static parts.
+/* record_tree.c — trees of the program: lists and records of numbers, with texts, functions, ranges and the like as
+ * static parts.
  *
- * The recorder knows lists in other ways than item by item: in columns (AV_ROWS), cut off at the head (AV_QUEUE), one of many (AV_ROW), or
- * not taken apart (AV_OBJECT). What these are made of is no part of the tree that a program sees. So a tree is opened before anybody walks
- * over it: a list whose length is known, or may be guarded, becomes one that is known item by item; any other one ends the graph there, and
- * the interpreter goes on. Walkers refuse what was not opened. */
+ * The recorder knows lists in other ways than item by item: in columns (AV_ROWS), cut off at the head (AV_QUEUE),
+ * one of many (AV_ROW), or not taken apart (AV_OBJECT). What these are made of is no part of the tree that a program
+ * sees. So a tree is opened before anybody walks over it: a list whose length is known, or may be guarded, becomes
+ * one that is known item by item; any other one ends the graph there, and the interpreter goes on. Walkers refuse
+ * what was not opened. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
@@ -18,10 +20,14 @@
 
 enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 
-static bool is_columns(const AbsVal *v) { return v->kind == AV_QUEUE || v->kind == AV_ROW || (v->kind == AV_ROWS && v->konst.kind != V_TEXT); }
+static bool is_columns(const AbsVal *v) {
+  return v->kind == AV_QUEUE || v->kind == AV_ROW || (v->kind == AV_ROWS && v->konst.kind != V_TEXT);
+}
 
 /* A text is static: nothing needs to be known of it but that it is one. */
-static bool is_unread_text(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT; }
+static bool is_unread_text(const Recorder *r, Av a) {
+  return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT;
+}
 
 static bool is_beside_cells(const AbsVal *v) { return v->kind == AV_LIST && v->op == BESIDE_CELLS; }
 
@@ -42,8 +48,10 @@ static Av count_of(const Recorder *r, Av list) {
 
 static Outcome open_columns(Recorder *r, Av list, Av *out) {
   i64 n = 0;
-  if (rec_is_keyed(r, list)) return rec_stuck(r, REASON_data_dependent_shape, "a record whose keys are computed, in a tree");
-  if (!rec_literal(r, count_of(r, list), "the length of a list in a tree", &n)) return rec_stuck(r, REASON_data_dependent_shape, "a list of no known length in a tree");
+  if (rec_is_keyed(r, list))
+    return rec_stuck(r, REASON_data_dependent_shape, "a record whose keys are computed, in a tree");
+  if (!rec_literal(r, count_of(r, list), "the length of a list in a tree", &n))
+    return rec_stuck(r, REASON_data_dependent_shape, "a list of no known length in a tree");
   if (n < 0 || n > ITEMS_MOST) return rec_stuck(r, REASON_graph_size, "a list of many items in a tree");
   AvVec items = {0};
   Outcome o = OUT_GO;
@@ -74,7 +82,8 @@ static Outcome open_tree(Recorder *r, Av a, Opening *w, Av *out) {
   if (!a) return OUT_FAIL;
   if (w->depth > TREE_NEST || ++w->parts > PARTS_MAX) return rec_stuck(r, REASON_graph_size, "a large tree");
   if (is_unread_text(r, a)) /* another time a number may stand there */
-    return guard_tag(&r->g->guards, av_at(r, a)->source, av_at(r, a)->konst, false, rec_here(r)) ? rec_made(r, a, out) : OUT_FAIL;
+    return guard_tag(&r->g->guards, av_at(r, a)->source, av_at(r, a)->konst, false,
+                     rec_here(r)) ? rec_made(r, a, out) : OUT_FAIL;
   Av sure = rec_sure(r, a);
   if (!sure) return OUT_FAIL;
   if (av_at(r, sure)->kind == AV_OPTION) return rec_stuck(r, REASON_no_rule, "a part of a tree may be nil");
@@ -142,7 +151,8 @@ Av rec_tree_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   AvVec items = {0};
   bool same = true, ok = true;
   for (u32 i = 0; i < v.count && ok; i++) {
-    Av old = av_item(r, a, i), item = i == 0 || !is_beside_cells(&v) ? rec_tree_rebuild(r, old, leaves, next) : carry_rebuild(r, old, leaves, next);
+    Av old = av_item(r, a, i), item = i == 0 || !is_beside_cells(&v) ? rec_tree_rebuild(r, old, leaves, next)
+                                                                     : carry_rebuild(r, old, leaves, next);
     same &= item == old || item == av_force(r, old);
     ok = item && vec_push(&r->vm->alloc, &items, item);
   }
@@ -152,7 +162,8 @@ Av rec_tree_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   return made;
 }
 
-/* Static parts are the same where they are one value, or known and equal. Where that is not certain the interpreter asks. */
+/* Static parts are the same where they are one value, or known and equal. Where that is not certain the interpreter
+ * asks. */
 static bool same_static(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   i64 p = 0, q = 0;
@@ -167,7 +178,8 @@ static bool same_static(Recorder *r, Av a, Av b) {
 
 bool rec_tree_same(Recorder *r, Av a, Av b) {
   if (!a || !b) return false;
-  if (a == b || (is_unread_text(r, a) && is_unread_text(r, b) && av_at(r, a)->source == av_at(r, b)->source)) return true;
+  if (a == b || (is_unread_text(r, a) && is_unread_text(r, b) && av_at(r, a)->source == av_at(r, b)->source))
+    return true;
   a = av_force(r, a);
   b = av_force(r, b);
   if (!a || !b) return false;
@@ -210,7 +222,8 @@ static Outcome leave_number(Recorder *r, Av a, const Leaving *w, Av *out) {
   if (!is_inside(r->g, v, w->body)) return rec_made(r, a, out);
   bool maps = w->outer && r->g->values.data[v].origin != GV_size && !rec_weak_flag(r, v);
   ValueId to = maps ? w->outer(w->with, v) : 0;
-  return to ? rec_made(r, av_num(r, to), out) : rec_stuck(r, REASON_construct_body, "a body gives a text or range that is made of its own numbers");
+  return to ? rec_made(r, av_num(r, to), out)
+            : rec_stuck(r, REASON_construct_body, "a body gives a text or range that is made of its own numbers");
 }
 
 static Outcome leave_part(Recorder *r, Av a, Leaving *w, bool leaf, Av *out) {
@@ -220,7 +233,8 @@ static Outcome leave_part(Recorder *r, Av a, Leaving *w, bool leaf, Av *out) {
   if (v.kind == AV_NUM) return leaf ? rec_made(r, a, out) : leave_number(r, a, w, out);
   if (v.kind == AV_REF || v.kind == AV_CLOSURE || v.kind == AV_TRANSFORM) { /* one for each lane or trip */
     bool made = a >= w->since && !v.source && (v.count || v.kind == AV_REF);
-    return made ? rec_stuck(r, REASON_construct_body, "a body gives a function or ref that it makes") : rec_made(r, a, out);
+    return made ? rec_stuck(r, REASON_construct_body, "a body gives a function or ref that it makes")
+                : rec_made(r, a, out);
   }
   AvVec items = {0};
   Outcome o = OUT_GO;

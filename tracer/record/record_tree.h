@@ -5,10 +5,13 @@
 
 #include "tracer/record/record.h"
 
-Outcome rec_open_list(Recorder *r, Av a, Av *out); /* a list of any kind as one known item by item; its items stay as they are */
-Outcome rec_tree(Recorder *r, Av a, Av *out); /* opened all through. Stuck: it has a list of no known length, or a value that may be nil */
+/* a list of any kind as one known item by item; its items stay as they are */
+Outcome rec_open_list(Recorder *r, Av a, Av *out);
+/* opened all through. Stuck: it has a list of no known length, or a value that may be nil */
+Outcome rec_tree(Recorder *r, Av a, Av *out);
 Outcome rec_tree_leaves(Recorder *r, Av tree, AvVec *out); /* of an opened tree, in order */
-Av rec_tree_rebuild(Recorder *r, Av tree, const Av *leaves, u32 *next); /* the same tree with its leaves replaced in order */
+/* the same tree with its leaves replaced in order */
+Av rec_tree_rebuild(Recorder *r, Av tree, const Av *leaves, u32 *next);
 bool rec_tree_same(Recorder *r, Av a, Av b); /* of two opened trees: equal but for the values of leaves */
 /* An opened tree that a body gives, as it is outside of it but for its leaves: texts and ranges may be made of numbers
  * of the body. `outer` (may be NULL) gives such a number outside, 0: it is none there. Stuck: it is none, or a function

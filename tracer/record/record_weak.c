@@ -1,8 +1,8 @@
 /* record_weak.c — numbers that are weak on one way and strong on another: a branch may give 0.0 here and x[i] there.
  *
- * In the graph such a value is strong, and a bool says whether it is weak. Operations in which that makes no difference take it as it
- * is, and what they give is weak when all they took was; an exit hands it on as what it is. Where it does make a difference, a check
- * asks that it be strong. */
+ * In the graph such a value is strong, and a bool says whether it is weak. Operations in which that makes no
+ * difference take it as it is, and what they give is weak when all they took was; an exit hands it on as what it is.
+ * Where it does make a difference, a check asks that it be strong. */
 #include "tracer/record/record.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_run.h"
@@ -34,7 +34,8 @@ bool rec_weak_first(Recorder *r, RecLoop *l, ValueId v, ValueId position, ValueI
   for (u32 i = r->weaks.count; i-- > 0 && !flag;) /* one flag for all that are so */
     if (r->weaks.data[i].position == position && r->weaks.data[i].before == before) flag = r->weaks.data[i].flag;
   if (flag) return rec_weak_note(r, v, flag);
-  flag = graph_op2(r->g, OP_equal, position, graph_const(r->g, value_i64(0))); /* a bool as other flags are: of two weak ones it would be weak */
+  /* a bool as other flags are: of two weak ones it would be weak */
+  flag = graph_op2(r->g, OP_equal, position, graph_const(r->g, value_i64(0)));
   if (before && flag) flag = graph_op2(r->g, OP_logical_and, flag, before);
   if (!flag || !vec_push(&r->vm->alloc, &r->weaks, (RecWeak){v, flag, position, before, l})) r->failed = true;
   return !r->failed;
@@ -60,7 +61,8 @@ RecipeId rec_weak_recipe(Recorder *r, ValueId v) {
   ids[n++] = recipe_value(t, v);
   if (!r->weaks.count) return ids[0];
   ValueId flag = rec_weak_flag(r, v);
-  for (const RecWeak *x; n <= WEAK_DEPTH && (x = of_first_trip(r, flag)) != NULL; flag = x->before) ids[n++] = recipe_value(t, x->position);
+  for (const RecWeak *x; n <= WEAK_DEPTH && (x = of_first_trip(r, flag)) != NULL; flag = x->before)
+    ids[n++] = recipe_value(t, x->position);
   if (flag) ids[n++] = recipe_value(t, flag);
   return n == 1 ? ids[0] : recipe_weak_all(t, ids, n);
 }
@@ -107,7 +109,8 @@ Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, V
   DTypeResult a, b;
   bool elementwise = op_info(op)->family == FAM_elementwise && op != OP_astype && n <= 4, same = true;
   if (elementwise) {
-    same = dtype_of(r, op, operands, n, false, &a) && dtype_of(r, op, operands, n, true, &b) && a.compute == b.compute && a.result == b.result;
+    same = dtype_of(r, op, operands, n, false, &a) && dtype_of(r, op, operands, n, true, &b) &&
+           a.compute == b.compute && a.result == b.result;
   } else { /* of one dtype: whether they are weak changes nothing */
     for (u32 i = 1; i < n; i++) same &= value_type(r->g, operands[i])->dtype == value_type(r->g, operands[0])->dtype;
     same &= op != OP_astype && op != OP_full && op != OP_full_like && op != OP_pad;
@@ -119,7 +122,8 @@ Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, V
   if (!same || !elementwise || a.weak == b.weak) return OUT_GO;
   for (u32 i = 0; i < n; i++) {
     ValueId f = rec_weak_flag(r, operands[i]);
-    if (f && *flag && *flag != f && (rec_weak_peel(r, f) || rec_weak_peel(r, *flag))) return rec_stuck(r, REASON_loop_types, "numbers are weak in the first trip alone");
+    if (f && *flag && *flag != f && (rec_weak_peel(r, f) || rec_weak_peel(r, *flag)))
+      return rec_stuck(r, REASON_loop_types, "numbers are weak in the first trip alone");
     if (f) *flag = *flag && *flag != f ? graph_op2(r->g, OP_logical_and, *flag, f) : f;
     if (f && !*flag) return OUT_FAIL;
   }

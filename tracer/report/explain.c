@@ -8,7 +8,8 @@ void explain_event(Tracer *t, const TraceEvent *e) {
   Explain *x = t->explain;
   for (u32 i = 0; i < x->events.count; i++) { /* one for each distinct place */
     const TraceEvent *o = &x->events.data[i];
-    if (o->kind == e->kind && o->reason == e->reason && o->span.file == e->span.file && o->span.start == e->span.start) return;
+    if (o->kind == e->kind && o->reason == e->reason && o->span.file == e->span.file && o->span.start == e->span.start)
+      return;
   }
   if (!vec_push(&t->vm->alloc, &x->events, *e)) x->regions.failed = true;
 }
@@ -34,9 +35,10 @@ void explain_region(Tracer *t, const Place *p, const GuardEntry *e) {
   u32 line = 0, col = 0;
   Span at = p->code->proto->spans[p->pc];
   sources_locate(&t->vm->sources, at.file ? at : vm_span(t->vm), &line, &col);
-  buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, %u library calls, %u guards, compiled in %llu.%02llu ms\n",
-             r->name, starts[p->start], line, graph_node_count(r->graph), r->kernels, r->natives, r->externs,
-             guard_prog_count(e->prog), (unsigned long long)(r->compile_ns / 1000000), (unsigned long long)(r->compile_ns / 10000 % 100));
+  buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, "
+                          "%u library calls, %u guards, compiled in %llu.%02llu ms\n", r->name, starts[p->start],
+             line, graph_node_count(r->graph), r->kernels, r->natives, r->externs, guard_prog_count(e->prog),
+             (unsigned long long)(r->compile_ns / 1000000), (unsigned long long)(r->compile_ns / 10000 % 100));
   for (u32 i = 0; i < guard_prog_count(e->prog); i++) {
     guard_print(e->prog, i, &x->guards);
     buf_putc(&x->guards, '\n');
@@ -68,7 +70,9 @@ static bool is_break(const Explain *x, u32 i) {
   const TraceEvent *e = &x->events.data[i];
   if (e->kind != EVENT_demote) return e->kind == EVENT_break || e->kind == EVENT_failure;
   for (u32 k = 0; k < i; k++)
-    if (x->events.data[k].kind == EVENT_failure && x->events.data[k].reason == e->reason && strcmp(x->events.data[k].text, e->text) == 0) return false;
+    if (x->events.data[k].kind == EVENT_failure && x->events.data[k].reason == e->reason &&
+        strcmp(x->events.data[k].text, e->text) == 0)
+      return false;
   return true;
 }
 
@@ -89,7 +93,8 @@ static bool breaks_list(Vm *vm, const Explain *x, Value *out) {
     Value rec, reason;
     if (!record_new(vm, &rec)) return false;
     bool ok = text_printf(vm, &reason, "%s: %s", reason_text(e->reason), e->text) && put(vm, &rec, "reason", reason) &&
-              put_text(vm, &rec, "file", f ? f->path : "", f ? strlen(f->path) : 0) && put(vm, &rec, "line", value_weak_i64(line));
+              put_text(vm, &rec, "file", f ? f->path : "", f ? strlen(f->path) : 0) &&
+              put(vm, &rec, "line", value_weak_i64(line));
     if (!ok) {
       value_drop(vm, rec);
       return false;
@@ -140,9 +145,11 @@ typedef struct Profile {
 static void profile_kernel(Profile *f, const Region *r, const KernelProfile *k) {
   Vm *vm = f->vm;
   u32 line = 0, column = 0;
-  if (k->node) sources_locate(&vm->sources, r->graph->origins.data[graph_node_at(r->graph, k->node)->origin].span, &line, &column);
-  buf_printf(f->text, "    kernel %s, line %u: %u operations, %llu runs, %llu bytes, %llu flops\n", k->name ? k->name : "?", line, k->nodes,
-             (unsigned long long)k->runs, (unsigned long long)k->bytes, (unsigned long long)k->flops);
+  if (k->node)
+    sources_locate(&vm->sources, r->graph->origins.data[graph_node_at(r->graph, k->node)->origin].span, &line, &column);
+  buf_printf(f->text, "    kernel %s, line %u: %u operations, %llu runs, %llu bytes, %llu flops\n",
+             k->name ? k->name : "?", line, k->nodes, (unsigned long long)k->runs, (unsigned long long)k->bytes,
+             (unsigned long long)k->flops);
   Value rec;
   bool ok = f->list.kind == V_LIST && record_new(vm, &rec);
   if (!ok) return;
@@ -164,22 +171,26 @@ static void profile_place(void *ctx, Place *p) {
   }
 }
 
-/* Nothing was captured, and nothing said why: what the function is called in stands against it, or it did nothing that is captured. */
+/* Nothing was captured, and nothing said why: what the function is called in stands against it, or it did nothing that
+ * is captured. */
 static void say_why_nothing(Tracer *t, Value fn, bool eager) {
   const Explain *x = t->explain;
   if (x->graphs || count_breaks(x)) return;
   Span at = fn.kind == V_FN && fn.fn->kind == FN_CLOSURE ? fn.fn->code->proto->span : vm_span(t->vm);
-  if (t->vm->ambient & AMBIENT_TAPE) tracer_event(t, EVENT_break, REASON_tracked_value, at, 0, "explained inside a derivative");
+  if (t->vm->ambient & AMBIENT_TAPE)
+    tracer_event(t, EVENT_break, REASON_tracked_value, at, 0, "explained inside a derivative");
   else if (eager) tracer_event(t, EVENT_break, REASON_eager_asked, at, 0, "explained inside of it");
-  else if (fn.kind == V_FN && fn.fn->kind == FN_HOST) tracer_event(t, EVENT_break, REASON_effect_host, at, 0, "%s", fn.fn->host->name);
+  else if (fn.kind == V_FN && fn.fn->kind == FN_HOST)
+    tracer_event(t, EVENT_break, REASON_effect_host, at, 0, "%s", fn.fn->host->name);
   else tracer_event(t, EVENT_break, REASON_dynamic_call, at, 0, "nothing was entered where capture begins");
 }
 
 /* A name for what is explained: "f", "grad(f)", "fn". */
 static void name_of(Vm *vm, Value fn, u32 depth, Buf *out) {
-  static const char *const words[TF_COUNT] = {[TF_grad] = "grad", [TF_value_and_grad] = "value_and_grad", [TF_vmap] = "vmap", [TF_jit] = "jit", [TF_eager] = "eager",
-                                              [TF_checkpoint] = "checkpoint", [TF_custom_vjp] = "custom_vjp", [TF_pullback] = "pullback", [TF_jacfwd] = "jacfwd",
-                                              [TF_jacrev] = "jacrev", [TF_hessian] = "hessian", [TF_strict] = "trace.strict"};
+  static const char *const words[TF_COUNT] = {
+      [TF_grad] = "grad", [TF_value_and_grad] = "value_and_grad", [TF_vmap] = "vmap", [TF_jit] = "jit",
+      [TF_eager] = "eager", [TF_checkpoint] = "checkpoint", [TF_custom_vjp] = "custom_vjp", [TF_pullback] = "pullback",
+      [TF_jacfwd] = "jacfwd", [TF_jacrev] = "jacrev", [TF_hessian] = "hessian", [TF_strict] = "trace.strict"};
   bool wraps = fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform != TF_pullback && depth < 8;
   if (wraps) {
     buf_printf(out, "%s(", words[fn.fn->transform]);
@@ -188,13 +199,17 @@ static void name_of(Vm *vm, Value fn, u32 depth, Buf *out) {
   } else if (fn.kind == V_FN && fn.fn->kind == FN_CLOSURE && fn.fn->code->proto->name) {
     buf_puts(out, name_text(&vm->names, fn.fn->code->proto->name));
   } else {
-    buf_puts(out, fn.kind == V_FN && fn.fn->kind == FN_BUILTIN ? op_name(fn.fn->op) : fn.kind == V_FN && fn.fn->kind == FN_HOST ? fn.fn->host->name : "fn");
+    buf_puts(out, fn.kind == V_FN && fn.fn->kind == FN_BUILTIN ? op_name(fn.fn->op) : fn.kind == V_FN &&
+                  fn.fn->kind == FN_HOST ? fn.fn->host->name : "fn");
   }
 }
 
-/* What jit and trace.strict put around a function begins a capture of its own; any other function that is not written in Weft gets a frame. */
+/* What jit and trace.strict put around a function begins a capture of its own; any other function that is not written
+ * in Weft gets a frame. */
 static bool has_frame(Value f) {
-  return f.kind != V_FN || f.fn->kind == FN_CLOSURE || (f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict || f.fn->transform == TF_eager));
+  return f.kind != V_FN || f.fn->kind == FN_CLOSURE ||
+         (f.fn->kind == FN_TRANSFORM &&
+          (f.fn->transform == TF_jit || f.fn->transform == TF_strict || f.fn->transform == TF_eager));
 }
 
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) {
@@ -227,12 +242,14 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
   for (u32 i = 0; i < nargs && status == WEFT_OK; i++) held[i] = value_keep(args[i]);
   if (status == WEFT_OK) status = vm_call(vm, called, held, nargs, &result);
   if (status == WEFT_OK) value_drop(vm, result);
-  if (status == WEFT_OK) say_why_nothing(t, fn, eager || (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager));
+  if (status == WEFT_OK)
+    say_why_nothing(t, fn, eager || (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager));
   value_drop(vm, called);
   mem_free(&vm->alloc, held, sizeof *held * (nargs + 1));
   for (Code *c = vm->codes; c; c = c->next)
     for (u32 i = 0; i < c->proto->nsites; i++)
-      if (c->sites[i].flags & SITE_WAS_COLD) c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_WAS_COLD) | SITE_COLD);
+      if (c->sites[i].flags & SITE_WAS_COLD)
+        c->sites[i].flags = (u16)((c->sites[i].flags & ~SITE_WAS_COLD) | SITE_COLD);
   vm->tunables.hot_calls = calls;
   vm->tunables.hot_trips = trips;
   vm->log = log;
@@ -250,14 +267,16 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
     buf_free(&name);
     if (listed) places_each(&table, profile_place, &profile);
     Value rec = value_nil(), breaks = value_hole(), guards = value_hole();
-    bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) && put(vm, &rec, "graphs", value_weak_i64(x.graphs));
+    bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) &&
+              put(vm, &rec, "graphs", value_weak_i64(x.graphs));
     ok = ok && breaks_list(vm, &x, &breaks) && put(vm, &rec, "breaks", value_keep(breaks));
     ok = ok && put(vm, &rec, "cold_exits", value_weak_i64(count_events(&x, EVENT_cold)));
     ok = ok && guards_list(vm, &x, &guards) && put(vm, &rec, "guards", value_keep(guards));
-    ok = ok && put(vm, &rec, "kernels", value_weak_i64(x.kernels)) && put(vm, &rec, "natives", value_weak_i64(x.natives)) &&
-         put(vm, &rec, "externs", value_weak_i64(x.externs)) && put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
-         put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) &&
-         profile.list.kind == V_LIST && put(vm, &rec, "profile", value_keep(profile.list)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
+    ok = ok && put(vm, &rec, "kernels", value_weak_i64(x.kernels)) &&
+         put(vm, &rec, "natives", value_weak_i64(x.natives)) && put(vm, &rec, "externs", value_weak_i64(x.externs)) &&
+         put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
+         put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) && profile.list.kind == V_LIST &&
+         put(vm, &rec, "profile", value_keep(profile.list)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
     buf_free(&text);
     value_drop(vm, profile.list);
     value_drop(vm, breaks);
@@ -276,7 +295,8 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
 }
 
 const Text *tracer_report_text(Vm *vm, Value v) {
-  static const char *const keys[] = {"graphs", "breaks", "cold_exits", "guards", "kernels", "natives", "externs", "operations", "compile_ms", "profile", "text"};
+  static const char *const keys[] = {"graphs", "breaks", "cold_exits", "guards", "kernels", "natives", "externs",
+                                     "operations", "compile_ms", "profile", "text"};
   if (v.kind != V_RECORD || v.record->shape->count != COUNT_OF(keys)) return NULL;
   for (u32 i = 0; i < COUNT_OF(keys); i++)
     if (strcmp(name_text(&vm->names, v.record->shape->keys[i]), keys[i]) != 0) return NULL;
@@ -328,17 +348,25 @@ WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
     buf_init(&waits, &vm->alloc);
     if (t) places_each(&t->places, add_place, &s);
     if (t) rent_tell(t, s.code, &waits);
-    ok = put_text(vm, &rec, "waits", buf_text(&waits), waits.len) && put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) && put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
-         put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) && put(vm, &rec, "exits", value_weak_i64((i64)s.sum.exits)) &&
-         put(vm, &rec, "kernels", value_weak_i64((i64)s.sum.kernels)) && put(vm, &rec, "natives", value_weak_i64((i64)s.sum.natives)) &&
-         put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) && put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) && put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
-         put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) && put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
+    ok = put_text(vm, &rec, "waits", buf_text(&waits), waits.len) &&
+         put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) &&
+         put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
+         put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) &&
+         put(vm, &rec, "exits", value_weak_i64((i64)s.sum.exits)) &&
+         put(vm, &rec, "kernels", value_weak_i64((i64)s.sum.kernels)) &&
+         put(vm, &rec, "natives", value_weak_i64((i64)s.sum.natives)) &&
+         put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) &&
+         put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) &&
+         put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
+         put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) &&
+         put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
     buf_free(&waits);
   } else if (fn.kind == V_NIL || fn.kind == V_HOLE) {
     for (u32 i = 0; i < STAT_COUNT && ok; i++) ok = put(vm, &rec, stat_name(i), value_weak_i64((i64)vm_stat(vm, i)));
   } else {
     value_drop(vm, rec);
-    return vm_error(vm, EK_type, "trace.stats: needs a function written in Weft or nothing, got %s", value_type_name(fn));
+    return vm_error(vm, EK_type, "trace.stats: needs a function written in Weft or nothing, got %s",
+                    value_type_name(fn));
   }
   if (!ok) {
     value_drop(vm, rec);

@@ -41,7 +41,7 @@ void export_seen(Exported *x, const Graph *g) {
   graph_exit_values(g, g->blocks.data[1].exit, output_line, &o);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static WeftStatus run(Vm *vm, void *ctx, const Value *args, u32 nargs, Value *out) {
   Exported *x = ctx;
@@ -72,7 +72,7 @@ static void released(void *ctx) {
   mem_free(&vm->alloc, x, sizeof *x);
 }
 
-/* ---- the record ----------------------------------------------------------------------------------------------------------- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 static bool put(Vm *vm, Value *rec, const char *key, Value v) { /* consumes v */
   Name name = name_cstr(&vm->names, key);
@@ -110,8 +110,9 @@ static WeftStatus record_of(Vm *vm, Exported *x, Value run_fn, Value *out) {
   Value text;
   *out = value_nil();
   places_each(&x->places, guard_lines, x);
-  bool ok = !x->text.failed && record_new(vm, out) && text_new(vm, buf_text(&x->text), x->text.len, &text) && put(vm, out, "text", text) &&
-            put_lines(vm, out, "inputs", &x->inputs) && put_lines(vm, out, "outputs", &x->outputs) && put_lines(vm, out, "guards", &x->guards) &&
+  bool ok = !x->text.failed && record_new(vm, out) && text_new(vm, buf_text(&x->text), x->text.len, &text) &&
+            put(vm, out, "text", text) && put_lines(vm, out, "inputs", &x->inputs) &&
+            put_lines(vm, out, "outputs", &x->outputs) && put_lines(vm, out, "guards", &x->guards) &&
             put(vm, out, "run", value_keep(run_fn));
   if (ok) return WEFT_OK;
   value_drop(vm, *out);
@@ -122,9 +123,12 @@ static WeftStatus record_of(Vm *vm, Exported *x, Value run_fn, Value *out) {
 WeftStatus tracer_export(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) {
   Tracer *t = tracer_of(vm);
   if (!t->backend) return vm_error(vm, EK_unsupported, "trace.export: nothing is captured: the backend is eager");
-  if (vm->ambient & AMBIENT_TAPE) return vm_error(vm, EK_unsupported, "trace.export: is not supported under a derivative");
-  if (t->explain || t->demand.exported) return vm_error(vm, EK_unsupported, "trace.export: is not supported inside trace.explain or itself");
-  if (fn.kind != V_FN || fn.fn->kind == FN_BUILTIN || fn.fn->kind == FN_HOST) return vm_error(vm, EK_type, "trace.export: needs a function written in Weft: write x => f(x)");
+  if (vm->ambient & AMBIENT_TAPE)
+    return vm_error(vm, EK_unsupported, "trace.export: is not supported under a derivative");
+  if (t->explain || t->demand.exported)
+    return vm_error(vm, EK_unsupported, "trace.export: is not supported inside trace.explain or itself");
+  if (fn.kind != V_FN || fn.fn->kind == FN_BUILTIN || fn.fn->kind == FN_HOST)
+    return vm_error(vm, EK_type, "trace.export: needs a function written in Weft: write x => f(x)");
   Exported *x = mem_alloc_zero(&vm->alloc, sizeof *x);
   if (!x) return vm_error_memory(vm);
   x->vm = vm;
@@ -145,7 +149,8 @@ WeftStatus tracer_export(Vm *vm, Value fn, const Value *args, u32 nargs, Value *
   t->private_places = places;
   if (status == WEFT_OK) value_drop(vm, result);
   HostFn host = {.name = "run", .call = run, .ctx = x, .release = released};
-  if (status == WEFT_OK && !x->text.len && !x->text.failed) status = vm_error(vm, EK_unsupported, "trace.export: nothing was captured here");
+  if (status == WEFT_OK && !x->text.len && !x->text.failed)
+    status = vm_error(vm, EK_unsupported, "trace.export: nothing was captured here");
   if (status != WEFT_OK || !fn_host(vm, &host, &run_fn)) {
     released(x);
     return WEFT_ERROR;

@@ -53,7 +53,8 @@ void log_line(Vm *vm, const TraceEvent *e, Buf *out) {
   u32 line = 0, col = 0;
   const SourceFile *f = sources_get(&vm->sources, e->span.file);
   if (f) sources_locate(&vm->sources, e->span, &line, &col);
-  buf_printf(out, "%s at %s:%u:%u: %s: %s", words[e->kind], f ? f->path : "?", line, col, reason_text(e->reason), e->text);
+  buf_printf(out, "%s at %s:%u:%u: %s: %s", words[e->kind], f ? f->path : "?", line, col,
+             reason_text(e->reason), e->text);
   if (e->expected[0] || e->got[0]) buf_printf(out, ", wanted %s, got %s", e->expected, e->got);
 }
 
@@ -62,14 +63,16 @@ static void say(Vm *vm, const TraceEvent *e) {
   const SourceFile *f = sources_get(&vm->sources, e->span.file);
   if (f) sources_locate(&vm->sources, e->span, &line, &col);
   bool wanted = e->expected[0] || e->got[0];
-  fprintf(stderr, "weft: %s: %s: %s%s%s%s%s (%s:%u:%u)\n", names[e->kind], reason_text(e->reason), e->text, wanted ? ", wanted " : "",
-          wanted ? e->expected : "", wanted ? ", got " : "", wanted ? e->got : "", f ? f->path : "?", line, col);
+  fprintf(stderr, "weft: %s: %s: %s%s%s%s%s (%s:%u:%u)\n", names[e->kind], reason_text(e->reason), e->text,
+          wanted ? ", wanted " : "", wanted ? e->expected : "", wanted ? ", got " : "", wanted ? e->got : "",
+          f ? f->path : "?", line, col);
 }
 
 void log_add(Tracer *t, const TraceEvent *e) {
   TraceLog *l = &t->log;
   if (l->events.count < l->limit) {
-    if (!vec_push(&t->vm->alloc, &l->events, *e)) l->lost++, t->vm->counters.at[STAT_lost_events]++; /* the log is a convenience */
+    /* the log is a convenience */
+    if (!vec_push(&t->vm->alloc, &l->events, *e)) l->lost++, t->vm->counters.at[STAT_lost_events]++;
   } else {
     l->events.data[l->event_next++ % l->limit] = *e;
     l->lost++;
@@ -103,7 +106,8 @@ void log_copy(char *to, size_t room, const char *from) {
 
 void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, const char *fmt, ...) {
   if (!span.file) span = vm_span(t->vm); /* of a call that has no text of its own */
-  TraceEvent e = {.kind = (u8)kind, .reason = (u16)reason, .span = span, .region = region, .at_ns = log_now() - t->log.began};
+  TraceEvent e = {.kind = (u8)kind, .reason = (u16)reason, .span = span, .region = region,
+                  .at_ns = log_now() - t->log.began};
   char text[2 * sizeof e.text];
   va_list ap;
   va_start(ap, fmt);
@@ -114,7 +118,8 @@ void tracer_event(Tracer *t, EventKind kind, u32 reason, Span span, u64 region, 
 }
 
 void log_miss(Tracer *t, const GuardMiss *m, Name function) {
-  TraceEvent e = {.kind = EVENT_miss, .reason = REASON_guard_missed, .span = m->because, .code = function, .at_ns = log_now() - t->log.began};
+  TraceEvent e = {.kind = EVENT_miss, .reason = REASON_guard_missed, .span = m->because, .code = function,
+                  .at_ns = log_now() - t->log.began};
   char text[sizeof e.text];
   snprintf(text, sizeof text, "%s%s%s", m->text, m->what ? "   because " : "", m->what ? m->what : "");
   log_copy(e.text, sizeof e.text, text);
@@ -132,8 +137,10 @@ static void keep_code(Tracer *t, Code *code) {
 
 void log_compile(Tracer *t, const Region *r, const Place *p, u32 reason, u64 begin, const u64 *phase_ns) {
   if (t->log.limit == EVENTS_KEPT_FILE) keep_code(t, p->code);
-  TraceEvent e = {.kind = EVENT_compile, .start = p->start, .reason = (u16)reason, .span = p->code->proto->spans[p->pc], .code = p->code->proto->name,
-                  .region = r->id, .at_ns = begin - t->log.began, .nodes = graph_node_count(r->graph), .guards = guard_prog_count(r->guards),
+  TraceEvent e = {.kind = EVENT_compile, .start = p->start, .reason = (u16)reason, .span = p->code->proto->spans[p->pc],
+                  .code = p->code->proto->name,
+                  .region = r->id, .at_ns = begin - t->log.began, .nodes = graph_node_count(r->graph),
+                  .guards = guard_prog_count(r->guards),
                   .kernels = r->kernels, .natives = r->natives, .externs = r->externs, .bytes = r->bytes};
   memcpy(e.phase_ns, phase_ns, sizeof e.phase_ns);
   log_copy(e.text, sizeof e.text, r->name);
@@ -159,7 +166,8 @@ void tracer_log(Vm *vm, const char *list) {
   static const struct {
     const char *name;
     u32 flag;
-  } flags[] = {{"graph", LOG_graph}, {"guards", LOG_guards}, {"breaks", LOG_breaks}, {"recompiles", LOG_recompiles}, {"loops", LOG_loops}};
+  } flags[] = {{"graph", LOG_graph}, {"guards", LOG_guards}, {"breaks", LOG_breaks}, {"recompiles", LOG_recompiles},
+               {"loops", LOG_loops}};
   for (u32 i = 0; i < COUNT_OF(flags); i++)
     if (strstr(list, flags[i].name)) tracer_of(vm)->log.words |= flags[i].flag;
 }

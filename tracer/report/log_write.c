@@ -21,7 +21,9 @@ static void put_key(Buf *out, const char *key, const char *text) {
 }
 
 /* Microseconds with three digits behind the point, by integers: no locale has a say. */
-static void put_us(Buf *out, u64 ns) { buf_printf(out, "%llu.%03llu", (unsigned long long)(ns / 1000), (unsigned long long)(ns % 1000)); }
+static void put_us(Buf *out, u64 ns) {
+  buf_printf(out, "%llu.%03llu", (unsigned long long)(ns / 1000), (unsigned long long)(ns % 1000));
+}
 
 static void put_place(const Vm *vm, Buf *out, Span at) {
   const SourceFile *f = sources_get(&vm->sources, at.file);
@@ -48,8 +50,9 @@ static void put_event(const Vm *vm, Buf *out, const TraceEvent *e) {
   put_us(out, e->at_ns);
   if (e->kind == EVENT_compile) {
     put_key(out, "start", starts[e->start]);
-    buf_printf(out, ", \"nodes\": %u, \"guards\": %u, \"kernels\": %u, \"natives\": %u, \"externs\": %u, \"bytes\": %llu, \"phases_us\": {", e->nodes, e->guards,
-               e->kernels, e->natives, e->externs, (unsigned long long)e->bytes);
+    buf_printf(out, ", \"nodes\": %u, \"guards\": %u, \"kernels\": %u, \"natives\": %u, \"externs\": %u, "
+                    "\"bytes\": %llu, \"phases_us\": {", e->nodes, e->guards, e->kernels, e->natives, e->externs,
+               (unsigned long long)e->bytes);
     for (u32 i = 0; i < PHASE_COUNT; i++) {
       buf_printf(out, "%s\"%s\": ", i ? ", " : "", log_phase_name(i));
       put_us(out, e->phase_ns[i]);
@@ -59,7 +62,7 @@ static void put_event(const Vm *vm, Buf *out, const TraceEvent *e) {
   buf_putc(out, '}');
 }
 
-/* ---- regions as they stand ---------------------------------------------------------------------------------------- */
+/* ---- regions as they stand ------------------------------------------------------------------- */
 
 typedef struct RegionLines {
   const Vm *vm;
@@ -73,8 +76,10 @@ static void put_kernels(const Vm *vm, Buf *out, const Region *r) {
   for (u32 i = 0; r->kernel && r->kernel(r, i, &k); i++) {
     buf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
     put_text(out, k.name ? k.name : "");
-    buf_printf(out, ", \"operations\": %u, \"runs\": %llu, \"trips\": %llu, \"bytes\": %llu, \"flops\": %llu, \"written\": %llu, \"ns\": %llu", k.nodes, (unsigned long long)k.runs,
-               (unsigned long long)k.trips, (unsigned long long)k.bytes, (unsigned long long)k.flops, (unsigned long long)k.written, (unsigned long long)k.ns);
+    buf_printf(out, ", \"operations\": %u, \"runs\": %llu, \"trips\": %llu, \"bytes\": %llu, \"flops\": %llu, "
+                    "\"written\": %llu, \"ns\": %llu", k.nodes, (unsigned long long)k.runs, (unsigned long long)k.trips,
+               (unsigned long long)k.bytes, (unsigned long long)k.flops, (unsigned long long)k.written,
+               (unsigned long long)k.ns);
     if (k.node) put_place(vm, out, r->graph->origins.data[graph_node_at(r->graph, k.node)->origin].span);
     buf_putc(out, '}');
   }
@@ -89,14 +94,16 @@ static void put_region(RegionLines *l, const Place *p, const GuardEntry *e) {
   put_text(out, r->name);
   put_key(out, "start", starts[p->start]);
   put_place(l->vm, out, p->code->proto->spans[p->pc]);
-  buf_printf(out, ", \"entered\": %llu, \"hits\": %llu, \"misses\": %llu, \"run_us\": ", (unsigned long long)r->entered, (unsigned long long)e->hits,
-             (unsigned long long)e->misses);
+  buf_printf(out, ", \"entered\": %llu, \"hits\": %llu, \"misses\": %llu, \"run_us\": ", (unsigned long long)r->entered,
+             (unsigned long long)e->hits, (unsigned long long)e->misses);
   put_us(out, r->run_ns);
   buf_puts(out, ", \"exits\": {");
   static const char *const kinds[EXIT_KIND_COUNT] = {"return", "break", "check", "cold", "limit"};
   u64 taken[EXIT_KIND_COUNT] = {0};
-  for (u32 i = 0; i < r->exit_count && i < r->graph->exits.exits.count; i++) taken[r->graph->exits.exits.data[i].kind] += r->exits[i].taken;
-  for (u32 k = 0; k < EXIT_KIND_COUNT; k++) buf_printf(out, "%s\"%s\": %llu", k ? ", " : "", kinds[k], (unsigned long long)taken[k]);
+  for (u32 i = 0; i < r->exit_count && i < r->graph->exits.exits.count; i++)
+    taken[r->graph->exits.exits.data[i].kind] += r->exits[i].taken;
+  for (u32 k = 0; k < EXIT_KIND_COUNT; k++)
+    buf_printf(out, "%s\"%s\": %llu", k ? ", " : "", kinds[k], (unsigned long long)taken[k]);
   buf_putc(out, '}');
   put_kernels(l->vm, out, r);
   buf_putc(out, '}');
@@ -124,7 +131,7 @@ void log_json(const Tracer *t, Buf *out) {
   buf_puts(out, "\n  ]\n}\n");
 }
 
-/* ---- spans ------------------------------------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static const char *region_name(const TraceLog *l, u64 id) {
   for (u32 i = log_count(l); i-- > 0;) {
@@ -151,7 +158,8 @@ void log_chrome(const Tracer *t, Buf *out) {
   enum { RUNS = 1, CAPTURE = 2 };
   buf_puts(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
   for (u32 k = RUNS; k <= CAPTURE; k++) {
-    buf_printf(out, "%s\n  {\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 1, \"tid\": %u, \"args\": {\"name\": \"%s\"}}", any ? "," : "", k, k == RUNS ? "compiled regions" : "capture");
+    buf_printf(out, "%s\n  {\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 1, \"tid\": %u, \"args\": "
+                    "{\"name\": \"%s\"}}", any ? "," : "", k, k == RUNS ? "compiled regions" : "capture");
     any = true;
   }
   for (u32 i = 0; i < log_count(l); i++) {
@@ -159,7 +167,8 @@ void log_chrome(const Tracer *t, Buf *out) {
     if (e->kind != EVENT_compile) {
       buf_puts(out, ",\n  {\"name\": ");
       put_text(out, log_word(e->kind));
-      buf_printf(out, ", \"cat\": \"capture\", \"ph\": \"i\", \"s\": \"t\", \"pid\": 1, \"tid\": %d, \"ts\": ", CAPTURE);
+      buf_printf(out,
+                 ", \"cat\": \"capture\", \"ph\": \"i\", \"s\": \"t\", \"pid\": 1, \"tid\": %d, \"ts\": ", CAPTURE);
       put_us(out, e->at_ns);
       buf_puts(out, ", \"args\": ");
       put_event(t->vm, out, e);

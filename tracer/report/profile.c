@@ -1,10 +1,11 @@
-/* profile.c — what the kernels cost, as a table, beside what the machine can do: its rate of copies and of float operations. */
+/* profile.c — what the kernels cost, as a table, beside what the machine can do: its rate of copies and of float
+ * operations. */
 #include <string.h>
 
 #include "tracer/report/explain.h"
 #include "tracer/tracer.h"
 
-/* ---- the machine ---------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 typedef struct Machine { /* of all threads that the VM may use; 0: not known */
   f64 copy;  /* bytes a second, read and written */
@@ -91,7 +92,7 @@ static Machine measure(Vm *vm) {
   return m;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 typedef struct Row {
   const Region *region;
@@ -112,7 +113,8 @@ static void add_region(Rows *l, const Region *r) {
     in_kernels += k.ns;
     if (k.runs && !vec_push(l->alloc, &l->rows, (Row){r, k, k.ns})) l->failed = true;
   }
-  if (r->run_ns > in_kernels && !vec_push(l->alloc, &l->rows, (Row){r, (KernelProfile){0}, r->run_ns - in_kernels})) l->failed = true;
+  if (r->run_ns > in_kernels && !vec_push(l->alloc, &l->rows, (Row){r, (KernelProfile){0}, r->run_ns - in_kernels}))
+    l->failed = true;
 }
 
 static void add_place(void *ctx, Place *p) {
@@ -124,12 +126,14 @@ static void put_row(const Vm *vm, Buf *out, const Row *row, const Machine *m, u6
   f64 s = (f64)row->ns * 1e-9;
   buf_printf(out, "%5.1f %% %10.3f ms  ", all ? 100.0 * (f64)row->ns / (f64)all : 0, s * 1e3);
   if (!k->runs) {
-    buf_printf(out, "%8llu  %-50s  %s: library calls, native loops, memory\n", (unsigned long long)row->region->entered, "", row->region->name);
+    buf_printf(out, "%8llu  %-50s  %s: library calls, native loops, memory\n", (unsigned long long)row->region->entered,
+               "", row->region->name);
     return;
   }
   f64 read = (f64)(k->bytes - k->written), bound = 0;
-  buf_printf(out, "%8llu  %9.3f %9.3f %9.3f %9.2f %9.2f ", (unsigned long long)k->runs, read * 1e-6, (f64)k->written * 1e-6, (f64)k->flops * 1e-6,
-             s > 0 ? (f64)k->bytes / s * 1e-9 : 0, s > 0 ? (f64)k->flops / s * 1e-9 : 0);
+  buf_printf(out, "%8llu  %9.3f %9.3f %9.3f %9.2f %9.2f ", (unsigned long long)k->runs, read * 1e-6,
+             (f64)k->written * 1e-6, (f64)k->flops * 1e-6, s > 0 ? (f64)k->bytes / s * 1e-9 : 0,
+             s > 0 ? (f64)k->flops / s * 1e-9 : 0);
   if (m->copy > 0) bound = (f64)k->bytes / m->copy;
   if (m->flops > 0 && (f64)k->flops / m->flops > bound) bound = (f64)k->flops / m->flops;
   if (bound > 0 && s > 0) buf_printf(out, "%5.0f %%", 100 * bound / s);
@@ -155,8 +159,9 @@ void log_profile(const Tracer *t, Buf *out) {
   for (u32 i = 0; i < l.rows.count; i++) compiled += l.rows.data[i].ns;
   Machine m = measure(vm);
   buf_printf(out, "profile: %.3f ms, %.3f ms of them in compiled regions\n", (f64)all * 1e-6, (f64)compiled * 1e-6);
-  buf_printf(out, "the machine, %u thread%s: copies %.1f GB/s (read and written), %.1f Gflop/s (f64 products and sums)\n", m.threads, m.threads == 1 ? "" : "s",
-             m.copy * 1e-9, m.flops * 1e-9);
+  buf_printf(out,
+             "the machine, %u thread%s: copies %.1f GB/s (read and written), %.1f Gflop/s (f64 products and sums)\n",
+             m.threads, m.threads == 1 ? "" : "s", m.copy * 1e-9, m.flops * 1e-9);
   buf_puts(out, "  share       time      runs    MB read   written    Mflops      GB/s   Gflop/s  of roof  kernel\n");
   u32 shown = 0;
   for (; shown < l.rows.count && shown < SHOWN; shown++) { /* the dearest of what is left */

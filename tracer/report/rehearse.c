@@ -1,14 +1,17 @@
 /* rehearse.c — verify: a region's work done again by the bytecode interpreter, and compared (see rehearse.h).
  *
- * The graph of a region may be wrong itself, so that comparing compiled code with the graph does not tell. So the state at the entry is kept:
- * registers of the frame, module variables, refs, the random stream. They are values, kept by a count; what is updated in place is copied
- * first, as somebody else holds it. Once the region was left, the interpreter begins in a new frame with the old state, tier off, output
- * kept back, and goes step by step. A region may be left in the middle of a loop, at whatever trip: each time that the interpreter stands where
- * the region left, all that is alive there is compared. Once it is the same, the region did what it should. If the frame ends without that, it did not,
- * and the first difference seen is told. Then everything is put to what the region left.
+ * The graph of a region may be wrong itself, so that comparing compiled code with the graph does not tell. So the
+ * state at the entry is kept: registers of the frame, module variables, refs, the random stream. They are values,
+ * kept by a count; what is updated in place is copied first, as somebody else holds it. Once the region was left,
+ * the interpreter begins in a new frame with the old state, tier off, output kept back, and goes step by step. A
+ * region may be left in the middle of a loop, at whatever trip: each time that the interpreter stands where the
+ * region left, all that is alive there is compared. Once it is the same, the region did what it should. If the frame
+ * ends without that, it did not, and the first difference seen is told. Then everything is put to what the region
+ * left.
  *
- * Not compared, and counted (trace.stats: unrehearsed): regions that call a host, as it must not be called twice; what would take an operation with
- * effects beyond printing to be done again; more steps than STEPS_MOST; limits that are reached on the way. */
+ * Not compared, and counted (trace.stats: unrehearsed): regions that call a host, as it must not be called twice;
+ * what would take an operation with effects beyond printing to be done again; more steps than STEPS_MOST; limits
+ * that are reached on the way. */
 #include "tracer/report/rehearse.h"
 #include "tracer/tier/tier.h"
 
@@ -69,24 +72,29 @@ static bool same_fn(Vm *vm, const Fn *a, const Fn *b, u32 depth) {
   switch ((FnKind)a->kind) {
     case FN_BUILTIN: return a->op == b->op;
     case FN_HOST: return a->host == b->host;
-    case FN_TRANSFORM: return a->transform == b->transform && same(vm, a->inner, b->inner, depth) && same(vm, a->settings, b->settings, depth);
+    case FN_TRANSFORM:
+      return a->transform == b->transform && same(vm, a->inner, b->inner, depth) &&
+             same(vm, a->settings, b->settings, depth);
     default: break;
   }
   if (a->code != b->code) return false;
   if (a->env == b->env) return true;
-  return a->env && b->env && a->env->count == b->env->count && same_items(vm, a->env->slots, b->env->slots, a->env->count, depth);
+  return a->env && b->env && a->env->count == b->env->count &&
+         same_items(vm, a->env->slots, b->env->slots, a->env->count, depth);
 }
 
 /* Deeper than that nothing is looked at: refs may lead in circles. */
 static bool same(Vm *vm, Value a, Value b, u32 depth) {
-  if (a.kind == V_NUM && b.kind == V_NUM) return a.dtype == b.dtype && (a.flags & VF_WEAK) == (b.flags & VF_WEAK) && same_number(a.dtype, &a.i, &b.i);
+  if (a.kind == V_NUM && b.kind == V_NUM)
+    return a.dtype == b.dtype && (a.flags & VF_WEAK) == (b.flags & VF_WEAK) && same_number(a.dtype, &a.i, &b.i);
   if (a.kind != b.kind) return false;
   if (a.bits == b.bits || depth > NESTED_MOST) return true;
   depth++;
   switch (a.kind) {
     case V_ARRAY: return same_array(a.array, b.array);
     case V_TEXT: return a.text->len == b.text->len && memcmp(a.text->data, b.text->data, a.text->len) == 0;
-    case V_RANGE: return a.range->start == b.range->start && a.range->stop == b.range->stop && a.range->step == b.range->step;
+    case V_RANGE:
+      return a.range->start == b.range->start && a.range->stop == b.range->stop && a.range->step == b.range->step;
     case V_REF: return same(vm, a.ref->value, b.ref->value, depth);
     case V_FN: return same_fn(vm, a.fn, b.fn, depth);
     case V_LIST:
@@ -160,10 +168,11 @@ static bool is_programs(const Vm *vm, const struct Module *m) {
   return false;
 }
 
-/* before: the state at the entry, of the same modules; NULL: this is it. A module without a path is one of the program's by its frames, and the
- * last of them may be gone where the region was left. */
+/* before: the state at the entry, of the same modules; NULL: this is it. A module without a path is one of the
+ * program's by its frames, and the last of them may be gone where the region was left. */
 static bool take_state(Vm *vm, const State *before, State *s) {
-  *s = (State){.random_key = vm->random_key, .random_counter = vm->random_counter, .unseen = vm->unseen, .taped = vm->taped};
+  *s = (State){.random_key = vm->random_key, .random_counter = vm->random_counter, .unseen = vm->unseen,
+               .taped = vm->taped};
   u32 refs = 0, at = 0;
   for (const Ref *r = vm->refs; r && refs <= REFS_MOST; r = r->next) refs++;
   if (refs > REFS_MOST) return false;
@@ -192,7 +201,9 @@ static bool take_state(Vm *vm, const State *before, State *s) {
   return true;
 }
 
-static bool is_filled_in(Value v) { return v.kind == V_MODULE || v.kind == V_DTYPE || (v.kind == V_FN && v.fn->kind == FN_BUILTIN); }
+static bool is_filled_in(Value v) {
+  return v.kind == V_MODULE || v.kind == V_DTYPE || (v.kind == V_FN && v.fn->kind == FN_BUILTIN);
+}
 
 /* The modules of the program do not grow while a region runs. */
 static void put_state(Vm *vm, const State *s) {
@@ -200,7 +211,8 @@ static void put_state(Vm *vm, const State *s) {
   for (u32 m = 0; m < s->modules; m++)
     for (u32 i = 0; i < s->of[m]; i++) {
       Value *slot = &vm->modules[m]->slots[i].value, old = *slot;
-      if (s->slots[at].kind == V_HOLE && is_filled_in(old)) { /* a name of the language, which was filled in meanwhile */
+      /* a name of the language, which was filled in meanwhile */
+      if (s->slots[at].kind == V_HOLE && is_filled_in(old)) {
         at++;
         continue;
       }
@@ -318,7 +330,8 @@ static WeftStatus refuse(Vm *vm, Value *args, Value *out) {
 
 static bool may_repeat(u32 op) {
   const OpInfo *info = op_info(op);
-  if (info->effect == EFF_io) return op == OP_print || op == OP_assert || op == OP_error || op == OP_args || op == OP_help;
+  if (info->effect == EFF_io)
+    return op == OP_print || op == OP_assert || op == OP_error || op == OP_args || op == OP_help;
   return info->effect != EFF_host && (info->effect != EFF_state || op == OP_ref || op == OP_trace_strict);
 }
 
@@ -345,13 +358,16 @@ static void show(Vm *vm, Value v, char out[64]) {
 }
 
 /* A weak number and a strong one look the same. */
-static bool only_weak(Value a, Value b) { return a.kind == V_NUM && b.kind == V_NUM && a.dtype == b.dtype && a.bits == b.bits; }
+static bool only_weak(Value a, Value b) {
+  return a.kind == V_NUM && b.kind == V_NUM && a.dtype == b.dtype && a.bits == b.bits;
+}
 
 static void tell(Rehearsal *r, Buf *why, const char *what, Value compiled, Value interpreted) {
   char a[64], b[64];
   if (why->len) return; /* the first is told */
   if (only_weak(compiled, interpreted)) {
-    buf_printf(why, "%s: %s compiled, %s interpreted", what, compiled.flags & VF_WEAK ? "weak" : "strong", interpreted.flags & VF_WEAK ? "weak" : "strong");
+    buf_printf(why, "%s: %s compiled, %s interpreted", what, compiled.flags & VF_WEAK ? "weak" : "strong",
+               interpreted.flags & VF_WEAK ? "weak" : "strong");
     return;
   }
   show(r->vm, compiled, a);
@@ -359,7 +375,8 @@ static void tell(Rehearsal *r, Buf *why, const char *what, Value compiled, Value
   buf_printf(why, "%s: compiled %s, interpreted %s", what, a, b);
 }
 
-/* The frame that the region left, and the interpreter's: alive are what is read from the pc on, or, of a caller, behind its call. */
+/* The frame that the region left, and the interpreter's: alive are what is read from the pc on, or, of a caller, behind
+ * its call. */
 static bool same_frame(Rehearsal *r, const Frame *left, const Frame *now, bool top, Buf *why) {
   Vm *vm = r->vm;
   Code *code = left->code;
@@ -395,11 +412,14 @@ static bool same_state(Rehearsal *r, const State *after, Buf *why) {
       Value now = vm->modules[m]->slots[i].value;
       if (same(vm, after->slots[at], now, 0)) continue;
       char what[96];
-      snprintf(what, sizeof what, "module variable %s", i < vm->modules[m]->scope.slots.count ? name_text(&vm->names, vm->modules[m]->scope.slots.data[i]) : "?");
+      snprintf(what, sizeof what, "module variable %s",
+               i < vm->modules[m]->scope.slots.count ? name_text(&vm->names, vm->modules[m]->scope.slots.data[i])
+                                                     : "?");
       tell(r, why, what, after->slots[at], now);
       return false;
     }
-  for (u32 i = 0; i < r->before.ref_count; i++) { /* those that were there before; new ones are part of what is compared */
+  /* those that were there before; new ones are part of what is compared */
+  for (u32 i = 0; i < r->before.ref_count; i++) {
     const RefState *x = &r->before.refs[i];
     Value left = value_hole();
     for (u32 k = 0; k < after->ref_count; k++)
@@ -409,13 +429,17 @@ static bool same_state(Rehearsal *r, const State *after, Buf *why) {
     return false;
   }
   if (after->random_key != vm->random_key || after->random_counter != vm->random_counter) {
-    if (!why->len) buf_printf(why, "the random stream: compiled at %llu, interpreted at %llu", (unsigned long long)after->random_counter, (unsigned long long)vm->random_counter);
+    if (!why->len)
+      buf_printf(why, "the random stream: compiled at %llu, interpreted at %llu",
+                 (unsigned long long)after->random_counter, (unsigned long long)vm->random_counter);
     return false;
   }
   if (after->unseen > r->before.unseen) return true; /* what was printed will be done again */
   const Buf *a = &r->printed[0], *b = &r->printed[1];
   if (a->len == b->len && memcmp(buf_text(a), buf_text(b), a->len) == 0) return true;
-  if (!why->len) buf_printf(why, "output: compiled %llu bytes, interpreted %llu bytes that are not the same", (unsigned long long)a->len, (unsigned long long)b->len);
+  if (!why->len)
+    buf_printf(why, "output: compiled %llu bytes, interpreted %llu bytes that are not the same",
+               (unsigned long long)a->len, (unsigned long long)b->len);
   return false;
 }
 
@@ -427,7 +451,9 @@ static bool stands_there(const Rehearsal *r, u32 base) {
   u32 depth = base - r->root;
   if (vm->frame_count - base != depth) return false;
   for (u32 i = 0; i < depth; i++)
-    if (vm->frames[r->root + i].code != vm->frames[base + i].code || vm->frames[r->root + i].pc != vm->frames[base + i].pc) return false;
+    if (vm->frames[r->root + i].code != vm->frames[base + i].code ||
+        vm->frames[r->root + i].pc != vm->frames[base + i].pc)
+      return false;
   return true;
 }
 
@@ -442,12 +468,14 @@ static bool same_frames(Rehearsal *r, u32 base, Buf *why) {
 static Rehearsed go(Rehearsal *r, u32 base, bool returned, Value value, const State *after, Buf *why) {
   Vm *vm = r->vm;
   for (u32 steps = 0; steps < STEPS_MOST; steps++) {
-    if (!returned && stands_there(r, base) && same_frames(r, base, why) && same_state(r, after, why)) return REHEARSED_same;
+    if (!returned && stands_there(r, base) && same_frames(r, base, why) && same_state(r, after, why))
+      return REHEARSED_same;
     const Frame *f = &vm->frames[vm->frame_count - 1];
     if (f->pc < f->code->proto->ncode && ins_op(f->code->proto->code[f->pc]) == BC_import) return REHEARSED_unknown;
     if (vm_step(vm) != WEFT_OK) {
       bool unknown = vm->error.final || vm->error.kind == EK_limit || vm->error.kind == EK_interrupt;
-      if (!unknown && !why->len) buf_printf(why, "compiled code goes on, the interpreter raises: %s", vm_error_message(vm, &(size_t){0}));
+      if (!unknown && !why->len)
+        buf_printf(why, "compiled code goes on, the interpreter raises: %s", vm_error_message(vm, &(size_t){0}));
       return unknown ? REHEARSED_unknown : REHEARSED_other;
     }
     if (vm->frame_count > base) continue;

@@ -11,9 +11,10 @@ typedef struct Rehearsal Rehearsal;
 
 /* The state in which the top frame is about to enter the region. NULL: this entry is not compared (counted). */
 Rehearsal *rehearsal_begin(Tracer *t, const Region *region);
-/* The region was left: `returned`, or the frames from the entry's own on stand where the interpreter goes on. Runs the interpreter from the state of
- * the entry, without effects, until it stands there too, and compares what is alive there: registers or the value returned, module variables, refs,
- * the random stream, what was printed. WEFT_ERROR: they differ, which was raised. Frees it. */
+/* The region was left: `returned`, or the frames from the entry's own on stand where the interpreter goes on. Runs
+ * the interpreter from the state of the entry, without effects, until it stands there too, and compares what is
+ * alive there: registers or the value returned, module variables, refs, the random stream, what was printed.
+ * WEFT_ERROR: they differ, which was raised. Frees it. */
 WeftStatus rehearsal_compare(Rehearsal *r, bool returned) MUST_USE;
 /* The region raised, which is for limits alone: whatever else it raises is a defect, and told as one. Frees it. */
 void rehearsal_raised(Rehearsal *r);

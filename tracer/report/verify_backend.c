@@ -1,6 +1,6 @@
 /* verify_backend.c — the backend `verify`: a region runs by the graph's interpreter, then compiled, and what the exit
- * needs must be the same to the last bit (see exits.h): a difference is one of the compiler's. Whether the graph says what the program does is
- * another question: rehearse.c compares with the bytecode interpreter. */
+ * needs must be the same to the last bit (see exits.h): a difference is one of the compiler's. Whether the graph
+ * says what the program does is another question: rehearse.c compares with the bytecode interpreter. */
 #include <string.h>
 
 #include "lang/mechanisms.h"
@@ -17,12 +17,15 @@ static WeftStatus compare(Vm *vm, Region *region, GraphRun *run, u32 exit, const
     Value v = value_of_slot(region->graph, b.value, slots[b.slot]);
     if (v.kind != V_NUM && !slots[b.slot]) continue;
     if (MECHANISM(vm, verify_compares) && !values_same(vm, v, run->values[b.value]))
-      return vm_error(vm, EK_assert, "verify: region %s, exit %u: compiled code and the graph give different values of %%%u", region->name, exit, b.value);
+      return vm_error(vm, EK_assert,
+                      "verify: region %s, exit %u: compiled code and the graph give different values of %%%u",
+                      region->name, exit, b.value);
   }
   return WEFT_OK;
 }
 
-/* Copies of the arrays among the inputs, by their number; holes for the rest. The caller frees them with drop_copies. */
+/* Copies of the arrays among the inputs, by their number; holes for the rest. The caller frees them with
+ * drop_copies. */
 static Value *copy_inputs(Vm *vm, const Graph *g, const u64 *slots) {
   Value *copies = mem_alloc_zero(&vm->alloc, sizeof *copies * (g->inputs.count + 1));
   for (u32 i = 0; i < g->inputs.count && copies; i++) copies[i] = value_hole();
@@ -47,11 +50,14 @@ static void drop_copies(Vm *vm, const Graph *g, Value *copies) {
 static WeftStatus compare_inputs(Vm *vm, const Region *region, const GraphRun *run, const Value *copies) {
   const Graph *g = region->graph;
   for (u32 i = 0; i < g->inputs.count; i++) {
-    if (copies[i].kind == V_HOLE || !MECHANISM(vm, verify_inputs) || values_same(vm, copies[i], run->values[g->inputs.data[i].value])) continue;
+    if (copies[i].kind == V_HOLE || !MECHANISM(vm, verify_inputs) ||
+        values_same(vm, copies[i], run->values[g->inputs.data[i].value]))
+      continue;
     Buf name;
     buf_init(&name, &vm->alloc);
     source_print(&g->guards, g->guards.inputs.data[g->inputs.data[i].input].source, &name);
-    WeftStatus status = vm_error(vm, EK_assert, "verify: region %s: compiled code wrote to its input %s", region->name, buf_text(&name));
+    WeftStatus status = vm_error(vm, EK_assert, "verify: region %s: compiled code wrote to its input %s", region->name,
+                                 buf_text(&name));
     buf_free(&name);
     return status;
   }
@@ -68,8 +74,9 @@ static void look(void *ctx, u32 sym) {
   s->missing |= !s->run->known[sym];
 }
 
-/* Does an expression of the graph leave the integers for these inputs: integers of the program wrap in the graph's run, and
- * compiled code, which computes all of them before anything else, gives the region up where it was entered, or at the head of the loop that stands first. */
+/* Does an expression of the graph leave the integers for these inputs: integers of the program wrap in the graph's
+ * run, and compiled code, which computes all of them before anything else, gives the region up where it was
+ * entered, or at the head of the loop that stands first. */
 static bool some_size_overflows(const GraphRun *run) {
   const Graph *g = run->graph;
   for (u32 i = 1; i < g->values.count; i++) {
@@ -111,11 +118,17 @@ static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u3
   drop_copies(vm, region->graph, copies);
   if (run->too_deep || vm->refusals != refusals) return status; /* compiled code nests deeper, and needs less memory */
   u32 taken = exit_original(&region->graph->exits, *exit);
-  if (status == WEFT_OK && taken != expected && (taken == region->graph->entry_exit || region->graph->exits.exits.data[taken].kind == EXIT_check) && some_size_overflows(run)) return WEFT_OK;
-  bool checks = taken != expected && region->graph->exits.exits.data[taken].kind == EXIT_check && region->graph->exits.exits.data[expected].kind == EXIT_check;
-  if (status == WEFT_OK && checks) return WEFT_OK; /* both leave what follows to the interpreter, which says whether the state is one of the program's */
+  if (status == WEFT_OK && taken != expected &&
+      (taken == region->graph->entry_exit || region->graph->exits.exits.data[taken].kind == EXIT_check) &&
+      some_size_overflows(run))
+    return WEFT_OK;
+  bool checks = taken != expected && region->graph->exits.exits.data[taken].kind == EXIT_check &&
+                region->graph->exits.exits.data[expected].kind == EXIT_check;
+  /* both leave what follows to the interpreter, which says whether the state is one of the program's */
+  if (status == WEFT_OK && checks) return WEFT_OK;
   if (status == WEFT_OK && taken != expected)
-    status = vm_error(vm, EK_assert, "verify: region %s: compiled code leaves by exit %u, the graph by exit %u", region->name, *exit, expected);
+    status = vm_error(vm, EK_assert, "verify: region %s: compiled code leaves by exit %u, the graph by exit %u",
+                      region->name, *exit, expected);
   return status == WEFT_OK ? compare(vm, region, run, *exit, slots) : status;
 }
 

@@ -1,12 +1,14 @@
 /* ahead.c — code that works on large arrays, and that runs for the first time: is it to be compiled before it does?
  *
- * The interpreter tells of each large_units * 1024 elements that its operations made (TierHooks.large). What follows in the
- * frame may then be a region that begins at the next instruction, wherever that is, the body of a module included. Nothing
- * is measured: what compiling saves is told in two steps,
- *   by the bytecode   operations up to the first output, those of functions that are called and of loops among them, times the
- *                     elements of the largest array at hand, and items of the range that map is about to walk: worth a recording?
+ * The interpreter tells of each large_units * 1024 elements that its operations made (TierHooks.large). What follows
+ * in the frame may then be a region that begins at the next instruction, wherever that is, the body of a module
+ * included. Nothing is measured: what compiling saves is told in two steps,
+ *   by the bytecode   operations up to the first output, those of functions that are called and of loops among them,
+ *                     times the elements of the largest array at hand, and items of the range that map is about to
+ *                     walk: worth a recording?
  *   by the graph      its operations, by the elements of each and the trips of the loops around them: worth compiling?
- * What stands in loops and functions that were compiled before counts for nothing. Either must be twice of what compiling takes. What was recorded for nothing may come to little of the program's time. */
+ * What stands in loops and functions that were compiled before counts for nothing. Either must be twice of what
+ * compiling takes. What was recorded for nothing may come to little of the program's time. */
 #include "lang/mechanisms.h"
 #include "tracer/tier/ahead.h"
 #include "tracer/tier/places.h"
@@ -50,7 +52,8 @@ typedef struct Scan {
 } Scan;
 
 static void meet(Scan *s, Value v) {
-  if (v.kind == V_ARRAY && array_device(v.array) == DEV_CPU && (u64)v.array->size > s->elements) s->elements = (u64)v.array->size;
+  if (v.kind == V_ARRAY && array_device(v.array) == DEV_CPU && (u64)v.array->size > s->elements)
+    s->elements = (u64)v.array->size;
 }
 
 /* Trips of a loop from here on: of one that the frame stands in those that are left. */
@@ -61,8 +64,8 @@ static u64 trips_of(const Proto *p, const Extent *x, const Frame *f) {
   return count > at ? least(count - at, TRIPS_MOST) : 1;
 }
 
-/* The product of what the loops around pc say, and the pc from which on there are other loops or conditions around. In loops that are compiled
- * nothing is left to do. */
+/* The product of what the loops around pc say, and the pc from which on there are other loops or conditions around.
+ * In loops that are compiled nothing is left to do. */
 static u64 weight_at(const Scan *s, const Code *code, u32 pc, const Frame *f, u32 *until, bool *certain) {
   const Proto *p = code->proto;
   u64 weight = 1;
@@ -80,7 +83,9 @@ static u64 weight_at(const Scan *s, const Code *code, u32 pc, const Frame *f, u3
   return weight;
 }
 
-static bool does_io(Value v) { return v.kind == V_FN && v.fn->kind == FN_BUILTIN && op_info(v.fn->op)->effect >= EFF_io; }
+static bool does_io(Value v) {
+  return v.kind == V_FN && v.fn->kind == FN_BUILTIN && op_info(v.fn->op)->effect >= EFF_io;
+}
 
 /* False: the graph would end there. */
 static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, u32 depth) {
@@ -97,7 +102,9 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
         Value v = code->module->slots[ins_x(ins)].value;
         meet(s, v);
         if (does_io(v) && certain) ends = ins_a(ins);
-        if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && depth < CALLS_DEEP && !scan(s, v.fn->code, NULL, 0, weight, depth + 1)) return false;
+        if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && depth < CALLS_DEEP &&
+            !scan(s, v.fn->code, NULL, 0, weight, depth + 1))
+          return false;
         break;
       }
       case BC_call:
@@ -107,7 +114,9 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
       case BC_import: return false;
       default: break;
     }
-    if ((op < BC_add || op > BC_bnot || op == BC_in) && op != BC_call && op != BC_callx && op != BC_tail && op != BC_tailx) continue;
+    if ((op < BC_add || op > BC_bnot || op == BC_in) && op != BC_call && op != BC_callx && op != BC_tail &&
+        op != BC_tailx)
+      continue;
     s->ops++;
     s->work += weight;
   }
@@ -124,19 +133,22 @@ u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
   return *gain < rent_cost(t, s.ops) ? 0 : s.elements > items ? s.elements : items;
 }
 
-/* Recordings for nothing are not to slow a program down that gains nothing from any. What did not pay from one instruction on
- * does not pay from a later one either, up to where its graph ended, but on larger arrays. */
+/* Recordings for nothing are not to slow a program down that gains nothing from any. What did not pay from one
+ * instruction on does not pay from a later one either, up to where its graph ended, but on larger arrays. */
 bool ahead_affords(const Tracer *t, const Frame *f, u64 elements) {
   for (u32 i = 0; i < LARGE_REFUSED; i++) {
     const LargeRefused *r = &t->large_refused[i];
-    if (r->code == f->code->id && r->from <= f->pc && f->pc < r->until && elements <= LARGER * r->elements) return false;
+    if (r->code == f->code->id && r->from <= f->pc && f->pc < r->until && elements <= LARGER * r->elements)
+      return false;
   }
-  return t->vm->tunables.large_units < 0 || t->large_lost_ns <= LOST_NS + (tracer_now(t) - t->began) * LOST_PERCENT / 100;
+  return t->vm->tunables.large_units < 0 ||
+         t->large_lost_ns <= LOST_NS + (tracer_now(t) - t->began) * LOST_PERCENT / 100;
 }
 
 void ahead_refuse(Tracer *t, const Place *p, u64 elements) {
   u32 until = t->large_until > p->pc ? t->large_until : p->pc + FAILED_FAR;
-  t->large_refused[t->large_next++ % LARGE_REFUSED] = (LargeRefused){.code = p->code->id, .from = p->pc, .until = until, .elements = elements};
+  t->large_refused[t->large_next++ % LARGE_REFUSED] = (LargeRefused){.code = p->code->id, .from = p->pc, .until = until,
+                                                                     .elements = elements};
 }
 
 /* ---- by the graph ------------------------------------------------------------------------------------------- */
@@ -183,7 +195,8 @@ static u64 while_trips(const Graph *g, BlockId cond) {
     i64 trips;
     if (n->kind != NODE_op || n->op != OP_less) continue;
     const GraphValue *v = &g->values.data[node_operand(g, id, 1)];
-    if (v->origin == GV_size && size_hint(&g->sizes, v->dim, &trips)) return trips > 1 ? least((u64)trips, TRIPS_MOST) : 1;
+    if (v->origin == GV_size && size_hint(&g->sizes, v->dim, &trips))
+      return trips > 1 ? least((u64)trips, TRIPS_MOST) : 1;
     if (v->origin == GV_const && (i64)v->bits > 0) return least(v->bits, TRIPS_MOST);
   }
   return TRIPS;
@@ -200,7 +213,9 @@ static u64 block_gain(const Gain *x, BlockId b) {
       case NODE_index:
       case NODE_update: each = op_gain(x, id); break;
       case NODE_while: trips = while_trips(x->g, n->sub[0]); break;
-      case NODE_scan: trips = size_hint(&x->g->sizes, n->length, &length) && length > 0 ? least((u64)length, TRIPS_MOST) : TRIPS; break;
+      case NODE_scan:
+        trips = size_hint(&x->g->sizes, n->length, &length) && length > 0 ? least((u64)length, TRIPS_MOST) : TRIPS;
+        break;
       default: break;
     }
     const GraphOrigin *o = &x->g->origins.data[n->origin];
@@ -217,7 +232,8 @@ static u32 ends_at(const Graph *g) {
   u32 end = g->frames.data[0].code ? g->frames.data[0].code->proto->ncode : 0;
   for (u32 i = 0; i < g->exits.exits.count; i++) {
     const Exit *e = &g->exits.exits.data[i];
-    if (e->kind == EXIT_break && e->frame_count && g->exits.frames.data[e->frame_first].pc < end) end = g->exits.frames.data[e->frame_first].pc;
+    if (e->kind == EXIT_break && e->frame_count && g->exits.frames.data[e->frame_first].pc < end)
+      end = g->exits.frames.data[e->frame_first].pc;
   }
   return end;
 }

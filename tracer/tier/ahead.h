@@ -4,7 +4,8 @@
 
 #include "tracer/tracer.h"
 
-/* The elements of its largest array, where the rest of the frame is worth a recording at once; else 0. *gain: as ahead_gain. */
+/* The elements of its largest array, where the rest of the frame is worth a recording at once; else 0. *gain: as
+ * ahead_gain. */
 u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain);
 bool ahead_affords(const Tracer *t, const Frame *f, u64 elements);
 void ahead_refuse(Tracer *t, const Place *p, u64 elements);

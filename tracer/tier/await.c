@@ -1,10 +1,11 @@
 /* await.c — what stands behind a call, where the region that would lead there is not compiled.
  *
- * A region that breaks at a call goes on behind it, in a continuation. Where that region is not worth its while, as there is little before
- * the call, or loses against the interpreter, nobody would ask for the continuation: a function that halves its argument, calls itself twice
- * and puts the results together does its work behind its calls. So the call sites in the frames of such a break are marked; frames
- * of their code ask the tier when a call returns, and what follows is a place like any other, sampled, compiled, weighed and demoted.
- * A site whose place is demoted for good is not asked any more, and a code without such sites makes frames as it did before. */
+ * A region that breaks at a call goes on behind it, in a continuation. Where that region is not worth its while, as
+ * there is little before the call, or loses against the interpreter, nobody would ask for the continuation: a
+ * function that halves its argument, calls itself twice and puts the results together does its work behind its
+ * calls. So the call sites in the frames of such a break are marked; frames of their code ask the tier when a call
+ * returns, and what follows is a place like any other, sampled, compiled, weighed and demoted. A site whose place is
+ * demoted for good is not asked any more, and a code without such sites makes frames as it did before. */
 #include "lang/mechanisms.h"
 #include "tracer/tier/await.h"
 #include "tracer/tier/places.h"

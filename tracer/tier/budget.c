@@ -19,7 +19,8 @@
 #include <string.h>
 
 static const char *place_name(const Tracer *t, const Place *p) {
-  return p->code->proto->name ? name_text(&t->vm->names, p->code->proto->name) : p->code->proto->nparams ? "fn" : "main";
+  return p->code->proto->name ? name_text(&t->vm->names, p->code->proto->name)
+                              : p->code->proto->nparams ? "fn" : "main";
 }
 
 /* Once for each place. The log has the place and the reason as of any that is given up; nothing is written unasked. */
@@ -42,14 +43,16 @@ void place_demote(Tracer *t, Place *p, u32 reason, const char *text) {
 
 void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why) {
   Vm *vm = t->vm;
-  bool memory = !*why || strstr(why, "memory was refused"); /* the program itself will say so; "": for the reason there was none */
+  /* the program itself will say so; "": for the reason there was none */
+  bool memory = !*why || strstr(why, "memory was refused");
   switch (how) {
     case BACKEND_restart: place_failed(t, p, REASON_backend_failed, at, why); return;
     case BACKEND_unsupported: place_demote(t, p, REASON_backend_unsupported, why); break;
     case BACKEND_fatal:
       place_demote(t, p, REASON_backend_failed, why);
       if (!t->forced || t->explain || memory) break;
-      (void)vm_error_at(vm, EK_unsupported, p->code->proto->span, "jit: %s is not compiled: %s: %s", place_name(t, p), reason_text(REASON_backend_failed), why);
+      (void)vm_error_at(vm, EK_unsupported, p->code->proto->span, "jit: %s is not compiled: %s: %s", place_name(t, p),
+                        reason_text(REASON_backend_failed), why);
       t->demand.refusal.raised = true;
       return;
     default: place_demote(t, p, late ? REASON_too_long : REASON_nothing_to_compile, why); return;
@@ -68,8 +71,8 @@ void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text) 
   else tracer_event(t, EVENT_failure, reason, span, 0, "%s", text);
 }
 
-/* A recording that took longer than the place was worth by then says nothing against it: what it took is added to its cost, so that the next one
- * may take longer. */
+/* A recording that took longer than the place was worth by then says nothing against it: what it took is added to
+ * its cost, so that the next one may take longer. */
 void place_cut(Tracer *t, Place *p, Span span, const char *text) {
   t->vm->counters.at[STAT_trace_failures]++;
   p->count = 0;
@@ -88,7 +91,8 @@ void region_totals(const Region *r, RegionTotals *sum) {
     if (r->graph->exits.exits.data[e].kind != EXIT_return) sum->exits += r->exits[e].taken;
 }
 
-/* What it works on may be another thing by then; but where what fits no entry was found not to be worth it, nothing is tried again. */
+/* What it works on may be another thing by then; but where what fits no entry was found not to be worth it, nothing is
+ * tried again. */
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   i64 decay = t->vm->tunables.decay_calls;
   bool again = !p->eager && decay > 0 && p->demoted < 8;
@@ -141,7 +145,8 @@ enum { ROOM = 2 }; /* entries for what is not known of a function */
 
 /* Missed so often, would the source be left open by the entry that is made next? */
 static bool is_opened(const Tracer *t, const Place *p, u32 times) {
-  return times >= t->vm->tunables.open_after && (p->cache.last_miss.kind != GUARD_code || p->cache.entries.count + ROOM >= p->cache.limit);
+  return times >= t->vm->tunables.open_after &&
+         (p->cache.last_miss.kind != GUARD_code || p->cache.entries.count + ROOM >= p->cache.limit);
 }
 
 /* Counts the source that misses; often enough, and later traces leave it open. */
@@ -172,7 +177,8 @@ static bool opens(Tracer *t, Place *p, const Frame *frame) {
   cache_tell_miss(t->vm, &p->cache, frame);
   const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
   for (u32 i = 0; text && i < p->subjects.count; i++)
-    if (strcmp(p->subjects.data[i].text, text) == 0) return !p->subjects.data[i].open && is_opened(t, p, p->subjects.data[i].times + 1);
+    if (strcmp(p->subjects.data[i].text, text) == 0)
+      return !p->subjects.data[i].open && is_opened(t, p, p->subjects.data[i].times + 1);
   return false;
 }
 
@@ -189,10 +195,12 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4, PACE_UNLOST = 100 }; /* PACE_UNLOST: percent, where nothing lost by its times yet */
+/* PACE_UNLOST: percent, where nothing lost by its times yet */
+enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4, PACE_UNLOST = 100 };
 
-/* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it slows
- * nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait longer. */
+/* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it
+ * slows nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait
+ * longer. */
 static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
   const Tunables *tun = &t->vm->tunables;
   if (!paced(t) || !tun->compile_gain || !tun->pace_percent || !MECHANISM(t->vm, compile_pace)) return true;
@@ -209,20 +217,23 @@ static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
 
 /* The first compilation sets up what the later ones find. */
 bool place_may_compile(Tracer *t, Place *p, bool had) {
-  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns)) return true;
+  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns))
+    return true;
   if (!had) p->sleep = p->rent.slept = PACE_NAP;
   return false;
 }
 
-/* What comes in and what the exits write back is compiled as well: a loop over twenty records of seven fields has two dozen
- * nodes, and takes as long as three hundred. */
+/* What comes in and what the exits write back is compiled as well: a loop over twenty records of seven fields has
+ * two dozen nodes, and takes as long as three hundred. */
 u32 graph_parts(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
 
 bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
   u32 parts = graph_parts(g);
   if (rent_applies(t)) return rent_affords(t, p, parts, rent_gain(t, p, g, broke));
-  if (parts <= PACE_PARTS || has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns)) return true;
+  if (parts <= PACE_PARTS ||
+      has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns))
+    return true;
   p->sleep = PACE_LONG_NAP;
   return false;
 }
@@ -247,7 +258,8 @@ bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
 void place_missed(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   p->count += p->count < UINT32_MAX;
-  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience || p->rent.probing) return; /* a sample is of passes that are counted */
+  /* a sample is of passes that are counted */
+  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience || p->rent.probing) return;
   u32 nap = p->nap ? p->nap * 2 : (u32)tun->miss_patience;
   p->nap = p->sleep = nap < tun->nap_limit ? nap : (u32)tun->nap_limit;
   p->count = p->count < UINT32_MAX - p->nap ? p->count + p->nap : UINT32_MAX;
@@ -268,7 +280,8 @@ bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s) {
   Buf b;
   buf_init(&b, &t->vm->alloc);
   source_print(g, s, &b);
-  for (u32 i = 0; i < p->subjects.count && !open; i++) open = p->subjects.data[i].open && strcmp(p->subjects.data[i].text, buf_text(&b)) == 0;
+  for (u32 i = 0; i < p->subjects.count && !open; i++)
+    open = p->subjects.data[i].open && strcmp(p->subjects.data[i].text, buf_text(&b)) == 0;
   buf_free(&b);
   return open;
 }
@@ -293,10 +306,13 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   const GraphNode *n = graph_node_at(g, id);
   u64 most = 0;
   bool array = false;
-  if (n->kind == NODE_index && !value_type(g, node_result(g, id, 0))->rank) return (u64)tun->array_op_ns; /* however large what it reads from */
+  /* however large what it reads from */
+  if (n->kind == NODE_index && !value_type(g, node_result(g, id, 0))->rank) return (u64)tun->array_op_ns;
   if (n->kind == NODE_op && n->op != OP_none) {
     u32 family = op_info(n->op)->family;
-    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index && family != FAM_make) return 0;
+    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index &&
+        family != FAM_make)
+      return 0;
   }
   for (u32 i = 0; i < n->operand_count + n->result_count; i++) {
     ValueId v = i < n->operand_count ? node_operand(g, id, i) : node_result(g, id, i - n->operand_count);
@@ -346,7 +362,9 @@ static u64 eager_sum(const Tunables *tun, const Graph *g, bool early, u64 sum) {
   return sum;
 }
 
-u64 region_eager_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, false, built_cost(tun, &g->exits)); }
+u64 region_eager_ns(const Tunables *tun, const Graph *g) {
+  return eager_sum(tun, g, false, built_cost(tun, &g->exits));
+}
 
 u64 region_early_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, true, (u64)tun->scalar_op_ns); }
 
@@ -366,7 +384,8 @@ static bool leads_on(const Tracer *t, const Region *r) {
 
 enum { PACK_NS = 2, PACK_MUCH = 1 << 16, PACK_FAR = 10 };
 
-/* Lists and texts are packed at each entry, whole: a loop that is left and entered again and again gains less than that takes. */
+/* Lists and texts are packed at each entry, whole: a loop that is left and entered again and again gains less than that
+ * takes. */
 static bool only_packs(Tracer *t, Place *p) {
   u64 packed = 0, spent = 0;
   for (u32 i = 0; i < p->cache.entries.count; i++) {
@@ -381,9 +400,11 @@ static bool only_packs(Tracer *t, Place *p) {
 
 void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && MECHANISM(t->vm, payback) && only_packs(t, p)) return;
+  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && MECHANISM(t->vm, payback) && only_packs(t, p))
+    return;
   if (p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
-  if (p->watch.won && MECHANISM(t->vm, times_tell)) return; /* visits that were timed said so, which tell more than counts of operations */
+  /* visits that were timed said so, which tell more than counts of operations */
+  if (p->watch.won && MECHANISM(t->vm, times_tell)) return;
   u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
   for (u32 i = 0; i < p->cache.entries.count; i++) {
     const Region *r = p->cache.entries.data[i]->region;
@@ -394,7 +415,8 @@ void place_weigh(Tracer *t, Place *p) {
   }
   if (compiled * 100 <= eager * (u64)tun->payback_percent) return;
   char text[96];
-  snprintf(text, sizeof text, "its regions took %llu ns, the interpreter about %llu", (unsigned long long)compiled, (unsigned long long)eager);
+  snprintf(text, sizeof text, "its regions took %llu ns, the interpreter about %llu", (unsigned long long)compiled,
+           (unsigned long long)eager);
   place_retire(t, p, REASON_no_payback, text);
 }
 

@@ -6,8 +6,10 @@
 
 enum { PACK_EACH = 8 }; /* entries until what they packed is looked at */
 enum { GRAPH_MANY = 1 << 20 };
-u64 graph_elements(const Graph *g, ValueId v); /* of a value, by the hints; not told exactly from GRAPH_MANY on, UINT64_MAX: not known */
-void place_demote(Tracer *t, Place *p, u32 reason, const char *text); /* nothing is compiled there any more; its entries stay */
+/* of a value, by the hints; not told exactly from GRAPH_MANY on, UINT64_MAX: not known */
+u64 graph_elements(const Graph *g, ValueId v);
+/* nothing is compiled there any more; its entries stay */
+void place_demote(Tracer *t, Place *p, u32 reason, const char *text);
 void place_failed(Tracer *t, Place *p, u32 reason, Span span, const char *text); /* a trace; after some it is demoted */
 void place_cut(Tracer *t, Place *p, Span span, const char *text);
 bool place_slept(const Tracer *t, Place *p); /* of one that sleeps: it is not asked this time */
@@ -25,14 +27,16 @@ static inline void place_passed(Tracer *t, Place *p) {
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted until it was passed often enough */
 /* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */
 bool place_may_compile(Tracer *t, Place *p, bool had);
-bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke); /* the same for a graph that was recorded, when it is a large one */
+/* the same for a graph that was recorded, when it is a large one */
+bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke);
 u32 graph_parts(const Graph *g); /* what its compilation is expected to cost goes by these */
 bool graph_recurs(const Graph *g); /* a function in it calls itself */
 u64 region_eager_ns(const Tunables *tun, const Graph *g); /* 0: more than can be told */
 u64 region_early_ns(const Tunables *tun, const Graph *g); /* the same of what stands before its first loop */
 
 /* The backend said no. skip: stays eager; unsupported: counted as a warning; restart asked for again: counts as a
- * failed trace; fatal: likewise, or, where compiling was asked for, an error with the cause. `late`: time was used up. */
+ * failed trace; fatal: likewise, or, where compiling was asked for, an error with the cause. `late`: time was used
+ * up. */
 void place_refused(Tracer *t, Place *p, BackendResult how, bool late, Span at, const char *why);
 
 #endif

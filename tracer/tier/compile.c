@@ -1,4 +1,5 @@
-/* compile.c — one compilation: what is recorded at a place, whether it is worth compiling, the region that comes of it. */
+/* compile.c — one compilation: what is recorded at a place, whether it is worth compiling, the region that comes of
+ * it. */
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
 #include "tracer/record/force.h"
@@ -30,12 +31,14 @@ static void print_code(void *ctx, Buf *out) {
 
 static bool is_many(const Graph *g, ValueId v) { return graph_elements(g, v) - GRAPH_MANY < UINT64_MAX / 2; }
 
-/* Large arrays that were computed and are kept by what stood before: written into its storage, which eager code would do in a second pass. */
+/* Large arrays that were computed and are kept by what stood before: written into its storage, which eager code would
+ * do in a second pass. */
 static u32 large_writes(const Graph *g) {
   u32 n = 0;
   for (u32 i = 1; i < g->exits.journal.count; i++) {
     const Recipe *r = &g->exits.recipes.data[g->exits.journal.data[i].value];
-    n += g->exits.journal.data[i].target && r->kind == RCP_value && graph_node_at(g, value_node(g, r->a))->kind == NODE_op && is_many(g, r->a);
+    n += g->exits.journal.data[i].target && r->kind == RCP_value &&
+         graph_node_at(g, value_node(g, r->a))->kind == NODE_op && is_many(g, r->a);
   }
   return n;
 }
@@ -45,9 +48,11 @@ static bool worth(const Graph *g, u32 least) {
   u32 n = large_writes(g);
   for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
     const GraphNode *node = graph_node_at(g, w.node);
-    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur) return true;
+    if (node->kind == NODE_while || node->kind == NODE_scan || node->kind == NODE_ascan || node->kind == NODE_recur)
+      return true;
     n += node->kind == NODE_op || node->kind == NODE_index || node->kind == NODE_update;
-    n += node->kind == NODE_op && op_info(node->op)->lower == LOWER_math && is_many(g, node_result(g, w.node, 0)); /* its strips are stored a second time */
+    /* its strips are stored a second time */
+    n += node->kind == NODE_op && op_info(node->op)->lower == LOWER_math && is_many(g, node_result(g, w.node, 0));
     n += node->kind == NODE_op && node->op == OP_concat; /* of a list of arrays, which the interpreter stacks first */
     if (n >= least) return true;
   }
@@ -64,8 +69,8 @@ static const char *code_name(Vm *vm, const Code *code) {
   return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
 }
 
-/* Arrays in registers are given to the region: what the caller gave up is freed early, or written over. Exits that name the
- * register name the value instead, which they then keep as long as they may be taken. */
+/* Arrays in registers are given to the region: what the caller gave up is freed early, or written over. Exits that
+ * name the register name the value instead, which they then keep as long as they may be taken. */
 static void donate_inputs(Graph *g) {
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *x = &g->inputs.data[i];
@@ -107,19 +112,23 @@ static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason
 static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
   Buf bad;
   buf_init(&bad, &t->vm->alloc);
-  bool good = graph_verify(rec->graph, &bad), refused = rec->graph->failed || rec->graph->sizes.failed; /* which is no fault of the graph */
+  /* which is no fault of the graph */
+  bool good = graph_verify(rec->graph, &bad), refused = rec->graph->failed || rec->graph->sizes.failed;
   if (!good && refused) {
     place_failed(t, p, REASON_trace_failed, rec->span, "out of memory");
   } else if (!good) {
     if (t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
     t->vm->counters.at[STAT_unverified]++;
-    place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc], "the graph does not verify");
+    place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc],
+                 "the graph does not verify");
   }
   buf_free(&bad);
   return good;
 }
 #else
-static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) { return (void)t, (void)p, (void)rec, (void)name, true; }
+static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *name) {
+  return (void)t, (void)p, (void)rec, (void)name, true;
+}
 #endif
 
 /* Steps of the whole compilation, once its graph is known. */
@@ -140,8 +149,8 @@ static ToilEnd limits_now(void *context) {
   return l->timed && time_left(l->t, l->begin) == 1 ? TOIL_late : TOIL_goes_on;
 }
 
-/* Did something stop the passes? Then nothing of what they left is looked at. A place whose compilation takes too much stays interpreted; where the
- * program itself is to end, or was interrupted, nothing is said of the place. */
+/* Did something stop the passes? Then nothing of what they left is looked at. A place whose compilation takes too
+ * much stays interpreted; where the program itself is to end, or was interrupted, nothing is said of the place. */
 static bool was_stopped(Tracer *t, Place *p, Span at) {
   u32 reason;
   const char *text;
@@ -158,7 +167,8 @@ static bool was_stopped(Tracer *t, Place *p, Span at) {
       break;
     case TOIL_late: place_demote(t, p, REASON_too_long, "compilation takes too long"); break;
     default:
-      snprintf(steps, sizeof steps, "%llu steps, after which a pass was still at work", (unsigned long long)t->vm->toil.used);
+      snprintf(steps, sizeof steps, "%llu steps, after which a pass was still at work",
+               (unsigned long long)t->vm->toil.used);
       place_demote(t, p, REASON_too_much_work, steps);
   }
   t->vm->counters.at[STAT_compile_stops]++;
@@ -176,7 +186,8 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
   if (usable && (!size_renew_facts(&g->sizes) || !verifies(t, p, rec, name))) return false;
   if (rec->broke) {
     vm->counters.at[STAT_breaks]++;
-    if (MECHANISM(vm, breaks_are_told)) tracer_event(t, EVENT_break, rec->reason, rec->span, t->region_ids, "%s", rec->why);
+    if (MECHANISM(vm, breaks_are_told))
+      tracer_event(t, EVENT_break, rec->reason, rec->span, t->region_ids, "%s", rec->why);
     if (rec->reason != REASON_raises && demand_whole_here(t)) {
       demand_refused(t, rec->reason, rec->span, rec->why);
       return false;
@@ -226,7 +237,8 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   bool had_error = vm->error.raised;
   t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
-  t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns / RECORD_PART + RECORD_LEAST_NS : time_allowed(t);
+  t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns / RECORD_PART +
+                   RECORD_LEAST_NS : time_allowed(t);
   t->record_until = begin + t->record_most;
   t->record_worked = tracer_worked(t);
   Limits watched = {t, begin, !t->forced && MECHANISM(vm, compile_time)};
@@ -242,7 +254,8 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
     }
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (was_stopped(t, p, rec.span)) return NULL;
-    if (rec.reason == REASON_too_long) rent_wasted(p, (RECORD_DEAR - 1) * t->record_most); /* the whole would have taken as much again, and more */
+    /* the whole would have taken as much again, and more */
+    if (rec.reason == REASON_too_long) rent_wasted(p, (RECORD_DEAR - 1) * t->record_most);
     if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
     else if (rec.reason == REASON_too_long) place_cut(t, p, rec.span, rec.why);
     else place_failed(t, p, rec.reason, rec.span, rec.why);
@@ -271,7 +284,8 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (guards) guard_prog_free(vm, guards);
     if (region) region_free(vm, region);
     if (vm->error.raised && !had_error) vm_error_clear(vm);
-    if (!was_stopped(t, p, rec.span)) place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
+    if (!was_stopped(t, p, rec.span))
+      place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
     buf_free(&why);
     return NULL;
   }
@@ -280,7 +294,9 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   region->id = t->region_ids;
   at = log_phase(phases, PHASE_guards, at);
   region->eager_ns = region_eager_ns(&vm->tunables, g);
-  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes, .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced, .clock = t->clock, .clock_context = t->clock_context};
+  CompileLimits limits = {.nodes = (u32)vm->tunables.graph_nodes,
+                          .ns = MECHANISM(vm, compile_time) ? time_left(t, begin) : 0, .forced = t->forced,
+                          .clock = t->clock, .clock_context = t->clock_context};
   const Backend *backend = MECHANISM(vm, backends_are_chosen) ? t->backend : t->backends[0];
   BackendResult made = backend->compile(vm, backend, region, &limits, &why);
   if (made != BACKEND_ok) {
@@ -316,7 +332,8 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   return entry;
 }
 
-/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache, or last if a source was left open. */
+/* Traces and compiles for the frame as it stands; the new entry stands first in the place's cache, or last if a source
+ * was left open. */
 GuardEntry *tier_compile(Tracer *t, Frame *frame, Place *p, u32 reason) {
   GuardEntry *e = compile_for(t, frame, p, reason);
   t->vm->counters.at[STAT_forced] += t->vm->toil.forced;

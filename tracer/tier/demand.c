@@ -30,16 +30,21 @@ void demand_refused(Tracer *t, u32 reason, Span span, const char *text) {
 
 static const Frame *top_frame(const Vm *vm) { return &vm->frames[vm->frame_count - 1]; }
 
-static const char *name_of(Vm *vm, const Code *code) { return code->proto->name ? name_text(&vm->names, code->proto->name) : "the function"; }
+static const char *name_of(Vm *vm, const Code *code) {
+  return code->proto->name ? name_text(&vm->names, code->proto->name) : "the function";
+}
 
 bool demand_whole_here(const Tracer *t) {
   const Demand *d = &t->demand;
   const Vm *vm = t->vm;
-  return MECHANISM(vm, whole_capture) && d->whole && vm->frame_count == d->whole_depth + 1 && top_frame(vm)->code == d->whole && top_frame(vm)->pc == 0;
+  return MECHANISM(vm, whole_capture) && d->whole && vm->frame_count == d->whole_depth + 1 &&
+         top_frame(vm)->code == d->whole && top_frame(vm)->pc == 0;
 }
 
 /* Not where a test takes compilations away. */
-static bool strict_now(const Tracer *t) { return t->demand.strict && !t->demand.cold && t->force.kind != FORCE_endless; }
+static bool strict_now(const Tracer *t) {
+  return t->demand.strict && !t->demand.cold && t->force.kind != FORCE_endless;
+}
 
 /* `jit: f is not captured whole: output: print`, at the place in the source that is to blame. */
 static bool raise_broken(Tracer *t, const Code *code, bool whole, u32 reason, Span span, const char *text) {
@@ -50,7 +55,9 @@ static bool raise_broken(Tracer *t, const Code *code, bool whole, u32 reason, Sp
   }
   if (!span.file) span = vm_span(vm);
   const char *colon = text && *text ? ": " : "";
-  if (whole) vm_error_at(vm, EK_unsupported, span, "%s: %s is not captured whole: %s%s%s", t->demand.who, name_of(vm, code), reason_text(reason), colon, text);
+  if (whole)
+    vm_error_at(vm, EK_unsupported, span, "%s: %s is not captured whole: %s%s%s", t->demand.who, name_of(vm, code),
+                reason_text(reason), colon, text);
   else vm_error_at(vm, EK_unsupported, span, "trace.strict: a break: %s%s%s", reason_text(reason), colon, text);
   return true;
 }
@@ -60,13 +67,19 @@ bool demand_recompiles(Tracer *t, Place *p, bool whole) {
   const GuardMiss *m = p->cache.has_miss ? &p->cache.last_miss : NULL;
   if (t->demand.pinned && whole) {
     t->demand.whole = NULL;
-    if (m) vm_error(vm, EK_value, "trace.export: the arguments do not fit the graph: %s, wanted %s, got %s", m->text, m->expected, m->got);
+    if (m)
+      vm_error(vm, EK_value, "trace.export: the arguments do not fit the graph: %s, wanted %s, got %s", m->text,
+               m->expected, m->got);
     else vm_error(vm, EK_value, "trace.export: a function that the graph was made from was replaced");
     return true;
   }
   if (!strict_now(t) || !(m || p->gone) || (!p->gone && !p->cache.entries.count)) return false;
-  if (p->gone) vm_error(vm, EK_unsupported, "trace.strict: a recompile: %s: %s", reason_text(REASON_code_gone), name_text(&vm->names, p->gone));
-  else vm_error_at(vm, EK_unsupported, m->because.file ? m->because : vm_span(vm), "trace.strict: a recompile: %s, wanted %s, got %s", m->text, m->expected, m->got);
+  if (p->gone)
+    vm_error(vm, EK_unsupported, "trace.strict: a recompile: %s: %s", reason_text(REASON_code_gone),
+             name_text(&vm->names, p->gone));
+  else
+    vm_error_at(vm, EK_unsupported, m->because.file ? m->because : vm_span(vm),
+                "trace.strict: a recompile: %s, wanted %s, got %s", m->text, m->expected, m->got);
   return true;
 }
 
@@ -74,7 +87,8 @@ bool demand_unmet(Tracer *t, Place *p, bool whole) {
   const Refusal *f = &t->demand.refusal;
   if (f->raised) return true;
   if (whole) t->demand.whole = NULL;
-  if (f->reason == REASON_limit_deadline || f->reason == REASON_limit_interrupt) return false; /* the next safepoint says so */
+  /* the next safepoint says so */
+  if (f->reason == REASON_limit_deadline || f->reason == REASON_limit_interrupt) return false;
   return (whole || strict_now(t)) && raise_broken(t, p->code, whole, f->reason, f->span, f->text);
 }
 
@@ -90,7 +104,8 @@ static const char *break_text(const Tracer *t, u64 region) {
 bool demand_breaks(Tracer *t, const Region *r, u32 exit) {
   const Exit *e = &r->graph->exits.exits.data[exit];
   if (!strict_now(t)) return false;
-  if (e->kind == EXIT_break && e->reason != REASON_raises) return raise_broken(t, NULL, false, e->reason, e->span, break_text(t, r->id));
+  if (e->kind == EXIT_break && e->reason != REASON_raises)
+    return raise_broken(t, NULL, false, e->reason, e->span, break_text(t, r->id));
   return false;
 }
 
@@ -99,7 +114,8 @@ bool demand_region(Tracer *t, const Region *r) {
   const Code *code = t->demand.whole;
   t->demand.whole = NULL;
   for (u32 i = 0; i < x->exits.count; i++) /* where the program raises an error the interpreter shall raise it */
-    if (x->exits.data[i].kind == EXIT_break && x->exits.data[i].reason != REASON_raises) return !raise_broken(t, code, true, x->exits.data[i].reason, x->exits.data[i].span, break_text(t, r->id));
+    if (x->exits.data[i].kind == EXIT_break && x->exits.data[i].reason != REASON_raises)
+      return !raise_broken(t, code, true, x->exits.data[i].reason, x->exits.data[i].span, break_text(t, r->id));
   return true;
 }
 
@@ -111,7 +127,8 @@ static const Source *root_of(const GuardSet *g, SourceId s) {
   return at;
 }
 
-/* The settings of a transformed function, as the position that grad is taken by: they belong to it, and never change. */
+/* The settings of a transformed function, as the position that grad is taken by: they belong to it, and never
+ * change. */
 static bool is_setting(const GuardSet *g, SourceId s) {
   for (; s; s = g->sources.items.data[s].parent)
     if (g->sources.items.data[s].kind == SRC_settings) return true;
@@ -149,8 +166,11 @@ bool demand_graph(Tracer *t, const Graph *g) {
   }
   for (u32 i = 0; i < g->guards.guards.count; i++) { /* what is not an input but shaped the graph */
     const Guard *x = &g->guards.guards.data[i];
-    bool code = x->kind == GUARD_code || x->kind == GUARD_cell || x->kind == GUARD_ambient || x->kind == GUARD_size || !x->source;
-    if (!code && !(x->kind == GUARD_const && x->value_kind == V_MODULE) && !is_setting(&g->guards, x->source) && root_of(&g->guards, x->source)->kind != SRC_arg) return refuse_read(t, g, x->source, x->because);
+    bool code = x->kind == GUARD_code || x->kind == GUARD_cell || x->kind == GUARD_ambient ||
+                x->kind == GUARD_size || !x->source;
+    if (!code && !(x->kind == GUARD_const && x->value_kind == V_MODULE) && !is_setting(&g->guards, x->source) &&
+        root_of(&g->guards, x->source)->kind != SRC_arg)
+      return refuse_read(t, g, x->source, x->because);
   }
   for (u32 i = 0; i < g->exits.exits.count; i++)
     if (g->exits.exits.data[i].journal) {
@@ -161,11 +181,12 @@ bool demand_graph(Tracer *t, const Graph *g) {
   return true;
 }
 
-/* ---- the transforms ------------------------------------------------------------------------------------------------ */
+/* ---- the transforms -------------------------------------------------------------------------- */
 
 /* The closure that a call of f enters, through jit and trace.strict; NULL: none, or f is another transform. */
 static const Fn *entered(Value f) {
-  while (f.kind == V_FN && f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict)) f = f.fn->inner;
+  while (f.kind == V_FN && f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict))
+    f = f.fn->inner;
   return f.kind == V_FN && f.fn->kind == FN_CLOSURE ? f.fn : NULL;
 }
 
@@ -176,7 +197,8 @@ static Code *caller_of(Tracer *t, const Name *names, u32 nargs) {
   for (u32 i = 0; names && i < nargs; i++) named |= names[i] != 0;
   for (u32 i = 0; i < d->callers.count; i++) {
     const Caller *c = &d->callers.data[i];
-    if (c->nargs == nargs && (named ? c->names && memcmp(c->names, names, sizeof *names * nargs) == 0 : !c->names)) return c->code;
+    if (c->nargs == nargs && (named ? c->names && memcmp(c->names, names, sizeof *names * nargs) == 0 : !c->names))
+      return c->code;
   }
   if (!d->module && !(d->module = module_new(vm, "", ""))) return NULL;
   Caller c = {.nargs = nargs, .names = named ? mem_alloc(&vm->alloc, sizeof *c.names * nargs) : NULL};
@@ -200,7 +222,8 @@ WeftStatus demand_around(Tracer *t, Value f, const Name *names, u32 nargs, Value
 
 /* A transform whose call is captured as a whole: not what capture itself is about. */
 static bool wants_frame(Value f) {
-  while (f.kind == V_FN && f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict)) f = f.fn->inner;
+  while (f.kind == V_FN && f.fn->kind == FN_TRANSFORM && (f.fn->transform == TF_jit || f.fn->transform == TF_strict))
+    f = f.fn->inner;
   return f.kind == V_FN && f.fn->kind == FN_TRANSFORM && f.fn->transform != TF_eager;
 }
 
@@ -230,7 +253,8 @@ static void wake_sites(Value f) {
   for (u32 i = 0; closure && i < closure->code->proto->nsites; i++) closure->code->sites[i].flags &= (u16)~SITE_COLD;
 }
 
-WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs, Value *out) {
+WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs,
+                       Value *out) {
   Vm *vm = t->vm;
   Demand *d = &t->demand;
   const Code *outer = d->whole;
@@ -281,7 +305,8 @@ static WeftStatus to_device(Vm *vm, Value v, Value device, u32 depth, Value *out
   u32 n = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
   for (u32 i = 0; i < n; i++) {
     Value item;
-    bool ok = to_device(vm, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], device, depth + 1, &item) == WEFT_OK;
+    bool ok = to_device(vm, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], device, depth + 1,
+                        &item) == WEFT_OK;
     if (ok && v.kind == V_LIST) {
       if ((ok = list_unique(vm, out))) {
         value_drop(vm, out->list->items[i]);
@@ -326,7 +351,8 @@ static Outcome record_jit(Recorder *r, Av transform, const Av *args, u32 nargs, 
   Value settings;
   Av set = av_force(r, av_item(r, transform, 1));
   if (!set) return OUT_FAIL;
-  if (av_at(r, set)->kind != AV_LIST || !av_const_value(r, av_force(r, av_item(r, set, 1)), &settings) || settings.kind != V_NIL)
+  if (av_at(r, set)->kind != AV_LIST || !av_const_value(r, av_force(r, av_item(r, set, 1)), &settings) ||
+      settings.kind != V_NIL)
     return rec_stuck(r, REASON_device_mix, "jit with a device");
   return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);
 }
@@ -346,7 +372,8 @@ static WeftStatus call_strict(Vm *vm, Fn *fn, Value *args, const Name *names, u3
   if (status != WEFT_OK || !waited) return status;
   value_drop(vm, *out);
   *out = value_nil();
-  return vm_error(vm, EK_unsupported, "trace.strict: the program waited for the device %llu times for a value", (unsigned long long)waited);
+  return vm_error(vm, EK_unsupported, "trace.strict: the program waited for the device %llu times for a value",
+                  (unsigned long long)waited);
 }
 
 static Outcome record_strict(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {

@@ -25,7 +25,8 @@ typedef struct Refusal {
   bool raised; /* an error stands in the VM already: a marked size was fixed */
 } Refusal;
 
-/* Stands around calls of what is no function of the program's own (vm_caller), of so many arguments with these names. */
+/* Stands around calls of what is no function of the program's own (vm_caller), of so many arguments with these
+ * names. */
 typedef struct Caller {
   Code *code;  /* owned */
   Name *names; /* owned; NULL: none has one */
@@ -50,7 +51,8 @@ typedef struct Demand {
 void demand_free(Vm *vm, Demand *d);
 void demand_refused(struct Tracer *t, u32 reason, Span span, const char *text);
 
-/* A function of so many arguments around f, so that a call of it has a frame, at whose beginning capture begins. *out: owned. */
+/* A function of so many arguments around f, so that a call of it has a frame, at whose beginning capture begins. *out:
+ * owned. */
 WeftStatus demand_around(struct Tracer *t, Value f, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* Is the frame on top, entered at its beginning, the one that must be captured whole? */
 bool demand_whole_here(const struct Tracer *t);

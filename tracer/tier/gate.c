@@ -1,12 +1,16 @@
-/* gate.c — is this run of a loop long enough to be entered? Going in and out of a region takes as long as some trips in the
- * interpreter: what finding and leaving it takes is measured, what a trip takes was measured before it was compiled.
+/* gate.c — is this run of a loop long enough to be entered? Going in and out of a region takes as long as some
+ * trips in the interpreter: what finding and leaving it takes is measured, what a trip takes was measured before it
+ * was compiled.
  *
- *   a `for` loop that nothing leaves early   is entered with more trips than that left; else none of its run is asked again
- *   any other                                is entered once so many trips of its run were interpreted: it takes at most twice what it
- *                                            would have if its length had been known. At once while most of its runs are long; where many in a
- *                                            row were short, only some of them are looked at
+ *   a `for` loop that nothing leaves early   is entered with more trips than that left; else none of its run is
+ *                                            asked again
+ *   any other                                is entered once so many trips of its run were interpreted: it takes at
+ *                                            most twice what it would have if its length had been known. At once
+ *                                            while most of its runs are long; where many in a row were short, only
+ *                                            some of them are looked at
  *
- * One run of a loop is told from the next by counters of the interpreter: of its function's calls, and of the loops around it. */
+ * One run of a loop is told from the next by counters of the interpreter: of its function's calls, and of the loops
+ * around it. */
 #include "lang/mechanisms.h"
 #include "tracer/tier/gate.h"
 #include "tracer/tier/rent.h"
@@ -21,7 +25,8 @@ enum {
   RUNS = 16,    /* that are looked at until it is decided how long they are */
   LONG = 12,    /* of these, so many are when they are entered at once */
   DULL_MOST = 5,
-  BRIEF = 8,    /* runs one after the other that were over too soon, until fewer are looked at: of twice as many, twice as few */
+  /* runs one after the other that were over too soon, until fewer are looked at: of twice as many, twice as few */
+  BRIEF = 8,
   SKIP_MOST = 64, /* trips of one that is interpreted to be timed, and … */
   SKIP_NS = 6400, /* … the time that these may take: beside longer ones being asked is little */
 };
@@ -40,7 +45,8 @@ void gate_open(Place *p, u64 trip_ns) {
   *g = (PlaceGate){.loop = p->start == RECORD_LOOP ? loop_of(p) : 0};
   if (trip_ns < NS_MOST) g->trip_ns = trip_ns > TRIP_LEAST ? (u32)trip_ns : TRIP_LEAST;
   else g->loop = 0;
-  g->through = g->loop && p->code->proto->extents[g->loop].kind == EXT_FOR && rent_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
+  g->through = g->loop && p->code->proto->extents[g->loop].kind == EXT_FOR &&
+               rent_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
 }
 
 void gate_trip(Place *p, u64 ns) {
@@ -99,9 +105,11 @@ static bool pass(const Tracer *t, PlaceGate *g, SiteState *s, u64 trips) {
 
 void gate_skip(const Tracer *t, Place *p, const Frame *f) {
   Ins ins = f->code->proto->code[f->pc];
-  SiteState *s = p->gate.loop && ins_op(ins) == BC_fornext ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
+  SiteState *s = p->gate.loop &&
+                 ins_op(ins) == BC_fornext ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
   if (!s || !MECHANISM(t->vm, trials_ask_seldom)) return;
-  u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u, left = count > at ? count - at : 0, most = SKIP_NS / (p->gate.trip_ns + 1);
+  u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u, left = count > at ? count - at : 0,
+      most = SKIP_NS / (p->gate.trip_ns + 1);
   if (most > SKIP_MOST) most = SKIP_MOST;
   if (most > 1) pass(t, &p->gate, s, left < most ? left : most);
 }
@@ -130,7 +138,8 @@ static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, 
     g->brief = 0;
     return false;
   }
-  if (missed && ++g->brief >= BRIEF && MECHANISM(t->vm, short_runs_are_let_be)) { /* the next trips are let be, then another run is looked at */
+  /* the next trips are let be, then another run is looked at */
+  if (missed && ++g->brief >= BRIEF && MECHANISM(t->vm, short_runs_are_let_be)) {
     g->waits = false;
     u32 times = 0;
     while (times < (u32)DULL_MOST && g->brief >> times >= 2 * BRIEF) times++;
@@ -143,7 +152,8 @@ static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, 
 bool gate_closed(const Tracer *t, Place *p, const Frame *f) {
   PlaceGate *g = &p->gate;
   g->passing = false;
-  if (!g->loop || g->samples < SAMPLES || !rent_applies(t) || t->force.kind || !MECHANISM(t->vm, long_runs)) return false;
+  if (!g->loop || g->samples < SAMPLES || !rent_applies(t) || t->force.kind || !MECHANISM(t->vm, long_runs))
+    return false;
   const Proto *proto = p->code->proto;
   SiteState *s = site_of(p->code, &proto->extents[g->loop]);
   Ins ins = proto->code[f->pc];

@@ -7,8 +7,10 @@
 void gate_open(Place *p, u64 trip_ns); /* a loop was compiled, a trip of which the interpreter takes so long for */
 void gate_trip(Place *p, u64 ns); /* so long it takes by now */
 void gate_note(Place *p, u64 around, u64 spent); /* an entry took so long beside its run */
-bool gate_closed(const Tracer *t, Place *p, const Frame *f); /* this run of the loop is too short, so far; it is asked again when it may be longer */
-void gate_skip(const Tracer *t, Place *p, const Frame *f); /* the run is interpreted to be timed: for some trips of it nothing is asked */
+/* this run of the loop is too short, so far; it is asked again when it may be longer */
+bool gate_closed(const Tracer *t, Place *p, const Frame *f);
+/* the run is interpreted to be timed: for some trips of it nothing is asked */
+void gate_skip(const Tracer *t, Place *p, const Frame *f);
 void gate_wake(const Tracer *t, Place *p); /* that is over: it is asked at the next trip */
 u32 gate_run(const Place *p, const Frame *f); /* another number in each run of the loop */
 

@@ -37,9 +37,11 @@ bool marks_apply(Recorder *r, const Code *code, const Av *regs) {
     if (m->dynamic) {
       if (size_is_unbacked(&r->g->sizes, size)) continue;
       if (!vec_push(&r->vm->alloc, &r->dynamic, (RecDynamic){size, i})) return false;
-    } else if (!size_is_const(&r->g->sizes, size_resolve(&r->g->sizes, size), &known) && !size_is_unbacked(&r->g->sizes, size) &&
-               size_hint(&r->g->sizes, size, &known)) {
-      if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, size, size_const(&r->g->sizes, known), "trace.mark_static", m->at)) return false;
+    } else if (!size_is_const(&r->g->sizes, size_resolve(&r->g->sizes, size), &known) &&
+               !size_is_unbacked(&r->g->sizes, size) && size_hint(&r->g->sizes, size, &known)) {
+      if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, size, size_const(&r->g->sizes, known),
+                          "trace.mark_static", m->at))
+        return false;
     }
   }
   return !r->failed && !r->g->failed;
@@ -83,20 +85,23 @@ bool marks_broken(Recorder *r) {
     if (code) param_text(vm, code, m->arg, name, sizeof name);
     char text[128] = "";
     if (x && x->what) snprintf(text, sizeof text, ", because of %.100s", x->what);
-    vm_error_at(vm, EK_shape, x && x->because.file ? x->because : m->at, "trace.mark_dynamic: axis %d of %s is fixed to %lld%s", m->axis, name, (long long)fixed, text);
+    vm_error_at(vm, EK_shape, x && x->because.file ? x->because : m->at,
+                "trace.mark_dynamic: axis %d of %s is fixed to %lld%s", m->axis, name, (long long)fixed, text);
     return true;
   }
   return false;
 }
 
-/* ---- marking ---------------------------------------------------------------------------------------------------------- */
+/* ---- marking --------------------------------------------------------------------------------- */
 
 WeftStatus tracer_mark(Vm *vm, const Fn *fn, u32 arg, i32 axis, bool dynamic) {
   Tracer *t = tracer_of(vm);
   Code *code = fn->code;
   SizeMarkRow row = {code->id, arg, axis, dynamic, code->proto->span};
   u32 i = 0;
-  while (i < t->demand.marks.count && !(t->demand.marks.data[i].code == code->id && t->demand.marks.data[i].arg == arg && t->demand.marks.data[i].axis == axis)) i++;
+  while (i < t->demand.marks.count && !(t->demand.marks.data[i].code == code->id &&
+                                        t->demand.marks.data[i].arg == arg && t->demand.marks.data[i].axis == axis))
+    i++;
   if (i < t->demand.marks.count) t->demand.marks.data[i] = row;
   else if (!vec_push(&vm->alloc, &t->demand.marks, row)) return vm_error_memory(vm);
   places_forget(vm, t, code); /* what was compiled without the mark */

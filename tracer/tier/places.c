@@ -6,7 +6,9 @@
 
 static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
 
-static u32 place_hash(const Code *code, u32 pc, u32 start) { return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u); }
+static u32 place_hash(const Code *code, u32 pc, u32 start) {
+  return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u);
+}
 
 Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start) {
   if (!t->slot_count) return NULL;
@@ -51,7 +53,8 @@ Place *place_get(Vm *vm, PlaceTable *t, Code *code, u32 pc, RecordStart start) {
 
 void place_free(Vm *vm, Place *p) {
   cache_free(vm, &p->cache);
-  for (u32 i = 0; i < p->subjects.count; i++) mem_free(&vm->alloc, p->subjects.data[i].text, strlen(p->subjects.data[i].text) + 1);
+  for (u32 i = 0; i < p->subjects.count; i++)
+    mem_free(&vm->alloc, p->subjects.data[i].text, strlen(p->subjects.data[i].text) + 1);
   vec_free(&vm->alloc, &p->subjects);
   mem_free(&vm->alloc, p, sizeof *p);
 }

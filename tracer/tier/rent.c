@@ -1,9 +1,10 @@
-/* rent.c — when does a place compile? Rent or buy: it is compiled once the time that its passes took in the interpreter, or the
- * time that the loops around it say they will take, is what compiling is expected to cost. Whatever comes then, the program
- * takes at most twice the time that it took if all had been known.
+/* rent.c — when does a place compile? Rent or buy: it is compiled once the time that its passes took in the
+ * interpreter, or the time that the loops around it say they will take, is what compiling is expected to cost.
+ * Whatever comes then, the program takes at most twice the time that it took if all had been known.
  *
- * Time is sampled: now and then one pass, or some in a row, is measured, and stands for those since the last sample. Between
- * samples the place sleeps; the interpreter counts. Time in compiled regions and of compiling is no time of the interpreter.
+ * Time is sampled: now and then one pass, or some in a row, is measured, and stands for those since the last sample.
+ * Between samples the place sleeps; the interpreter counts. Time in compiled regions and of compiling is no time of
+ * the interpreter.
  *
  *   at the head of a loop    from visit to visit in the same frame, by the trips between them
  *   anywhere                 until the frame returns (watch.c)
@@ -11,8 +12,9 @@
  *
  * What is to come is known where `for` loops that nothing leaves early stand around the place, in its frame and in its
  * callers: the trips that are left, multiplied. A module's body runs once, so that its loops come to no more than that.
- * Elsewhere as much is expected as there was; what was recorded for nothing makes the place dearer. An inner loop whose run is over sooner than it could be compiled leaves it to the
- * loop around it, which is asked at its next trip; so does one that has no trip left. */
+ * Elsewhere as much is expected as there was; what was recorded for nothing makes the place dearer. An inner loop
+ * whose run is over sooner than it could be compiled leaves it to the loop around it, which is asked at its next
+ * trip; so does one that has no trip left. */
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
 #include "tracer/tier/budget.h"
@@ -25,10 +27,13 @@ enum {
   LOOK_NS = 120,   /* what a look at the clock takes, and the visit with it */
   SPAN = 16,       /* trips that are measured in a row where a single one is short */
   JUMP = 4,        /* times the last sample: a longer one was interrupted, and counts as this */
-  VAIN_FREE = 2,   /* samples that come to no end, as runs have no second trip or others stand between the trips of a recursion, until … */
+  /* samples that come to no end, as runs have no second trip or others stand between the trips of a recursion, until
+   * … */
+  VAIN_FREE = 2,
   VAIN_MOST = 8,   /* … the loop sleeps, twice as long each time, at most two to this many trips */
   SLEEP_LEAST = 8,
-  ASKED_NS = 40000, /* loops whose runs are of known lengths are asked that often, or once a run: a hundred times what it takes */
+  /* loops whose runs are of known lengths are asked that often, or once a run: a hundred times what it takes */
+  ASKED_NS = 40000,
   SLEEP_MOST = 1 << 16,
   FRAMES = 4,      /* callers whose loops are looked at */
   DEFERS = 32,     /* times that a place is left to the loop around it */
@@ -41,21 +46,30 @@ enum {
   LIST_NS = 80,    /* of a list that is packed, whatever is in it */
   BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
   SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
-  KNOWN = 2,       /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there was */
-  SELF = 2,        /* of what a region with copies of the function that it stands in saves, this part: below them the interpreter goes on */
+  /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there
+   * was */
+  KNOWN = 2,
+  /* of what a region with copies of the function that it stands in saves, this part: below them the interpreter goes
+   * on */
+  SELF = 2,
   REST = 4,        /* of the interpreter's time, this part is what compiled code takes for the same */
-  BEHIND = 4,      /* behind a call that no region leads to, this part of what is taken there between two breaks: it holds the next call too */
+  /* behind a call that no region leads to, this part of what is taken there between two breaks: it holds the next call
+   * too */
+  BEHIND = 4,
   BEFORE = 3,      /* of a pass, this part comes before a break */
-  MOVED = 4,       /* times the operations of a region: with calls, moves, what is read from records and lists, in the interpreter */
+  /* times the operations of a region: with calls, moves, what is read from records and lists, in the interpreter */
+  MOVED = 4,
   GAIN_LEAST = 10, /* percent */
   SUNK = 4,        /* of its cost, this part is spent once it was recorded, and would be spent again the next time */
-  PARTS = 2,       /* of a graph for each instruction that was recorded: a node, and an input, a check or a value that an exit writes */
+  /* of a graph for each instruction that was recorded: a node, and an input, a check or a value that an exit writes */
+  PARTS = 2,
   FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
 };
 
 bool rent_applies(const Tracer *t) {
   const Tunables *tun = &t->vm->tunables;
-  return !t->forced && tun->hot_calls && tun->warm_trips < tun->hot_trips && tun->compile_gain && tun->pace_percent && !t->private_places && MECHANISM(t->vm, compile_pace);
+  return !t->forced && tun->hot_calls && tun->warm_trips < tun->hot_trips && tun->compile_gain && tun->pace_percent &&
+         !t->private_places && MECHANISM(t->vm, compile_pace);
 }
 
 /* The clock without what is compiled or compiles. */
@@ -70,7 +84,8 @@ static u64 times(u64 a, u64 b) { return b && a > ((u64)1 << 40) / b ? (u64)1 << 
 
 static void took(Place *p, u64 each, u64 limit) {
   PlaceRent *r = &p->rent;
-  if (r->samples && each > JUMP * r->each_ns + LOOK_NS) each = JUMP * r->each_ns + LOOK_NS; /* interrupted, or the first of a kind: the next one tells */
+  /* interrupted, or the first of a kind: the next one tells */
+  if (r->samples && each > JUMP * r->each_ns + LOOK_NS) each = JUMP * r->each_ns + LOOK_NS;
   r->each_ns = r->samples > 1 ? (r->each_ns + each) / 2 : each;
   if (r->samples < 255) r->samples++;
   r->used_ns = times(each, r->passes); /* as fast as they are by now: what they call may have been compiled */
@@ -84,7 +99,8 @@ u64 rent_passes(const Tracer *t, const Place *p) {
   return r->passes + (r->slept > left ? r->slept - (u64)(left > 0 ? left : 0) : 0);
 }
 
-/* A recursion passes as often as it calls itself until its outermost call returns: each of these passes takes its part. */
+/* A recursion passes as often as it calls itself until its outermost call returns: each of these passes takes its
+ * part. */
 void rent_returned(Tracer *t, Place *p, u64 ns, u64 passes) {
   if (passes > UINT32_MAX) return; /* it was compiled meanwhile */
   took(p, (ns > LOOK_NS ? ns - LOOK_NS : 0) / (1 + passes), rent_now(t));
@@ -231,7 +247,8 @@ static u64 scaled(const Tracer *t, u64 ns) { return t->cost_percent ? ns * t->co
 
 u64 rent_cost(const Tracer *t, u64 parts) {
   const Tunables *tun = &t->vm->tunables;
-  return scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns) + (t->compilings ? 0 : (u64)tun->compile_first_ns);
+  return scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns) +
+         (t->compilings ? 0 : (u64)tun->compile_first_ns);
 }
 
 /* A place behind a call that no region leads to: what is looked at there may well hold the next call too. */
@@ -245,7 +262,8 @@ static u32 instructions(const Place *p) {
   const Proto *proto = p->code->proto;
   u32 pc = 0, end = proto->ncode, n = 0;
   for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
-    if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc) pc = proto->extents[i].begin, end = proto->extents[i].end;
+    if (is_loop(&proto->extents[i]) && proto->extents[i].head == p->pc)
+      pc = proto->extents[i].begin, end = proto->extents[i].end;
   for (; pc < end; pc++) n += ins_op(proto->code[pc]) != BC_move && ins_op(proto->code[pc]) != BC_getmod;
   return n;
 }
@@ -261,10 +279,12 @@ static u64 cost_of(const Tracer *t, Place *p) {
   if (!t->compilings) cost += (u64)tun->compile_first_ns;
   cost += p->rent.lost_ns;
   cost *= 1 + p->compiles + p->tries + 4 * (u64)p->demoted;
-  return t->compiling_wall ? cost * (100 + 200 * t->losers_ns / t->compiling_wall) / 100 : cost; /* a program that compiling does not suit */
+  /* a program that compiling does not suit */
+  return t->compiling_wall ? cost * (100 + 200 * t->losers_ns / t->compiling_wall) / 100 : cost;
 }
 
-/* The place of the loop around extent `i` in whose favour it stands back: the first one that has no entries. NULL: none. */
+/* The place of the loop around extent `i` in whose favour it stands back: the first one that has no entries. NULL:
+ * none. */
 static Place *around(Tracer *t, const Frame *f, u32 i) {
   const Proto *proto = f->code->proto;
   for (; i && i < proto->nextents; i = proto->extents[i].parent) {
@@ -289,7 +309,9 @@ static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost)
   PlaceRent *r = &p->rent;
   u64 at, count, own = a->own ? a->own : SPAN;
   bool called = p->start == RECORD_ENTRY || !a->outer;
-  if (r->defers >= DEFERS || (!a->over && times(r->each_ns, own) > cost * (called || r->defers >= DEFERS_LONG || a->around < TRIPS_SURE ? 1 : LONGER))) return false;
+  if (r->defers >= DEFERS || (!a->over && times(r->each_ns, own) > cost *
+                              (called || r->defers >= DEFERS_LONG || a->around < TRIPS_SURE ? 1 : LONGER)))
+    return false;
   if (called && (f->flags & FRAME_NATIVE_CALL || t->vm->frame_count < 2 || f[-1].code == f->code)) return false;
   Place *outer = called ? around(t, f - 1, innermost(f[-1].code->proto, f[-1].pc)) : around(t, f, a->outer);
   if (!outer) return false;
@@ -332,12 +354,14 @@ static bool sampled(Tracer *t, Place *p, Frame *f) {
   return !t->watch_count || t->watches[t->watch_count - 1].place != p;
 }
 
-/* A loop that may end at any trip goes on for as many as its runs had so far, on average: one with no loop around it in its frame. */
+/* A loop that may end at any trip goes on for as many as its runs had so far, on average: one with no loop around it in
+ * its frame. */
 static u64 trips_per_run(const Place *p, const Frame *f, const Ahead *a) {
   if (p->start != RECORD_LOOP || a->outer || a->over) return 0;
   const SiteState *s = &f->code->sites[0];
   const Place *entry = s->entry;
-  u64 calls = f->flags & FRAME_MODULE ? 1 : entry ? (u64)entry->rent.passes + entry->passes : s->count > 0 ? (u64)s->count : 0;
+  u64 calls = f->flags & FRAME_MODULE ? 1 : entry ? (u64)entry->rent.passes + entry->passes
+                                      : s->count > 0 ? (u64)s->count : 0;
   return calls ? p->rent.passes / calls : 0;
 }
 
@@ -376,17 +400,21 @@ void rent_naps(Place *p, u32 n) {
   r->skip -= n < r->skip ? n : r->skip;
 }
 
-/* Lists and texts that did not lie in columns are packed at each entry, whole; there is room for as many items again. Those that
- * keep their columns are so only where the region is left often; if they are others each time, that shows soon (only_packs). */
+/* Lists and texts that did not lie in columns are packed at each entry, whole; there is room for as many items
+ * again. Those that keep their columns are so only where the region is left often; if they are others each time,
+ * that shows soon (only_packs). */
 static u64 packing_ns(const Graph *g, bool often) {
   u64 items = 0, lists = 0;
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *x = &g->inputs.data[i];
     i64 room;
-    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows || g->guards.inputs.data[x->input].given || (!often && g->guards.inputs.data[x->input].keeps)) continue;
+    if (x->input == UINT32_MAX || g->guards.inputs.data[x->input].form != IN_rows ||
+        g->guards.inputs.data[x->input].given || (!often && g->guards.inputs.data[x->input].keeps))
+      continue;
     lists++;
     bool column = g->guards.sources.items.data[g->guards.inputs.data[x->input].source].kind == SRC_column;
-    if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM) items += (u64)(room - ROWS_ROOM) / 2 * (column ? ROWS_DEEP : 1);
+    if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM)
+      items += (u64)(room - ROWS_ROOM) / 2 * (column ? ROWS_DEEP : 1);
   }
   return items * PACK_NS + lists * LIST_NS;
 }
@@ -395,7 +423,9 @@ static u64 packing_ns(const Graph *g, bool often) {
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
   if (!rent_applies(t)) return false;
-  u64 eager = region_eager_ns(tun, g), around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) + packing_ns(g, true);
+  u64 eager = region_eager_ns(tun, g),
+      around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) +
+               packing_ns(g, true);
   if (!eager) return false;
   return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
 }
@@ -426,14 +456,18 @@ static bool holds_itself(const Place *p, const Graph *g) {
 u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   if (graph_recurs(g) || !MECHANISM(t->vm, gains_count)) return 100; /* one entry for all calls inside */
   const PlaceRent *r = &p->rent;
-  u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : SPAN : 1, parts = g->inputs.count + written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check));
+  u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : SPAN : 1,
+      parts = g->inputs.count + written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check));
   if (r->left_often && trips > 16 / r->left_often) trips = 16 / r->left_often;
-  u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) + packing_ns(g, broke || r->left_often);
-  u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips; /* a break leaves most to the interpreter */
+  u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) +
+               packing_ns(g, broke || r->left_often);
+  /* a break leaves most to the interpreter */
+  u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips;
   if (each <= spent) return 0;
   u64 gain = (each - spent) * 100 / (each - each / REST);
   if (holds_itself(p, g) && MECHANISM(t->vm, copies_gain_less)) gain /= SELF;
-  u64 early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g) : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
+  u64 early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g)
+                                 : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
   if (!early) return is_awaited(p) && broke ? gain / BEHIND : gain;
   early = early * MOVED > around ? early * MOVED - around : 0; /* it saves no more than what it does */
   return early < each && early * 100 / each < gain ? early * 100 / each : gain;
@@ -467,7 +501,8 @@ static void costs_no_less(Tracer *t, const Code *code, u32 pc, RecordStart start
   if (p && !p->cache.entries.count && !p->eager && p->rent.cost_ns < cost) p->rent.cost_ns = cost;
 }
 
-/* The loops around it, and the functions that they and it stand in, hold it: they are not recorded only to learn that. */
+/* The loops around it, and the functions that they and it stand in, hold it: they are not recorded only to learn
+ * that. */
 static void tell_around(Tracer *t, const Place *p, u64 cost) {
   const Frame *f = &t->vm->frames[t->vm->frame_count - 1];
   for (u32 n = 0; n <= FRAMES && n < t->vm->frame_count; n++, f--) {
@@ -475,8 +510,10 @@ static void tell_around(Tracer *t, const Place *p, u64 cost) {
     const Proto *proto = code->proto;
     if (n && (f[1].flags & FRAME_NATIVE_CALL || f[1].code == code)) return;
     for (u32 i = innermost(proto, f->pc); i && i < proto->nextents; i = proto->extents[i].parent)
-      if (is_loop(&proto->extents[i]) && code->site_of_pc[proto->extents[i].els]) costs_no_less(t, code, proto->extents[i].head, RECORD_LOOP, cost);
-    if ((n || p->start == RECORD_LOOP) && proto->nsites && proto->sites[0].kind == SITE_ENTRY) costs_no_less(t, code, 0, RECORD_ENTRY, cost);
+      if (is_loop(&proto->extents[i]) && code->site_of_pc[proto->extents[i].els])
+        costs_no_less(t, code, proto->extents[i].head, RECORD_LOOP, cost);
+    if ((n || p->start == RECORD_LOOP) && proto->nsites && proto->sites[0].kind == SITE_ENTRY)
+      costs_no_less(t, code, 0, RECORD_ENTRY, cost);
   }
 }
 
@@ -510,8 +547,10 @@ static void tell(void *context, Place *p) {
   Span at = p->code->proto->spans[p->pc];
   const SourceFile *f = sources_get(&vm->sources, at.file);
   if (f) sources_locate(&vm->sources, at, &line, &col);
-  buf_printf(x->out, "%s:%u:%u: not compiled yet: it took %llu us in the interpreter so far, %llu more count as sure; compiling would take about %llu\n", f ? f->path : "?", line, col,
-             (unsigned long long)(p->rent.used_ns / 1000), (unsigned long long)(p->rent.ahead_ns / 1000), (unsigned long long)(cost / 1000));
+  buf_printf(x->out, "%s:%u:%u: not compiled yet: it took %llu us in the interpreter so far, "
+                     "%llu more count as sure; compiling would take about %llu\n", f ? f->path : "?", line,
+             col, (unsigned long long)(p->rent.used_ns / 1000), (unsigned long long)(p->rent.ahead_ns / 1000),
+             (unsigned long long)(cost / 1000));
 }
 
 void rent_tell(const Tracer *t, const Code *code, Buf *out) {

@@ -31,7 +31,8 @@ u64 tracer_worked(const Tracer *t) {
 
 /* The clock, which is cheaper to look at, runs ahead of the processor's time. */
 bool tracer_late(const Tracer *t) {
-  return t->record_until && tracer_now(t) > t->record_until && tracer_worked(t) - t->record_worked > t->record_most && MECHANISM(t->vm, compile_time);
+  return t->record_until && tracer_now(t) > t->record_until && tracer_worked(t) - t->record_worked > t->record_most &&
+         MECHANISM(t->vm, compile_time);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
@@ -80,14 +81,16 @@ static __attribute__((noinline)) GuardEntry *look_up(Tracer *t, Frame *frame, Pl
 
 typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_CALLED, RAN_RETURNED, RAN_RAISED } Ran;
 
-/* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the rest, but for those of loops that
- * take long. */
-enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_OFTEN = 1 << 14, TIMED_SELDOM = 128, TIMED_ALWAYS_NS = 4000 };
+/* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the
+ * rest, but for those of loops that take long. */
+enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_OFTEN = 1 << 14, TIMED_SELDOM = 128,
+       TIMED_ALWAYS_NS = 4000 };
 
 static inline u64 timed_each(u64 times) { return times < TIMED_OFTEN ? TIMED_EACH : TIMED_SELDOM; }
 
 static bool is_timed(const Tracer *t, const Region *r) {
-  return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS || r->entered % timed_each(r->entered) == 0;
+  return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS ||
+         r->entered % timed_each(r->entered) == 0;
 }
 
 /* A run that was not timed: loops may take long for once, however short the runs before were. */
@@ -130,8 +133,8 @@ static inline void end_run(Tracer *t, const Run *r) {
   t->slot_top -= r->nslots;
 }
 
-/* May the interpreter begin anew where the region was entered? The frame is as it was, and so is everything else if the region changed
- * nothing: it has no effects, updates nothing, and got nothing that was the frame's alone. */
+/* May the interpreter begin anew where the region was entered? The frame is as it was, and so is everything else if
+ * the region changed nothing: it has no effects, updates nothing, and got nothing that was the frame's alone. */
 static bool begins_anew(const Region *region) {
   const Graph *g = region->graph;
   for (u32 i = 0; i < g->guards.inputs.count; i++)
@@ -158,24 +161,30 @@ static __attribute__((noinline)) Ran leave_run(Tracer *t, const Run *r, WeftStat
   }
   const Exit *e = &region->graph->exits.exits.data[exit];
   u32 kind = e->kind;
-  bool rests = kind == EXIT_break && e->reason == REASON_loop_list; /* each trip would be another continuation: the loop runs eagerly */
+  /* each trip would be another continuation: the loop runs eagerly */
+  bool rests = kind == EXIT_break && e->reason == REASON_loop_list;
   region->exits[exit].taken++;
   if (kind == EXIT_check && status == WEFT_OK) vm->unseen += unsettled;
   if (t->explain) explain_exit(t, region, exit);
-  WeftStatus restored = hosted.left ? hosted.failed ? WEFT_ERROR : WEFT_OK : region_leave(t, region, exit, r->slots, &returns);
+  WeftStatus restored = hosted.left ? hosted.failed ? WEFT_ERROR : WEFT_OK
+                                    : region_leave(t, region, exit, r->slots, &returns);
   if (hosted.failed && !limited && !vm->error.raised) (void)vm_error_memory(vm);
   if (limited) {
     vm_error_clear(vm); /* of restoring: the limit is what counts */
     vm->error = held;
     status = WEFT_ERROR;
-    if (!hosted.left && (hosted.raised || restored == WEFT_OK)) vm->error.span = vm_span(vm); /* it was raised in other frames: those of the entry */
+    /* it was raised in other frames: those of the entry */
+    if (!hosted.left && (hosted.raised || restored == WEFT_OK)) vm->error.span = vm_span(vm);
   } else {
     status = restored;
   }
-  bool lost = restored != WEFT_OK && !vm->error.final && vm->error.out_of_memory, anew_here = lost && !hosted.left && begins_anew(region);
-  if (lost) vm->error.final = true; /* what the program did in the region is gone: it must not go on as if it had not run */
+  bool lost = restored != WEFT_OK && !vm->error.final && vm->error.out_of_memory,
+      anew_here = lost && !hosted.left && begins_anew(region);
+  /* what the program did in the region is gone: it must not go on as if it had not run */
+  if (lost) vm->error.final = true;
   end_run(t, r);
-  if (anew_here) { /* memory for what the exit needs was refused: the interpreter raises the error where it belongs, or needs less */
+  /* memory for what the exit needs was refused: the interpreter raises the error where it belongs, or needs less */
+  if (anew_here) {
     vm_error_clear(vm);
     code_drop(vm, r->code);
     return RAN_NOT;
@@ -226,7 +235,8 @@ static Ran run_plain(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   }
   slots = t->slots + t->slot_top;
   memset(slots + filled, 0, sizeof *slots * (n - filled));
-  Run r = {.p = p, .entry = entry, .code = code_keep(p->code), .slots = slots, .since = since, .nslots = n, .depth = vm->frame_count - 1};
+  Run r = {.p = p, .entry = entry, .code = code_keep(p->code), .slots = slots, .since = since, .nslots = n,
+           .depth = vm->frame_count - 1};
   t->slot_top += n;
   t->depth++;
   entry->running++;
@@ -239,7 +249,8 @@ static Ran run_plain(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 s
   WeftStatus status = region->run(vm, region, slots, &r.exit);
   u64 unsettled = vm->printed;
   vm->printed = printed;
-  r.spent = UNLIKELY(r.timed) ? (region->last_ns = tracer_now(t) - begin) : UNLIKELY(begin) ? spent_untimed(t, region, begin) : region->last_ns;
+  r.spent = UNLIKELY(r.timed) ? (region->last_ns = tracer_now(t) - begin)
+                              : UNLIKELY(begin) ? spent_untimed(t, region, begin) : region->last_ns;
   region->run_ns += r.spent;
   if (t->depth == 1) vm->counters.at[STAT_compiled_ns] += r.spent;
   if (UNLIKELY(t->log.run_limit)) log_run(t, region->id, begin, r.spent, region->graph->exits.exits.data[r.exit].kind);
@@ -274,7 +285,8 @@ static __attribute__((noinline)) Ran run_verified(Tracer *t, Frame *frame, Place
 }
 
 static inline Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry, u64 since) {
-  if (UNLIKELY(((const Region *)entry->region)->checked != NULL) && MECHANISM(t->vm, verify_rehearses)) return run_verified(t, frame, p, entry, since);
+  if (UNLIKELY(((const Region *)entry->region)->checked != NULL) && MECHANISM(t->vm, verify_rehearses))
+    return run_verified(t, frame, p, entry, since);
   return run_plain(t, frame, p, entry, since);
 }
 
@@ -284,7 +296,9 @@ static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_p
 static bool is_due(Tracer *t, Place *p, const Frame *frame, bool had) {
   if (p->eager) return false;
   if (had) return place_recompiles(t, p, frame);
-  if (p->start == RECORD_RESUME && !rent_applies(t) && !t->forced && !p->gone && p->count++ < (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0)) return false;
+  if (p->start == RECORD_RESUME && !rent_applies(t) && !t->forced && !p->gone &&
+      p->count++ < (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0))
+    return false;
   return p->gone || place_may_compile(t, p, had); /* entries and loops: the VM has counted */
 }
 
@@ -292,7 +306,8 @@ static bool is_due(Tracer *t, Place *p, const Frame *frame, bool had) {
 static u32 trace_reason(Tracer *t, Place *p, const Frame *frame, bool had) {
   Vm *vm = t->vm;
   if (p->gone) {
-    tracer_event(t, EVENT_miss, REASON_code_gone, frame->code->proto->spans[frame->pc], 0, "%s", name_text(&vm->names, p->gone));
+    tracer_event(t, EVENT_miss, REASON_code_gone, frame->code->proto->spans[frame->pc], 0, "%s",
+                 name_text(&vm->names, p->gone));
     p->gone = 0;
     p->recompiles++;
     return REASON_code_gone;
@@ -321,7 +336,8 @@ static Ran enter_demanded(Tracer *t, Place *p) {
     if (had) cache_tell_miss(vm, &p->cache, frame);
     if (demand_recompiles(t, p, whole)) return RAN_RAISED;
     if (!whole && !is_due(t, p, frame, had)) return RAN_NOT;
-    if (!tier_compile(t, frame, p, trace_reason(t, p, frame, had))) return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
+    if (!tier_compile(t, frame, p, trace_reason(t, p, frame, had)))
+      return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
     frame = &vm->frames[vm->frame_count - 1];
     entry = look_up(t, frame, p);
     if (!entry) {
@@ -364,7 +380,8 @@ static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place 
   bool watched = had && UNLIKELY(!p->watch.in--);
   if (watched && watch_begin(t, p, frame)) return RAN_NOT;
   had = p->cache.entries.count > 0;
-  u64 since = had && (p->passes < TIMED_FIRST || p->passes % timed_each(p->passes) < 2) ? tracer_now(t) : 0; /* two in a row: entries that take turns both come by */
+  /* two in a row: entries that take turns both come by */
+  u64 since = had && (p->passes < TIMED_FIRST || p->passes % timed_each(p->passes) < 2) ? tracer_now(t) : 0;
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
   if (LIKELY(entry != NULL)) {
     p->missed = p->nap = 0;
@@ -397,11 +414,13 @@ static Ran enter_place(Tracer *t, Place *p) {
   frame = &vm->frames[vm->frame_count - 1];
   GuardEntry *entry = look_up(t, frame, p);
   if (entry) return run_entry(t, frame, p, entry, 0);
-  place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold"); /* of what was just traced */
+  /* of what was just traced */
+  place_failed(t, p, REASON_guard_missed, frame->code->proto->spans[frame->pc], "its own guards do not hold");
   return RAN_NOT;
 }
 
-/* The rest of a function was worth compiling before it ran: so is all of it when it is called again, where it is entered for sure. */
+/* The rest of a function was worth compiling before it ran: so is all of it when it is called again, where it is
+ * entered for sure. */
 static void whole_next(Tracer *t, const Place *rest, u64 gain) {
   Code *code = rest->code;
   if (rest->start != RECORD_RESUME || !code->proto->nsites || code->proto->sites[0].kind != SITE_ENTRY) return;
@@ -488,14 +507,15 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
 
 enum { LEVELS_FREE = 64 }; /* more than calls that a region inlines */
 
-/* Near the limits of depth the interpreter counts each call: a region does not know those that stand inlined in it. Compiling, and what
- * compiled code does where it leaves, needs some of the C stack. */
+/* Near the limits of depth the interpreter counts each call: a region does not know those that stand inlined in it.
+ * Compiling, and what compiled code does where it leaves, needs some of the C stack. */
 static bool near_limit(const Vm *vm) {
   return vm->frame_count + vm->native_depth + LEVELS_FREE > vm->limits.depth || !cstack_has(CSTACK_DEEP);
 }
 
 static inline bool asleep(const Tracer *t, const Frame *frame) {
-  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64 || UNLIKELY(near_limit(t->vm));
+  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64 ||
+         UNLIKELY(near_limit(t->vm));
 }
 
 enum { SLEEPS_IN_SITE = 16, SLEEP_MOST = 1 << 30 };
@@ -503,7 +523,8 @@ enum { SLEEPS_IN_SITE = 16, SLEEP_MOST = 1 << 30 };
 /* A place that sleeps for long is counted awake by the interpreter, which is cheaper than to be asked each time. */
 static void sleep_in_site(Tracer *t, SiteState *s, Place *p, bool loop) {
   const Tunables *tun = &t->vm->tunables;
-  if (p->sleep < SLEEPS_IN_SITE || !tun->hot_calls || !tun->hot_trips || t->private_places || t->forced || demanded(t)) return;
+  if (p->sleep < SLEEPS_IN_SITE || !tun->hot_calls || !tun->hot_trips || t->private_places || t->forced || demanded(t))
+    return;
   u32 sleep = p->sleep < SLEEP_MOST ? p->sleep : SLEEP_MOST;
   s->count = (i32)(loop ? tun->warm_trips : tun->warm_calls) - (i32)sleep;
   p->slept = sleep;
@@ -542,7 +563,8 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
       s->entry = p;
     }
   }
-  if (loop && p->unfit < START_MISFITS) s->flags |= SITE_STARTS; /* it may be compiled now; place and code may be gone then */
+  /* it may be compiled now; place and code may be gone then */
+  if (loop && p->unfit < START_MISFITS) s->flags |= SITE_STARTS;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL;
   Ran ran = enter_place(t, p);
@@ -557,7 +579,9 @@ static TierResult on_start(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
   SiteState *s = &frame->code->sites[site];
   Place *p = t->private_places ? NULL : s->entry;
-  if (!p || p->sleep || p->eager || !p->cache.entries.count || (s->count < (i32)t->vm->tunables.warm_trips && !p->gate.passing) || asleep(t, frame) || demanded(t)) return TIER_STAY;
+  if (!p || p->sleep || p->eager || !p->cache.entries.count ||
+      (s->count < (i32)t->vm->tunables.warm_trips && !p->gate.passing) || asleep(t, frame) || demanded(t))
+    return TIER_STAY;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
   Ran ran = enter_fitting(t, p, &fits);
@@ -599,13 +623,15 @@ static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   if (ran == RAN_NOT) return TIER_STAY;
   vm->large_left = -1; /* what comes behind it is likely to be large as well: the next call or operation tells */
   TierResult now = follow(t, ran, depth, bottom);
-  *returned = ran == RAN_RETURNED && !bottom && vm->frame_count == depth - 1; /* else others returned behind it, to C perhaps */
+  /* else others returned behind it, to C perhaps */
+  *returned = ran == RAN_RETURNED && !bottom && vm->frame_count == depth - 1;
   return now;
 }
 
 enum { LARGE_NEAR = 4, LARGE_DULL = 7 };
 
-/* And so its caller, when it returned. Where it is not entered time and again, it is asked for after twice as much each time. */
+/* And so its caller, when it returned. Where it is not entered time and again, it is asked for after twice as much each
+ * time. */
 static TierResult on_large(Vm *vm, Frame *frame) {
   Tracer *t = tracer_of(vm);
   bool returned = false, ran = false;
@@ -628,4 +654,5 @@ static TierResult on_large(Vm *vm, Frame *frame) {
   return ran && now == TIER_STAY ? TIER_RAN : now;
 }
 
-const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns = watch_returns, .code_freed = tier_code_freed, .point = tier_point, .vm_freed = tier_vm_freed};
+const TierHooks tier_hooks = {.site = on_site, .start = on_start, .resume = on_resume, .large = on_large, .returns =
+    watch_returns, .code_freed = tier_code_freed, .point = tier_point, .vm_freed = tier_vm_freed};

@@ -1,4 +1,5 @@
-/* tier.h — the tier itself: hooks that the interpreter calls (tier.c), its parts in a VM (install.c), demands (demand.c). */
+/* tier.h — the tier itself: hooks that the interpreter calls (tier.c), its parts in a VM (install.c), demands
+ * (demand.c). */
 #ifndef WEFT_TRACER_TIER_H
 #define WEFT_TRACER_TIER_H
 
@@ -6,7 +7,8 @@
 
 extern const TierHooks tier_hooks;
 bool tier_slots(Tracer *t, u32 n) MUST_USE; /* room for so many above slot_top; false when memory was refused */
-/* The processor's own counter, which is cheaper to read than the clock; 0 where there is none, or the clock is another one. */
+/* The processor's own counter, which is cheaper to read than the clock; 0 where there is none, or the clock is another
+ * one. */
 static inline u64 tier_ticks(const Tracer *t) {
 #ifdef __x86_64__
   return t->clock ? 0 : __builtin_ia32_rdtsc();
@@ -27,6 +29,7 @@ void marks_code_freed(Tracer *t, const Code *code);
 
 /* ---- demand.c ---- */
 /* Calls f with everything hot; `whole`: who asks that it be captured without a break, or NULL. */
-WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
+WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args, const Name *names, u32 nargs,
+                       Value *out) MUST_USE;
 
 #endif

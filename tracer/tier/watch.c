@@ -1,15 +1,17 @@
-/* watch.c — is compiled code faster here than the interpreter? Entries of a place are timed now and then, in turns with
- * visits at which it is not entered though it could be.
+/* watch.c — is compiled code faster here than the interpreter? Entries of a place are timed now and then, in turns
+ * with visits at which it is not entered though it could be.
  *
  * Both are timed up to the same point, so that exits, continuations and what the guards make of arguments count too:
- *   at the head of a loop    until the next visit of the head in the same frame, by the trip; when the region runs the loop to
- *                            its end, until the head is reached for another run of the loop; where trips cannot be counted,
- *                            until the frame returns
+ *   at the head of a loop    until the next visit of the head in the same frame, by the trip; when the region runs
+ *                            the loop to its end, until the head is reached for another run of the loop; where trips
+ *                            cannot be counted, until the frame returns
  *   anywhere                 until the frame returns
- * An entry says which of them it is; the visits without an entry that follow end likewise. Times are kept in two small rings,
- * their means compared with outliers cut, and a place at which the interpreter wins rests for a while, longer each time, until it is given up (budget.c). A
- * visit without an entry that takes much longer than the entries did is ended where it is, in favour of the region: at the
- * next visit that is asked (being asked at each trip would be a part of what is timed, and speak for the region), or where a place inside of it asks whether it is to be compiled. Nothing else is on trial meanwhile. */
+ * An entry says which of them it is; the visits without an entry that follow end likewise. Times are kept in two
+ * small rings, their means compared with outliers cut, and a place at which the interpreter wins rests for a while,
+ * longer each time, until it is given up (budget.c). A visit without an entry that takes much longer than the
+ * entries did is ended where it is, in favour of the region: at the next visit that is asked (being asked at each
+ * trip would be a part of what is timed, and speak for the region), or where a place inside of it asks whether it is
+ * to be compiled. Nothing else is on trial meanwhile. */
 #include "lang/mechanisms.h"
 #include "tracer/tier/budget.h"
 #include "tracer/tier/gate.h"
@@ -19,7 +21,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16, CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6, ASKED_EACH = 16, TRIAL_NS = 1000000, ASK_NS = 40 }; /* ASK_NS: of a trip, being asked at its end, at least */
+/* ASK_NS: of a trip, being asked at its end, at least */
+enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16,
+       CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6,
+       ASKED_EACH = 16, TRIAL_NS = 1000000, ASK_NS = 40 };
 
 /* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
 static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
@@ -119,16 +124,19 @@ static void decide(Tracer *t, Place *p) {
     return;
   }
   char text[96];
-  snprintf(text, sizeof text, "entered it took %llu ns, not entered %llu", (unsigned long long)c, (unsigned long long)e);
+  snprintf(text, sizeof text, "entered it took %llu ns, not entered %llu", (unsigned long long)c,
+           (unsigned long long)e);
   w->times[0].count = w->times[1].count = w->won = 0;
   w->in = 0;
-  for (u32 i = 0; i < p->cache.entries.count && !w->lost && !p->demoted; i++) t->losers_ns += ((Region *)p->cache.entries.data[i]->region)->compile_ns;
+  for (u32 i = 0; i < p->cache.entries.count && !w->lost && !p->demoted; i++)
+    t->losers_ns += ((Region *)p->cache.entries.data[i]->region)->compile_ns;
   if (++w->lost % WATCH_LOST == 0) {
     place_retire(t, p, REASON_no_payback, text);
     return;
   }
   u64 rest = (u64)t->vm->tunables.watch_rest << (2 * (w->lost < 10 ? w->lost - 1 : 9));
-  rest *= factor < 1 ? 1 : factor < CLEAR_MOST ? factor : CLEAR_MOST; /* what the next trial may cost is to be little of it */
+  /* what the next trial may cost is to be little of it */
+  rest *= factor < 1 ? 1 : factor < CLEAR_MOST ? factor : CLEAR_MOST;
   p->sleep = rest < UINT32_MAX / 2 ? (u32)rest : UINT32_MAX / 2;
   t->vm->counters.at[STAT_rests]++;
   tracer_event(t, EVENT_rest, REASON_no_payback, p->code->proto->spans[p->pc], 0, "%s", text);
@@ -147,7 +155,8 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
   u64 each = ns / (trips ? trips : 1);
   if (times->count < WATCH_TIMES) times->ns[times->count++] = each;
   else times->ns[p->watch.next++ % WATCH_TIMES] = each;
-  bool timed = !p->eager || (p->why != REASON_cache_limit && MECHANISM(t->vm, demoted_are_timed)); /* where there are too many kinds, those interpreted are of others */
+  /* where there are too many kinds, those interpreted are of others */
+  bool timed = !p->eager || (p->why != REASON_cache_limit && MECHANISM(t->vm, demoted_are_timed));
   if (p->cache.entries.count && timed) decide(t, p);
 }
 
@@ -170,29 +179,36 @@ static u64 longest(const PlaceWatch *w) {
 /* A visit without an entry that takes so long has shown that the region wins. */
 static bool is_overlong(const Place *p, u64 spent) { return spent > LONGER * longest(&p->watch) + SHORT_NS; }
 
-/* Whole runs of a loop of so many trips, whose trips took so long in the interpreter that one more such run would be dear: the first trial can be spared. */
+/* Whole runs of a loop of so many trips, whose trips took so long in the interpreter that one more such run would be
+ * dear: the first trial can be spared. */
 static bool is_clear(const Tracer *t, const Place *p, const Watch *made) {
   const PlaceWatch *w = &p->watch;
-  if (w->won || w->lost || !MECHANISM(t->vm, trials_end) || !made->counted || !p->gate.loop || w->end == WATCH_trips || made->count < made->at) return false;
+  if (w->won || w->lost || !MECHANISM(t->vm, trials_end) || !made->counted || !p->gate.loop || w->end == WATCH_trips ||
+      made->count < made->at)
+    return false;
   u64 trips = made->count - made->at, spent = trips <= UINT32_MAX ? trips * p->gate.trip_ns : 0;
   return spent > TRIAL_NS && spent > CLEAR * longest(w) && trips <= 2 * w->entered_trips;
 }
 
 static bool is_trial(const Tracer *t) {
   for (u32 i = 0; i < t->watch_count; i++)
-    if (t->watches[i].eager && t->watches[i].depth < t->vm->frame_count && t->vm->frames[t->watches[i].depth].flags & FRAME_WATCHED) return true;
+    if (t->watches[i].eager && t->watches[i].depth < t->vm->frame_count &&
+        t->vm->frames[t->watches[i].depth].flags & FRAME_WATCHED)
+      return true;
   return false;
 }
 
 bool watch_trial_goes_on(Tracer *t) {
   if (!is_trial(t)) return false;
-  if (++t->trial_asked % ASKED_EACH || !MECHANISM(t->vm, trials_end)) return true; /* looking at the clock is to be little of what is timed */
+  /* looking at the clock is to be little of what is timed */
+  if (++t->trial_asked % ASKED_EACH || !MECHANISM(t->vm, trials_end)) return true;
   drop_stale(t);
   u64 now = watch_now(t);
   for (u32 i = t->watch_count; i-- > 0;) {
     const Watch *w = &t->watches[i];
     Place *p = w->place;
-    if (!w->eager || w->runs || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue; /* where the head of a loop was not reached yet, too */
+    /* where the head of a loop was not reached yet, too */
+    if (!w->eager || w->runs || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue;
     drop(t, i);
     if (p->gate.loop) gate_wake(t, p);
     again(p);
@@ -202,8 +218,9 @@ bool watch_trial_goes_on(Tracer *t) {
 
 bool watch_wanted(const Tracer *t, const Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  return tun->watch_percent && tun->payback_calls && tun->hot_calls && !t->forced && !t->private_places && !t->force.kind && t->backend->weighed &&
-         t->watch_count < WATCHES && p->cache.entries.count && MECHANISM(t->vm, payback);
+  return tun->watch_percent && tun->payback_calls && tun->hot_calls && !t->forced && !t->private_places &&
+         !t->force.kind && t->backend->weighed && t->watch_count < WATCHES && p->cache.entries.count &&
+         MECHANISM(t->vm, payback);
 }
 
 /* Makes room for what is timed in the top frame; its depth. */
@@ -220,7 +237,8 @@ void watch_probe(Tracer *t, Place *p, Frame *f) {
   u32 depth = clear_top(t, f);
   if (t->watch_count == WATCHES) return;
   f->flags |= FRAME_WATCHED;
-  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .at = rent_passes(t, p), .begin = rent_now(t)};
+  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .at = rent_passes(t, p),
+                                         .begin = rent_now(t)};
 }
 
 const Watch *watch_probed(Tracer *t, const Place *p) {
@@ -419,7 +437,8 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
   bool counted = w->counted && position(frame, &at, &count);
   bool on = counted && count == w->count && at > w->at;
   if (!w->eager) {
-    if (!counted && p->watch.lifted && !(frame->flags & FRAME_MODULE)) return false; /* how many trips it ran cannot be told: until the frame returns */
+    /* how many trips it ran cannot be told: until the frame returns */
+    if (!counted && p->watch.lifted && !(frame->flags & FRAME_MODULE)) return false;
     Watch done = *w;
     drop(t, i);
     if (!counted && p->watch.lifted) p->watch.in = WATCH_AGAIN; /* how many trips it ran cannot be told */

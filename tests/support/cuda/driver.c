@@ -1,16 +1,18 @@
 /* driver.c — a stand-in for the CUDA driver on machines without a card: memory is the host's, kernels are run by the
  * interpreter of machine.h.
  *
- * It is strict about how it is used: no context that is current, memory that was not taken, an address given back twice,
- * a name it has not, an interface of another version are errors; what is still held when the context is released is told on
- * standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory; WEFT_MOCK_FAIL=NAME makes that function fail. */
+ * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
+ * twice, a name it has not, an interface of another version are errors; what is still held when the context is
+ * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
+ * WEFT_MOCK_FAIL=NAME makes that function fail. */
 #include "tests/support/cuda/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_PTX = 218, INVALID_CONTEXT = 201, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_PTX = 218, INVALID_CONTEXT = 201, NOT_FOUND = 500,
+       LAUNCH_FAILED = 719 };
 enum { RED_ZONE = 64, FRESH = 0xA5 /* memory is never clean */ };
 
 typedef struct Block {
@@ -52,7 +54,10 @@ static bool live(uint64_t at, size_t bytes) { return block_of(at, bytes) != NULL
 static int cu_Init(unsigned flags) { return flags || fails("cuInit") ? INVALID_VALUE : OK; }
 static int cu_DeviceGetCount(int *n) { *n = fails("cuDeviceGetCount") ? 0 : 1; return OK; }
 static int cu_DeviceGet(int *device, int n) { *device = 7; return n ? INVALID_VALUE : OK; }
-static int cu_DeviceGetName(char *name, int length, int device) { snprintf(name, (size_t)length, "interpreter of PTX"); return device == 7 ? OK : INVALID_VALUE; }
+static int cu_DeviceGetName(char *name, int length, int device) {
+  snprintf(name, (size_t)length, "interpreter of PTX");
+  return device == 7 ? OK : INVALID_VALUE;
+}
 static int cu_DeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 16 ? 2 : attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
   return device == 7 && *value >= 0 ? OK : INVALID_VALUE;
@@ -76,7 +81,8 @@ static int cu_DevicePrimaryCtxRelease(int device) {
     mock.cap = 0;
     return OK;
   }
-  fprintf(stderr, "mock driver: %zu blocks of memory, %d modules, %d contexts are still held\n", mock.count, mock.modules, mock.current);
+  fprintf(stderr, "mock driver: %zu blocks of memory, %d modules, %d contexts are still held\n", mock.count,
+          mock.modules, mock.current);
   abort();
 }
 static int cu_CtxPushCurrent(void *context) {
@@ -108,7 +114,8 @@ static int cu_MemAlloc(unsigned long long *out, size_t bytes) {
   char *at = aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
   if (!at) return OUT_OF_MEMORY;
   memset(at, FRESH, bytes);
-  if (mock.count == mock.cap) mock.blocks = realloc(mock.blocks, (mock.cap = mock.cap ? mock.cap * 2 : 64) * sizeof *mock.blocks);
+  if (mock.count == mock.cap)
+    mock.blocks = realloc(mock.blocks, (mock.cap = mock.cap ? mock.cap * 2 : 64) * sizeof *mock.blocks);
   if (!mock.blocks) abort();
   mock.blocks[mock.count++] = (Block){at, bytes};
   mock.bytes += bytes;
@@ -170,20 +177,26 @@ static int cu_ModuleGetFunction(void **f, void *module, const char *name) {
   *f = (void *)(uintptr_t)machine_find(module, name);
   return *f ? OK : NOT_FOUND;
 }
-static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                           unsigned shared, void *stream, void **params, void **extra) {
   uint64_t words[600];
   if (!in_context("cuLaunchKernel")) return INVALID_CONTEXT;
   if (fails("cuLaunchKernel")) return LAUNCH_FAILED;
-  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || shared || stream || extra || machine_params(f) > 600) return INVALID_VALUE;
+  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || shared || stream || extra ||
+      machine_params(f) > 600)
+    return INVALID_VALUE;
   for (unsigned i = 0; i < machine_params(f); i++) memcpy(&words[i], params[i], 8);
   return machine_run(f, gx, bx, words, live, mock.launches++, mock.said, sizeof mock.said) ? OK : LAUNCH_FAILED;
 }
 
-__attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *found) {
+__attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name, void **function, int version,
+                                                               unsigned long long flags, int *found) {
 #define F(n) {"cu" #n, (void (*)(void))cu_##n}
   static const struct { const char *name; void (*fn)(void); } all[] = {
-    F(Init), F(DeviceGetCount), F(DeviceGet), F(DeviceGetName), F(DeviceGetAttribute), F(GetErrorString), F(DevicePrimaryCtxRetain),
-    F(DevicePrimaryCtxRelease), F(CtxPushCurrent), F(CtxPopCurrent), F(CtxSynchronize), F(MemGetInfo), F(MemAlloc), F(MemFree),
+    F(Init), F(DeviceGetCount), F(DeviceGet), F(DeviceGetName), F(DeviceGetAttribute), F(GetErrorString),
+    F(DevicePrimaryCtxRetain),
+    F(DevicePrimaryCtxRelease), F(CtxPushCurrent), F(CtxPopCurrent), F(CtxSynchronize), F(MemGetInfo),
+    F(MemAlloc), F(MemFree),
     F(MemcpyHtoD), F(MemcpyDtoH), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction), F(LaunchKernel)};
   (void)found;
   if (version != 12000 || flags) return INVALID_VALUE;

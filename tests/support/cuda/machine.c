@@ -9,16 +9,20 @@
 #include <string.h>
 
 typedef enum Op {
-  MOV, PACK, UNPACK, ADD, SUB, MUL, MULHI, WIDE, MAD, MADWIDE, DIV, REM, MIN, MAX, NEG, ABS, AND, OR, XOR, NOT, SHL, SHR, FMA, SQRT, COPYSIGN,
+  MOV, PACK, UNPACK, ADD, SUB, MUL, MULHI, WIDE, MAD, MADWIDE, DIV, REM, MIN, MAX, NEG, ABS, AND, OR, XOR, NOT, SHL,
+  SHR, FMA, SQRT, COPYSIGN,
   CVT, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, ST_PARAM, ST_GLOBAL, RED_MIN, BRA, RET, CALL, SHFL, BAR_WARP,
 } Op;
-typedef enum Type { T_NONE, T_PRED, T_U8, T_U16, T_B16, T_F16, T_S32, T_U32, T_B32, T_F32, T_S64, T_U64, T_B64, T_F64 } Type;
-static const char *const type_names[] = {"", "pred", "u8", "u16", "b16", "f16", "s32", "u32", "b32", "f32", "s64", "u64", "b64", "f64"};
+typedef enum Type { T_NONE, T_PRED, T_U8, T_U16, T_B16, T_F16, T_S32, T_U32, T_B32, T_F32, T_S64, T_U64, T_B64,
+                    T_F64 } Type;
+static const char *const type_names[] = {"", "pred", "u8", "u16", "b16", "f16", "s32", "u32", "b32", "f32", "s64",
+                                         "u64", "b64", "f64"};
 static const unsigned type_bytes[] = {0, 1, 1, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8};
 
 typedef enum Special { SP_NONE, SP_CTAID, SP_NTID, SP_TID, SP_NCTAID } Special;
 
-/* Where a named operand lies: a parameter of this function, an argument or the result of a call, the result of this function. */
+/* Where a named operand lies: a parameter of this function, an argument or the result of a call, the result of this
+ * function. */
 typedef enum Where { W_NONE, W_PARAM, W_ARGUMENT, W_CALLED, W_RESULT } Where;
 
 typedef struct Operand {
@@ -135,12 +139,14 @@ static Operand operand(Reader *r, char *s) {
   else { /* a parameter, or a table */
     size_t n = strcspn(s, "] ,;");
     for (unsigned i = 0; i < r->f->params; i++)
-      if (strlen(r->f->param_names[i]) == n && strncmp(r->f->param_names[i], s, n) == 0) return (Operand){.where = W_PARAM, .bits = i};
+      if (strlen(r->f->param_names[i]) == n && strncmp(r->f->param_names[i], s, n) == 0)
+        return (Operand){.where = W_PARAM, .bits = i};
     if (s[0] == 'x' && n == 2) return (Operand){.where = W_ARGUMENT, .bits = (uint64_t)(s[1] - '0') & 3};
     if (n == 1 && *s == 'y') return (Operand){.where = W_CALLED};
     if (n == 6 && strncmp(s, "result", 6) == 0) return (Operand){.where = W_RESULT};
     for (unsigned i = 0; i < r->m->table_count; i++)
-      if (strlen(r->m->tables[i].name) == n && strncmp(r->m->tables[i].name, s, n) == 0) return (Operand){.bits = (uint64_t)(uintptr_t)r->m->tables[i].values};
+      if (strlen(r->m->tables[i].name) == n && strncmp(r->m->tables[i].name, s, n) == 0)
+        return (Operand){.bits = (uint64_t)(uintptr_t)r->m->tables[i].values};
     wrong(r, "what is %.*s", (int)n, s);
   }
   return o;
@@ -151,10 +157,14 @@ enum { EXACT, RN, RZI, RNI, RMI, RPI };
 
 static void instruction(Reader *r, char *s) {
   static const struct { const char *name; unsigned char op; } plain[] = {
-    {"mov", MOV}, {"add", ADD}, {"sub", SUB}, {"add.rn", ADD}, {"sub.rn", SUB}, {"mul.rn", MUL}, {"mul.lo", MUL}, {"mul.hi", MULHI}, {"mul.wide", WIDE},
-    {"mad.lo", MAD}, {"mad.wide", MADWIDE}, {"div", DIV}, {"div.rn", DIV}, {"rem", REM}, {"min", MIN}, {"max", MAX}, {"neg", NEG}, {"abs", ABS},
-    {"and", AND}, {"or", OR}, {"xor", XOR}, {"not", NOT}, {"shl", SHL}, {"shr", SHR}, {"fma.rn", FMA}, {"sqrt.rn", SQRT}, {"copysign", COPYSIGN},
-    {"selp", SELP}, {"ld.param", LD_PARAM}, {"ld.global", LD_GLOBAL}, {"ld.const", LD_CONST}, {"st.param", ST_PARAM}, {"st.global", ST_GLOBAL},
+    {"mov", MOV}, {"add", ADD}, {"sub", SUB}, {"add.rn", ADD}, {"sub.rn", SUB}, {"mul.rn", MUL}, {"mul.lo", MUL},
+    {"mul.hi", MULHI}, {"mul.wide", WIDE},
+    {"mad.lo", MAD}, {"mad.wide", MADWIDE}, {"div", DIV}, {"div.rn", DIV}, {"rem", REM}, {"min", MIN}, {"max", MAX},
+    {"neg", NEG}, {"abs", ABS},
+    {"and", AND}, {"or", OR}, {"xor", XOR}, {"not", NOT}, {"shl", SHL}, {"shr", SHR}, {"fma.rn", FMA},
+    {"sqrt.rn", SQRT}, {"copysign", COPYSIGN},
+    {"selp", SELP}, {"ld.param", LD_PARAM}, {"ld.global", LD_GLOBAL}, {"ld.const", LD_CONST}, {"st.param", ST_PARAM},
+    {"st.global", ST_GLOBAL},
     {"red.global.min", RED_MIN}, {"cvta.to.global", MOV}, {"shfl.sync.bfly", SHFL}};
   static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge", "neu", "nan"};
   static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
@@ -184,7 +194,8 @@ static void instruction(Reader *r, char *s) {
     char name[64];
     in.op = CALL;
     if (sscanf(args, "(y), %63[A-Za-z0-9_$]", name) != 1) wrong(r, "call %s", args);
-    for (in.target = 0; in.target < r->m->fn_count && strcmp(r->m->fns[in.target]->name, name) != 0; in.target++) continue;
+    for (in.target = 0; in.target < r->m->fn_count && strcmp(r->m->fns[in.target]->name, name) != 0; in.target++)
+      continue;
     if (in.target == r->m->fn_count) wrong(r, "no function %s", name);
   } else if (strcmp(s, "bar.warp.sync") == 0) in.op = BAR_WARP;
   else {
@@ -274,7 +285,10 @@ static void read_table(Reader *r, char **text) {
   Machine *m = r->m;
   Table *t = &m->tables[m->table_count];
   unsigned n;
-  if (m->table_count == 32 || sscanf(*text, ".const .align 8 .%*[a-z0-9] %63[a-zA-Z0-9_][%u]", t->name, &n) != 2) { wrong(r, "a table"); return; }
+  if (m->table_count == 32 || sscanf(*text, ".const .align 8 .%*[a-z0-9] %63[a-zA-Z0-9_][%u]", t->name, &n) != 2) {
+    wrong(r, "a table");
+    return;
+  }
   t->values = need(calloc(n, sizeof *t->values));
   char *s = strchr(*text, '{') + 1;
   for (; t->count < n; t->count++) {
@@ -308,7 +322,8 @@ Machine *machine_load(const char *ptx, char *why, size_t size) {
     for (char *e = s + strlen(s); e > s && e[-1] == ' ';) *--e = 0;
     char name[64];
     size_t n = strlen(s);
-    if (!*s || strncmp(s, ".version", 8) == 0 || strncmp(s, ".target", 7) == 0 || strncmp(s, ".address_size", 13) == 0) continue;
+    if (!*s || strncmp(s, ".version", 8) == 0 || strncmp(s, ".target", 7) == 0 || strncmp(s, ".address_size", 13) == 0)
+      continue;
     if (sscanf(s, ".visible .entry %63[A-Za-z0-9_$]", name) == 1) {
       begin_fn(r, true, name);
       header = true;
@@ -416,7 +431,8 @@ static uint64_t as(Type t, uint64_t v) {
 static uint64_t get(Run *r, Thread *t, CallFrame *c, const Insn *in, int i) {
   const Operand *o = &in->v[i];
   if (i >= in->count) { trap(r, c, "an operand is missing"); return 0; }
-  if (o->is_special) return o->reg == SP_CTAID ? r->block : o->reg == SP_NTID ? r->threads : o->reg == SP_TID ? t->number : r->blocks;
+  if (o->is_special)
+    return o->reg == SP_CTAID ? r->block : o->reg == SP_NTID ? r->threads : o->reg == SP_TID ? t->number : r->blocks;
   if (!o->is_reg) return o->bits;
   if (!c->known[o->reg]) trap(r, c, "a register is read before it is written (operand %d)", i);
   return c->regs[o->reg];
@@ -470,8 +486,10 @@ static uint64_t int_op(Op op, Type t, uint64_t a, uint64_t b, uint64_t c) {
     case SUB: return a - b;
     case MUL: return a * b;
     case MAD: return a * b + c;
-    case MULHI: return width == 32 ? (sign ? (uint64_t)((int64_t)a * (int64_t)b >> 32) : a * b >> 32)
-                                   : sign ? (uint64_t)((__int128)(int64_t)a * (int64_t)b >> 64) : (uint64_t)((unsigned __int128)a * b >> 64);
+    case MULHI:
+      return width == 32 ? (sign ? (uint64_t)((int64_t)a * (int64_t)b >> 32) : a * b >> 32)
+                         : sign ? (uint64_t)((__int128)(int64_t)a * (int64_t)b >> 64)
+                         : (uint64_t)((unsigned __int128)a * b >> 64);
     case DIV:
     case REM:
       if (b == 0) return 0xDEADBEEFDEADBEEF;
@@ -534,7 +552,8 @@ static uint64_t convert(Run *r, CallFrame *c, const Insn *in, uint64_t a) {
   if (is_float(from)) {
     double v = from == T_F32 ? (double)f32(a) : f64(a);
     if (is_float(to)) {
-      v = in->how == RMI ? floor(v) : in->how == RPI ? ceil(v) : in->how == RZI ? trunc(v) : in->how == RNI ? rint(v) : v;
+      v = in->how == RMI ? floor(v) : in->how == RPI ? ceil(v) : in->how == RZI ? trunc(v)
+                         : in->how == RNI ? rint(v) : v;
       if (from == T_F64 && to == T_F32 && in->how != RN) trap(r, c, "a conversion without rounding");
       return to == T_F32 ? of32((float)v) : of64(v);
     }
@@ -578,7 +597,8 @@ static bool compare(const Insn *in, uint64_t a, uint64_t b) {
 static void *memory_at(Run *r, CallFrame *c, uint64_t at, Type t) {
   unsigned bytes = type_bytes[t];
   if (at % bytes) trap(r, c, "the address %llx is not aligned to %u", (unsigned long long)at, bytes);
-  else if (!r->memory(at, bytes)) trap(r, c, "the address %llx lies in no memory of the device", (unsigned long long)at);
+  else if (!r->memory(at, bytes))
+    trap(r, c, "the address %llx lies in no memory of the device", (unsigned long long)at);
   return r->failed ? NULL : (void *)(uintptr_t)at;
 }
 
@@ -686,7 +706,8 @@ static void step(Run *r, Thread *t) {
       set(c, &in->v[0], v);
       return;
     default: {
-      uint64_t x = get(r, t, c, in, 1), y = in->count > 2 ? get(r, t, c, in, 2) : 0, z = in->count > 3 ? get(r, t, c, in, 3) : 0;
+      uint64_t x = get(r, t, c, in, 1), y = in->count > 2 ? get(r, t, c, in, 2) : 0,
+          z = in->count > 3 ? get(r, t, c, in, 3) : 0;
       v = is_float(ty) ? float_op((Op)in->op, ty, x, y, z) : int_op((Op)in->op, ty, x, y, z);
     }
   }
@@ -717,7 +738,8 @@ static void run_warp(Run *r, unsigned first, unsigned order) {
   Thread *t = need(calloc(WARP, sizeof *t));
   for (unsigned i = 0; i < WARP; i++) {
     t[i].number = first + i;
-    t[i].frames[0] = (CallFrame){.f = r->f, .regs = need(calloc(r->f->regs + 1, 8)), .known = need(calloc(r->f->regs + 1, 1))};
+    t[i].frames[0] = (CallFrame){.f = r->f, .regs = need(calloc(r->f->regs + 1, 8)),
+                                 .known = need(calloc(r->f->regs + 1, 1))};
   }
   for (bool live = true; live && !r->failed;) {
     bool waiting = false;
@@ -738,8 +760,10 @@ static void run_warp(Run *r, unsigned first, unsigned order) {
   free(t);
 }
 
-bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory, unsigned seed, char *why, size_t size) {
-  Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why, .size = size};
+bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
+                 unsigned seed, char *why, size_t size) {
+  Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
+           .size = size};
   for (unsigned b = 0; b < blocks && !r.failed; b++) {
     r.block = seed & 1 ? blocks - 1 - b : b;
     for (unsigned first = 0; first < threads && !r.failed; first += WARP) run_warp(&r, first, seed * 2654435761u >> 20);

@@ -1,9 +1,9 @@
 /* machine.h — an interpreter of the PTX that gpu/ writes, for tests on machines without a card.
  *
- * It follows the manual of the instruction set, not the renderer: values that were never written, addresses outside of live
- * memory or misaligned, warps that do not meet at a `.sync` instruction and endless loops are errors. Threads of a warp run one
- * after the other between such instructions, in an order that changes with each launch. What the manual leaves open
- * (the sign of zero in min and max, quotients by zero) comes out in the way that hurts. */
+ * It follows the manual of the instruction set, not the renderer: values that were never written, addresses outside
+ * of live memory or misaligned, warps that do not meet at a `.sync` instruction and endless loops are errors.
+ * Threads of a warp run one after the other between such instructions, in an order that changes with each launch.
+ * What the manual leaves open (the sign of zero in min and max, quotients by zero) comes out in the way that hurts. */
 #ifndef WEFT_TESTS_SUPPORT_CUDA_MACHINE_H
 #define WEFT_TESTS_SUPPORT_CUDA_MACHINE_H
 
@@ -23,6 +23,7 @@ unsigned machine_params(const MachineFn *f);
 /* True when `bytes` at `at` lie in live memory of the device. */
 typedef bool (*MachineMemory)(uint64_t at, size_t bytes);
 /* False with a line in `why` when a thread does what it must not. */
-bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory, unsigned seed, char *why, size_t size);
+bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
+                 unsigned seed, char *why, size_t size);
 
 #endif
