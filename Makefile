@@ -53,7 +53,6 @@ INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 # lang/math.loops → build/gen/math_*.c, by a host tool made of the loop IR alone. The list of what it wrote is
 # itself a makefile, so make reads it again once it is made.
 GEN_SRC  :=
-ifneq ($(wildcard jit/host/gen_math.c),)
 ifneq ($(INNER),)
 include $(GEN_DIR)/math.mk
 endif
@@ -61,15 +60,13 @@ HOST_SRC := jit/host/gen_math.c $(wildcard parser/base.c jit/loops/loops*.c)
 HOST_OBJ := $(HOST_SRC:%.c=build/host/%.o)
 
 build/host/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O1 -g $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -I. -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O1 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -I. -MMD -MP -c $< -o $@
 
 build/host/gen_math: $(HOST_OBJ)
 	$(Q)$(CC) $(HOST_OBJ) -lm -o $@
 
 $(GEN_DIR)/math.mk: build/host/gen_math lang/math.loops
-	@mkdir -p $(GEN_DIR)
-	$(Q)rm -f $(GEN_DIR)/math_*
+	$(Q)mkdir -p $(GEN_DIR) && rm -f $(GEN_DIR)/math_*
 	$(Q)build/host/gen_math lang/math.loops $(GEN_DIR)
 	@cd $(GEN_DIR) && echo "GEN_SRC += $$(ls math_*.c | sed 's|^|$(GEN_DIR)/|' | tr '\n' ' ')" >math.mk
 $(GEN_DIR)/math_%.c: $(GEN_DIR)/math.mk ;
@@ -78,10 +75,8 @@ $(GEN_DIR)/math_%.c: $(GEN_DIR)/math.mk ;
 build/host/gen_ops: build/host/jit/host/gen_ops.o
 	$(Q)$(CC) $< -o $@
 $(GEN_DIR)/op_params.h: build/host/gen_ops
-	@mkdir -p $(@D)
-	$(Q)build/host/gen_ops $@
+	$(Q)mkdir -p $(@D) && build/host/gen_ops $@
 -include $(HOST_OBJ:.o=.d) build/host/jit/host/gen_ops.d
-endif
 
 # ---- objects --------------------------------------------------------------------------------------
 
@@ -93,7 +88,7 @@ $(B)/obj/lang/ops.o: | $(GEN_DIR)/op_params.h
 
 # Only these files include mir.h, whose structs hold a long double that MIR builds with 64 bits.
 MIR_USERS := $(strip $(filter jit/scalar/mir_%.c,$(LIB_SRC)) $(wildcard tests/unit/test_mir*.c))
-MIR_LIB  := $(if $(MIR_USERS),$(MIR_DIR)/libmir.a)
+MIR_LIB  := $(MIR_DIR)/libmir.a
 MIR_OBJ  := $(MIR_USERS:%.c=$(B)/obj/%.o)
 $(MIR_OBJ): FILE_CFLAGS += -mlong-double-64 -isystem $(MIR_DIR)/include
 $(MIR_OBJ): | $(MIR_DIR)/libmir.a
@@ -124,12 +119,10 @@ LIB_OBJ  += $(B)/obj/tests/support/cover/none.o
 endif
 
 $(B)/obj/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(FILE_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(FILE_CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/obj/gen/%.o: build/gen/%.c Makefile
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(FILE_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(FILE_CFLAGS) -MMD -MP -c $< -o $@
 
 -include $(LIB_OBJ:.o=.d) $(REPL_OBJ:.o=.d) $(wildcard $(B)/obj/tests/*/*.d $(B)/obj/tests/support/*/*.d)
 
@@ -139,23 +132,22 @@ LIBS     := -Wl,--as-needed -lm -ldl -pthread
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
-all: lib $(if $(REPL_SRC),$(B)/weft) ; @:
-lib: $(B)/libweft.a $(B)/libweft-internal.a $(if $(wildcard api/weft.h),$(B)/$(SO_FILE))
+# `make` alone.
+all: lib $(B)/weft ; @: ## the library and the program, in build/; quiet, without a warning
+lib: $(B)/libweft.a $(B)/libweft-internal.a $(B)/$(SO_FILE)
 quick: WERROR := -Werror
-quick: all $(UNIT_BIN) ; @:
+quick: all $(UNIT_BIN) ; @: ## the library, the program and the unit tests; warnings are errors; runs nothing
 
 # For what looks inside (the program, the tests): every object by itself, MIR's among them.
 $(B)/libweft-internal.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
-	@mkdir -p $(@D)
-	@rm -f $@
-	$(Q)$(AR) qcs $@ $(LIB_OBJ) $(if $(MIR_LIB),$(MIR_DIR)/obj/*.o)
+	@mkdir -p $(@D) && rm -f $@
+	$(Q)$(AR) qcs $@ $(LIB_OBJ) $(MIR_DIR)/obj/*.o
 
 # For hosts: one object in which nothing but weft_* is global, so that any other name is the host's. Sections stay apart
 # (--unique: also those of static functions of one name), and --gc-sections works as with many objects.
 $(B)/libweft.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
-	@mkdir -p $(@D)
-	@rm -f $@
-	$(Q)$(CC) -r -nostdlib -Wl,--unique $(LIB_OBJ) $(if $(MIR_LIB),$(MIR_DIR)/obj/*.o) -o $(B)/libweft.o
+	@mkdir -p $(@D) && rm -f $@
+	$(Q)$(CC) -r -nostdlib -Wl,--unique $(LIB_OBJ) $(MIR_DIR)/obj/*.o -o $(B)/libweft.o
 	$(Q)$(OBJCOPY) --localize-hidden --wildcard --keep-global-symbol='weft_*' $(B)/libweft.o
 	$(Q)$(AR) qcs $@ $(B)/libweft.o
 	@rm -f $(B)/libweft.o
@@ -170,12 +162,8 @@ endif
 endif
 $(B)/members: ;
 
-$(B)/libweft.map: Makefile
-	@mkdir -p $(@D)
-	@echo '{ global: weft_*; local: *; };' >$@
-
-$(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) $(B)/libweft.map $(B)/members
-	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,$(B)/libweft.map -Wl,--no-undefined \
+$(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
+	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,api/libweft.map -Wl,--no-undefined \
 	  -Wl,--gc-sections $(LDFLAGS) \
 	  $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
@@ -185,8 +173,7 @@ $(B)/weft: $(REPL_OBJ) $(B)/libweft-internal.a
 	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft-internal.a $(LIBS) -lreadline -o $@
 
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) $< $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $< $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
 # Its reference is a disassembler, where one is installed.
 ZYDIS_H  := $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h)
 $(B)/tests/test_vector_asm: LIBS += $(if $(ZYDIS_H),-lZydis)
@@ -203,12 +190,11 @@ $(MIR_DIR)/libmir.a: jit/mir/build.sh jit/mir/quick.sed jit/mir/Cargo.toml
 
 # tests/NAME/*.c, with what tests/support/ has, is the program build/tests/NAME.
 SUITE_C  := $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c))
-SUITES   := $(if $(wildcard api/weft.h),$(sort $(patsubst tests/%/,%,$(dir $(SUITE_C)))))
+SUITES   := $(sort $(patsubst tests/%/,%,$(dir $(SUITE_C))))
 SUPPORT  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/*.c))
 define suite
 $(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft-internal.a
-	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft-internal.a $$(LIBS) -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft-internal.a $$(LIBS) -o $$@
 endef
 $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
 $(B)/tests/prompt: LIBS += -lutil
@@ -218,13 +204,11 @@ tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft $(B)/tests/libcuda.so ; @:
 
 # A stand-in for the CUDA driver: what runs on a GPU is tested without one (WEFT_CUDA_DRIVER=build/tests/libcuda.so).
 $(B)/tests/libcuda.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/cuda/*.c))
-	@mkdir -p $(@D)
-	$(Q)$(CC) -shared $(LDFLAGS) $^ -lm -o $@
+	$(Q)mkdir -p $(@D) && $(CC) -shared $(LDFLAGS) $^ -lm -o $@
 
 # The example in each row of the table of operations is a case too.
 build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.awk
-	@mkdir -p $(@D)
-	$(Q)awk -f tests/tools/op-examples.awk stdlib/missing.def lang/ops.def >$@
+	$(Q)mkdir -p $(@D) && awk -f tests/tools/op-examples.awk stdlib/missing.def lang/ops.def >$@
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 
@@ -237,6 +221,8 @@ CALM     := -Wall -Wextra -Wno-maybe-uninitialized
 HAS_GOLD  = $(shell echo 'int main(void) { return 0; }' | \
               $(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo yes)
 GOLD      = $(if $(HAS_GOLD),-fuse-ld=gold)
+asan:                      ## the same tree under AddressSanitizer and UBSan, in build/asan
+fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/asan \
 	  OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
@@ -244,65 +230,59 @@ asan fuzz:
 	  $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
-tsan:
+tsan:                      ## the tests of the thread pool under ThreadSanitizer, in build/tsan
 	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread \
 	  WARN="$(CALM)" WERROR= \
 	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
 
 # ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------
 
-mutation:
+mutation:                  ## the same tree with switches that take mechanisms out, in build/mutate
 	$(Q)$(MAKE) --no-print-directory B=build/mutate CFLAGS="$(CFLAGS) -DWEFT_MUTATION" quick tests
 
-# ---- goals ----------------------------------------------------------------------------------------
+# ---- goals: `make help` shows what stands behind each ----------------------------------------------
 
-setup:
-	@.ci/setup
+# These build or fetch first, which another make does, so that set-up comes before it.
+AGAIN    := $(MAKE) --no-print-directory
 
-cuda-tools:
-	@.ci/cuda-tools
-
-check check-all: setup cuda-tools
-	@.ci/check $(if $(filter check-all,$@),all)
-
-test: quick tests
+run: setup                 ## the main example: set-up, build, examples/digits.weft
+	@$(AGAIN) all && build/weft examples/digits.weft
+check: setup cuda-tools    ## set-up, build, lint and every test that fits ten minutes; one line adds them up
+	@.ci/check
+check-all: setup cuda-tools ## the same with longer fuzzing and more generated programs
+	@.ci/check all
+test: quick tests          ## the tests without set-up, without the sanitizers
 	@CHECK_JOBS=2 .ci/check test
-
-run: setup
-	@$(MAKE) --no-print-directory all
-	@build/weft examples/digits.weft
-
-bench: setup
-	@$(MAKE) --no-print-directory all
-	@bench/run
-
-bench-quick: setup
-	@$(MAKE) --no-print-directory all
-	@bench/run --quick
-
-bench-peers:
+bench: setup               ## measures every claim about speed beside its peers; bench/run --save keeps it
+	@$(AGAIN) all && bench/run
+bench-quick: setup         ## the same in two minutes
+	@$(AGAIN) all && bench/run --quick
+bench-peers:               ## installs the peers: NumPy, numexpr, Numba, JAX, LuaJIT; BENCH_TORCH=1: torch
 	@bench/peers/install
-
-gpu-check:
-	@$(MAKE) --no-print-directory all tests
-	@tests/tools/gpu-check.sh
-
-lint:
-	@.ci/lint
-
-mechanisms:
-	@$(MAKE) --no-print-directory quick tests
-	@.ci/mechanisms
-
-mechanisms-mutate: mutation
+gpu-check:                 ## the GPU tests, on a machine that has a card
+	@$(AGAIN) all tests && tests/tools/gpu-check.sh
+mechanisms:                ## the rows of docs/mechanisms.md with the tests named after them, and how they ended
+	@$(AGAIN) quick tests && .ci/mechanisms
+mechanisms-mutate: mutation ## takes one mechanism out after the other and sees the tests of its row fail
 	@.ci/mechanisms-mutate
+setup:                     ## installs what is missing (Debian, as root), else prints it
+	@.ci/setup
+cuda-tools:                ## ptxas for the tests of generated GPU code
+	@.ci/cuda-tools
+lint:                      ## proves layers, first lines, widths; says what is wrong and where
+	@.ci/lint
+clean:                     ## removes build/
+	rm -rf build
+help:                      ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
+	@echo "  Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, LIBDIR (PREFIX/lib), DESTDIR, V=1 (show commands)"
 
 INSTALL  ?= install
 LIBDIR   ?= $(PREFIX)/lib
 INSTALLED = $(PREFIX)/bin/weft $(PREFIX)/include/weft.h \
             $(LIBDIR)/libweft.a $(LIBDIR)/$(SO_FILE) $(LIBDIR)/$(SO_NAME) $(LIBDIR)/libweft.so \
              $(LIBDIR)/pkgconfig/weft.pc
-install: all
+install: all               ## into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 755 $(B)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(INSTALL) -m 644 api/weft.h $(DESTDIR)$(PREFIX)/include/weft.h
@@ -310,54 +290,10 @@ install: all
 	$(INSTALL) -m 755 $(B)/$(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_FILE)
 	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_NAME)
 	ln -sf $(SO_NAME) $(DESTDIR)$(LIBDIR)/libweft.so
-	$(file >$(B)/weft.pc,$(PC))
+	sed -e '1d; s|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
+	  api/weft.pc.in >$(B)/weft.pc
 	$(INSTALL) -m 644 $(B)/weft.pc $(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
 
-# Says where things are: written anew by each install, which may have another PREFIX.
-define PC
-prefix=$(PREFIX)
-libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))
-includedir=$${prefix}/include
-
-Name: weft
-Description: embeddable array language
-Version: $(VERSION)
-Cflags: -I$${includedir}
-Libs: -L$${libdir} -lweft
-Libs.private: -lm -ldl -pthread
-endef
-
 # Takes away what `make install` with the same variables put there, and no folder.
-uninstall:
+uninstall:                 ## takes away what the same install put there
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-
-clean:
-	rm -rf build
-
-help:
-	@sed -n 's/^## /  /p' $(firstword $(MAKEFILE_LIST))
-
-## make             the library and the program, in build/; quiet, without a warning
-## make run         the main example: set-up, build, examples/digits.weft
-## make check       set-up, build, lint and every test that fits ten minutes; one line adds them up
-## make check-all   the same with longer fuzzing and more generated programs
-## make test        the tests without set-up, without the sanitizers
-## make quick       builds the library, the program and the unit tests; warnings are errors; runs nothing
-## make bench       measures every claim about speed beside its peers; bench/run --save keeps it in bench/results
-## make bench-quick the same in two minutes
-## make bench-peers installs the peers in Python (NumPy, numexpr, Numba, JAX; BENCH_TORCH=1: torch) into build/peers,
-##                  and LuaJIT
-## make mechanisms  the table of docs/mechanisms.md with the tests named after its rows, and how they ended
-## make mutation    the same tree with switches that take mechanisms out, in build/mutate
-## make mechanisms-mutate  takes one mechanism out after the other and sees the tests of its row fail
-## make lint        proves that folders include each other only downwards through facades
-## make asan        the same tree under AddressSanitizer and UBSan, in build/asan
-## make tsan        the tests of the thread pool under ThreadSanitizer, in build/tsan
-## make fuzz        the fuzzers alone, in build/asan
-## make install     into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
-## make uninstall   takes away what the same install put there
-## make setup       installs what is missing (Debian, as root), else prints it
-## make cuda-tools  ptxas for the tests of generated GPU code
-## make gpu-check   the GPU tests, on a machine that has a card
-## make clean       removes build/
-## Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, LIBDIR (PREFIX/lib), DESTDIR, V=1 (show commands).
