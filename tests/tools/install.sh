@@ -68,6 +68,18 @@ test pkg-config pkg-config --exists weft
 # shellcheck disable=SC2046
 test c-shared gcc -Wall -Wextra -Werror -pedantic -std=c11 "$d/host.c" $(flags) -o "$d/shared"
 test runs-shared env LD_LIBRARY_PATH="$prefix/lib" "$d/shared"
+# weft.h as every compiler at hand reads it, and as the standard alone has it.
+for cc in gcc clang; do
+  if ! command -v $cc >/dev/null; then
+    echo "skip install/header-$cc: not installed"
+    continue
+  fi
+  for std in c11 c17; do
+    # shellcheck disable=SC2046
+    test header-$cc-$std $cc -Wall -Wextra -Wconversion -Werror -pedantic -std=$std -fsyntax-only "$d/host.c" \
+      $(pkg-config --cflags weft)
+  done
+done
 # the examples of hosts say for themselves what they found
 for source in examples/embed/*.c; do
   name=$(basename "$source" .c)
