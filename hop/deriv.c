@@ -241,6 +241,18 @@ static Dv gelu(Deriv *d, const DerivNode *n, Dv x, Dv g) {
   return MUL(g, ADD(cdf, MUL(x, phi)));
 }
 
+/* The derivative of sinc: (cos(pi x) - sinc(x)) / x; where that cancels, its Taylor series, whose next term is below
+ * 2^-52 of the sum there. */
+static Dv sinc_slope(Deriv *d, Dv x, Dv y) {
+  /* (-1)^k 2k pi^(2k) / (2k + 1)!, k = 1 … 6 */
+  static const f64 series[] = {-3.289868133696453,  3.246969701133414,     -1.144510944732505,
+                               0.20918278254123832, -0.023460810354558225, 0.001781145516372851};
+  Dv z = MUL(x, x), near = dv2(d, OP_less, z, NUM(0.01)), sum = NUM(series[COUNT_OF(series) - 1]);
+  for (u32 k = COUNT_OF(series) - 1; k-- > 0;) sum = ADD(MUL(sum, z), NUM(series[k]));
+  Dv far = DIV(SUB(dv1(d, OP_cos, MUL(x, NUM(M_PI))), y), dv3(d, OP_where, near, NUM(1), x));
+  return dv3(d, OP_where, near, MUL(sum, x), far);
+}
+
 /* The derivative of digamma: sums of 1 / (x + k)**2 up to k = 9, then its asymptotic series; below 1/2 by
  * reflection. */
 static Dv trigamma(Deriv *d, Dv x) {
@@ -290,6 +302,7 @@ static Dv one_operand(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g) {
     case OP_atanh: return DIV(g, SUB(NUM(1), MUL(x, x)));
     case OP_erf: return MUL(g, MUL(dv1(d, OP_exp, NEG(MUL(x, x))), NUM(M_2_SQRTPI)));
     case OP_erfc: return MUL(g, MUL(dv1(d, OP_exp, NEG(MUL(x, x))), NUM(-M_2_SQRTPI)));
+    case OP_sinc: return MUL(g, sinc_slope(d, x, y));
     case OP_erfinv: return MUL(g, MUL(dv1(d, OP_exp, MUL(y, y)), NUM(1 / M_2_SQRTPI)));
     case OP_gamma: return MUL(g, MUL(y, dv1(d, OP_digamma, x)));
     case OP_lgamma: return MUL(g, dv1(d, OP_digamma, x));

@@ -57,6 +57,18 @@ static void ref_logaddexp(Work *w) { /* max + log1p(exp(-|x - y|)) */
   (void)mpfr_max(w->b, w->x, w->y, MPFR_RNDN);
   (void)mpfr_add(w->want, w->a, w->b, MPFR_RNDN);
 }
+/* sin(pi r) / (pi x), with the sign of (-1)^n: x = n + r, both exact. */
+static void ref_sinc(Work *w) {
+  (void)mpfr_rint_roundeven(w->a, w->x, MPFR_RNDN);
+  (void)mpfr_sub(w->b, w->x, w->a, MPFR_RNDN);
+  (void)mpfr_const_pi(w->c, MPFR_RNDN);
+  (void)mpfr_mul(w->b, w->b, w->c, MPFR_RNDN);
+  (void)mpfr_sin(w->b, w->b, MPFR_RNDN);
+  (void)mpfr_mul(w->c, w->c, w->x, MPFR_RNDN);
+  (void)mpfr_div(w->want, w->b, w->c, MPFR_RNDN);
+  (void)mpfr_div_2ui(w->a, w->a, 1, MPFR_RNDN);
+  if (!mpfr_integer_p(w->a)) (void)mpfr_neg(w->want, w->want, MPFR_RNDN);
+}
 /* y holds a result that is nearly right: two steps of Newton's iteration on erfc(|y|) = 1 - |x|. */
 static void ref_erfinv(Work *w) {
   bool below = mpfr_signbit(w->x) != 0;
@@ -126,6 +138,7 @@ static const Range ranges[] = {
   {"cbrt", ref_cbrt, -10, 10, EVEN, 0, 0}, {"cbrt", ref_cbrt, 0x1p-1074, 1e308, BY_BITS | BOTH_SIGNS, 0, 0},
   {"erf", ref_erf, -3, 3, EVEN, 0, 0}, {"erf", ref_erf, 1e-300, 7, BY_BITS | BOTH_SIGNS, 0, 0},
   {"erfc", ref_erfc, -3, 3, EVEN, 0, 0}, {"erfc", ref_erfc, 0.4, 27.3, EVEN, 0, 0},
+  {"sinc", ref_sinc, -6, 6, EVEN, 0, 0}, {"sinc", ref_sinc, 1e-300, 1e15, BY_BITS | BOTH_SIGNS, 0, 0},
   {"erfinv", ref_erfinv, -1, 1, EVEN, 0, 0}, {"erfinv", ref_erfinv, 0.99, 1, EVEN, 0, 0},
   {"erfinv", ref_erfinv, 1e-300, 0.5, BY_BITS | BOTH_SIGNS, 0, 0},
   {"gamma", ref_gamma, -5, 5, EVEN, 0, 0}, {"gamma", ref_gamma, 3, 171.7, EVEN, 0, 0},

@@ -142,6 +142,8 @@ static const struct {
   {"cbrt", -INFINITY, 0, -INFINITY}, {"cbrt", NAN, 0, NAN}, {"cbrt", 0x1p-1074, 0, 0x1p-358},
   {"erf", 0, 0, 0}, {"erf", -0.0, 0, -0.0}, {"erf", INFINITY, 0, 1}, {"erf", -INFINITY, 0, -1}, {"erf", NAN, 0, NAN},
   {"erfc", 0, 0, 1}, {"erfc", INFINITY, 0, 0}, {"erfc", -INFINITY, 0, 2}, {"erfc", NAN, 0, NAN},
+  {"sinc", 0, 0, 1}, {"sinc", -0.0, 0, 1}, {"sinc", 1, 0, 0}, {"sinc", -2, 0, 0}, {"sinc", 0x1p60, 0, 0},
+  {"sinc", INFINITY, 0, NAN}, {"sinc", NAN, 0, NAN},
   {"erfinv", 0, 0, 0}, {"erfinv", -0.0, 0, -0.0}, {"erfinv", 1, 0, INFINITY}, {"erfinv", -1, 0, -INFINITY},
   {"erfinv", 2, 0, NAN}, {"erfinv", NAN, 0, NAN},
   {"gamma", 1, 0, 1}, {"gamma", 2, 0, 1}, {"gamma", 5, 0, 24}, {"gamma", 23, 0, 1124000727777607680000.0},
@@ -344,6 +346,11 @@ static q128 q_digamma(q128 x) { /* shifted up to 40, then the asymptotic series 
   return sum;
 }
 /* One step of Newton's iteration from the f64 result: its error squared. */
+static q128 q_sinc(q128 x) {
+  q128 n = rintq(x), y = sinq(M_PIq * (x - n));
+  return x == 0 ? 1 : (fmodq(n, 2) != 0 ? -y : y) / (M_PIq * x);
+}
+
 static q128 q_erfinv(q128 x) {
   q128 y = (q128)wm_erfinv_f64((f64)x), a = fabsq(y);
   q128 e = a < 0.5Q ? erfq(a) - fabsq(x) : (1 - fabsq(x)) - erfcq(a);
@@ -388,6 +395,7 @@ static const Sample samples[] = {
   {"cbrt", cbrtq, -10, 10, EVEN}, {"cbrt", cbrtq, 1e-320, 1e308, SIGNED_LOGARITHMIC},
   {"erf", erfq, -3, 3, EVEN}, {"erf", erfq, 1e-300, 7, SIGNED_LOGARITHMIC},
   {"erfc", erfcq, -3, 3, EVEN}, {"erfc", erfcq, 0.4, 27, EVEN},
+  {"sinc", q_sinc, -6, 6, EVEN}, {"sinc", q_sinc, 1e-300, 1e15, SIGNED_LOGARITHMIC},
   {"erfinv", q_erfinv, -1, 1, EVEN}, {"erfinv", q_erfinv, 0.99, 1, EVEN},
   {"gamma", q_gamma, -5, 5, EVEN}, {"gamma", q_gamma, 3, 171, EVEN}, {"gamma", q_gamma, -170, 0, EVEN},
   {"lgamma", lgammaq, 0, 4, EVEN}, {"lgamma", lgammaq, 1, 1e300, LOGARITHMIC},
