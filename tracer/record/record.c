@@ -304,7 +304,11 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   }
   for (u32 k = 0; k < argc; k++) {
     Av a = f->regs[base + 1 + k];
-    if (k == 0 && (ins_flags(i) & INS_METHOD) && a && av_at(r, a)->kind == AV_HOLE) continue;
+    if (k == 0 && (ins_flags(i) & INS_METHOD)) { /* nothing there: what is called was a field */
+      a = av_force(r, a);
+      if (!a) return OUT_FAIL;
+      if (av_at(r, a)->kind == AV_HOLE) continue;
+    }
     if (d && d->spread && d->spread[k]) {
       a = av_force(r, a);
       if (!a) return OUT_FAIL;
