@@ -60,7 +60,8 @@ HOST_SRC := jit/host/gen_math.c $(wildcard parser/base.c jit/loops/loops*.c)
 HOST_OBJ := $(HOST_SRC:%.c=build/host/%.o)
 
 build/host/%.o: %.c Makefile
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O1 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -I. -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O1 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -I. -I$(GEN_DIR) \
+	  -MMD -MP -c $< -o $@
 
 build/host/gen_math: $(HOST_OBJ)
 	$(Q)$(CC) $(HOST_OBJ) -lm -o $@
@@ -77,6 +78,20 @@ build/host/gen_ops: build/host/jit/host/gen_ops.o
 $(GEN_DIR)/op_params.h: build/host/gen_ops
 	$(Q)mkdir -p $(@D) && build/host/gen_ops $@
 -include $(HOST_OBJ:.o=.d) build/host/jit/host/gen_ops.d
+
+# stdlib/modules/*.weft → build/gen/modules.c, by a host tool made of the parser and the compiler.
+MODULES  := $(sort $(wildcard stdlib/modules/*.weft))
+MODULES_SRC := jit/host/gen_modules.c $(wildcard parser/*.c lang/*.c)
+MODULES_OBJ := $(MODULES_SRC:%.c=build/host/%.o)
+GEN_SRC  += $(GEN_DIR)/modules.c
+$(MODULES_OBJ): | $(GEN_DIR)/op_params.h
+
+build/host/gen_modules: $(MODULES_OBJ)
+	$(Q)$(CC) $(MODULES_OBJ) -lm -o $@
+
+$(GEN_DIR)/modules.c: build/host/gen_modules $(MODULES)
+	$(Q)build/host/gen_modules $@ $(MODULES)
+-include $(MODULES_OBJ:.o=.d)
 
 # ---- objects --------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 /* compile_call.c — calls: plain, by method, through a pipe; names, spreads and holes. */
 #include "lang/compiler.h"
+#include "lang/ops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A call as it will be emitted: function in `base`, arguments behind it. */
@@ -141,13 +143,39 @@ static u32 call_shape(FnState *fs, CallShape *s, Span at, u32 want, bool is_tail
   return emit_call(fs, s, at, save, base, want, is_tail);
 }
 
+static OpId op_of(const FnState *fs, const char *module, Name name) {
+  char full[64];
+  snprintf(full, sizeof full, "%s%s%s", module, *module ? "." : "", name_text(fs->c->o->names, name));
+  return op_by_name(full, strlen(full));
+}
+
+static bool is_undeclared(FnState *fs, Name name) {
+  NameRef ref = scope_read(fs, name);
+  return ref.kind == REF_MODULE && !(fs->c->o->scope->flags.data[ref.index] & MODVAR_DECLARED);
+}
+
+bool is_library(FnState *fs, u32 callee) {
+  const Ast *ast = fs->c->ast;
+  const AstNode *n = ast_node(ast, callee);
+  OpId op = OP_none;
+  if (n->kind == AST_FIELD) {
+    const AstNode *of = ast_node(ast, ast_kid(ast, n, 0));
+    if (of->kind == AST_NAME && is_undeclared(fs, of->ref)) op = op_of(fs, name_text(fs->c->o->names, of->ref), n->ref);
+  }
+  if (!op && (n->kind == AST_NAME || n->kind == AST_FIELD) && is_undeclared(fs, n->ref)) op = op_of(fs, "", n->ref);
+  return op_info(op)->lower == LOWER_weft;
+}
+
 static u32 pipe(FnState *fs, u32 id, u32 want, bool is_tail) {
   Compiler *c = fs->c;
   const AstNode *n = ast_node(c->ast, id);
   u32 value = ast_kid(c->ast, n, 0), right = ast_kid(c->ast, n, 1), target = ast_pipe_call(c->ast, n);
   if (!target) {
     CallShape s = {.callee = right, .piped = value, .piped_first = true};
-    return call_shape(fs, &s, n->span, want, is_tail);
+    if (!is_tail || !is_library(fs, right)) return call_shape(fs, &s, n->span, want, is_tail);
+    u32 v = call_shape(fs, &s, n->span, want, false);
+    emit(fs, ins_make(BC_ret, 0, v, 0, 0), n->span);
+    return 0;
   }
   u32 outer_call = c->piped_call, outer_value = c->piped_value;
   c->piped_call = target;

@@ -382,7 +382,7 @@ void effect(FnState *fs, u32 id) {
 void tail(FnState *fs, u32 id) {
   const AstNode *n = ast_node(fs->c->ast, id);
   if (fs->parent && !fs->try_depth) {
-    if (n->kind == AST_CALL || n->kind == AST_PIPE) {
+    if (n->kind == AST_PIPE || (n->kind == AST_CALL && !is_library(fs, ast_kid(fs->c->ast, n, 0)))) {
       call(fs, id, ANY, true);
       return;
     }

@@ -145,6 +145,9 @@ u32 result_register(FnState *fs, u32 save, u32 want); /* frees temporaries above
 u32 index_items(FnState *fs, const AstNode *n, u8 *kinds);
 void index_values(FnState *fs, const AstNode *n, u32 base);
 u32 call(FnState *fs, u32 id, u32 want, bool is_tail); /* call and pipe (compile_call.c) */
+/* Does the program name an operation that is written in Weft? Then this is no tail call: the caller's frame stays,
+ * and errors show the call as they do for one that is written in C. */
+bool is_library(FnState *fs, u32 callee);
 u32 binary_op(u32 ast_op); /* BcOp */
 
 void block_value(FnState *fs, u32 id, u32 want); /* want ANY: returns it */

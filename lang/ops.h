@@ -32,7 +32,8 @@ typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTY
                        DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
 typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
-typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern } OpLower;
+typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern,
+                       LOWER_weft } OpLower;
 typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero } OpDeriv;
 typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop } OpBatch;
 

@@ -101,6 +101,8 @@ typedef struct Meaning {
 
 static Meaning of_value(Value v) {
   if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) return (Meaning){.kind = OP, .op = v.fn->op, .value = v};
+  if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && v.fn->code->proto->op)
+    return (Meaning){.kind = OP, .op = v.fn->code->proto->op, .value = v};
   if (v.kind == V_MODULE && !*v.module->path && v.module != weft_main_of(completing))
     return (Meaning){.kind = MODULE_OF_OPS, .module = name_text(&weft_vm_of(completing)->names, v.module->name),
                      .value = v};

@@ -1,6 +1,7 @@
 /* install.c — puts the kernels into a VM: the table of operations, the strips for this processor. */
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
+#include "stdlib/modules/modules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ WeftStatus stdlib_install(Vm *vm) {
   (void)!stdlib_set_level(vm, STRIPS_BEST);
   fill_direct(s);
   for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = kernels[op];
+  vm->library = &library_modules;
   vm->format = format_hook;
   vm->pair = elementwise_pair;
   vm->product = matmul_pair;

@@ -84,45 +84,69 @@ static void describe_name(const char *s, u32 len, Buf *b) {
   if (!op && !reserved && stat < 0 && !t) buf_printf(b, "no built-in function is called \"%s\"\n", s);
 }
 
+static void describe_closure(Vm *vm, const Proto *p, Buf *b) {
+  buf_printf(b, "%s(", p->name ? name_text(&vm->names, p->name) : "fn");
+  for (u32 i = 0; i < p->nparams; i++)
+    buf_printf(b, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
+               p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
+               p->params[i].has_default ? "=…" : "");
+  buf_puts(b, ")\n");
+  if (!p->doc) return;
+  buf_puts(b, "  ");
+  for (const char *s = p->doc; *s; s++) {
+    buf_putc(b, *s);
+    if (*s == '\n' && s[1]) buf_puts(b, "  ");
+  }
+  buf_putc(b, '\n');
+}
+
+static void describe_module(Vm *vm, const Module *m, Buf *b) {
+  u32 column = 0;
+  buf_printf(b, "module %s:\n", name_text(&vm->names, m->name));
+  for (u32 i = 0; i < m->scope.slots.count; i++)
+    if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN))
+      put_word(b, &column, name_text(&vm->names, m->scope.slots.data[i]));
+  buf_putc(b, '\n');
+}
+
+/* The text of a function that is written in Weft. */
+static void show_source(Vm *vm, Value v, Buf *b) {
+  const Proto *p = v.kind == V_FN && v.fn->kind == FN_CLOSURE ? v.fn->code->proto : NULL;
+  const SourceFile *f = p ? sources_get(&vm->sources, p->span.file) : NULL;
+  if (f && p->span.start + p->span.len <= f->len) {
+    buf_put(b, f->text + p->span.start, p->span.len);
+    buf_putc(b, '\n');
+  } else {
+    buf_printf(b, v.kind == V_FN ? "%s is not written in Weft\n" : "a value of type %s has no source\n",
+               v.kind != V_FN ? value_type_name(v) : v.fn->kind == FN_BUILTIN ? op_name(v.fn->op) : "this function");
+  }
+}
+
 WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   Buf b;
-  buf_init(&b, &vm->alloc);
   Value v = args[0];
+  bool source = false;
+  TRY(args_bool(vm, OP_help, 1, args[1], &source));
+  buf_init(&b, &vm->alloc);
   if (!args_given(v)) {
     buf_puts(&b, "help(f) shows what a function does. Built-in functions:\n");
     u32 column = 0;
     for (u32 i = 1; i < OP_COUNT; i++) put_word(&b, &column, op_name(i));
     buf_putc(&b, '\n');
+  } else if (source) {
+    show_source(vm, v, &b);
   } else if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) {
     describe_op(v.fn->op, &b);
   } else if (v.kind == V_TEXT) {
     describe_name(v.text->data, v.text->len, &b);
   } else if (v.kind == V_FN && v.fn->kind == FN_CLOSURE) {
     const Proto *p = v.fn->code->proto;
-    buf_printf(&b, "%s(", p->name ? name_text(&vm->names, p->name) : "fn");
-    for (u32 i = 0; i < p->nparams; i++)
-      buf_printf(&b, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
-                 p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
-                 p->params[i].has_default ? "=…" : "");
-    buf_puts(&b, ")\n");
-    if (p->doc) {
-      buf_puts(&b, "  ");
-      for (const char *s = p->doc; *s; s++) {
-        buf_putc(&b, *s);
-        if (*s == '\n' && s[1]) buf_puts(&b, "  ");
-      }
-      buf_putc(&b, '\n');
-    }
+    if (p->op) describe_op(p->op, &b);
+    else describe_closure(vm, p, &b);
   } else if (v.kind == V_DTYPE) {
     buf_printf(&b, "%s: %s; %s(x) converts\n", dtype_name(v.dtype), dtype_info[v.dtype].doc, dtype_name(v.dtype));
   } else if (v.kind == V_MODULE) {
-    const Module *m = v.module;
-    u32 column = 0;
-    buf_printf(&b, "module %s:\n", name_text(&vm->names, m->name));
-    for (u32 i = 0; i < m->scope.slots.count; i++)
-      if (m->slots[i].value.kind != V_HOLE && !(m->scope.flags.data[i] & MODVAR_BUILTIN))
-        put_word(&b, &column, name_text(&vm->names, m->scope.slots.data[i]));
-    buf_putc(&b, '\n');
+    describe_module(vm, v.module, &b);
   } else {
     buf_printf(&b, "a value of type %s\n", value_type_name(v));
   }

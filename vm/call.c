@@ -84,6 +84,15 @@ static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value
   return unknown_keyword(vm, proto_name(vm, p), name, nearest);
 }
 
+static WeftStatus too_many(Vm *vm, u32 op, u32 given) {
+  const OpInfo *info = &vm->op_table[op];
+  u32 n = 0;
+  while (n < info->nparams && !info->params[n].keyword_only) n++;
+  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u%s", info->name,
+                  n && info->params[n - 1].has_default ? "at most " : "", n, n == 1 ? "" : "s", given,
+                  op_takes_shape(op) ? "; a shape is one argument, as (3, 4)" : "");
+}
+
 static WeftStatus missing_param(Vm *vm, const Proto *p, u32 k) {
   if (p->params[k].name)
     return vm_error(vm, EK_type, "%s: the argument '%s' is missing", proto_name(vm, p),
@@ -105,8 +114,10 @@ WeftStatus bind_closure(Vm *vm, const Proto *p, Args args, Value *params) {
     } else {
       u32 given = 0;
       for (u32 k = 0; k < args.count; k++) given += !(args.names && args.names[k]);
-      (void)vm_error(vm, EK_type, "%s: takes %u argument%s, got %u", proto_name(vm, p), p->npositional,
-                     p->npositional == 1 ? "" : "s", given);
+      if (p->op) (void)too_many(vm, p->op, given);
+      else
+        (void)vm_error(vm, EK_type, "%s: takes %u argument%s, got %u", proto_name(vm, p), p->npositional,
+                       p->npositional == 1 ? "" : "s", given);
       goto fail;
     }
   }
@@ -162,15 +173,6 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
     }
   }
   return unknown_keyword(vm, info->name, name, nearest);
-}
-
-static WeftStatus too_many(Vm *vm, u32 op, u32 given) {
-  const OpInfo *info = &vm->op_table[op];
-  u32 n = 0;
-  while (n < info->nparams && !info->params[n].keyword_only) n++;
-  return vm_error(vm, EK_type, "%s: takes %s%u argument%s, got %u%s", info->name,
-                  n && info->params[n - 1].has_default ? "at most " : "", n, n == 1 ? "" : "s", given,
-                  op_takes_shape(op) ? "; a shape is one argument, as (3, 4)" : "");
 }
 
 /* Arguments in the order of the signature; params has room for all. */

@@ -1,4 +1,5 @@
 /* error.c — the error that stands in a VM: raising, its trace, its text, its record. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,13 +8,46 @@
 
 enum { TRACE_SHOWN = 20 }; /* lines of a call trace that are printed; the middle is elided */
 
-Span vm_span(const Vm *vm) {
-  u32 n = vm->frame_count;
-  while (n > 1 && vm->frames[n - 1].code->proto->hidden) n--;
-  if (!n) return (Span){0};
-  const Frame *f = &vm->frames[n - 1];
+static Span span_of(const Frame *f) {
   const Proto *p = f->code->proto;
   return f->pc < p->ncode ? p->spans[f->pc] : p->span;
+}
+
+/* Where the program is: functions of the library and what the VM put around a call are looked through. */
+Span vm_span(const Vm *vm) {
+  u32 n = vm->frame_count;
+  while (n && (vm->frames[n - 1].code->proto->library || (n > 1 && vm->frames[n - 1].code->proto->hidden))) n--;
+  return n ? span_of(&vm->frames[n - 1]) : (Span){0};
+}
+
+/* The operation that the program called and whose function of the library now fails; 0: none. */
+static u32 library_op(const Vm *vm) {
+  u32 op = 0;
+  for (u32 n = vm->frame_count; n; n--) {
+    const Proto *p = vm->frames[n - 1].code->proto;
+    if (!p->library && !p->hidden) break;
+    if (p->op) op = p->op;
+  }
+  return op;
+}
+
+static bool has_param(const OpInfo *info, const char *s, size_t len) {
+  for (u32 i = 0; i < info->nparams; i++)
+    if (info->params[i].len == len && strncmp(info->params[i].name, s, len) == 0) return true;
+  return false;
+}
+
+/* What an operation says inside of a function of the library is said by that function: `sum: axis 3 …` becomes
+ * `nn.rms_norm: axis 3 …`. Where it speaks of a parameter that the function has not, its own name stays too. The
+ * rest of the text, to be put behind the function's name; NULL: the text stays as it is. */
+static const char *said_by(const OpInfo *outer, const char *s) {
+  const char *colon = strstr(s, ": ");
+  if (!colon || (isalnum((u8)*s) && !op_by_name(s, (size_t)(colon - s)))) return NULL;
+  if (!isalnum((u8)*s)) return memchr(s, ' ', (size_t)(colon - s)) ? NULL : s; /* an operator */
+  const OpInfo *inner = op_info(op_by_name(s, (size_t)(colon - s)));
+  const char *rest = colon + 2;
+  size_t word = strcspn(rest, " ");
+  return has_param(inner, rest, word) && !has_param(outer, rest, word) ? s : rest;
 }
 
 /* A message may show the beginning of a text, cut inside a code point: what is left of one becomes question marks. */
@@ -47,6 +81,14 @@ static bool make_message(Vm *vm, const char *fmt, va_list ap, Value *out) {
   return true;
 }
 
+__attribute__((format(printf, 3, 4))) static bool print_message(Vm *vm, Value *out, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  bool made = make_message(vm, fmt, ap, out);
+  va_end(ap);
+  return made;
+}
+
 static ErrorState *begin(Vm *vm, ErrorKind kind, Span at) {
   vm_error_clear(vm);
   vm->error.raised = true;
@@ -61,6 +103,13 @@ static void no_memory(Vm *vm) { vm->error.out_of_memory = vm->refused_by_limit ?
 static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, va_list ap) {
   Value message; /* made first: an argument may belong to the error that stands */
   bool made = make_message(vm, fmt, ap, &message);
+  u32 op = made ? library_op(vm) : 0;
+  const char *rest = op ? said_by(op_info(op), message.text->data) : NULL;
+  if (rest) {
+    Value own = message;
+    made = print_message(vm, &message, "%s: %s", op_name(op), rest);
+    value_drop(vm, own);
+  }
   ErrorState *e = begin(vm, made ? kind : EK_limit, at);
   if (made) e->message = message;
   else no_memory(vm);
@@ -190,11 +239,13 @@ void vm_error_leave_frame(Vm *vm) {
   const Frame *f = &vm->frames[vm->frame_count - 1];
   TraceLine line = {.function = f->code->proto->name, .tail_calls = f->tail_calls};
   if (f->flags & FRAME_MODULE || f->code->proto->hidden) return;
-  if (vm->frame_count >= 2) {
+  if (f->code->proto->library) {
+    line.library = true;
+    line.span = span_of(f);
+  } else if (vm->frame_count >= 2) {
     const Frame *caller = f - 1;
     while (caller > vm->frames && caller->code->proto->hidden) caller--;
-    const Proto *p = caller->code->proto;
-    line.span = caller->pc < p->ncode ? p->spans[caller->pc] : p->span;
+    line.span = span_of(caller);
   }
   if (!vec_push(&vm->alloc, &vm->error.trace, line)) return; /* a shorter trace is all that memory allows */
 }
@@ -215,7 +266,7 @@ static void show_call(const Vm *vm, const TraceLine *t, Buf *out) {
   if (t->function) buf_puts(out, name_text(&vm->names, t->function));
   else buf_puts(out, "a function");
   if (t->tail_calls) buf_printf(out, ", … %u tail call%s", t->tail_calls, t->tail_calls == 1 ? "" : "s");
-  buf_puts(out, ", called at ");
+  buf_puts(out, t->library ? ", at " : ", called at ");
   show_place(vm, t->span, out);
 }
 

@@ -10,6 +10,7 @@
 #include "vm/alloc.h"
 #include "vm/code.h"
 #include "vm/fp.h"
+#include "vm/library.h"
 
 /* ---- modules and their slots ------------------------------------------------------------------ */
 
@@ -105,12 +106,20 @@ WeftStatus module_set(Vm *vm, Module *m, Name name, Value v) {
   return WEFT_OK;
 }
 
+WeftStatus module_ready(Vm *vm, Module *m, u32 slot) {
+  Value v = m->slots[slot].value, fn;
+  if (v.kind != V_FN || v.fn->kind != FN_BUILTIN || !library_has(vm, v.fn->op)) return WEFT_OK;
+  if (!fn_builtin(vm, v.fn->op, &fn)) return WEFT_ERROR;
+  module_store(vm, &m->slots[slot], fn);
+  return WEFT_OK;
+}
+
 Value *module_member(Vm *vm, Module *m, Name name) {
   const char *text = name_text(&vm->names, name), *module = name_text(&vm->names, m->name);
   u32 slot;
   bool found = scope_find(&m->scope, name, &slot) && (m->scope.flags.data[slot] & MODVAR_DECLARED) &&
                slot < m->slot_cap && m->slots[slot].value.kind != V_HOLE;
-  if (found && text[0] != '_') return &m->slots[slot].value;
+  if (found && text[0] != '_') return module_ready(vm, m, slot) == WEFT_OK ? &m->slots[slot].value : NULL;
   if (found) {
     (void)vm_error(vm, EK_name, "'%s' is private to module '%s'", text, module);
     return NULL;
@@ -150,7 +159,7 @@ static Module *standard_module(Vm *vm, const char *name) {
     if (strncmp(shown, name, len) != 0 || shown[len] != '.') continue;
     Name member = name_cstr(&vm->names, shown + len + 1);
     Value fn;
-    bool made = member && fn_builtin(vm, op, &fn);
+    bool made = member && (library_has(vm, op) ? fn_named(vm, op, &fn) : fn_builtin(vm, op, &fn));
     if (!member) (void)vm_error_memory(vm);
     if (!made || module_set(vm, m, member, fn) != WEFT_OK) {
       m->name = 0; /* half made: never found again */

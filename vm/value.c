@@ -5,6 +5,7 @@
 
 #include "vm/alloc.h"
 #include "vm/code.h"
+#include "vm/library.h"
 #include "vm/ref.h"
 
 /* ---- destruction ------------------------------------------------------------------------------
@@ -154,13 +155,16 @@ static Fn *new_fn(Vm *vm, FnKind kind, Value *out) {
   return f;
 }
 
+bool fn_named(Vm *vm, u32 op, Value *out) {
+  Fn *f = new_fn(vm, FN_BUILTIN, out);
+  if (f) f->op = (u16)op;
+  return f != NULL;
+}
+
 bool fn_builtin(Vm *vm, u32 op, Value *out) {
   if (!vm->builtins[op].kind) {
-    Value v;
-    Fn *f = new_fn(vm, FN_BUILTIN, &v);
-    if (!f) return false;
-    f->op = (u16)op;
-    vm->builtins[op] = v;
+    bool ok = library_has(vm, op) ? library_load(vm, op) == WEFT_OK : fn_named(vm, op, &vm->builtins[op]);
+    if (!ok) return false;
   }
   *out = value_keep(vm->builtins[op]);
   return true;

@@ -282,7 +282,8 @@ void env_drop(Vm *vm, Env *e);
 bool range_new(Vm *vm, i64 start, i64 stop, i64 step, Value *out) MUST_USE;
 u64 range_count(const Range *r);
 bool ref_new(Vm *vm, Value inner, Value *out) MUST_USE; /* consumes inner */
-bool fn_builtin(Vm *vm, u32 op, Value *out) MUST_USE;
+bool fn_builtin(Vm *vm, u32 op, Value *out) MUST_USE; /* one that is written in Weft is loaded */
+bool fn_named(Vm *vm, u32 op, Value *out) MUST_USE;   /* the operation by its number alone, nothing is loaded */
 bool fn_closure(Vm *vm, struct Code *code, Env *env, Value *out) MUST_USE; /* counts code, consumes env (may be NULL) */
 /* copies *host; its release runs when the value goes */
 bool fn_host(Vm *vm, const struct HostFn *host, Value *out) MUST_USE;

@@ -77,8 +77,9 @@ enum {
 
 typedef struct TraceLine {
   Name function; /* 0: lambda or module body */
-  Span span;     /* of the call */
+  Span span;     /* of the call; of a function of the library where it failed */
   u32 tail_calls;
+  bool library;
 } TraceLine;
 
 typedef struct ErrorState {
@@ -93,6 +94,18 @@ typedef struct ErrorState {
 } ErrorState;
 
 /* ---- operations ------------------------------------------------------------------------------- */
+
+/* The standard library's functions that are written in Weft: what the build makes of stdlib/modules/. */
+typedef struct LibraryModule {
+  const char *path, *text; /* its source, as errors show it */
+  size_t text_len;
+  const char *code;        /* proto_save */
+  size_t code_len;
+} LibraryModule;
+typedef struct Library {
+  const LibraryModule *modules;
+  const u8 *module_of; /* by OpId: 1 + its module, 0 where the operation is no function in Weft */
+} Library;
 
 /* An eager kernel. args: one value per parameter of the signature, V_HOLE when not given; owned by the
  * caller, but the kernel may take args[i] (leaving V_HOLE) when it is the last holder, to reuse memory.
@@ -329,6 +342,7 @@ struct Vm {
   Value *stack_top;     /* first free register of the newest segment */
   Value native_result;  /* what a frame called from C returned through vm_return */
   const OpInfo *op_table; /* op_info(0): rows by OpId */
+  const Library *library; /* functions written in Weft; NULL: none */
   PairFn pair;
   /* two matrices, for loops over small products: *out is a hole, or an array that nobody else holds, which is written
    * over if it fits */
@@ -362,6 +376,9 @@ WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text,
                    Value *out) MUST_USE;
 struct Module *module_new(Vm *vm, const char *name, const char *path); /* owned by the VM; NULL when refused */
 Value *module_var(Vm *vm, struct Module *m, Name name); /* NULL when not declared or not assigned */
+/* Loads what a variable of a standard module stands for, when it is a function written in Weft that nobody named
+ * yet. */
+WeftStatus module_ready(Vm *vm, struct Module *m, u32 slot) MUST_USE;
 WeftStatus module_set(Vm *vm, struct Module *m, Name name, Value v) MUST_USE; /* consumes v; declares */
 /* The code of a function of so many parameters that calls what it captured with them, those that have a name (NULL,
  * or 0 for none) by name: what is no function of the program's own gets a frame by it, where the tier is asked.

@@ -846,6 +846,9 @@ static void commands(void) {
   told(&s, "help()", "sum prod");
   told(&s, "inv(a)", "inv is not declared; write 'linalg.inv'");
   told(&s, "help(sum)", "sum(x");
+  told(&s, "help(nn.rms_norm)", "nn.rms_norm(x, weight=nil, eps=1e-6, axis=-1)\n  x divided by");
+  told(&s, "help(nn.rms_norm, source=true)", "fn rms_norm(x, weight=nil, eps=1e-6, axis=-1) {");
+  told(&s, "help(sum, source=true)", "sum is not written in Weft");
   told(&s, "help(\"kernels\")", "kernels: a counter of trace.stats(), a number\n  kernels made");
   told(&s, "help(\"peak\")", "peak: a counter of trace.stats(), bytes\n  most bytes held");
   told(&s, "help(\"hot_trips\")", "hot_trips: a threshold, 60 (WEFT_HOT sets it)\n  trips until a loop is traced");

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lang/stats.h"
+
 struct WeftVM;
 typedef struct HostSetup {
   const char *backend;  /* as in WEFT_BACKEND; NULL: the default */
@@ -29,7 +31,7 @@ typedef enum HostEnd {
   HOST_NO_VM, /* the VM could not be made */
 } HostEnd;
 
-enum { HOST_COUNTERS = 64 };
+enum { HOST_COUNTERS = STAT_COUNT };
 typedef struct HostRun {
   HostEnd end;
   char *value;   /* as the REPL shows it */

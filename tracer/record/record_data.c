@@ -110,6 +110,11 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
       /* a method, too: no global function stands in */
       return rec_stuck(r, REASON_raises, "module has no variable %s", text);
+    if (module_ready(r->vm, m, slot) != WEFT_OK) { /* memory was refused */
+      vm_error_clear(r->vm);
+      r->failed = true;
+      return OUT_FAIL;
+    }
     Outcome o = rec_cell_global(r, m, slot, &cell);
     if (o != OUT_GO) return o;
     if (found) *found = true;

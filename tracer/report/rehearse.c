@@ -202,7 +202,8 @@ static bool take_state(Vm *vm, const State *before, State *s) {
 }
 
 static bool is_filled_in(Value v) {
-  return v.kind == V_MODULE || v.kind == V_DTYPE || (v.kind == V_FN && v.fn->kind == FN_BUILTIN);
+  if (v.kind != V_FN) return v.kind == V_MODULE || v.kind == V_DTYPE;
+  return v.fn->kind == FN_BUILTIN || (v.fn->kind == FN_CLOSURE && v.fn->code->proto->library);
 }
 
 /* The modules of the program do not grow while a region runs. */
