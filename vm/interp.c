@@ -431,6 +431,13 @@ static void give_up_record(Vm *vm, const Frame *f, Ins ins, bool once, Value *ar
   args[0].obj->refs = 1;
 }
 
+/* Has every parameter from number n on a default? False when there are fewer. */
+static bool has_defaults(const Proto *p, u32 n) {
+  if (n > p->nparams) return false;
+  while (n < p->nparams && p->params[n].has_default) n++;
+  return n == p->nparams;
+}
+
 typedef enum CallEnd { CALL_RAISED, CALL_PUSHED, CALL_DONE } CallEnd;
 
 /* Replaces the top frame by one of `code` with these parameters (moved). */
@@ -932,13 +939,14 @@ op_call: {
     if (fn.fn->kind == FN_CLOSURE) {
       Code *callee = fn.fn->code;
       const Proto *p = callee->proto;
-      if (LIKELY(argc == p->nparams && p->rest_index < 0)) {
+      if (LIKELY(p->rest_index < 0 && (argc == p->nparams || has_defaults(p, argc)))) {
         u16 flags = f->flags & FRAME_EAGER;
         Frame *g = push_frame(vm, fn, callee, (u16)ins_a(ins), flags);
         if (UNLIKELY(!g)) goto raised;
         Value *to = g->base;
         for (u32 i = 0; i < argc; i++) to[i] = win[1 + i];
-        memset(to + argc, 0, sizeof(Value) * (p->nregs - argc));
+        for (u32 i = argc; i < p->nparams; i++) to[i] = value_hole();
+        memset(to + p->nparams, 0, sizeof(Value) * (p->nregs - p->nparams));
         memset(win, 0, sizeof(Value) * (argc + 1));
         vm->stats.calls++;
         LOAD_FRAME();
