@@ -241,14 +241,6 @@ static bool pull_power(Deriv *d, const DerivNode *n, Dv x, Dv g, Dv *out) {
   return true;
 }
 
-static bool pull_trace(Deriv *d, const DerivNode *n, Dv x, Dv g, Dv *out) {
-  ArrayType t = dv_type(d, x);
-  i64 k;
-  if (!arg_int(&n->args[1], 0, &k)) return false;
-  out[0] = MUL(per_matrix(d, g), identity(d, rows_of(&t), columns_of(&t), k, t.dtype));
-  return true;
-}
-
 /* x's axes and those of y by turns, sizes of 1 for those of the other. */
 static Dv beside(Deriv *d, Dv v, const ArrayType *t, u32 rank, u32 odd) {
   Dim dims[TYPE_MAX_RANK];
@@ -342,7 +334,6 @@ bool rules_factors(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants
     case OP_linalg_pinv: out[0] = pull_pinv(d, x, y, g); break;
     case OP_linalg_matrix_power: ok = pull_power(d, n, x, g, out); break;
     case OP_linalg_matrix_norm: ok = pull_matrix_norm(d, n, x, y, g, out); break;
-    case OP_linalg_trace: ok = pull_trace(d, n, x, g, out); break;
     case OP_linalg_kron: ok = pull_kron(d, x, b, g, wants, out); break;
     case OP_linalg_cross: ok = pull_cross(d, n, x, b, g, wants, out); break;
     default: return false;

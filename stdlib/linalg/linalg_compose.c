@@ -204,14 +204,6 @@ WeftStatus eager_linalg_diagonal(Vm *vm, Value *args, Value *out) {
   return array_view(vm, a, offset, shape.rank, shape.dims, strides, out);
 }
 
-WeftStatus eager_linalg_trace(Vm *vm, Value *args, Value *out) {
-  ArrayType type;
-  TRY(matrix_operand(vm, OP_linalg_trace, args[0], &type));
-  *out = value_keep(args[0]);
-  TRY(then(vm, OP_linalg_diagonal, out, value_keep(args[1]), value_hole()));
-  return then(vm, OP_sum, out, value_i64(-1), value_hole());
-}
-
 static WeftStatus reshape_to(Vm *vm, Value *x, u32 rank, const i64 *dims) {
   Value list;
   WeftStatus status = list_new(vm, rank, &list) ? WEFT_OK : WEFT_ERROR;

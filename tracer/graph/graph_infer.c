@@ -651,10 +651,8 @@ static bool infer_linalg(Infer *c) {
       if (!shape_einsum(c->dims, spec->attr->text, spec->attr->count, n, xs, &plan, out, c->err)) return false;
       break;
     }
-    case OP_linalg_trace:
     case OP_linalg_diagonal:
       if (!int_of_arg(c, 1, 0, &axis) || !shape_diagonal(c->dims, x, axis, out, c->err)) return no_rule(c);
-      out->rank = (u8)(out->rank - (c->op == OP_linalg_trace));
       break;
     case OP_linalg_kron:
       if (!y || x->rank > TYPE_MAX_RANK / 2 || y->rank > TYPE_MAX_RANK / 2) return no_rule(c);
