@@ -142,20 +142,33 @@ static int key_of_search(int c) {
 
 static bool left; /* this interrupt was answered with the character that leaves a question or a search */
 
+/* A marked paste that an interrupt or the end of the input cuts off is given its end mark all the same: without one
+ * readline 8.2 takes its text without an end. */
+static const char paste_end[] = "\033[201~";
+static size_t paste_ended; /* so many characters of the mark were given */
+
+static int next_of_paste_end(void) { return paste_end[paste_ended] ? paste_end[paste_ended++] : EOF; }
+
+static bool in_paste(void) { return rl_executing_keyseq && strcmp(rl_executing_keyseq, "\033[200~") == 0; }
+
 /* What readline asks for inside a question, a search or a marked paste. An interrupt is answered with the character
- * that leaves the first two; who goes on asking is in a paste, which ends with the input. */
+ * that leaves the first two; who goes on asking is in a paste. */
 static int next_char(FILE *in) {
   (void)in;
   for (;;) {
     heed_signals();
     if (interrupt_pending()) {
-      int answer = left ? EOF : '\a';
+      int answer = left ? next_of_paste_end() : '\a';
       left = true;
       return answer;
     }
     if (!wait_for_key()) continue;
     int c = ahead != NO_KEY ? ahead : take_key();
     ahead = NO_KEY;
+    if (c == EOF && in_paste() && paste_end[paste_ended]) {
+      ahead = EOF;
+      return next_of_paste_end();
+    }
     if (c != NO_KEY) return key_of_search(c);
   }
 }
@@ -296,6 +309,7 @@ LineEnd line_read(const char *prompt, char **line) {
   done = false;
   bool dropped = false;
   left = false;
+  paste_ended = 0;
   out_fresh_line();
   out_flush();
   watch();
