@@ -3,8 +3,6 @@
 
 B        ?= build
 PREFIX   ?= /usr/local
-DESTDIR  ?=
-MIR_PREFIX ?=
 VERSION  := 0.1.0
 SOVERSION := 0
 
@@ -13,19 +11,15 @@ CC       := gcc
 endif
 AR       ?= ar
 OBJCOPY  ?= objcopy
-WERROR   ?=
 OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
 # clang alone knows these: arrays of flexible size inside of structs are meant, and a loop that is not unrolled is no
 # fault.
 WARN     += -Wno-gnu-variable-sized-type-not-at-end -Wno-pass-failed
-CFLAGS   ?=
 # No path of the machine that builds gets into what is built: the same source gives the same bytes in every folder.
 WHERE    := -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC $(WHERE) \
              -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
-LDFLAGS  ?=
-V        ?= 0
 Q        := $(if $(filter 1,$(V)),,@)
 
 ROOMS    := parser lang vm guards tracer hop jit gpu stdlib api
@@ -50,22 +44,26 @@ INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 # ---- generated sources ----------------------------------------------------------------------------
 
-# lang/math.loops → build/gen/math_*.c, by a host tool made of the loop IR alone. The list of what it wrote is
-# itself a makefile, so make reads it again once it is made.
-GEN_SRC  :=
-ifneq ($(INNER),)
-include $(GEN_DIR)/math.mk
-endif
-HOST_SRC := jit/host/gen_math.c $(wildcard parser/base.c jit/loops/loops*.c)
-HOST_OBJ := $(HOST_SRC:%.c=build/host/%.o)
-
+# Tools that the build makes for itself: jit/host/TOOL.c and the parts of the library that each one needs.
+MATH_OBJ := $(patsubst %.c,build/host/%.o,jit/host/gen_math.c parser/base.c $(wildcard jit/loops/loops*.c))
+OPS_OBJ  := build/host/jit/host/gen_ops.o
+WEFT_OBJ := $(patsubst %.c,build/host/%.o,jit/host/gen_modules.c $(wildcard parser/*.c lang/*.c))
+build/host/gen_math: $(MATH_OBJ)
+build/host/gen_ops: $(OPS_OBJ)
+build/host/gen_modules: $(WEFT_OBJ)
+$(addprefix build/host/gen_,math ops modules):
+	$(Q)$(CC) $^ -lm -o $@
 build/host/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O1 $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -I. -I$(GEN_DIR) \
 	  -MMD -MP -c $< -o $@
+-include $(sort $(patsubst %.o,%.d,$(MATH_OBJ) $(OPS_OBJ) $(WEFT_OBJ)))
 
-build/host/gen_math: $(HOST_OBJ)
-	$(Q)$(CC) $(HOST_OBJ) -lm -o $@
-
+# lang/math.loops → build/gen/math_*.c. The list of what was written is itself a makefile, so make reads it again once
+# it is made.
+GEN_SRC  := $(GEN_DIR)/modules.c
+ifneq ($(INNER),)
+include $(GEN_DIR)/math.mk
+endif
 $(GEN_DIR)/math.mk: build/host/gen_math lang/math.loops
 	$(Q)mkdir -p $(GEN_DIR) && rm -f $(GEN_DIR)/math_*
 	$(Q)build/host/gen_math lang/math.loops $(GEN_DIR)
@@ -73,25 +71,14 @@ $(GEN_DIR)/math.mk: build/host/gen_math lang/math.loops
 $(GEN_DIR)/math_%.c: $(GEN_DIR)/math.mk ;
 
 # Names and signatures of lang/ops.def → build/gen/op_params.h, for lang/ops.c.
-build/host/gen_ops: build/host/jit/host/gen_ops.o
-	$(Q)$(CC) $< -o $@
 $(GEN_DIR)/op_params.h: build/host/gen_ops
 	$(Q)mkdir -p $(@D) && build/host/gen_ops $@
--include $(HOST_OBJ:.o=.d) build/host/jit/host/gen_ops.d
+$(WEFT_OBJ): | $(GEN_DIR)/op_params.h
 
-# stdlib/modules/*.weft → build/gen/modules.c, by a host tool made of the parser and the compiler.
+# stdlib/modules/*.weft → build/gen/modules.c: the library's functions written in Weft, as bytecode.
 MODULES  := $(sort $(wildcard stdlib/modules/*.weft))
-MODULES_SRC := jit/host/gen_modules.c $(wildcard parser/*.c lang/*.c)
-MODULES_OBJ := $(MODULES_SRC:%.c=build/host/%.o)
-GEN_SRC  += $(GEN_DIR)/modules.c
-$(MODULES_OBJ): | $(GEN_DIR)/op_params.h
-
-build/host/gen_modules: $(MODULES_OBJ)
-	$(Q)$(CC) $(MODULES_OBJ) -lm -o $@
-
 $(GEN_DIR)/modules.c: build/host/gen_modules $(MODULES)
 	$(Q)build/host/gen_modules $@ $(MODULES)
--include $(MODULES_OBJ:.o=.d)
 
 # ---- objects --------------------------------------------------------------------------------------
 
@@ -233,9 +220,7 @@ build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.aw
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-maybe-uninitialized
 # Programs of 40 MB, one for each test: gold links them in half the time.
-HAS_GOLD  = $(shell echo 'int main(void) { return 0; }' | \
-              $(CC) -fuse-ld=gold -xc - -o /dev/null 2>/dev/null && echo yes)
-GOLD      = $(if $(HAS_GOLD),-fuse-ld=gold)
+GOLD     := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 asan:                      ## the same tree under AddressSanitizer and UBSan, in build/asan
 fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Tests the build tool of the modules written in Weft: what is wrong in one is said with its place, and nothing is made of it.
+# Tests the build tool of the modules written in Weft: what is wrong in one is said with its place, and nothing is made
+# of it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tool=$PWD/build/host/gen_modules
@@ -22,7 +23,8 @@ refused() {
   else echo "ok modules/$1"; fi
 }
 
-if "$tool" out.c ./*.weft && grep -q 'nn.rms_norm' out.c; then echo "ok modules/takes-what-there-is"; else echo "not ok modules/takes-what-there-is"; fi
+if "$tool" out.c ./*.weft && grep -q 'nn.rms_norm' out.c; then echo "ok modules/takes-what-there-is"
+else echo "not ok modules/takes-what-there-is"; fi
 refused syntax 'error: .*--> ./nn.weft:[0-9]+:[0-9]+' 'fn _f(x) = '
 refused name-not-declared 'error: y is not declared.*--> ./nn.weft:[0-9]+:[0-9]+.*\^' 'fn _f(x) = y'
 refused statements 'declarations of functions alone.*--> ./nn.weft:[0-9]+:1' 'let x = 1'
@@ -30,25 +32,32 @@ refused expressions 'declarations of functions alone' 'print(1)'
 refused function-without-row "nothing: no row of lang/ops.def.*--> ./nn.weft" 'fn nothing(x) = x'
 refused function-in-c "softmax: no row of lang/ops.def of this name says .weft." 'fn softmax(x, axis=-1) = x'
 refused twice 'nn.rms_norm: is declared twice' 'fn rms_norm(x, weight=nil, eps=1e-6, axis=-1) = x'
-for params in 'x, weight, eps=1e-6, axis=-1' 'x, weight=nil, axis=-1, eps=1e-6' 'x, weight=nil, eps=1e-6' 'x, ...weight' 'x, weight=nil, eps=1e-6, axis=-1, more=1'; do
+for params in 'x, weight, eps=1e-6, axis=-1' 'x, weight=nil, axis=-1, eps=1e-6' 'x, weight=nil, eps=1e-6' \
+  'x, ...weight' 'x, weight=nil, eps=1e-6, axis=-1, more=1'; do
   printf '# A module.\nfn rms_norm(%s) = x\n' "$params" >nn.weft
   out=$("$tool" out.c ./*.weft 2>&1 | tr '\n' '~')
-  if grep -q 'nn.rms_norm: its parameters are not those of its row.*--> ./nn.weft:2:1' <<<"$out"; then echo "ok modules/parameters ($params)"; else echo "not ok modules/parameters ($params): said ${out:0:300}"; fi
+  if grep -q 'nn.rms_norm: its parameters are not those of its row.*--> ./nn.weft:2:1' <<<"$out"; then
+    echo "ok modules/parameters ($params)"
+  else echo "not ok modules/parameters ($params): said ${out:0:300}"; fi
 done
 # A parameter must not become the namesake of another one: the error would speak of that one.
-for call in 'sum(weight)|x of sum' 'sum(x=weight)|x of sum' 'weight.sum()|x of sum' 'sum(x, eps)|axis of sum' 'x.sum(axis=weight)|axis of sum' \
+for call in 'sum(weight)|x of sum' 'sum(x=weight)|x of sum' 'weight.sum()|x of sum' 'sum(x, eps)|axis of sum' \
+  'x.sum(axis=weight)|axis of sum' \
   'linalg.norm(1.0) + nn.softmax(eps)|x of nn.softmax' 'map(a => [sum(eps)], (1,))|x of sum'; do
   printf '# A module.\nfn rms_norm(x, weight=nil, eps=1e-6, axis=-1) = %s\n' "${call%|*}" >nn.weft
   out=$("$tool" out.c ./*.weft 2>&1 | tr '\n' '~')
-  if grep -q "handed on as ${call#*|}: its errors would speak of the wrong argument of nn.rms_norm.*--> ./nn.weft:2:" <<<"$out"; then echo "ok modules/handed on (${call%|*})"
+  wrong="handed on as ${call#*|}: its errors would speak of the wrong argument of nn.rms_norm.*--> ./nn.weft:2:"
+  if grep -q "$wrong" <<<"$out"; then echo "ok modules/handed on (${call%|*})"
   else echo "not ok modules/handed on (${call%|*}): said ${out:0:300}"; fi
 done
 for call in 'sum(x, axis)' 'multiply(x, weight)' 'sum(x * weight)' 'x.sum(axis=axis)' 'maximum(x, eps)'; do
   printf '# A module.\nfn rms_norm(x, weight=nil, eps=1e-6, axis=-1) = %s\n' "$call" >nn.weft
-  if "$tool" out.c ./*.weft; then echo "ok modules/handed on as it may ($call)"; else echo "not ok modules/handed on as it may ($call)"; fi
+  if "$tool" out.c ./*.weft; then echo "ok modules/handed on as it may ($call)"
+  else echo "not ok modules/handed on as it may ($call)"; fi
 done
 printf '# A module.\nfn _helper(x) = x\n' >nn.weft
 out=$("$tool" out.c ./*.weft 2>&1)
-if [ "$out" = "gen_modules: nn.rms_norm: its row of lang/ops.def says \`weft\`, and no module in stdlib/modules/ has it" ]; then
+wanted="gen_modules: nn.rms_norm: its row of lang/ops.def says \`weft\`, and no module in stdlib/modules/ has it"
+if [ "$out" = "$wanted" ]; then
   echo "ok modules/row-without-function"
 else echo "not ok modules/row-without-function: said $out"; fi
