@@ -619,6 +619,9 @@ bool graph_hoist(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE
 /* Does an unbacked size come from `v`? Such a value stays where it is (graph_passes.c). */
 bool graph_carries_size(const Graph *g, ValueId v);
 bool graph_asserts(Graph *g, const u32 *blocks, u32 count, bool *changed) MUST_USE;
+/* Once a graph is recorded: blocks end at a check of sizes that cannot hold (graph_cut.c). False: memory was refused,
+ * or there are no steps left. */
+bool graph_cut(Graph *g) MUST_USE;
 /* Simplifies, then takes inputs that nothing uses out of the graph and out of GuardSet.inputs, which renumbers both:
  * before guard_compile. Their guards stay. */
 bool graph_prune(Graph *g) MUST_USE;

@@ -786,7 +786,7 @@ static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const cha
     default: break;
   }
   if (exit == UINT32_MAX || !graph_close(r->g, TERM_exit, NULL, 0, exit)) o = OUT_FAIL;
-  else if (r->tracer->whole && !r->tracer->whole(r)) o = OUT_FAIL;
+  else if ((r->tracer->whole && !r->tracer->whole(r)) || !graph_cut(r->g)) o = OUT_FAIL;
 done:
   if (r->dynamic.count && !r->failed && !r->g->failed) out->raised = marks_broken(r);
   if (out->raised || o == OUT_FAIL || r->failed || r->g->failed) {

@@ -22,6 +22,7 @@ static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), vo
   buf_free(&b);
 }
 
+static void print_bare(void *ctx, Buf *out) { graph_print(ctx, NULL, out); }
 static void print_graph(void *ctx, Buf *out) { graph_print(((Region *)ctx)->graph, NULL, out); }
 static void print_guards(void *ctx, Buf *out) { guard_prog_print(((Region *)ctx)->guards, NULL, out); }
 static void print_code(void *ctx, Buf *out) {
@@ -118,6 +119,7 @@ static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *n
     place_failed(t, p, REASON_trace_failed, rec->span, "out of memory");
   } else if (!good) {
     if (t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+    log_text(t, LOG_graph, print_bare, rec->graph);
     t->vm->counters.at[STAT_unverified]++;
     place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc],
                  "the graph does not verify");
