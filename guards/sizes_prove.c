@@ -391,6 +391,7 @@ static bool replace_sym(SizePool *p, u32 sym, Dim d) {
 }
 
 static bool assume_range(SizePool *p, Dim a, Dim b);
+static bool narrow_facts(SizePool *p);
 
 /* diff == 0 becomes known. */
 static bool equate(SizePool *p, Dim diff) {
@@ -437,6 +438,7 @@ static bool equate(SizePool *p, Dim diff) {
   /* what was known of the symbol's range holds for its replacement; of sizes that are there on entry a run-time check
    * tells nothing */
   SizeSym s = p->syms.data[best_sym];
+  if (!narrow_facts(p)) return false;
   if (s.unbacked && !size_is_unbacked(p, same)) return true;
   return assume_range(p, size_const(p, s.lo), same) && assume_range(p, same, size_const(p, s.hi));
 }
@@ -518,6 +520,24 @@ static bool narrow_by(SizePool *p, SizeRel rel, Dim d, bool *all) {
   *all = q.n == 1 && size_is_sym(p, q.t[0].of, &sym) && narrow(p, rel, q.t[0].coef, sym, q.c, &ok);
   if (*all) return ok;
   return q.n != 1 || assume_alternatives(p, rel, q.t[0].coef, q.t[0].of, q.c);
+}
+
+/* Of two symbols one was replaced: what is known of both may say the range of the other one (n < m, and m is 1). Of
+ * sizes that are there on entry a run-time check tells nothing. False: this cannot be. */
+static bool narrow_facts(SizePool *p) {
+  for (u32 i = 0, n = p->facts.count; i < n; i++) {
+    SizeFact f = p->facts.data[i];
+    Dim now = size_resolve(p, f.diff);
+    u32 sym;
+    SizePoly q;
+    if (now == DIM_NONE || now >= 0 || now == f.diff || f.rel == REL_eq) continue;
+    if (size_is_unbacked(p, f.diff) && !size_is_unbacked(p, now)) continue;
+    poly_of(p, now, &q);
+    bool ok = true;
+    if (q.n == 1 && size_is_sym(p, q.t[0].of, &sym)) narrow(p, f.rel, q.t[0].coef, sym, q.c, &ok);
+    if (!ok) return false;
+  }
+  return true;
 }
 
 /* a <= b, which a fact may say already, of an expression that is another one by now: the range of a symbol is still to
