@@ -132,6 +132,9 @@ bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) 
     case OP_argsort:
       return !(args[1].kind == ARG_attr && args[1].attr->kind == ATTR_ints) &&
              axes_fit(g, &args[0], &args[1], -1, false);
+    case OP_topk: /* nil is the flat array, which has another rank */
+      return !(args[2].kind == ARG_attr && args[2].attr->kind == ATTR_ints) &&
+             axes_fit(g, &args[0], &args[2], -1, false);
     case OP_nn_softmax:
     case OP_nn_log_softmax: return axes_fit(g, &args[0], &args[1], -1, true);
     case OP_nn_layer_norm:
