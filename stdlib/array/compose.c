@@ -33,6 +33,19 @@ typedef struct Over { /* what is reduced */
   Value axis; /* borrowed */
 } Over;
 
+/* The largest, or smallest, of a float array. Not by `max(x, axis)`, which takes axes that stand in an array for a
+ * second operand. */
+static WeftStatus extreme(Vm *vm, u32 op, Value *x, const Over *o, bool keepdims) {
+  ArrayType type;
+  Value from = *x;
+  type_of_value(from, &type);
+  *x = value_hole();
+  WeftStatus status = reduce_value(vm, op, op == OP_max ? REDUCE_MAX : REDUCE_MIN, from, type.dtype, o->mask, keepdims,
+                                   x);
+  value_drop(vm, from);
+  return status;
+}
+
 /* x as a float, owned, and the axes. */
 static WeftStatus begin(Vm *vm, u32 op, Value x, u32 axis_param, Value axis, Over *o, Value *f) {
   TRY(args_array(vm, op, 0, x));
@@ -114,7 +127,7 @@ WeftStatus eager_norm(Vm *vm, Value *args, Value *out) {
   }
   TRY(step1(vm, OP_abs, out));
   if (ord == 1) return reduced(vm, OP_sum, out, o.axis, keep);
-  if (isinf(ord)) return reduced(vm, ord > 0 ? OP_max : OP_min, out, o.axis, keep);
+  if (isinf(ord)) return extreme(vm, ord > 0 ? OP_max : OP_min, out, &o, keep);
   if (ord == 0) {
     u32 dtype = dtype_float_of(o.type.dtype);
     TRY(reduced(vm, OP_count_nonzero, out, o.axis, keep));
@@ -126,9 +139,9 @@ WeftStatus eager_norm(Vm *vm, Value *args, Value *out) {
 }
 
 /* *x -= m, m = max(*x, keepdims); *m owned (0 where it is not finite, when `finite`). On an error neither is. */
-static WeftStatus subtract_max(Vm *vm, Value *x, Value axis, bool finite, Value *m) {
+static WeftStatus subtract_max(Vm *vm, Value *x, const Over *o, bool finite, Value *m) {
   *m = value_keep(*x);
-  WeftStatus status = reduced(vm, OP_max, m, axis, true);
+  WeftStatus status = extreme(vm, OP_max, m, o, true);
   if (status == WEFT_OK && finite) {
     Value args[3] = {value_keep(*m), *m, value_weak_f64(0)};
     *m = value_hole();
@@ -156,7 +169,7 @@ WeftStatus eager_logsumexp(Vm *vm, Value *args, Value *out) {
     TRY(reduced(vm, OP_sum, out, o.axis, keep));
     return step1(vm, OP_log, out);
   }
-  TRY(subtract_max(vm, out, o.axis, true, &m));
+  TRY(subtract_max(vm, out, &o, true, &m));
   WeftStatus status = step1(vm, OP_exp, out);
   if (status == WEFT_OK) status = reduced(vm, OP_sum, out, o.axis, true);
   if (status == WEFT_OK) status = step1(vm, OP_log, out);
@@ -180,7 +193,7 @@ WeftStatus eager_nn_softmax(Vm *vm, Value *args, Value *out) {
   Value m;
   TRY(begin_axis(vm, OP_nn_softmax, args[0], 1, &args[1], &o, out));
   if (o.n == 0) return WEFT_OK;
-  TRY(subtract_max(vm, out, o.axis, false, &m));
+  TRY(subtract_max(vm, out, &o, false, &m));
   value_drop(vm, m);
   TRY(step1(vm, OP_exp, out));
   m = value_keep(*out);
@@ -197,7 +210,7 @@ static WeftStatus log_softmax(Vm *vm, u32 op, Value x, Value axis, Value *out) {
   Value m;
   TRY(begin_axis(vm, op, x, 1, &axis, &o, out));
   if (o.n == 0) return WEFT_OK;
-  TRY(subtract_max(vm, out, o.axis, false, &m));
+  TRY(subtract_max(vm, out, &o, false, &m));
   value_drop(vm, m);
   m = value_keep(*out);
   if (step1(vm, OP_exp, &m) != WEFT_OK || reduced(vm, OP_sum, &m, o.axis, true) != WEFT_OK ||
