@@ -4,6 +4,7 @@
 
 #include "hop/batch.h"
 #include "hop/vmap.h"
+#include "hop/walk.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_data.h"
@@ -57,6 +58,24 @@ static ValueId moved(Graph *g, ValueId x, i64 from, i64 to) {
   return graph_op(g, OP_moveaxis, &x, 1, attrs, 2, NULL);
 }
 
+/* Lanes are items of what is mapped over: on the way back their cotangents are added to zeros, or to the sum that is
+ * there, as those of items are. */
+static ValueId as_items(Recorder *r, ValueId v) {
+  Graph *g = r->g;
+  if (!v || !r->differentiating || dtype_kind(value_type(g, v)->dtype) != DK_FLOAT) return v;
+  IndexItem all = {.kind = INDEX_slice};
+  return graph_index(g, v, NULL, 0, &all, 1, g->values.data[v].type);
+}
+
+/* Results of lanes are stacked: on the way back each lane takes its item of their cotangent, of which a second way
+ * back is that of items. */
+static ValueId as_stacked(Recorder *r, ValueId v) {
+  Graph *g = r->g;
+  if (!v || !r->differentiating || dtype_kind(value_type(g, v)->dtype) != DK_FLOAT) return v;
+  IndexItem all = {.kind = INDEX_slice};
+  return graph_update(g, OP_none, pull_zeros(g, value_type(g, v)), NULL, 0, &all, 1, v);
+}
+
 typedef struct Lane {
   AvVec leaves;    /* of all arguments */
   ValueVec values; /* of these: mapped ones with the lanes first */
@@ -105,7 +124,7 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
             return rec_stuck(r, REASON_raises, "vmap: lanes differ");
           if (!guard_relation(&g->guards, &g->sizes, REL_eq, l->lanes, n, "vmap", at)) return OUT_FAIL;
         }
-        if (!(v = moved(g, v, axis, 0))) return OUT_FAIL;
+        if (!(v = as_items(r, moved(g, v, axis, 0)))) return OUT_FAIL;
       }
       if (!vec_push(&r->vm->alloc, &l->values, v)) return OUT_FAIL;
     }
@@ -138,7 +157,7 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
       i64 rank = value_type(g, lane)->rank + 1, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
       if (rank > TYPE_MAX_RANK || axis < 0 || axis >= rank)
         o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
-      else v = moved(g, batch_full(b, lane), 0, axis);
+      else v = moved(g, as_stacked(r, batch_full(b, lane)), 0, axis);
     }
     if (o == OUT_GO && (!v || !(leaves.data[i] = av_num(r, v)))) o = OUT_FAIL;
   }
@@ -182,7 +201,7 @@ static Outcome one_by_one(Recorder *r, const Lane *l, const ValueVec *own, Block
     ValueId v = node_result(g, node, i);
     i64 rank = value_type(g, v)->rank, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
     if (axis < 0 || axis >= rank) o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
-    else if (!(v = moved(g, v, 0, axis)) || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
+    else if (!(v = moved(g, as_stacked(r, v), 0, axis)) || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
   }
   u32 next = 0;
   if (o == OUT_GO) o = rec_made(r, rec_tree_rebuild(r, tree, leaves.data, &next), out);
