@@ -147,10 +147,15 @@ static Av operand(Recorder *r, u32 rk) {
   return f->regs[rk];
 }
 
-static Outcome set(Recorder *r, u32 reg, Av a) {
+Outcome rec_fits(Recorder *r, Av a) {
   if (!a || r->failed) return OUT_FAIL;
-  if (av_at(r, a)->parts > PARTS_MAX)
-    return rec_stuck(r, REASON_graph_size, "a value of more than %u parts", PARTS_MAX);
+  if (av_at(r, a)->parts <= PARTS_MAX) return OUT_GO;
+  return rec_stuck(r, REASON_graph_size, "a value of more than %u parts", PARTS_MAX);
+}
+
+static Outcome set(Recorder *r, u32 reg, Av a) {
+  Outcome o = rec_fits(r, a);
+  if (o != OUT_GO) return o;
   RecFrame *f = rec_top(r);
   f->regs[reg] = a;
   f->pc++;
@@ -561,6 +566,7 @@ static Outcome step(Recorder *r, const Scope *s) {
       if (d->root == ROOT_MODULE && !ref) {
         if ((o = rec_cell_write(r, cell, out)) != OUT_GO) return o;
       } else if (d->root == ROOT_REGISTER) {
+        if (!ref && (o = rec_fits(r, out)) != OUT_GO) return o;
         f->regs[ins_a(i)] = out;
       } else if (d->root == ROOT_FIXED && !ref) {
         return rec_stuck(r, REASON_raises, "a captured variable is assigned");

@@ -287,6 +287,8 @@ static inline Span rec_here(const Recorder *r) {
 }
 
 /* What a step ends with: *out is a; 0: memory was refused. */
+/* Stuck, where it is a value of too many parts. Asked before the instruction that makes it has written anything. */
+Outcome rec_fits(Recorder *r, Av a);
 static inline Outcome rec_made(const Recorder *r, Av a, Av *out) {
   *out = a;
   return a && !r->failed ? OUT_GO : OUT_FAIL;

@@ -413,8 +413,18 @@ static bool runs_in_order(u32 op) {
          op == OP_tree_map || op == OP_tree_reduce;
 }
 
-/* A built-in that calls functions: one that gets stuck inside leaves nothing behind, since the interpreter runs all of
- * it again. */
+/* A built-in or transform that calls functions: one that gets stuck inside, or gives a value that is too large, leaves
+ * nothing behind, since the interpreter runs all of it again. */
+static Outcome or_nothing(Recorder *r, const RecMark *mark, RecState *state, Outcome o, const Av *out) {
+  if (o == OUT_GO) o = rec_fits(r, *out);
+  if (o == OUT_STUCK) {
+    rec_rollback(r, mark);
+    rec_restore(r, state);
+  }
+  rec_state_free(r, state);
+  return o;
+}
+
 static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!r->tracer->constructs[op] && op != OP_map) return builtin(r, op, params, out);
   RecMark mark = rec_mark(r);
@@ -424,12 +434,7 @@ static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   r->prints = runs_in_order(op) ? prints + 1 : 0;
   Outcome o = builtin(r, op, params, out);
   r->prints = prints;
-  if (o == OUT_STUCK) {
-    rec_rollback(r, &mark);
-    rec_restore(r, &state);
-  }
-  rec_state_free(r, &state);
-  return o;
+  return or_nothing(r, &mark, &state, o, out);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
@@ -465,11 +470,14 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (v.kind == AV_TRANSFORM) {
     TraceTransformFn transform = r->tracer->transforms[v.op];
     if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
+    RecMark mark = rec_mark(r);
+    RecState state;
     u32 prints = r->prints;
+    if (!rec_save(r, &state)) return OUT_FAIL;
     r->prints = 0;
     Outcome o = transform(r, fn, args, nargs, out);
     r->prints = prints;
-    return o;
+    return or_nothing(r, &mark, &state, o, out);
   }
   bool other = v.kind == AV_OBJECT && v.konst.kind == V_FN, host = other && !v.op && v.konst.fn->kind == FN_HOST;
   const Value rule = host ? v.konst.fn->host->rule : value_nil();
