@@ -13,16 +13,22 @@
 
 /* ---- loops under transforms ---------------------------------------------------------------------------------- */
 
+/* Derivatives of derivatives of compiled loops add in another order (docs/transforms.md), jvp and jacfwd too: functions
+ * for these are given numbers of few bits, of which every order makes the same sum. */
+static bool few_bits;
+
 /* Forms: `#` a number made of x, `?` a condition on it, `@` a number that does not depend on the lane, `^` the loop's
  * counter. */
 static void form(Gen *g, const char *text, int depth) {
+  static const char *const short_numbers[] = {"x", "s", "t", "x * 0.5", "s - t", "t - x", "x * x", "1.5", "s + 1.0",
+                                              "t + x", "abs(x)", "maximum(s, x)"};
   static const char *const numbers[] = {"x", "s", "t", "x * 0.5", "s * 0.25", "t - x", "x * x", "1.5", "s + 1.0",
                                         "sin(t)", "abs(x)", "maximum(s, x)"};
   static const char *const conditions[] = {"x > 0.0", "s > 2.0", "t < 1.0", "x < 0.5", "s < t", "abs(x) > 1.0", "k > 1",
                                            "k == 2", "x > 0.0 and k < 2", "not (s > 1.0)", "k % 2 == 1"};
   static const char *const outside[] = {"2", "3", "n", "4"};
   for (; *text; text++)
-    if (*text == '#') gen_put(g, "%s", PICK(g, numbers));
+    if (*text == '#') gen_put(g, "%s", few_bits ? PICK(g, short_numbers) : PICK(g, numbers));
     else if (*text == '?') gen_put(g, "%s", PICK(g, conditions));
     else if (*text == '@') gen_put(g, "%s", PICK(g, outside));
     else if (*text == '^') gen_put(g, "%c", "ijqw"[depth & 3]);
@@ -49,12 +55,15 @@ static void loop(Gen *g, int depth, bool returns) {
 static void one(Gen *g, int depth, bool looped, bool returns) {
   static const char *const plain[] = {"s = s + #", "s += #", "t = #", "s = s * 0.5 + #", "t *= 0.5", "s = #",
                                       "a[k % 3] += #", "a[0] = #", "s += a[k % 3]", "s += sum(a) * 0.1", "k += 1"};
+  static const char *const short_plain[] = {"s = s + #", "s += #", "t = #", "s = # - s", "t -= 0.5", "s = #",
+                                            "a[k % 3] += #", "a[0] = #", "s += a[k % 3]", "s += sum(a)", "k += 1"};
+  _Static_assert(sizeof plain == sizeof short_plain, "the same programs but for their numbers");
   static const char *const checks[] = {"assert(x < 50.0)", "let h = i64(x)", "let h = 7 // (k + 9)",
                                        "assert(k < 99, \"k\")", "let h = a[k % 3]"};
   int roll = gen_below(g, 100);
   if (looped && roll < 22) {
     gen_put(g, "if "), form(g, "?", depth), gen_put(g, " { ");
-    if (gen_chance(g, 35)) form(g, PICK(g, plain), depth), gen_put(g, "; ");
+    if (gen_chance(g, 35)) form(g, few_bits ? PICK(g, short_plain) : PICK(g, plain), depth), gen_put(g, "; ");
     gen_put(g, "%s }", gen_chance(g, 50) ? "continue" : gen_chance(g, 70) || !returns ? "break" : "return s");
   } else if (depth < 3 && roll < 40) {
     gen_put(g, "if "), form(g, "?", depth), gen_put(g, " { "), body(g, depth + 1, looped, returns), gen_put(g, " }");
@@ -66,7 +75,7 @@ static void one(Gen *g, int depth, bool looped, bool returns) {
   } else if (returns && roll < 66) {
     form(g, "if ? { return # }", depth);
   } else {
-    form(g, PICK(g, plain), depth);
+    form(g, few_bits ? PICK(g, short_plain) : PICK(g, plain), depth);
   }
 }
 
@@ -105,8 +114,22 @@ static void calls(Gen *g, const char *arguments) {
 
 static void gen_transforms(Gen *g) {
   static const char *const points[] = {"[0.25, -1.5, 3.0]", "[1.0, 0.0, -0.25, 7.0]", "[-2.0]", "[0.75, 0.75]"};
-  loops_function(g);
-  for (int n = 0; n < 3; n++) gen_put(g, "fn p%d(z) = %s\n", n, PICK(g, transformed));
+  const Gen before = *g;
+  few_bits = false;
+  for (bool again = true; again;) { /* twice, where the uses turn out to ask for few bits */
+    const char *uses[3];
+    loops_function(g);
+    again = false;
+    for (int n = 0; n < 3; n++) {
+      uses[n] = PICK(g, transformed);
+      gen_put(g, "fn p%d(z) = %s\n", n, uses[n]);
+      again |= !few_bits && (strstr(uses[n], "jvp") || strstr(uses[n], "jacfwd") || strstr(uses[n], "hessian"));
+    }
+    if (!again) break;
+    g->state = before.state;
+    g->length = before.length;
+    few_bits = true;
+  }
   gen_put(g, "let out = ()\nfor r in 0..3 {\n");
   for (int n = 0; n < 3; n++) {
     gen_put(g, "  try { out += (p%d(%s),) } catch e { out += (e.kind, e.message) }\n", n, PICK(g, points));
