@@ -360,6 +360,14 @@ static bool split(SizePool *p, const SizePoly *x, const SizePoly *b, SizePoly *q
   return q->n || q->c;
 }
 
+/* Does x lie between two multiples of y > 0 that stand side by side? x // y is *times then. */
+static bool in_one_part(const SizePool *p, Dim x, i64 y, i64 *times) {
+  SizeRange s = size_range(p, x);
+  if (!s.fits || floor_div(s.lo, y) != floor_div(s.hi, y)) return false;
+  *times = floor_div(s.lo, y);
+  return true;
+}
+
 Dim size_floordiv(SizePool *p, Dim a, Dim b) {
   a = size_resolve(p, a);
   b = size_resolve(p, b);
@@ -392,6 +400,7 @@ Dim size_floordiv(SizePool *p, Dim a, Dim b) {
   if (rest == 0) return quotient;
   if (rb.lo > 0 && size_prove(p, REL_le, 0, rest) == TRUTH_always && size_prove(p, REL_lt, rest, b) == TRUTH_always)
     return quotient;
+  if (cb && in_one_part(p, rest, y, &x)) return size_add(p, quotient, size_const(p, x));
   if (cb) {
     /* floor((g*t + c) / (g*d)) == floor((t + floor(c/g)) / d) */
     poly_of(p, rest, &r);
@@ -441,6 +450,8 @@ Dim size_mod(SizePool *p, Dim a, Dim b) {
   }
   if (rest == 0) return 0;
   if (size_prove(p, REL_le, 0, rest) == TRUTH_always && size_prove(p, REL_lt, rest, b) == TRUTH_always) return rest;
+  if (cb && in_one_part(p, rest, y, &x) && !__builtin_mul_overflow(x, y, &x))
+    return size_sub(p, rest, size_const(p, x));
   return pair(p, SK_mod, rest, b);
 }
 

@@ -200,6 +200,33 @@ static void slices_beside_each_other(void **state) {
 }
 
 /* A fact that says a range of the replaced symbol already does not keep the range from its replacement. */
+/* n < m, and m turns out to be 1: n is 0. A check at run time says nothing of sizes that are there on entry. */
+static void a_known_order_narrows(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  assert_true(size_assume(p, REL_lt, f->n, f->m));
+  SizeMark before = size_mark(p);
+  assert_true(size_assume(p, REL_eq, f->m, 1));
+  assert_int_equal(size_range(p, f->n).hi, 0);
+  assert_int_equal(size_prove(p, REL_eq, f->n, 0), TRUTH_always);
+  size_rollback(p, before);
+  assert_true(size_range(p, f->n).hi > 1);
+  Dim v = size_unbacked(p, NULL, 10, 0, 1000);
+  assert_true(size_assume(p, REL_le, size_add(p, v, f->n), 5));
+  assert_true(size_assume(p, REL_eq, v, 2));
+  assert_true(size_range(p, f->n).hi > 5);
+}
+
+static void a_remainder_of_a_size_that_narrows(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim m = size_mod(p, size_sub(p, f->k, 2), 7);
+  Dim a = size_max(p, 0, size_sub(p, size_min(p, 3, m), 2)), b = size_max(p, 0, size_sub(p, m, 2));
+  assert_true(size_prove(p, REL_eq, a, b) == TRUTH_unknown);
+  assert_true(size_assume(p, REL_le, 2, f->k) && size_assume(p, REL_le, f->k, 5));
+  assert_int_equal(size_prove(p, REL_eq, a, b), TRUTH_always);
+}
+
 static void a_range_goes_along(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -547,6 +574,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(slices, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_beside_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(equal_parts_of_a_size_that_narrows, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_known_order_narrows, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_remainder_of_a_size_that_narrows, setup, teardown),
       cmocka_unit_test_setup_teardown(a_range_goes_along, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_where_a_case_cannot_be, setup, teardown),
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
