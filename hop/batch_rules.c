@@ -101,6 +101,23 @@ static ValueId along_axes(Op *o, u32 param, bool all) {
   return shift_axes(o, param, all) ? emit(o, operands, o->count) : 0;
 }
 
+/* Without an axis the items of all rows of a lane are rolled, but not from lane to lane. */
+static ValueId rolled(Op *o) {
+  Graph *g = o->b->g;
+  const GraphAttr *a = attr_of(o, 2);
+  if (a && a->kind != ATTR_hole && a->kind != ATTR_nil) return along_axes(o, 2, false);
+  ArrayType flat = {.rank = 1, .dims = {1}};
+  ValueId *operands = o->room;
+  for (u32 i = 0; i < o->x.rank; i++) flat.dims[0] = size_mul(&g->sizes, flat.dims[0], o->x.dims[i]);
+  for (u32 i = 1; i < o->count; i++) {
+    if (mapped(o, i)) return 0;
+    operands[i] = batch_get(o->b, o->lane[i]);
+  }
+  set_attr(o, attr_int(2, 1));
+  if (flat.dims[0] == DIM_NONE || !(operands[0] = lanes_reshape(o, batch_get(o->b, o->lane[0]), &flat))) return 0;
+  return lanes_reshape(o, emit(o, operands, o->count), &o->x);
+}
+
 static ValueId transposed(Op *o) {
   u32 perm[TYPE_MAX_RANK] = {0}, n = o->x.rank;
   const GraphArg *a = &o->args[1];
@@ -244,8 +261,7 @@ ValueId batch_op(Batch *b, NodeId node) {
     case OP_nn_layer_norm: return along_axes(&o, 3, false);
     case OP_flip: return along_axes(&o, 1, true);
     case OP_roll:
-      if (o.x.rank == 1) set_attr(&o, attr_int(2, 0));
-      return along_axes(&o, 2, false);
+      return rolled(&o);
     case OP_take_along_axis: {
       ValueId operands[2] = {batch_full(b, o.lane[0]), batch_full(b, o.lane[1])};
       return shift_axes(&o, 2, false) ? emit(&o, operands, 2) : 0;
