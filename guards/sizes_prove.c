@@ -393,6 +393,25 @@ static bool replace_sym(SizePool *p, u32 sym, Dim d) {
 static bool assume_range(SizePool *p, Dim a, Dim b);
 static bool narrow_facts(SizePool *p);
 
+/* diff == 0 is known now. Where that can be for one of two alternatives alone, which one it is becomes known as well:
+ * max(0, n - min(1, n)) is n for n < 1 alone. Of sizes that are there on entry a run-time check tells nothing. */
+static bool one_case(SizePool *p, Dim diff) {
+  Dim x, y;
+  if (!innermost_choice(p, diff, &x, &y) || !bounds(p, x).fits || !bounds(p, y).fits) return true;
+  if (size_is_unbacked(p, diff) && !size_is_unbacked(p, x) && !size_is_unbacked(p, y)) return true;
+  bool can[2];
+  for (u32 second = 0; second < 2; second++) {
+    SizeMark m = size_mark(p);
+    can[second] = (second ? size_assume(p, REL_lt, y, x) : size_assume(p, REL_le, x, y)) && may_be(p);
+    Dim now = can[second] ? size_renew(p, diff) : DIM_NONE;
+    if (now != DIM_NONE && now != diff) can[second] = prove_zero(p, now) != TRUTH_never;
+    size_rollback(p, m);
+    if (p->failed) return false;
+  }
+  if (can[0] == can[1]) return true;
+  return can[0] ? size_assume(p, REL_le, x, y) : size_assume(p, REL_lt, y, x);
+}
+
 /* diff == 0 becomes known. */
 static bool equate(SizePool *p, Dim diff) {
   SizePoly q;
@@ -416,7 +435,7 @@ static bool equate(SizePool *p, Dim diff) {
       best_sym = sym;
     }
   }
-  if (best == UINT32_MAX) return add_fact(p, REL_eq, diff);
+  if (best == UINT32_MAX) return add_fact(p, REL_eq, diff) && one_case(p, diff);
   /* A size that is there on entry is said everywhere, a number known at run time only where it was made: not where
    * an earlier one is, which may stand around the loop or the arm of this. */
   for (u32 i = 0; i < q.n; i++) {

@@ -217,6 +217,18 @@ static void a_known_order_narrows(void **state) {
   assert_true(size_range(p, f->n).hi > 5);
 }
 
+static void an_equation_that_one_case_has(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim tail = size_max(p, 0, size_sub(p, f->n, size_min(p, 1, f->n)));
+  assert_true(size_assume(p, REL_eq, tail, f->n));
+  assert_int_equal(size_prove(p, REL_eq, f->n, 0), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_eq, tail, 0), TRUTH_always);
+  Dim v = size_unbacked(p, NULL, 10, 0, 1000), low = size_min(p, v, f->m);
+  assert_true(size_assume(p, REL_eq, low, size_const(p, 3))); /* either may be 3 */
+  assert_int_equal(size_range(p, f->m).hi, 1 << 20);
+}
+
 static void a_remainder_of_a_size_that_narrows(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -575,6 +587,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(slices_beside_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(equal_parts_of_a_size_that_narrows, setup, teardown),
       cmocka_unit_test_setup_teardown(a_known_order_narrows, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_equation_that_one_case_has, setup, teardown),
       cmocka_unit_test_setup_teardown(a_remainder_of_a_size_that_narrows, setup, teardown),
       cmocka_unit_test_setup_teardown(a_range_goes_along, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_where_a_case_cannot_be, setup, teardown),
