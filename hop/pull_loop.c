@@ -106,6 +106,7 @@ static bool add_cap(Back *b, ValueId v, u32 uses) {
   u32 at = 0;
   while (at < b->caps.count && b->caps.data[at] != v) at++;
   if (at == b->caps.count && (!vec_push(alloc, &b->caps, v) || !vec_push(alloc, &b->fill, 0))) return false;
+  if (w->alias[v] && uses) uses = 2; /* what stands for others is given wholes, of an item as well */
   if (w->filled[v] == FILLED_zero) uses |= 1;
   if (b->fill.data[at]) uses |= (b->fill.data[at] & MIXED ? 3u : (b->fill.data[at] & FILLED_zero) ? 1u : 2u);
   b->fill.data[at] = (uses & 1 ? FILLED_zero : FILLED_nothing) | (uses == 3 ? MIXED : 0);
