@@ -2,6 +2,8 @@
  * that miss. Looks at the inside of the library, so that each is measured alone. Times are the processor's, the
  * least of many. */
 #include "api/inner.h"
+#include "tracer/exit/leave.h"
+#include "tracer/tier/places.h"
 #include "tracer/tier/tier.h"
 
 #include <stdio.h>
