@@ -28,7 +28,7 @@ static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_s
 }
 
 /* A large block begins and ends with a page of 2 MiB: a hundredth of the page faults, and of the look-ups of
- * addresses, and nothing that is fetched ahead ends at a small page. Where the last page would have more than a
+ * addresses, and nothing that is prefetched ends at a small page. Where the last page would have more than a
  * sixteenth of the block too much, what it holds lies in small ones. */
 #ifdef MADV_HUGEPAGE
 static void *new_block(size_t n) {

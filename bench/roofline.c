@@ -1,5 +1,5 @@
 /* roofline.c — the operations of roofline.weft written by hand in C, each the ways that may be best: with plain
- * stores, and through a buffer whose lines are stored past the caches. roofline ELEMENTS THREADS ROUNDS prints for
+ * stores, and through a buffer whose lines are stored non-temporally. roofline ELEMENTS THREADS ROUNDS prints for
  * each way the operation's name, the least seconds and the median of the rounds' number of calls within the time
  * that a copy of as many f64 takes, for which it asks as roofline.weft does: `machine beside` answers. */
 #include <math.h>

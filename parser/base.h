@@ -302,13 +302,13 @@ static inline Span span_join(Span a, Span b) {
 /* ---- the processor ------------------------------------------------------------------------ */
 
 /* AVX-512 here is F, DQ, BW and VL together. What needs wide registers counts only where the system keeps them.
- * FETCH: long runs gain by instructions that fetch ahead; Zen 4 fetches by itself, and such instructions stand in
+ * FETCH: long runs gain by instructions that prefetch; Zen 4 fetches by itself, and such instructions stand in
  * the way. PAGES: more by those that fetch several pages side by side: by itself a processor begins with each page
- * anew, when it is read (Intel's, Zen 3). BESIDE: kernels that store past the caches gain by fetching, too. */
+ * anew, when it is read (Intel's, Zen 3). BESIDE: kernels of non-temporal stores gain by prefetching, too. */
 enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64,
        CPU_PAGES = 128, CPU_BESIDE = 256 };
 bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
-enum { FETCH_AHEAD = 4096 /* bytes that long runs fetch ahead: by itself a processor stops at the end of a page */ };
+enum { FETCH_AHEAD = 4096 /* bytes that long runs prefetch: by itself a processor stops at the end of a page */ };
 u32 cpu_ahead(void); /* FETCH_AHEAD, or 0 where it does not pay */
 
 /* CPU_PAGES: what to fetch where the line at `now` is read. Eight pages are fetched side by side, of the next one

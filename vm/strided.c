@@ -58,8 +58,8 @@ static bool walk_next(Walk *w) {
   return false;
 }
 
-enum { LONG_ROW = 512 /* elements that are worth stores past the caches */,
-       AHEAD = 4096 /* bytes that are fetched ahead of them */, FEW = 32 };
+enum { LONG_ROW = 512 /* elements that are worth non-temporal stores */,
+       AHEAD = 4096 /* bytes that are prefetched of them */, FEW = 32 };
 
 typedef struct Wide {
   u64 half[2];
@@ -100,11 +100,11 @@ static void copy_rows(u32 bytes, Walk w, void *dst, const void *src, bool stream
 
 /* Transposed: a line of each of so many rows of the source goes through a buffer, from which parts of the result's
  * rows are stored whole. Of elements of 8 bytes the next lines are read while those are stored: reading, storing
- * and fetching ahead that spread evenly take as long as a copy, by turns a fifth longer. Rows of the buffer are two
+ * and prefetches that are spread evenly take as long as a copy, by turns a fifth longer. Rows of the buffer are two
  * lines apart more than they are long: else they would share places in the cache. */
 enum { LINE = 64, TILE_ROW = 512, TILE_BYTES = 8192, SMALL_BYTES = 20 << 10 /* no buffer for so few */,
        SHORT_ROW = 48 /* the line after the next would belong to another tile */,
-       FARTHER = 2 /* the second cache, for what is fetched ahead */ };
+       FARTHER = 2 /* the second cache, for what is prefetched */ };
 
 static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from, (size_t)bytes); }
 
@@ -136,7 +136,7 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
   }
 }
 
-/* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are fetched ahead go
+/* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are prefetched go
  * to the second cache: more of them can be on their way (Zen 4, 20,000 x 2,000 f64 in C, a copy 16.6 ms: fetched to
  * the first 52, so 29). */
 __attribute__((target("avx2"), always_inline)) static inline void turn_halves(double *to, i64 pitch, const double *from,

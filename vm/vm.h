@@ -495,7 +495,7 @@ u32 pool_threads(Vm *vm);                    /* that the VM may use, its own amo
  * they are one whole; WEFT_ERROR: a poll raised, and parts are missing. */
 WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) MUST_USE;
 /* Of so many units in order, those of a part: a quarter of what is shared at least, and not so few that threads
- * reach into each other's memory by what they fetch ahead too often (docs/notes/069). */
+ * reach into each other's memory by what they prefetch too often (docs/notes/069). */
 i64 pool_part(const Vm *vm, i64 units);
 void pool_leave(Vm *vm); /* the VM ends */
 

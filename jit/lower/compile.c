@@ -264,7 +264,7 @@ bool region_on_device(const Region *r, u32 device) {
   return false;
 }
 
-/* Reductions of one kernel that are to read two blocks at once; where pages are fetched ahead, that gains nothing. */
+/* Reductions of one kernel that are to read two blocks at once; where pages are prefetched, that gains nothing. */
 static u32 abreast_most(VecLevel cpu) {
   if (cpu == VEC_AVX512) return !cpu_has(CPU_PAGES);
   return cpu == VEC_AVX2 && !cpu_has(CPU_FETCH) ? PAIRED_MOST : 0;

@@ -146,8 +146,8 @@ static bool turn_is_eager(Compiler *c, NodeId n) {
 
 enum { JOINED_LARGE = 1 << 20, JOINED_RUN = 512 };
 
-/* Arrays that are there already, put into a large one in long runs: copied one after another, past the caches. A kernel
- * is faster with short rows. */
+/* Arrays that are there already, put into a large one in long runs: copied one after another by non-temporal
+ * stores. A kernel is faster with short rows. */
 static bool join_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);

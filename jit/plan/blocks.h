@@ -22,7 +22,7 @@ typedef struct Blocks {
   const PlanKernel *kernel;
   u32 count, outs; /* words of the kernel; arrays that it stores */
   i64 block;       /* trips whose results fit in the buffer; 0: not one's */
-  LoopKernelFn past; /* stores past the caches by itself: no buffer; of a pair the second kernel's */
+  LoopKernelFn past; /* makes non-temporal stores by itself: no buffer; of a pair the second kernel's */
   bool direct;     /* a trip makes a row of the only array, and may store it where it belongs */
   BlockOut out[BLOCKS_OUTS];
   /* run behind each block, of as many trips: each reads what that of `kernel` made, at `then_word` of its words */
@@ -34,7 +34,7 @@ typedef struct Blocks {
 /* What the kernel stores by a run of so many trips, from trip 0 on; row and to are not set. False: too many arrays,
  * or not in order. With `parts` several loops may store a trip's elements, as many as there are; no buffer then. */
 bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count, bool parts);
-/* The kernel's code that stores past the caches by itself; NULL: it has none, or rows too short for it. */
+/* The kernel's code that makes non-temporal stores by itself; NULL: it has none, or rows too short for it. */
 LoopKernelFn blocks_past(const Blocks *b);
 /* Is `word`, the address of an array that the kernel reads, read only where out[0] is stored by the same trip? */
 bool blocks_same_place(const Blocks *b, const u64 *words, u32 word);

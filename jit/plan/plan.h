@@ -81,8 +81,8 @@ struct PlanKernel {
   u64 (*call)(const PlanKernel *k, Vm *vm, const u64 *args, i64 lo, i64 hi); /* interpreted, or on a device */
   void *self;
   const struct Blocks *blocks; /* of a run: fn by blocks (blocks.h); else NULL */
-  LoopKernelFn past;  /* as fn, but what it stores goes past the caches; NULL: there is none (yet) */
-  LoopKernelFn ahead; /* as fn, but what it reads is fetched ahead */
+  LoopKernelFn past;  /* as fn, but its stores are non-temporal; NULL: there is none (yet) */
+  LoopKernelFn ahead; /* as fn, but what it reads is prefetched */
   /* to be asked once for them; NULL: it was, or there are none */
   void (*make_past)(PlanKernel *k), (*make_ahead)(PlanKernel *k);
   /* On a device, instead: arrays[i] is the array that word i points into, NULL where it is a number or points to a

@@ -93,7 +93,7 @@ bool plan_take_result(Run *r, u32 slot, Value v);
 Went plan_make_array(Run *r, const PlanStep *s);
 /* The arguments of a kernel; false: code for the processor and an array that lies elsewhere. */
 bool plan_words_of(Run *r, const PlanKernel *k, const PlanArg *a, u32 count, u64 *words);
-/* A long run whose results no cache holds, so that they are stored past the caches? By blocks, or by the code that
+/* A long run whose results no cache holds, so that they are stored non-temporally? By blocks, or by the code that
  * b->past is set to. */
 bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, const u64 *words, i64 trips,
                       struct Blocks *b) MUST_USE;

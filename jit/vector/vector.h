@@ -30,8 +30,8 @@ typedef struct VecEmitter {
   u32 unroll; /* vectors per trip of cheap loops; 0: by the loop's size */
   u32 strip;  /* most columns that go down together, a multiple of 128; 0: what the frame has room for */
   /* For long runs; kernels of which that cannot be said are refused. */
-  bool past;  /* what the loop stores goes past the caches, what it reads is fetched ahead. AVX-512 */
-  bool ahead; /* what is read is fetched ahead */
+  bool past;  /* non-temporal stores, and what it reads is prefetched. AVX-512 */
+  bool ahead; /* what is read is prefetched */
   bool short_rows; /* `ahead`: a trip of the outer loop reads PAGES_AHEAD bytes of an array at most, or about so many */
   bool reads; /* the kernel that was compiled last: may `ahead` be worth it */
 } VecEmitter;

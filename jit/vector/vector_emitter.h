@@ -210,10 +210,10 @@ typedef struct VecFn {
   u32 save_label;
   u32 lanes;            /* 1 outside vector loops */
   bool tail;            /* stores and loads are masked by K7 */
-  bool past, passes, may_pass; /* stores go past the caches; some do; some could */
+  bool past, passes, may_pass; /* non-temporal stores: all; some; some could be */
   bool whole;           /* whole vectors: a loop but for its rest */
   bool packed;          /* an i1 is a byte, 0 or 1 */
-  bool fetches, reads, folds; /* something is fetched ahead; could be; for reductions */
+  bool fetches, reads, folds; /* something is prefetched; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
   /* AVX2: where the first of several reductions by short turns begins, which gain nothing by touch_trip; 0: they are
    * none */

@@ -610,7 +610,7 @@ void loop_bounds(VecFn *f, const VLoop *l) {
   }
 }
 
-/* The first store of a loop that may store past the caches: whole vectors, one behind the other, of the only array
+/* The first store of a loop whose stores may be non-temporal: whole vectors, one behind the other, of the only array
  * that the kernel stores, or at the same places of two that begin as far from the beginning of a line
  * (blocks_past). NULL: it may not. */
 static const LoopNode *past_store(const VecFn *f, const VLoop *l) {

@@ -14,7 +14,7 @@ enum { MAX_OPERANDS = 3, POLL_ELEMENTS = 1 << 18, LINE = 64, STREAMED = 2048 };
 typedef struct Step {
   StripFn fn;          /* unary, binary */
   StripSelect select;  /* where */
-  StripSelect past;    /* the same, past the caches; NULL: by a buffer */
+  StripSelect past;    /* the same by non-temporal stores; NULL: by a buffer */
   StripFn low, high;   /* clip: maximum with a lower bound, minimum with an upper one; NULL: no such bound */
   StripFn limit;       /* clip between two numbers, or compare with one; NULL: by what is above */
   f64 bounds[3];       /* as floats of that dtype */
@@ -103,7 +103,7 @@ typedef struct Shared {
   u32 failed;
 } Shared;
 
-/* Elements from `at` to `to` of a result that is stored past the caches (`stream`) or made from a wider operand
+/* Elements from `at` to `to` of a result that is stored non-temporally (`stream`) or made from a wider operand
  * that the caches do not hold; meanwhile what is read further on, before `end`, is fetched. With the lines stored:
  * of several operands that lie together the first that takes as many bytes as the result (a mask beside numbers
  * comes by itself). Where the result is narrower, evenly before: some lines with each that is stored stand in the
@@ -175,7 +175,7 @@ static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
 /* ---- transposed operands ------------------------------------------------------------------------- */
 
 enum { TILE_BYTES = 20 << 10, TILE_COLUMNS = 128, LARGE_ROWS = 32,
-       LARGE_COLUMNS = 64 /* of a tile that goes past the caches */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
+       LARGE_COLUMNS = 64 /* of a tile that is stored non-temporally */, BAND_ROWS = 1024, SMALLEST_ACROSS = 1 << 14 };
 
 /* Two axes, along the first of which some operand lies together: the result is made in tiles, a line of that
  * operand or some by a number of columns; operands that do not lie along the second are gathered for each. Parts

@@ -63,10 +63,10 @@ SCAN_BLOCK(add_f64, f64, ADD)
     for (; i < n; i++)                                                                                    \
       for (i64 j = 0; j < c; j++) o[i * step + j] = kind##_##T##_scan_next(&s[j], x[i * step + j]);       \
   }
-/* One long scan, by several threads or past the caches. Each thread has a part, whose blocks it reads, scans within
- * their segments and stores behind what stands before them, a block at a time: what is read and what is stored stay
- * in step, and all between is in the nearest cache. What stands before a part but the first is known by totals: of
- * what the part before it still has to store when it has come as far as `mark`, and that part then has what stands
+/* One long scan, by several threads or with non-temporal stores. Each thread has a part, whose blocks it reads, scans
+ * within their segments and stores behind what stands before them, a block at a time: what is read and what is stored
+ * stay in step, and all between is in the nearest cache. What stands before a part but the first is known by totals:
+ * of what the part before it still has to store when it has come as far as `mark`, and that part then has what stands
  * before the mark. The first part begins at once and is longer; to find totals takes two thirds of the time of a
  * scan, so that with five units for it, three for each other one, and the first mark behind two, nobody waits long. */
 enum { GROUP = SCAN_SEGMENT * BLOCK /* where parts begin */, FIRST_UNITS = 5, UNITS = 3, FIRST_MARK = 2, STEP =
@@ -171,7 +171,7 @@ __attribute__((target("avx2"))) static void locals_f64_avx2(f64 *to, const f64 *
 #define INSIDE_f32 locals_f32
 #define past_f32(...) false
 
-/* Where pages are fetched side by side: whole blocks of the n elements from `at` on, stored past the caches, eight
+/* Where pages are fetched side by side: whole blocks of the n elements from `at` on, stored non-temporally, eight
  * segments side by side in registers, so that no other stores stand between those and what is read meanwhile. How
  * many elements. */
 #ifdef __x86_64__

@@ -25,7 +25,7 @@
 
 enum { REDUCE_LANE_BYTES = 256, REDUCE_BLOCK_ROWS = 64, REDUCE_COLUMN_BLOCK = 64,
        SCAN_SEGMENT = 16, REDUCE_FETCHED = 32 << 10 /* bytes, as many as the nearest cache has */,
-       REDUCE_FAR = 1 << 19 /* bytes of rows that may be fetched ahead */ };
+       REDUCE_FAR = 1 << 19 /* bytes of rows that may be prefetched */ };
 /* columns: REDUCE_FAR << 7 bytes of all rows; of fewer some rows are read side by side instead */
 enum { REDUCE_FAR_ROWS = 7, REDUCE_ROWS_FAR = 1 << 16 /* added to the number of rows of columns that are far */ };
 /* Sizes stay below 2**62: 6 levels of blocks of at least 2,048; 11 of 64; 16 of 16. */

@@ -49,7 +49,7 @@ typedef struct StripTable {
    * within */
   StripFn within[DT_COUNT];
   StripSelect select[9];                 /* by bytes: 1, 4, 8 */
-  StripSelect select_past;               /* of 8 bytes, to a line's begin and past the caches; NULL: none */
+  StripSelect select_past;               /* of 8 bytes, from a line's begin on, non-temporal; NULL: none */
   StripRows rows[REDUCE_KINDS][DT_COUNT];
   StripColumns columns[REDUCE_KINDS][DT_COUNT]; /* of what has an order; NULL: row by row */
   StripProduct product[DT_COUNT];        /* of f32 and f64 */

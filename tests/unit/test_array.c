@@ -219,7 +219,7 @@ static void every_width(void **state) { /* strided copies and fills against a lo
   }
 }
 
-/* Transposes of all sorts of sizes, into rows that begin anywhere; the largest go past the caches. */
+/* Transposes of all sorts of sizes, into rows that begin anywhere; the largest by non-temporal stores. */
 static void transposed_copies(void **state) {
   (void)state;
   static const i64 sizes[][3] = {{8, 3, 40}, {8, 40, 64}, {8, 33, 77}, {8, 16, 200}, {8, 131, 90}, {8, 1501, 1103},

@@ -391,7 +391,7 @@ static void each_line_is_fetched_once(void **state) {
   }
 }
 
-/* Every place within a line, before and behind it nothing is written; what is fetched ahead need not be anybody's. */
+/* Every place within a line, before and behind it nothing is written; what is prefetched need not be anybody's. */
 static void stores_past_the_caches_copy(void **state) {
   _Alignas(64) static char from[2048], to[2048];
   (void)state;
@@ -547,7 +547,8 @@ static void large_arrays_are_joined(void **state) {
   same_then(program, nothing_is_compiled);
 }
 
-/* Whole, and of rows that begin within a line of memory, past the caches: what a short scan of its beginning gives. */
+/* Whole, and of rows that begin within a line of memory, stored non-temporally: what a short scan of its beginning
+ * gives. */
 static void long_scans_are_the_same_bits(void **state) {
   static const char program[] =
       "let a = sin(arange(3300003) * 0.37)\na[0] = -0.0\n"

@@ -411,7 +411,7 @@ static void rows_of_few_elements_take_one_vector(void **state) {
   loop_module_free(&m);
 }
 
-/* What goes past the caches: wherever a row begins, nothing beside it is written. */
+/* Non-temporal stores: wherever a row begins, nothing beside it is written. */
 static const char past_text[] =
     "kernel flat (n: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
     "  par i in 0..n grain 1 {\n    %1 = load x[i + 1] f64\n    %2 = load x[i] f64\n"
