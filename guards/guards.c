@@ -406,8 +406,11 @@ static void keys_stay(Names *names, Value item) {
 }
 
 bool guard_rows(GuardSet *g, SourceId s, Value item, Span because) {
-  Guard x = {.kind = GUARD_rows, .source = s, .value_kind =
-      item.kind == V_TEXT ? V_TEXT : rows_keyed(item) ? V_RECORD : V_LIST, .word = value_tag(item), .because = because};
+  Guard x = {.kind = GUARD_rows,
+             .source = s,
+             .value_kind = item.kind == V_TEXT ? V_TEXT : rows_keyed(item) ? V_RECORD : V_LIST,
+             .word = value_tag(item),
+             .because = because};
   RowLayout l;
   if (item.kind == V_LIST || item.kind == V_RECORD || item.kind == V_ARRAY || rows_mixed(item)) {
     if (!rows_layout(item, &l)) return false;

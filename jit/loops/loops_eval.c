@@ -316,9 +316,10 @@ bool loop_check_holds(LoopCheck kind, LoopType type, u64 a, u64 b) {
 /* ---- reductions ---------------------------------------------------------------------------- */
 
 LoopOp loop_reduce_op(LoopReduce op) {
-  static const u8 ops[LOOP_REDUCE_COUNT] = {[LOOP_REDUCE_ADD] = LOOP_ADD, [LOOP_REDUCE_MUL] =
-      LOOP_MUL, [LOOP_REDUCE_MIN] = LOOP_MIN, [LOOP_REDUCE_MAX] = LOOP_MAX, [LOOP_REDUCE_AND] = LOOP_AND,
-                                            [LOOP_REDUCE_OR] = LOOP_OR, [LOOP_REDUCE_XOR] = LOOP_XOR};
+  static const u8 ops[LOOP_REDUCE_COUNT] = {
+    [LOOP_REDUCE_ADD] = LOOP_ADD, [LOOP_REDUCE_MUL] = LOOP_MUL, [LOOP_REDUCE_MIN] = LOOP_MIN,
+    [LOOP_REDUCE_MAX] = LOOP_MAX, [LOOP_REDUCE_AND] = LOOP_AND, [LOOP_REDUCE_OR] = LOOP_OR,
+    [LOOP_REDUCE_XOR] = LOOP_XOR};
   return (LoopOp)ops[op];
 }
 

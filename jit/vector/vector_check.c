@@ -18,8 +18,9 @@ static VReg below(VecFn *f, LoopType t, VReg v, f64 most, f64 least, bool least_
     s.s = (f32)d.d;
     bounds[k] = new_const(f, t == LT_F64 ? d.bits : s.bits, element_bytes(t));
   }
-  VReg under = lower_compare(f, LOOP_LT, t, v, bounds[0]), over =
-      lower_compare(f, least_too ? LOOP_GE : LOOP_GT, t, v, bounds[1]), both = lower_logic(f, LOOP_AND, under, over);
+  VReg under = lower_compare(f, LOOP_LT, t, v, bounds[0]);
+  VReg over = lower_compare(f, least_too ? LOOP_GE : LOOP_GT, t, v, bounds[1]);
+  VReg both = lower_logic(f, LOOP_AND, under, over);
   if (!f->evex && t == LT_F64)
     learn(f, (VFact){.of = both, .wide = v_rvm(f, V_ANDPD, vlength(f, t), flags_to_wide(f, under),
                                                flags_to_wide(f, over)), .op = LOOP_NOT});

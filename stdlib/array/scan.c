@@ -69,8 +69,15 @@ SCAN_BLOCK(add_f64, f64, ADD)
  * of what the part before it still has to store when it has come as far as `mark`, and that part then has what stands
  * before the mark. The first part begins at once and is longer; to find totals takes two thirds of the time of a
  * scan, so that with five units for it, three for each other one, and the first mark behind two, nobody waits long. */
-enum { GROUP = SCAN_SEGMENT * BLOCK /* where parts begin */, FIRST_UNITS = 5, UNITS = 3, FIRST_MARK = 2, STEP =
-    2 /* blocks, at a time */, ELEMENTS_AHEAD = 1024 /* that are fetched */, MOST_SHARING = 64 /* threads */ };
+enum {
+  GROUP = SCAN_SEGMENT * BLOCK, /* where parts begin */
+  FIRST_UNITS = 5,
+  UNITS = 3,
+  FIRST_MARK = 2,
+  STEP = 2,              /* blocks, at a time */
+  ELEMENTS_AHEAD = 1024, /* that are prefetched */
+  MOST_SHARING = 64      /* threads */
+};
 
 typedef struct SharedScan {
   const void *x;

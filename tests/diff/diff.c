@@ -114,8 +114,11 @@ static bool run_program(unsigned long seed) {
   for (size_t t = 0; t < sizeof tiers / sizeof tiers[0] && well && !limited; t++) {
     if (only_tier ? strcmp(only_tier, tiers[t]) != 0 : !strict && strcmp(tiers[t], "verify") == 0) continue;
     snprintf((char *)progress->tier, sizeof progress->tier, "%s", tiers[t]);
-    setup = (HostSetup){.backend = tiers[t], .hot = hot, .force =
-        exits ? "exits" : threads ? "threads" : large ? "large" : NULL, .memory = 256 << 20, .made = made_with_hosts};
+    setup = (HostSetup){.backend = tiers[t],
+                        .hot = hot,
+                        .force = exits ? "exits" : threads ? "threads" : large ? "large" : NULL,
+                        .memory = 256 << 20,
+                        .made = made_with_hosts};
     HostRun r = host_run(&setup, "diff.weft", program);
     well = agree(&eager, &r);
     host_run_free(&r);
