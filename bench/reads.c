@@ -1,5 +1,5 @@
 /* reads.c — in which way this processor reads a long array fastest, for the flags of parser/cpu.c: reads [ELEMENTS
- * [ROUNDS]] Sums of squares of f64 by vectors of 32 bytes, all ways by turns; prints medians, beside the first's,
+ * [ROUNDS]] Sums of squares of f64 by vectors of 32 bytes, all ways interleaved; prints medians, beside the first's,
  * and the least times. 10⁸ elements, 9 rounds, one thread. CPU_FETCH pays where a way that fetches ahead is faster
  * than `one`, CPU_PAGES where `pages` is; where neither does, `pairs` may. */
 #include <stdio.h>
@@ -39,7 +39,7 @@ WAY(ahead_8k, __builtin_prefetch(now + 8192))
 WAY(pages, __builtin_prefetch((const void *)page_ahead((uintptr_t)now)))
 WAY(pages_second, __builtin_prefetch((const void *)page_ahead((uintptr_t)now), 0, 2))
 
-/* Two halves by turns of 2 KB. */
+/* Two halves interleaved by 2 KB. */
 static double pairs(const double *x, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n / 2; i += TURN) sum += one(x + i, TURN) + one(x + n / 2 + i, TURN);

@@ -124,7 +124,7 @@ u32 parse_pattern(Parser *p);
 /* Parameters up to the closing parenthesis, which is taken; they are left on p->stack. */
 bool parse_params(Parser *p, const Token *open);
 bool push_simple_param(Parser *p); /* the x or _ of `x => …` */
-/* Turns the expression before `=` into the target of an assignment, in place. */
+/* IndexSplit the expression before `=` into the target of an assignment, in place. */
 bool make_target(Parser *p, u32 id, bool compound);
 /* Names given twice among the names that nodes stack[mark ..] bind: an error, false. */
 bool check_bound_once(Parser *p, u32 mark, const char *where);

@@ -111,7 +111,7 @@ static void copy_bytes(void *to, const void *from, i64 bytes) { memcpy(to, from,
 #ifdef __x86_64__
 #define FOR_AVX512 __attribute__((target("avx512f,avx512dq")))
 /* By shuffles: fewer instructions, of which each waits for several before. */
-FOR_AVX512 void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
+FOR_AVX512 void strided_transpose_square(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
   StridedRow r[8];
   UNROLL(8) for (u32 i = 0; i < 8; i++) r[i] = _mm512_loadu_pd((const double *)from + i * apart),
       __builtin_prefetch((const double *)from + i * apart + next);
@@ -121,7 +121,7 @@ FOR_AVX512 void strided_turn_square(void *to, i64 pitch, const void *from, i64 a
 
 /* The same by pairs of columns: four pairs of elements become a vector while they are loaded, so that one operation
  * each is left to do. */
-FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
+FOR_AVX512 static void transpose_pairs(double *to, i64 pitch, const double *from, i64 apart, i64 next) {
 #define PAIR(ROW) _mm_loadu_pd(from + (ROW) * apart)
 #define AND_PAIR(V, MASK, ROW) _mm512_mask_broadcast_f64x2(V, MASK, PAIR(ROW))
 #define EVERY_OTHER(ROW) \
@@ -139,8 +139,8 @@ FOR_AVX512 static void turn_pairs(double *to, i64 pitch, const double *from, i64
 /* With AVX2: two pairs, of every other row, become a vector; four rows at a time. Lines that are prefetched go
  * to the second cache: more of them can be on their way (Zen 4, 20,000 x 2,000 f64 in C, a copy 16.6 ms: fetched to
  * the first 52, so 29). */
-__attribute__((target("avx2"), always_inline)) static inline void turn_halves(double *to, i64 pitch, const double *from,
-                                                                              i64 apart, i64 next) {
+__attribute__((target("avx2"), always_inline)) static inline void transpose_halves(
+    double *to, i64 pitch, const double *from, i64 apart, i64 next) {
 #define TWO_PAIRS(ROW) _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(ROW)), PAIR(ROW + 2), 1)
   const double *ahead = from + next;
   UNROLL(1) for (u32 k = 0; k < 8; k += 2, from += 2, to += 2 * pitch, ahead += 2 * apart) {
@@ -153,11 +153,11 @@ __attribute__((target("avx2"), always_inline)) static inline void turn_halves(do
     }
   }
 }
-__attribute__((target("avx2"))) static void turn_halves_and_put(double *to, i64 pitch, const double *from,
+__attribute__((target("avx2"))) static void transpose_halves_and_put(double *to, i64 pitch, const double *from,
                                                                 i64 apart, i64 next, char *put, const char *before,
                                                                 i64 put_apart, i64 left) {
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
-    turn_halves(to + i, pitch, from, apart, next);
+    transpose_halves(to + i, pitch, from, apart, next);
     if (left-- > 0)
       UNROLL(1) for (u32 k = 0; k < TILE_ROW;
                      k += 32) _mm256_stream_si256((__m256i *)(void *)(put + k),
@@ -167,10 +167,10 @@ __attribute__((target("avx2"))) static void turn_halves_and_put(double *to, i64 
 
 /* Fills a buffer with a line of each of so many rows that one of its rows is full, and stores the `left` rows of the
  * buffer before meanwhile. */
-FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put,
+FOR_AVX512 static void transpose_and_put(double *to, i64 pitch, const double *from, i64 apart, i64 next, char *put,
                                     const char *before, i64 put_apart, i64 left) {
   for (u32 i = 0; i < TILE_ROW / 8; i += 8, from += 8 * apart, before += pitch * 8, put += put_apart) {
-    turn_pairs(to + i, pitch, from, apart, next);
+    transpose_pairs(to + i, pitch, from, apart, next);
     if (left-- > 0)
       UNROLL(1) for (u32 k = 0; k < TILE_ROW;
                      k += LINE) _mm512_stream_si512((void *)(put + k), _mm512_load_si512(before + k));
@@ -178,22 +178,22 @@ FOR_AVX512 static void turn_and_put(double *to, i64 pitch, const double *from, i
 }
 #else
 /* never called */
-static void turn_pairs(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
+static void transpose_pairs(void *to, i64 pitch, const void *from, i64 apart, i64 next) {
   (void)to, (void)pitch, (void)from, (void)apart, (void)next;
 }
-static void turn_and_put(void *to, i64 pitch, const void *from, i64 apart, i64 next, char *put, const char *before,
+static void transpose_and_put(void *to, i64 pitch, const void *from, i64 apart, i64 next, char *put, const char *before,
                          i64 put_apart, i64 left) {
   (void)to, (void)pitch, (void)from, (void)apart, (void)next, (void)put, (void)before, (void)put_apart, (void)left;
 }
-#define turn_halves turn_pairs
-#define turn_halves_and_put turn_and_put
+#define transpose_halves transpose_pairs
+#define transpose_halves_and_put transpose_and_put
 #endif
 
 /* Bytes from the beginning of its line. */
 static i64 past_line(const void *p) { return (i64)((uintptr_t)p & (LINE - 1)); }
 
 /* Rows of a buffer that have to be stored yet; but for `left` in bytes. */
-typedef struct Turned {
+typedef struct Transposed {
   const StridedThen *then;
   void (*put)(void *, const void *, i64);
   const char *dst;
@@ -201,9 +201,9 @@ typedef struct Turned {
   char *from, *to;
   i64 lead, n, left;
   bool more; /* what is behind the last whole line goes with the next buffer */
-} Turned;
+} Transposed;
 
-static __attribute__((noinline)) void put_rows(Turned *t, i64 most) {
+static __attribute__((noinline)) void put_rows(Transposed *t, i64 most) {
   for (; t->left && most; t->from += t->pitch, t->to += t->apart, t->left--, most--) {
     i64 from = t->lead ? t->lead - past_line(t->to + t->lead) : 0,
         end = t->more ? t->n - past_line(t->to + t->n) : t->n;
@@ -232,12 +232,14 @@ static __attribute__((noinline)) void put_rows(Turned *t, i64 most) {
           /* A row that ends within a line is read into the next one. */                                              \
           i64 most = wide == WIDE ? n : small || w.inner_ss != rows ? 0 : n - (i + MOST >= w.inner);                  \
           if (directly && most >= MOST && t.n == TILE_ROW && t.left) {                                                \
-            (whole_lines ? turn_and_put : turn_halves_and_put)((void *)to, APART, (const void *)s, w.inner_ss, next,  \
-                                                               t.to, t.from, t.apart, t.left);                        \
+            (whole_lines ? transpose_and_put                                                                          \
+                         : transpose_halves_and_put)((void *)to, APART, (const void *)s, w.inner_ss, next, t.to,      \
+                                                     t.from, t.apart, t.left);                                        \
             t.left = 0, k = n, s += n * w.inner_ss;                                                                   \
           }                                                                                                           \
           for (; k + 8 <= most; k += 8, s += 8 * w.inner_ss) {                                                        \
-            (whole_lines ? turn_pairs : turn_halves)((void *)(to + k), pitch, (const void *)s, w.inner_ss, next);     \
+            (whole_lines ? transpose_pairs                                                                            \
+                         : transpose_halves)((void *)(to + k), pitch, (const void *)s, w.inner_ss, next);             \
             put_rows(&t, 1);                                                                                          \
           }                                                                                                           \
         }                                                                                                             \
@@ -271,7 +273,7 @@ static void copy_across(u32 bytes, Walk w, void *dst, const void *src, bool stre
       squares = bytes == 8 && w.inner_ss >= 8 && cpu_has(CPU_AVX2), whole_lines = cpu_has(CPU_AVX512 | CPU_FETCH),
       farther = !cpu_has(CPU_FETCH);
   bool directly = squares && stream && !whole && (!then || then->anywhere);
-  Turned t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes,
+  Transposed t = {.then = then, .put = stream ? stream_copy : copy_bytes, .dst = dst, .size = bytes,
               .apart = apart * (i64)bytes};
   do {
     switch (bytes) {
@@ -344,7 +346,7 @@ void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const
   (void)copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides, NULL);
 }
 
-bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
+bool strided_transpose(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
                   const StridedThen *then) {
   return copy(vm, bytes, 2, dims, dst, (i64[2]){dims[1], 1}, src, src_strides, then);
 }

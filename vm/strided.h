@@ -18,13 +18,13 @@ typedef struct StridedThen {
   /* the elements' numbers do not matter: `first` is 0, and other elements may lie between those of a part */
   bool anywhere;
 } StridedThen;
-bool strided_turn(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
+bool strided_transpose(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
                   const StridedThen *then);
 
 #ifdef __x86_64__
 /* 8 × 8 elements of 8 bytes, transposed, for processors with AVX-512: rows of `from` begin `apart` elements from
  * each other, those of `to` `pitch`; what lies `next` elements behind each row that is read is fetched. */
-void strided_turn_square(void *to, i64 pitch, const void *from, i64 apart, i64 next);
+void strided_transpose_square(void *to, i64 pitch, const void *from, i64 apart, i64 next);
 /* The same in registers. */
 typedef f64 StridedRow __attribute__((vector_size(64)));
 typedef i64 StridedPlaces __attribute__((vector_size(64)));

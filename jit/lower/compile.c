@@ -2,7 +2,7 @@
 #include "jit/lower/compile.h"
 #include "jit/plan/blocks.h"
 #include "jit/plan/counts.h"
-#include "jit/plan/cut.h"
+#include "jit/plan/split_reduction.h"
 #include "lang/mechanisms.h"
 
 #include <stdarg.h>
@@ -303,7 +303,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   u32 shared = 0;
   if (begins(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
   if (begins(&c) && target == &target_mir && !c.device &&
-      !plan_cut(vm, c.plan, &c.code->module, abreast_most(state->cpu)))
+      !plan_split_reductions(vm, c.plan, &c.code->module, abreast_most(state->cpu)))
     c.failed = true;
   if (begins(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;
   if (begins(&c)) {

@@ -36,7 +36,7 @@ typedef struct ValueUse {
   u32 need, moved_need; /* latest unit that must have run before; likewise for what is read at another index */
   u32 check_block, check_unit; /* the last check of it as an index */
   bool dies;  /* schedule.c: the unit at work is the last that needs it */
-  bool lent;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
+  bool donated;  /* schedule.c: the unit at work is a cond, whose arms may write to it */
   /* schedule.c: the unit at work is a loop, behind which nothing but this module variable (a SourceId) holds it; 0 */
   u32 variable;
   bool over;  /* schedule.c: an update that lies in the slot of the old version */

@@ -17,11 +17,11 @@ static void place_captures(Compiler *c, NodeId n, BlockId b) {
     ValueId outer = node_operand(c->g, n, first + i), inner = c->g->blocks.data[b].captures.data[i].inner;
     if (value_is_token(c->g, outer)) continue;
     place_param(c, inner, schedule_slot(c, outer), outer);
-    if (inner < c->values.count) value_info(c, inner)->owned = value_info(c, outer)->use.lent;
+    if (inner < c->values.count) value_info(c, inner)->owned = value_info(c, outer)->use.donated;
   }
 }
 
-/* Is the value made by this block, or lent to it, and given on once: then its array moves. */
+/* Is the value made by this block, or donated to it, and given on once: then its array moves. */
 static bool may_take(Compiler *c, BlockId b, u32 i) {
   const GraphBlock *block = &c->g->blocks.data[b];
   ValueId v = block_result(c->g, b, i);

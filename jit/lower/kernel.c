@@ -477,7 +477,7 @@ static void reset(Kern *k) {
   k->checked = false;
   k->why = NULL;
   k->depth = 0;
-  k->turns = (Turns){0};
+  k->split = (IndexSplit){0};
   k->out->bad = 0;
   if (!vec_push(k->c->alloc, &k->tasks, (Task){0}) || !vec_push(k->c->alloc, &k->vars, (KVar){0}) ||
       !vec_push(k->c->alloc, &k->scopes, (KScope){.trips = 1}))
@@ -518,28 +518,28 @@ static void open_nest(Kern *k, u32 rank, const Dim *dims, u32 skip, u32 *ix) {
   }
 }
 
-/* Opens the loops over a shape with the innermost one in parts (kernel_turns.c), each a scope beside the others; a
- * single loop stands in one of one trip. Gives the axes' forms but for the last. */
+/* Opens the loops over a shape with the innermost one in parts (kernel_index_split.c), each a scope beside the
+ * others; a single loop stands in one of one trip. Gives the axes' forms but for the last. */
 static void open_parts(Kern *k, u32 rank, const Dim *dims, u32 *affs) {
-  k->turns.scope = 0;
+  k->split.scope = 0;
   if (rank == 1) (void)open_main(k, 1);
   for (u32 d = 0; d + 1 < rank; d++) affs[d] = open_main(k, dims[d]);
-  k->main_scopes = k->turns.scope = k->scopes.count;
+  k->main_scopes = k->split.scope = k->scopes.count;
 }
 
 /* One part: its loop, and the index of an element in it. */
 static u32 open_part(Kern *k, u32 part, u32 rank, const Dim *dims, u32 *affs) {
   Dim from, to, strides[TYPE_MAX_RANK];
-  kern_turn_bounds(k, part, dims[rank - 1], &from, &to);
+  kern_split_bounds(k, part, dims[rank - 1], &from, &to);
   u32 scope = k->scopes.count, aff = open_main(k, size_sub(k->sizes, to, from));
   if (k->failed) return 0;
-  k->scopes.data[scope].parent = k->turns.scope - 1;
-  k->turns.part = part;
-  k->turns.var = k->scopes.data[scope].var;
+  k->scopes.data[scope].parent = k->split.scope - 1;
+  k->split.part = part;
+  k->split.var = k->scopes.data[scope].var;
   affs[rank - 1] = aff_add(&k->ax, aff, aff_const(&k->ax, from));
   u32 ix = ix_make(&k->ax, rank, affs);
   dims_strides(k->c, rank, dims, strides);
-  k->turns.own[part - 1] = ix_offset(&k->ax, ix, strides);
+  k->split.own[part - 1] = ix_offset(&k->ax, ix, strides);
   return ix;
 }
 
@@ -587,19 +587,19 @@ static bool want_roots(Kern *k, u32 nest, u32 *roots) {
   return true;
 }
 
-/* The nest again, with its innermost loop split where rolls turn. Unit.dims have no axes of size 1. */
+/* The nest again, with its innermost loop split where rolls wrap around. Unit.dims have no axes of size 1. */
 static bool want_in_parts(Kern *k, u32 *roots) {
   u32 affs[TYPE_MAX_RANK], *store = k->store, count = k->u->nodes.count;
   bool ok = true;
-  Turns found = k->turns;
+  IndexSplit found = k->split;
   reset(k);
-  k->turns = found;
-  k->turns.collect = false;
+  k->split = found;
+  k->split.collect = false;
   if (k->failed || k->ax.failed) return false;
   open_parts(k, k->u->rank, k->u->dims, affs);
-  for (u32 part = 1; ok && part <= TURN_PARTS; part++) {
-    k->store = k->turns.store[part - 1] = arena_alloc(&k->c->arena, sizeof *store * count);
-    u32 *own = k->turns.roots[part - 1] = part == 1 ? roots : arena_alloc(&k->c->arena, sizeof *roots * count);
+  for (u32 part = 1; ok && part <= SPLIT_PARTS; part++) {
+    k->store = k->split.store[part - 1] = arena_alloc(&k->c->arena, sizeof *store * count);
+    u32 *own = k->split.roots[part - 1] = part == 1 ? roots : arena_alloc(&k->c->arena, sizeof *roots * count);
     if (!k->store || !own) k->failed = true;
     u32 ix = k->failed ? 0 : open_part(k, part, k->u->rank, k->u->dims, affs);
     ok = !k->failed && !k->ax.failed && want_roots(k, ix, own);
@@ -723,11 +723,11 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
     open_nest(&k, rank, dims, u->kind == UNIT_scan ? u->axis : UINT32_MAX, &ix);
     ok = !k.failed && !k.ax.failed;
     if (!ok) break;
-    k.turns.collect = u->kind == UNIT_kernel && rank && !k.linear && c->code->target == &target_mir && !c->device;
-    k.turns.var = k.scopes.data[k.main_scopes - 1].var;
+    k.split.collect = u->kind == UNIT_kernel && rank && !k.linear && c->code->target == &target_mir && !c->device;
+    k.split.var = k.scopes.data[k.main_scopes - 1].var;
     built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_parts(&k, part, ix, roots)
                                  : want_roots(&k, ix, roots);
-    if (built && kern_turns_split(&k)) built = want_in_parts(&k, roots);
+    if (built && kern_is_split(&k)) built = want_in_parts(&k, roots);
     ok = !k.failed && !k.ax.failed;
     if (k.ax.too_big) {
       built = false;

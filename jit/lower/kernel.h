@@ -55,19 +55,19 @@ typedef struct KScope {
   u32 var;
 } KScope;
 
-/* A nest whose innermost loop is split where rolls along it turn: before `lo`, from there to `hi`, where every
+/* A nest whose innermost loop is split where rolls along it wrap: before `lo`, from there to `hi`, where every
  * rolled place is a sum again, and the rest. Each part is a loop of its own in the row's scope. */
-enum { TURNS_MOST = 6, TURN_PARTS = 3 };
-typedef struct Turns {
-  Dim at[TURNS_MOST]; /* the trip from which on a roll reads from its axis' other end */
-  bool early[TURNS_MOST]; /* near the loop's beginning, as far as is known */
+enum { SPLITS_MOST = 6, SPLIT_PARTS = 3 };
+typedef struct IndexSplit {
+  Dim at[SPLITS_MOST]; /* the trip from which on a roll reads from its axis' other end */
+  bool early[SPLITS_MOST]; /* near the loop's beginning, as far as is known */
   u32 count;
   bool collect;       /* the innermost loop may be split: note where */
   u32 var;            /* the innermost loop's */
-  u32 part;           /* 1 … TURN_PARTS: the part that is being built; 0: the loop is whole */
+  u32 part;           /* 1 … SPLIT_PARTS: the part that is being built; 0: the loop is whole */
   u32 scope;          /* of the first part; the others follow */
-  u32 own[TURN_PARTS], *store[TURN_PARTS], *roots[TURN_PARTS];
-} Turns;
+  u32 own[SPLIT_PARTS], *store[SPLIT_PARTS], *roots[SPLIT_PARTS];
+} IndexSplit;
 
 typedef struct Kern {
   Compiler *c;
@@ -93,7 +93,7 @@ typedef struct Kern {
   u32 depth;         /* of want() within itself */
   bool checked;      /* it holds checks: what stands before them is stored in order */
   u32 parts;         /* join: operands that this nest writes */
-  Turns turns;
+  IndexSplit split;
   bool linear;       /* the nest is one loop over element numbers */
   bool unlinear;     /* that does not do: some value needs its own axes */
   bool failed;       /* memory was refused */
@@ -116,14 +116,14 @@ u32 kern_broadcast(Kern *k, const ArrayType *operand, const ArrayType *out, u32 
 bool kern_axes(Kern *k, const ArrayType *t, u32 ix, u32 *affs);
 u32 kern_vector(Kern *k, const ArrayType *t, const u32 *affs); /* an index from affs; rank 0: 0 */
 
-/* kernel_turns.c. How far a roll goes: a number or a size that is known only at run time. */
+/* kernel_index_split.c. How far a roll goes: a number or a size that is known only at run time. */
 bool kern_roll_shift(Kern *k, const GraphArg *a, Dim *shift);
 /* (aff - shift) mod n for an aff within 0 … n-1. */
-u32 kern_turned(Kern *k, u32 aff, Dim shift, Dim n);
+u32 kern_rolled(Kern *k, u32 aff, Dim shift, Dim n);
 /* Whether the nest that was just built is to be built once more in parts. */
-bool kern_turns_split(const Kern *k);
+bool kern_is_split(const Kern *k);
 /* The first and the past-the-last trip of a part. */
-void kern_turn_bounds(Kern *k, u32 part, Dim trips, Dim *from, Dim *to);
+void kern_split_bounds(Kern *k, u32 part, Dim trips, Dim *from, Dim *to);
 
 /* kernel_emit.c: the loop function of placed tasks. roots[i]: of node i of the unit. */
 bool kern_emit(Kern *k, const u32 *roots);

@@ -333,14 +333,14 @@ static u64 work_of(Kern *k) {
 /* The parts of the innermost loop, one behind the other. */
 static void emit_parts(Kern *k) {
   u32 *store = k->store;
-  for (u32 part = 0; part < TURN_PARTS; part++) {
-    u32 scope = k->turns.scope + part,
+  for (u32 part = 0; part < SPLIT_PARTS; part++) {
+    u32 scope = k->split.scope + part,
         head = loop_begin_for(k->out->fn, NULL, dim_ir(k, k->scopes.data[scope].trips), 0, NULL);
     if (!head) break;
     k->vars.data[k->scopes.data[scope].var].ir = loop_index_of(head, 0);
-    k->own = k->turns.own[part];
-    k->store = k->turns.store[part];
-    k->roots = k->turns.roots[part];
+    k->own = k->split.own[part];
+    k->store = k->split.store[part];
+    k->roots = k->split.roots[part];
     k->stored = 0;
     emit_scope(k, scope);
     emit_stores(k, k->u->nodes.count);
@@ -373,7 +373,7 @@ bool kern_emit(Kern *k, const u32 *roots) {
     k->vars.data[k->scopes.data[s].var].ir = loop_index_of(head, 0);
     emit_scope(k, s);
   }
-  if (k->turns.part) {
+  if (k->split.part) {
     emit_parts(k);
   } else if (k->u->kind == UNIT_scan) {
     emit_scan(k, roots[0]);

@@ -288,11 +288,11 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
       bool flat = args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
       if (!kern_roll_shift(k, &args[1], &shift)) break;
       if (flat) {
-        *ix = kern_renumbered(k, &xt, kern_turned(k, element_number(k, &rt, *ix), shift, dims_total(k->c, &xt)));
+        *ix = kern_renumbered(k, &xt, kern_rolled(k, element_number(k, &rt, *ix), shift, dims_total(k->c, &xt)));
         return true;
       }
       if (!arg_int(&args[2], 0, &axis) || !rule_axis(axis, xt.rank, &own, &err) || !kern_axes(k, &rt, *ix, to)) break;
-      to[own] = kern_turned(k, to[own], shift, xt.dims[own]);
+      to[own] = kern_rolled(k, to[own], shift, xt.dims[own]);
       *ix = kern_vector(k, &xt, to);
       return true;
     }

@@ -111,7 +111,7 @@ static bool scan_is_eager(Compiler *c, NodeId n, const Unit *u) {
 enum { ROLL_LARGE = 512 };
 
 /* Rolled over all of its axes at once, an array is read at places that no vector load reaches: the eager kernel
- * copies rows. Along one axis it rolls within a kernel (kernel_turns.c). */
+ * copies rows. Along one axis it rolls within a kernel (kernel_index_split.c). */
 static bool roll_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   GraphArg args[OP_MAX_PARAMS];
@@ -123,11 +123,11 @@ static bool roll_is_eager(Compiler *c, NodeId n) {
   return args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
 }
 
-enum { TURNED_LARGE = 1 << 16 };
+enum { TRANSPOSE_LARGE = 1 << 16 };
 
 /* Large, its rows across those of the operand, and read by elementwise operations alone: copied in tiles that suit
  * the caches, which the loops of a kernel do not. */
-static bool turn_is_eager(Compiler *c, NodeId n) {
+static bool transpose_is_eager(Compiler *c, NodeId n) {
   Graph *g = c->g;
   const GraphNode *x = graph_node_at(g, n);
   ValueId v = node_result(g, n, 0);
@@ -135,7 +135,7 @@ static bool turn_is_eager(Compiler *c, NodeId n) {
   i64 size;
   if (x->op != OP_transpose || t->rank != 2 || c->code->target != &target_mir || c->device || dtype_bytes(t->dtype) < 4)
     return false;
-  if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < TURNED_LARGE) return false;
+  if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < TRANSPOSE_LARGE) return false;
   for (NodeId u = node_next(g, n); u; u = node_next(g, u)) {
     const GraphNode *y = graph_node_at(g, u);
     for (u32 i = 0; i < y->operand_count; i++)
@@ -194,7 +194,8 @@ static NodeClass classify(Compiler *c, NodeId n) {
     case NODE_op: break;
     default: return CLASS_control;
   }
-  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || turn_is_eager(c, n) || join_is_eager(c, n))
+  if (node_is_eager(c, n) || x->result_count != 1 || roll_is_eager(c, n) || transpose_is_eager(c, n) ||
+      join_is_eager(c, n))
     return CLASS_extern;
   bool maker = view_maps(g, n);
   if (!loop_dtypes(c, n)) return CLASS_extern;

@@ -3,7 +3,7 @@
  *
  * Lifetimes. `use.last` of a value is DURING of the last unit whose work reads its slot, BEFORE it when only the
  * steps before the work (allocation, sizes) may still leave by an exit that needs it, LEAVING when what is inside of
- * a construct may. An array that dies in the work of a unit may lend its memory to a result of the same shape,
+ * a construct may. An array that dies in the work of a unit may donate its memory to a result of the same shape,
  * provided the kernel reads it at the same index alone. One that nobody wants behind a cond belongs to its arms,
  * where exits are the only ones that may ask for what it was. */
 #include "jit/lower/kernel.h"
@@ -29,7 +29,7 @@ typedef struct Block {
   u32 *kernel_of; /* by unit: the first of its kernels; one more entry at the end */
   VEC(Death) dead; /* arrays in the order in which they die */
   u32 unit;
-  bool lent; /* captures are its own */
+  bool donated; /* captures are its own */
 } Block;
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------- */
@@ -97,8 +97,9 @@ static void exit_value_lives(void *ctx, u32 v) {
   }
 }
 
-/* What the exit finds in the slots of arrays that the block was lent, by whatever name, lives; in doubt all of them. */
-static void exit_lent_lives(void *ctx, u32 v) {
+/* What the exit finds in the slots of arrays that the block was donated, by whatever name, lives; in doubt all of
+ * them. */
+static void exit_donated_lives(void *ctx, u32 v) {
   const ExitLife *e = ctx;
   Compiler *c = e->b->c;
   const GraphBlock *block = &c->g->blocks.data[e->b->id];
@@ -131,7 +132,7 @@ static void exit_lives(void *ctx, u32 exit) {
   graph_exit_values(e->b->g, exit, exit_value_lives, e);
   vec_free(e->b->c->alloc, &e->stack);
   vec_free(e->b->c->alloc, &e->inside);
-  if (e->b->lent) graph_exit_values(e->b->g, exit, exit_lent_lives, e);
+  if (e->b->donated) graph_exit_values(e->b->g, exit, exit_donated_lives, e);
 }
 
 /* A loop all of whose loops and checks name an exit never leaves by that of the block around. */
@@ -238,8 +239,8 @@ static void find_lifetimes(Block *b) {
     if (behind != NO_EXIT) now = behind;
   }
   const GraphBlock *block = &g->blocks.data[b->id];
-  if (b->lent && now != NO_EXIT)
-    graph_exit_values(g, now, exit_lent_lives,
+  if (b->donated && now != NO_EXIT)
+    graph_exit_values(g, now, exit_donated_lives,
                       &(ExitLife){.b = b, .when = BEFORE(b->part.units.count), .unbacked = unbacked});
   for (u32 i = 0; i < block->term_count; i++) read_until(b, block_result(g, b->id, i), UINT32_MAX);
   if (block->term == TERM_exit && block->exit != NO_EXIT)
@@ -344,7 +345,7 @@ static void alloc_result(Block *b, ValueId v, ValueId from) {
   PlanArg args[TYPE_MAX_RANK];
   for (u32 d = 0; d < t.rank; d++) args[d] = schedule_dim(c, t.dims[d]);
   u32 dims = plan_args(c->plan, args, t.rank), old = from ? schedule_slot(c, from) : 0, slot = schedule_new_slot(c, v);
-  PlanStep *s = schedule_step(c, from ? STEP_lend : STEP_alloc, NO_EXIT);
+  PlanStep *s = schedule_step(c, from ? STEP_donate : STEP_alloc, NO_EXIT);
   s->dst = slot;
   s->src = old;
   s->dtype = t.dtype;
@@ -434,7 +435,7 @@ static void kernel_unit(Block *b) {
     bool first = at == b->kernel_of[b->unit];
     ValueId taken[16];
     u32 ntaken = 0;
-    for (u32 i = 0; i < k->args.count; i++) { /* what may be refused comes before anything is lent */
+    for (u32 i = 0; i < k->args.count; i++) { /* what may be refused comes before anything is donated */
       const KernelArg *a = &k->args.data[i];
       if (a->kind == KA_in) (void)schedule_dense(c, a->value);
       if (a->kind == KA_number) (void)schedule_slot(c, a->value);
@@ -614,7 +615,7 @@ SourceId schedule_variable(const Compiler *c, ValueId v) {
 
 /* Is `base` an array that only a module variable names, or what it holds, and that every state behind the unit
  * sets? Then it may be written in place, though it is counted there. *value: the recipe of what is set. */
-static SourceId lent_by(Block *b, ValueId base, const Recipe **value) {
+static SourceId donated_by(Block *b, ValueId base, const Recipe **value) {
   Graph *g = b->g;
   const ExitTable *t = &g->exits;
   u32 exit = exit_behind(b, b->unit);
@@ -628,9 +629,9 @@ static SourceId lent_by(Block *b, ValueId base, const Recipe **value) {
   return source;
 }
 
-static bool is_lent(Block *b, NodeId n) {
+static bool is_donated(Block *b, NodeId n) {
   const Recipe *r;
-  return lent_by(b, node_operand(b->g, n, 0), &r) && r->kind == RCP_value && r->a == node_result(b->g, n, 0);
+  return donated_by(b, node_operand(b->g, n, 0), &r) && r->kind == RCP_value && r->a == node_result(b->g, n, 0);
 }
 
 static void index_unit(Block *b) {
@@ -644,9 +645,9 @@ static void index_unit(Block *b) {
   for (u32 i = 1; i < x->operand_count; i++) push_value(c, node_operand(g, n, i));
   u32 count, first = take_args(c, &count);
   schedule_bind(c, c->exit);
-  bool lent = update && is_lent(b, n);
+  bool donated = update && is_donated(b, n);
   bool over = update && value_info(c, v)->use.over;
-  if (update && !lent && !over) { /* the old version is given up: where it is still needed, a count of it is */
+  if (update && !donated && !over) { /* the old version is given up: where it is still needed, a count of it is */
     const ValueInfo *info = value_info(c, base);
     if (!info->owned || info->use.last > DURING(b->unit)) {
       u32 kept = plan_slot_for(c->plan, base);
@@ -665,7 +666,7 @@ static void index_unit(Block *b) {
   s->dst = slot;
   s->src = from;
   s->aux = update ? x->op : 0;
-  s->lent = lent;
+  s->donated = donated;
   s->arg = first;
   s->nargs = count;
   s->index = index_attr(g, n);
@@ -685,7 +686,7 @@ static bool leaves_no_more(Block *b) {
 }
 
 /* An array that nobody wants behind a cond: its arms may write to it. */
-static bool may_lend(Block *b, NodeId n, ValueId v) {
+static bool may_donate(Block *b, NodeId n, ValueId v) {
   Compiler *c = b->c;
   const ValueInfo *info = value_info(c, v);
   if (graph_node_at(b->g, n)->kind != NODE_cond || !info->owned || info->use.last > LEAVING(b->unit) ||
@@ -709,8 +710,8 @@ static void control_unit(Block *b) {
     (void)(value_type(b->g, v)->rank ? schedule_dense(c, v) : schedule_slot(c, v));
     value_info(c, v)->use.dies = value_info(c, v)->use.last <= DURING(b->unit);
     const Recipe *r;
-    value_info(c, v)->use.lent = value_type(b->g, v)->rank && may_lend(b, n, v);
-    value_info(c, v)->use.variable = value_type(b->g, v)->rank ? lent_by(b, v, &r) : 0;
+    value_info(c, v)->use.donated = value_type(b->g, v)->rank && may_donate(b, n, v);
+    value_info(c, v)->use.variable = value_type(b->g, v)->rank ? donated_by(b, v, &r) : 0;
   }
   if (compile_stopped(c) || native_control(c, n)) return;
   if (!compile_stopped(c)) control_steps(c, n);
@@ -841,7 +842,7 @@ void schedule_block(Compiler *c, BlockId id) {
     u32 fns = c->code->module.fns.count;
     again = false;
     for (u32 i = 0; i < c->g->blocks.data[id].captures.count; i++)
-      b.lent |= value_info(c, c->g->blocks.data[id].captures.data[i].inner)->owned;
+      b.donated |= value_info(c, c->g->blocks.data[id].captures.data[i].inner)->owned;
     for (u32 i = 0; c->carriers && i < c->g->blocks.data[id].params.count; i++)
       schedule_symbols(c, c->g->blocks.data[id].params.data[i]);
     if (partition_block(c, id, &b.part)) {

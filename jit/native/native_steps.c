@@ -169,8 +169,8 @@ static void plan_arrays(Native *n) {
       if (pass) continue;
       PlanStep *s = schedule_step(c, STEP_unique, NO_EXIT);
       s->dst = take ? from->slot : b->slot;
-      s->lent = dies && exits_set(n, b->from, from->use.variable);
-      s->index = s->lent ? from->use.variable : 0;
+      s->donated = dies && exits_set(n, b->from, from->use.variable);
+      s->index = s->donated ? from->use.variable : 0;
     }
 }
 

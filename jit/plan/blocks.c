@@ -331,7 +331,7 @@ static u32 times_in(const Plan *p, const PlanStep *s, u32 slot) {
   return n;
 }
 
-/* Does the step run a kernel that may be one of a pair? */
+/* Does the step run a kernel that may be one of two interleaved ones? */
 static bool is_of_pair(const Plan *p, const PlanStep *s) {
   const PlanKernel *k = &p->kernels.data[s->index];
   const PlanArg *a = &p->args.data[s->arg];
@@ -358,9 +358,9 @@ bool blocks_are_pair(const Plan *p, u32 at) {
 }
 
 /* A copy that lies together, for the kernel behind it alone, which may write over it. */
-static bool is_turn(const Plan *p, u32 at) {
+static bool is_transpose(const Plan *p, u32 at) {
   const PlanStep *d = &p->steps.data[at], *l = d + 1, *s = d + 2;
-  if (at + 2 >= p->steps.count || d->op != STEP_dense || l->op != STEP_lend || s->op != STEP_kernel ||
+  if (at + 2 >= p->steps.count || d->op != STEP_dense || l->op != STEP_donate || s->op != STEP_kernel ||
       l->src != d->dst || l->nargs != 2)
     return false;
   const PlanKernel *k = &p->kernels.data[s->index];
@@ -377,13 +377,13 @@ static bool is_turn(const Plan *p, u32 at) {
 bool blocks_join(Plan *p) {
   for (u32 i = 0; i < p->steps.count; i++)
     if (blocks_are_pair(p, i)) {
-      if (!plan_put_before(p, i, STEP_pair)) return false;
+      if (!plan_put_before(p, i, STEP_interleave)) return false;
       i += 4;
     } else if (is_part(p, i)) {
       if (!plan_put_before(p, i, STEP_part)) return false;
       i += 3;
-    } else if (is_turn(p, i)) {
-      if (!plan_put_before(p, i, STEP_turn)) return false;
+    } else if (is_transpose(p, i)) {
+      if (!plan_put_before(p, i, STEP_transpose)) return false;
       i += 3;
     }
   return true;

@@ -22,7 +22,8 @@ typedef struct Blocks {
   const PlanKernel *kernel;
   u32 count, outs; /* words of the kernel; arrays that it stores */
   i64 block;       /* trips whose results fit in the buffer; 0: not one's */
-  LoopKernelFn past; /* makes non-temporal stores by itself: no buffer; of a pair the second kernel's */
+  /* makes non-temporal stores by itself: no buffer; of two interleaved kernels the second kernel's */
+  LoopKernelFn past;
   bool direct;     /* a trip makes a row of the only array, and may store it where it belongs */
   BlockOut out[BLOCKS_OUTS];
   /* run behind each block, of as many trips: each reads what that of `kernel` made, at `then_word` of its words */
@@ -48,9 +49,9 @@ u64 blocks_run(const Blocks *b, const u64 *words, i64 lo, i64 hi); /* the key */
 /* Is `at` an alloc, kernel, alloc and kernel of as many trips that follow each other, the first array read by the
  * second kernel alone? */
 bool blocks_are_pair(const Plan *p, u32 at);
-/* Puts a `pair` step before each four of that kind, a `turn` step before each dense, lend and kernel, and a `part`
- * step before each alloc, kernel and update of a part that follow each other, where nobody else reads what the
- * kernel makes. Before the plan is finished. False: memory was refused. */
+/* Puts an `interleave` step before each four of that kind, a `transpose` step before each dense, donate and kernel,
+ * and a `part` step before each alloc, kernel and update of a part that follow each other, where nobody else reads
+ * what the kernel makes. Before the plan is finished. False: memory was refused. */
 bool blocks_join(Plan *p) MUST_USE;
 
 #endif

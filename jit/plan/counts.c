@@ -70,7 +70,7 @@ typedef struct Count {
   Vm *vm;
   i64 per;    /* trips of a part, whole blocks */
   u64 room;   /* bins, a power of two */
-  u32 tables; /* counters of a bin, side by side, by turns: equal neighbours do not wait for each other */
+  u32 tables; /* counters of a bin, interleaved: equal neighbours do not wait for each other */
   char *scratch;  /* of each part: tables, block */
   size_t each;
   bool failed; /* some part met a failed check, or a position beyond its tables */

@@ -96,7 +96,8 @@ struct PlanKernel {
   u64 bytes_per_trip, flops_per_trip; /* estimates: splitting, profile */
   u32 operations;    /* in its body: profile */
   u32 device;
-  u32 partial, rest; /* hidden kernels that threads can share in place of this one (cut.h), when there are */
+  /* hidden kernels that threads can share in place of this one (split_reduction.h), when there are */
+  u32 partial, rest;
   u32 pairs;         /* another; 0: there is none */
   bool pairs_far;    /* it pays for what the last cache does not hold alone */
   u32 reductions;    /* in it: arrays that lie between the two; 0: there are none */
@@ -148,7 +149,7 @@ typedef struct PlanStep {
   bool plain;       /* kernel: its arguments are of the usual kinds, from trip 0 on; made by plan_install */
   /* update: of an input that a module variable holds, which the state behind the update sets to the result; unique:
    * such an input, which every state from here on sets */
-  bool lent;
+  bool donated;
   /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else
    * dst) */
   u32 list, nlist;

@@ -10,7 +10,7 @@ enum { PLAIN_WORDS = 16, PLAIN_UNITS = 1 << 10 }; /* arguments, and elements, of
 
 enum { LONG_UNITS = 1 << 20 }; /* about as many elements as no cache holds */
 
-enum { PLAN_PARTS = 4 }; /* parts that the least run for several threads is cut into */
+enum { PLAN_PARTS = 4 }; /* parts that the least run for several threads is split into */
 
 /* plan_split.c. About how many elements the run works on. */
 u64 plan_kernel_work(const PlanKernel *k, const u64 *words, i64 lo, i64 hi);

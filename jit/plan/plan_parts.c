@@ -1,5 +1,5 @@
 /* plan_parts.c — steps of a plan that stand for several behind them, where their kernels can work by blocks: counts
- * without the array that is counted, parts of an array written where they belong, two kernels of rows by turns,
+ * without the array that is counted, parts of an array written where they belong, two kernels of rows interleaved,
  * kernels on tiles of a transposed array. */
 #include "jit/plan/blocks.h"
 #include "jit/plan/counts.h"
@@ -129,7 +129,7 @@ enum { PAIR_BYTES = 1 << 19 }; /* of what lies between two kernels, from which i
 
 /* Steps behind `s`: alloc, kernel, alloc, kernel. *done: they are not needed any more. The first array is never made as
  * a whole. */
-Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
+Went plan_interleave_step(Run *r, const PlanStep *s, bool *done) {
   const PlanStep *one = s + 2, *two = s + 4;
   const PlanArg *a = &r->p->args.data[one->arg], *c = &r->p->args.data[two->arg];
   PlanKernel k = r->p->kernels.data[one->index], ahead;
@@ -182,37 +182,37 @@ Went plan_pair_step(Run *r, const PlanStep *s, bool *done) {
   return GOES_ON;
 }
 
-typedef struct Turned {
+typedef struct Transposed {
   const PlanKernel *k;
   const u64 *words;
   u32 count, in, out, bytes;
-} Turned;
+} Transposed;
 
-static void run_turned(void *ctx, void *at, i64 first, i64 n) {
-  const Turned *t = ctx;
+static void run_transposed(void *ctx, void *at, i64 first, i64 n) {
+  const Transposed *t = ctx;
   u64 own[t->count + 1];
   mem_copy(own, t->words, t->count * sizeof *own);
   own[t->in] = own[t->out] = (u64)(uintptr_t)at - (u64)first * t->bytes;
   (void)t->k->fn(own, first, first + n); /* it has no checks */
 }
 
-/* Steps behind `s`: dense, lend, kernel. *done: they are not needed any more. The copy is never made as a whole.
+/* Steps behind `s`: dense, donate, kernel. *done: they are not needed any more. The copy is never made as a whole.
  * Within the caches it is: many short calls take longer. */
-Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
-  const PlanStep *lend = s + 2, *step = s + 3;
+Went plan_transpose_step(Run *r, const PlanStep *s, bool *done) {
+  const PlanStep *donate = s + 2, *step = s + 3;
   const PlanArg *a = &r->p->args.data[step->arg];
   const PlanKernel *k = &r->p->kernels.data[step->index];
   Array *x = array_at(r, s[1].src);
   u64 words[step->nargs + 1];
   i64 hi = (i64)word_of(r, &a[1]), dims[ARRAY_MAX_RANK];
-  Turned t = {.k = k, .words = words, .count = step->nargs - 2, .bytes = dtype_bytes(lend->dtype)};
+  Transposed t = {.k = k, .words = words, .count = step->nargs - 2, .bytes = dtype_bytes(donate->dtype)};
   Blocks b;
-  if (!k->fn || array_rank(x) != 2 || array_strides(x)[0] != 1 || array_strides(x)[1] < 2 ||
-      array_dtype(x) != lend->dtype || hi != x->size || !stream_worth(hi * t.bytes, false) || !dims_of(r, lend, dims))
+  if (!k->fn || array_rank(x) != 2 || array_strides(x)[0] != 1 || array_strides(x)[1] < 2 || array_dtype(x) !=
+      donate->dtype || hi != x->size || !stream_worth(hi * t.bytes, false) || !dims_of(r, donate, dims))
     return GOES_ON;
   if (memcmp(dims, array_dims(x), 2 * sizeof *dims) != 0 || UNLIKELY(r->vm->log & VM_LOG_PROFILE)) return GOES_ON;
   for (u32 i = 2; i < step->nargs; i++) {
-    bool in = a[i].kind == PA_data && a[i].slot == s[1].dst, out = a[i].kind == PA_data && a[i].slot == lend->dst;
+    bool in = a[i].kind == PA_data && a[i].slot == s[1].dst, out = a[i].kind == PA_data && a[i].slot == donate->dst;
     if (in) t.in = i - 2;
     if (out) t.out = i - 2;
     words[i - 2] = (u64)(uintptr_t)x->data;
@@ -223,10 +223,10 @@ Went plan_turn_step(Run *r, const PlanStep *s, bool *done) {
   b.out[0].row = b.out[0].apart = hi;
   b.out[0].to = x->data;
   if (!blocks_same_place(&b, words, t.in)) return GOES_ON;
-  if (plan_make_array(r, lend) == GONE) return GONE;
+  if (plan_make_array(r, donate) == GONE) return GONE;
   if (vm_poll(r->vm, (u64)hi * (k->bytes_per_trip / 8 + 1) >> 10) != WEFT_OK) return plan_leave(r, s->exit, WEFT_ERROR);
-  *done = strided_turn(k->flags & PK_SERIAL ? NULL : r->vm, t.bytes, dims, array_at(r, lend->dst)->data, x->data,
-                       array_strides(x), &(StridedThen){run_turned, &t, blocks_anywhere(&b, t.in)});
+  *done = strided_transpose(k->flags & PK_SERIAL ? NULL : r->vm, t.bytes, dims, array_at(r, donate->dst)->data, x->data,
+                       array_strides(x), &(StridedThen){run_transposed, &t, blocks_anywhere(&b, t.in)});
   r->vm->counters.at[STAT_kernel_runs] += *done;
   return GOES_ON;
 }

@@ -68,7 +68,7 @@ static void put_step(const Printer *w, const PlanStep *s) {
       break;
     case STEP_alloc:
     case STEP_reuse:
-    case STEP_lend:
+    case STEP_donate:
       buf_printf(out, " s%u %s [", s->dst, dtype_name(s->dtype));
       put_args(w, s, 0);
       buf_putc(out, ']');
@@ -297,7 +297,7 @@ static void step_ok(Checker *c, const PlanStep *s) {
     case STEP_zero: reads(c, s->dst, ARRAY); return;
     case STEP_alloc:
     case STEP_reuse:
-    case STEP_lend:
+    case STEP_donate:
       if (!s->dtype || s->dtype >= DT_COUNT || s->nargs > ARRAY_MAX_RANK) wrong(c, "no such type: rank", s->nargs);
       if (slot_ok(c, s->dst, ARRAY) &&
           (p->slots.data[s->dst].dtype != s->dtype || p->slots.data[s->dst].rank != s->nargs))

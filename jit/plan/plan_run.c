@@ -221,7 +221,7 @@ static __attribute__((noinline)) Went memory_step(Run *r, const PlanStep *s) {
     case STEP_unique:
       v = array_value(array_at(r, s->dst));
       if (!MECHANISM(vm, stores_copy_shared) && array_dense(v.array)) return GOES_ON;
-      if (s->lent && held_by_variable(r, s->index, v.array)) return GOES_ON;
+      if (s->donated && held_by_variable(r, s->index, v.array)) return GOES_ON;
       if (array_make_unique(vm, &v) != WEFT_OK) return plan_leave_raised(r, s->exit);
       r->slots[s->dst] = (u64)(uintptr_t)v.array;
       return GOES_ON;
@@ -328,7 +328,7 @@ static Went check_failed(Run *r, const PlanStep *s, u64 key) {
   return plan_leave(r, s->exit, WEFT_OK);
 }
 
-/* Elements of the longest array; of a pair's second kernel the one between is not there. */
+/* Elements of the longest array; of the second of two interleaved kernels the one between is not there. */
 static i64 longest(const Run *r, const PlanStep *s) {
   const PlanArg *a = &r->p->args.data[s->arg] + 2;
   i64 most = 0;
@@ -352,7 +352,7 @@ bool plan_is_streamed(const Run *r, const PlanStep *s, const PlanKernel *k, cons
     i64 size = array_at(r, a[o->word].slot)->size;
     if (size != trips * o->each) return false;
     for (u32 j = 0; j < s->nargs - 2; j++)
-      if (j != o->word && words[j] == words[o->word]) return false; /* lent: what is read there is in the cache */
+      if (j != o->word && words[j] == words[o->word]) return false; /* donated: what is read there is in the cache */
     o->row = o->apart = size;
     o->to = (char *)(uintptr_t)words[o->word];
     o->stream = stream_worth(size * (i64)o->bytes, true);
@@ -769,12 +769,13 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
       case STEP_native: went = native_step(r, s); break;
       case STEP_counts:
       case STEP_part:
-      case STEP_pair:
-      case STEP_turn: {
+      case STEP_interleave:
+      case STEP_transpose: {
         bool done = false;
-        went = s->op == STEP_pair ? plan_pair_step(r, s, &done) : s->op == STEP_part ? plan_part_step(r, s, &done)
-                                  : s->op == STEP_turn ? plan_turn_step(r, s, &done) : plan_counts_step(r, s, &done);
-        if (done) s += 3 + (s->op == STEP_pair);
+        went = s->op == STEP_interleave ? plan_interleave_step(r, s, &done) : s->op ==
+               STEP_part ? plan_part_step(r, s, &done) : s->op == STEP_transpose ? plan_transpose_step(r, s, &done)
+                                        : plan_counts_step(r, s, &done);
+        if (done) s += 3 + (s->op == STEP_interleave);
         break;
       }
       case STEP_dim: slots[s->dst] = (u64)((const Array *)(uintptr_t)slots[s->src])->geometry[s->aux]; break;
@@ -807,7 +808,7 @@ WeftStatus plan_run(Vm *vm, Region *region, const Plan *p, u64 *slots, u32 *exit
         break;
       case STEP_alloc:
       case STEP_reuse:
-      case STEP_lend: went = plan_make_array(r, s); break;
+      case STEP_donate: went = plan_make_array(r, s); break;
       default: went = memory_step(r, s);
     }
     if (UNLIKELY(went == GONE)) {

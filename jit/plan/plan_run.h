@@ -106,7 +106,7 @@ bool plan_is_parallel(const Run *r, const PlanStep *s, const PlanKernel *k, cons
 static inline bool may_update(const Run *r, const PlanStep *s, Array *a) {
   bool mine = !is_borrowed(r, s->src);
   if (mine && array_writable(a)) return true;
-  if (!s->lent || a->head.refs != 1u + mine) return false;
+  if (!s->donated || a->head.refs != 1u + mine) return false;
   a->head.refs = 1;
   bool writable = array_writable(a);
   a->head.refs += mine;
@@ -124,7 +124,7 @@ static inline Went updated(Run *r, const PlanStep *s, Array *a) {
 /* plan_parts.c: steps that stand for those behind them. *done: these are not needed any more. */
 Went plan_counts_step(Run *r, const PlanStep *s, bool *done);
 Went plan_part_step(Run *r, const PlanStep *s, bool *done);
-Went plan_pair_step(Run *r, const PlanStep *s, bool *done);
-Went plan_turn_step(Run *r, const PlanStep *s, bool *done);
+Went plan_interleave_step(Run *r, const PlanStep *s, bool *done);
+Went plan_transpose_step(Run *r, const PlanStep *s, bool *done);
 
 #endif

@@ -4,7 +4,7 @@
  * stop the others: the least key of all parts is the answer, as if one thread had run them in order. */
 #include "jit/plan/blocks.h"
 #include "jit/plan/cost.h"
-#include "jit/plan/cut.h"
+#include "jit/plan/split_reduction.h"
 #include "jit/plan/plan_inner.h"
 
 typedef struct Parts {
@@ -141,7 +141,8 @@ static bool run_trips(Vm *vm, const PlanKernel *k, const u64 *words, i64 lo, i64
 
 bool plan_run_blocks(Vm *vm, const Plan *plan, const PlanKernel *k, const u64 *words, u32 count, u64 *key, bool *done) {
   u32 block;
-  u64 elements = cut_elements(k, words, &block), blocks = (elements + block - 1) / block, more[count + CUT_MOST + 1];
+  u64 elements = split_elements(k, words, &block), blocks = (elements + block - 1) / block,
+      more[count + SPLIT_MOST + 1];
   i64 bytes = (i64)blocks * loop_lanes(LT_U8) * LOOP_BLOCK_TRIPS;
   bool apart = k->pairs && elements >= LONG_UNITS * 2 && (!k->pairs_far || stream_worth(bytes, true)) &&
                (cpu_has(CPU_FETCH) || !stream_worth(bytes / PAIRS_CACHES, true));

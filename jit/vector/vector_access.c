@@ -525,7 +525,7 @@ static bool is_read_in(const VecFn *f, const LoopNode *n, u32 from, u32 to) {
 }
 
 /* Of short rows the last loop that reads them fetches the next ones, since what reads first waits for memory anyway; of
- * reductions by short turns the first. */
+ * interleaved reductions the first. */
 static bool is_fetched_elsewhere(const VecFn *f, const LoopNode *n) {
   if (f->turns_from && is_read_in(f, n, f->turns_from, f->inside_first)) return true;
   return f->level->short_rows && cpu_has(CPU_PAGES) && is_read_in(f, n, f->inside_last + 1, f->fn->body.count);

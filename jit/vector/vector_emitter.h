@@ -215,7 +215,7 @@ typedef struct VecFn {
   bool packed;          /* an i1 is a byte, 0 or 1 */
   bool fetches, reads, folds; /* something is prefetched; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
-  /* AVX2: where the first of several reductions by short turns begins, which gain nothing by touch_trip; 0: they are
+  /* AVX2: where the first of several interleaved reductions begins, which gain nothing by touch_trip; 0: they are
    * none */
   u32 turns_from;
   u32 trip_copies;      /* vectors of a trip of the loop at hand */

@@ -119,10 +119,10 @@ __attribute__((target("avx512f"))) static void locals_f64_avx512(f64 *to, const 
   for (; segments >= SIDE; segments -= SIDE, to += SIDE * SCAN_SEGMENT, x += SIDE * SCAN_SEGMENT) {
     __m512d rows[SCAN_SEGMENT];
     for (u32 half = 0; half < SCAN_SEGMENT; half += SIDE) {
-      strided_turn_square(rows + half, SIDE, x + half, SCAN_SEGMENT, ahead);
+      strided_transpose_square(rows + half, SIDE, x + half, SCAN_SEGMENT, ahead);
       UNROLL(8) for (u32 i = half; i < half + SIDE; i++)
         if (i) rows[i] += rows[i - 1];
-      strided_turn_square(to + half, SCAN_SEGMENT, rows + half, SIDE, 0);
+      strided_transpose_square(to + half, SCAN_SEGMENT, rows + half, SIDE, 0);
     }
   }
   locals_f64(to, x, segments, ahead);

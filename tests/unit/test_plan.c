@@ -263,7 +263,7 @@ static void memory_in_place(void **state) {
   arg(f, 1, "f64(2.0)");
   begin(f, HEAD BODY "exit 0 return { f: r0 = %y }\nentry -> 0\n", true);
   u32 y = array_slot(f, DT_f64, 1), z = array_slot(f, DT_f64, 1), kept = array_slot(f, DT_f64, 1);
-  alloc_step(f, STEP_lend, y, 0, DT_f64, plan_arg_slot(2)); /* the argument's own memory, when nobody else holds it */
+  alloc_step(f, STEP_donate, y, 0, DT_f64, plan_arg_slot(2)); /* the argument's own memory, when nobody else holds it */
   with_args(f, STEP_kernel, 0, 0, (PlanArg[]){plan_arg_const(0), plan_arg_slot(2),
                                               plan_arg(PA_data, 0, 0), plan_arg(PA_data, y, 0), plan_arg_slot(1)},
             5)->index = kernel(f, "scale", scale, PK_INPLACE);

@@ -1,5 +1,5 @@
 /* test_stack.c — the C stack: programs that recurse through everything that stands on it, on threads with small
- * stacks, on coroutines, on several threads by turns. None may crash: what does not fit is an error of kind limit,
+ * stacks, on coroutines, on several threads in turn. None may crash: what does not fit is an error of kind limit,
  * and the VM goes on. */
 #define _GNU_SOURCE /* pthread_getattr_np */
 #include <pthread.h>

@@ -330,7 +330,7 @@ static void kernels_run_on_tiles_of_transposed_arrays(void **state) {
 }
 
 /* Each thread reads whole rows of the source: it is done with a band of them before it begins another. */
-enum { TURNED_ROWS = 1200, TURNED_COLUMNS = 1000, BAND = 64 };
+enum { TRANSPOSED_ROWS = 1200, TRANSPOSED_COLUMNS = 1000, BAND = 64 };
 
 typedef struct Bands {
   uint32_t calls, broken;
@@ -339,8 +339,8 @@ typedef struct Bands {
 static void seen(void *ctx, void *at, int64_t first, int64_t n) {
   static _Thread_local int64_t band, rows;
   Bands *b = ctx;
-  int64_t now = first % TURNED_COLUMNS / BAND;
-  if (now != band && rows % TURNED_ROWS) __atomic_store_n(&b->broken, 1, __ATOMIC_RELAXED);
+  int64_t now = first % TRANSPOSED_COLUMNS / BAND;
+  if (now != band && rows % TRANSPOSED_ROWS) __atomic_store_n(&b->broken, 1, __ATOMIC_RELAXED);
   band = now;
   rows++;
   __atomic_fetch_add(&b->calls, 1, __ATOMIC_RELAXED);
@@ -348,23 +348,23 @@ static void seen(void *ctx, void *at, int64_t first, int64_t n) {
 }
 
 static void threads_that_turn_take_bands_of_the_source(void **state) {
-  static double from[TURNED_COLUMNS][TURNED_ROWS], to[TURNED_ROWS][TURNED_COLUMNS];
+  static double from[TRANSPOSED_COLUMNS][TRANSPOSED_ROWS], to[TRANSPOSED_ROWS][TRANSPOSED_COLUMNS];
   (void)state;
-  for (int64_t i = 0; i < TURNED_COLUMNS; i++)
-    for (int64_t j = 0; j < TURNED_ROWS; j++) from[i][j] = (double)(i * TURNED_ROWS + j);
+  for (int64_t i = 0; i < TRANSPOSED_COLUMNS; i++)
+    for (int64_t j = 0; j < TRANSPOSED_ROWS; j++) from[i][j] = (double)(i * TRANSPOSED_ROWS + j);
   for (uint32_t threads = 1; threads < 4; threads++) {
     WeftVM *vm = make(threads, NULL, 0, 0);
     Bands b = {0};
     double shared = stat(vm, "parallel");
     memset(to, 0, sizeof to);
-    assert_true(strided_turn(weft_vm_of(vm), 8, (i64[2]){TURNED_ROWS, TURNED_COLUMNS}, to, from,
-                             (i64[2]){1, TURNED_ROWS}, &(StridedThen){seen, &b, false}));
+    assert_true(strided_transpose(weft_vm_of(vm), 8, (i64[2]){TRANSPOSED_ROWS, TRANSPOSED_COLUMNS}, to, from,
+                             (i64[2]){1, TRANSPOSED_ROWS}, &(StridedThen){seen, &b, false}));
     assert_int_equal(b.broken, 0);
-    assert_int_equal(b.calls, TURNED_ROWS * ((TURNED_COLUMNS + BAND - 1) / BAND));
+    assert_int_equal(b.calls, TRANSPOSED_ROWS * ((TRANSPOSED_COLUMNS + BAND - 1) / BAND));
     assert_true(stat(vm, "parallel") == shared + (threads > 1));
     bool same = true;
-    for (int64_t i = 0; i < TURNED_ROWS; i++)
-      for (int64_t j = 0; j < TURNED_COLUMNS; j++) same &= to[i][j] == from[j][i] + 1;
+    for (int64_t i = 0; i < TRANSPOSED_ROWS; i++)
+      for (int64_t j = 0; j < TRANSPOSED_COLUMNS; j++) same &= to[i][j] == from[j][i] + 1;
     assert_true(same);
     weft_free(vm);
   }

@@ -490,7 +490,7 @@ static void stores_past_the_caches(void **state) {
 
 /* Sums over what is long: their code for long runs fetches ahead, each array once for each vector, and gives the
  * same. Where the processor does so by itself, one word of each line is read first, a line at a time; not for
- * several reductions by turns, nor where nothing is reduced. */
+ * several interleaved reductions, nor where nothing is reduced. */
 static const char long_text[] =
     "kernel squares (n: i64, k: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
     "  par i in 0..n grain 1 {\n"

@@ -1,50 +1,50 @@
-/* cut.c — a kernel that is one long reduction, in two that threads can share (see cut.h). */
-#include "jit/plan/cut.h"
+/* split_reduction.c — a kernel that is one long reduction, in two that threads can share (see split_reduction.h). */
+#include "jit/plan/split_reduction.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "jit/plan/plan_inner.h"
 
-typedef struct Cut {
+typedef struct Split {
   const LoopFn *fn;
   LoopFn *to;
   u32 *map;   /* nodes of fn → nodes of to */
   u8 *late;   /* nodes of fn that need the result of a reduction */
   u32 par;
-  u32 reduce[CUT_MOST], count; /* heads */
+  u32 reduce[SPLIT_MOST], count; /* heads */
   u32 axes;
-  u32 arrays[CUT_MOST], blocks; /* of to: parameters behind fn's */
+  u32 arrays[SPLIT_MOST], blocks; /* of to: parameters behind fn's */
   u32 head;   /* of fn: the reduction whose body is being copied; 0: none */
   u32 loads, work; /* in its bodies; operations, FAR for one that does not run beside another */
   u32 pair[2]; /* of to: indices of the blocks of a trip */
   /* of to: index of the block, its first element; of an element: in the block, among all (0: not made yet) */
   u32 block, base, inner, number;
   bool failed;
-} Cut;
+} Split;
 
-static const LoopNode *node(const Cut *c, u32 id) { return loop_node(c->fn, id); }
+static const LoopNode *node(const Split *c, u32 id) { return loop_node(c->fn, id); }
 
 /* ---- does it qualify -------------------------------------------------------------------------------- */
 
 static void is_late(void *ctx, u32 id) {
-  Cut *c = ctx;
+  Split *c = ctx;
   c->late[0] |= c->late[id];
 }
 
-static bool needs_result(Cut *c, const LoopNode *n) {
+static bool needs_result(Split *c, const LoopNode *n) {
   c->late[0] = 0;
   loop_each_operand(c->fn, n, is_late, c);
   return c->late[0];
 }
 
-static bool is_known(const Cut *c, u32 id) { return node(c, id)->op == LOOP_PARAM || node(c, id)->op == LOOP_CONST; }
+static bool is_known(const Split *c, u32 id) { return node(c, id)->op == LOOP_PARAM || node(c, id)->op == LOOP_CONST; }
 
 /* The same loops as the first reduction has? Lanes of one width too: blocks are of one size. */
-static bool fits_first(const Cut *c, u32 head) {
+static bool fits_first(const Split *c, u32 head) {
   const LoopNode *n = node(c, head);
   LoopType t = loop_type_of(c->fn, loop_result_of(c->fn, head, 0));
-  if (c->count == CUT_MOST || n->mem != LOOP_ORDER_LANES || n->b) return false;
+  if (c->count == SPLIT_MOST || n->mem != LOOP_ORDER_LANES || n->b) return false;
   for (u32 i = 0; i < n->a; i++) {
     if (!is_known(c, loop_trips_of(c->fn, head, i))) return false;
     if (c->count && (n->a != c->axes || loop_trips_of(c->fn, head, i) != loop_trips_of(c->fn, c->reduce[0], i)))
@@ -56,7 +56,7 @@ static bool fits_first(const Cut *c, u32 head) {
 
 /* Does one step of an axis of the reduction count what its place in the numbering of elements says? `term` is of its
  * index. */
-static bool in_step(const Cut *c, u32 head, u32 axis, const LoopTerm *term, const LoopTerm *last) {
+static bool in_step(const Split *c, u32 head, u32 axis, const LoopTerm *term, const LoopTerm *last) {
   i64 coef = last->coef;
   u32 stride[2] = {0, 0}, n = 0;
   for (u32 i = axis + 1; i < c->axes; i++) {
@@ -74,7 +74,7 @@ static bool in_step(const Cut *c, u32 head, u32 axis, const LoopTerm *term, cons
 }
 
 /* Of several axes: every access goes by the number of the element alone, or by none of the axes. */
-static bool is_linear(const Cut *c, u32 head, const LoopNode *n) {
+static bool is_linear(const Split *c, u32 head, const LoopNode *n) {
   const LoopTerm *t = loop_terms(c->fn, n), *of[4] = {NULL};
   if (c->axes == 1) return true;
   if (c->axes > COUNT_OF(of)) return false;
@@ -99,12 +99,12 @@ static bool simple_form(const LoopNode *n) {
          f == LOOP_FORM_SELECT || f == LOOP_FORM_CONVERT || f == LOOP_FORM_MATH;
 }
 
-static bool reads_input(const Cut *c, const LoopNode *n) {
+static bool reads_input(const Split *c, const LoopNode *n) {
   return n->op == LOOP_LOAD && node(c, n->a)->op == LOOP_PARAM && node(c, n->a)->aux == LOOP_IN;
 }
 
 static void is_index(void *ctx, u32 id) {
-  Cut *c = ctx;
+  Split *c = ctx;
   const LoopNode *n = node(c, id);
   if (n->op == LOOP_INDEX && node(c, n->a)->op == LOOP_REDUCE) c->late[0] = 1;
 }
@@ -112,7 +112,7 @@ static void is_index(void *ctx, u32 id) {
 enum { NEAR = 8, FAR = 100 }; /* bodies of so many operations have room for as many again beside them */
 
 /* Is it none that a loop over whole vectors, which follow each other in memory, does at once? */
-static bool takes_long(const Cut *c, u32 head, const LoopNode *n) {
+static bool takes_long(const Split *c, u32 head, const LoopNode *n) {
   const LoopTerm *t = loop_terms(c->fn, n);
   if (n->op != LOOP_LOAD) return n->op == LOOP_CHECK || n->op == LOOP_MATH || n->op == LOOP_DIV || n->op == LOOP_SQRT;
   for (u32 i = 0; i < n->count; i++)
@@ -121,7 +121,7 @@ static bool takes_long(const Cut *c, u32 head, const LoopNode *n) {
 }
 
 /* In the body of a reduction. */
-static bool body_fits(Cut *c, u32 head, const LoopNode *n) {
+static bool body_fits(Split *c, u32 head, const LoopNode *n) {
   if (n->op == LOOP_YIELD) return !c->late[loop_list(c->fn, n)[0]];
   if (needs_result(c, n)) return false;
   c->loads += n->op == LOOP_LOAD;
@@ -134,7 +134,7 @@ static bool body_fits(Cut *c, u32 head, const LoopNode *n) {
   return c->axes == 1 || !c->late[0];
 }
 
-static bool qualifies(Cut *c) {
+static bool qualifies(Split *c) {
   u32 depth = 0, head = 0;
   for (u32 i = 0; i < c->fn->body.count; i++) {
     u32 id = c->fn->body.data[i];
@@ -167,7 +167,7 @@ static bool qualifies(Cut *c) {
 
 /* ---- copying ---------------------------------------------------------------------------------------- */
 
-static u32 copied(Cut *c, u32 id) {
+static u32 copied(Split *c, u32 id) {
   const LoopNode *n = node(c, id);
   if (!id) return 0;
   if (n->op == LOOP_CONST) return loop_const(c->to, (LoopType)n->type, n->imm);
@@ -180,7 +180,7 @@ static u32 copied(Cut *c, u32 id) {
 }
 
 /* Element e of a block lies where element e of all lies, and the blocks before it further on. */
-static u32 copy_terms(Cut *c, const LoopNode *n, LoopTerm *out) {
+static u32 copy_terms(Split *c, const LoopNode *n, LoopTerm *out) {
   const LoopTerm *t = loop_terms(c->fn, n);
   u32 count = 0;
   for (u32 i = 0; i < n->count; i++) {
@@ -202,7 +202,7 @@ static u32 copy_terms(Cut *c, const LoopNode *n, LoopTerm *out) {
   return count;
 }
 
-static void copy_node(Cut *c, u32 id) {
+static void copy_node(Split *c, u32 id) {
   LoopFn *to = c->to;
   const LoopNode *n = node(c, id);
   enum { TERMS_MOST = 16 };
@@ -225,7 +225,7 @@ static void copy_node(Cut *c, u32 id) {
   }
 }
 
-static bool begin(Cut *c, LoopModule *m, const char *suffix, LoopDir dir) {
+static bool begin(Split *c, LoopModule *m, const char *suffix, LoopDir dir) {
   char name[64];
   snprintf(name, sizeof name, "%s%s", name_text(&c->fn->module->names, c->fn->name), suffix);
   c->to = loop_fn_new(m, LOOP_KERNEL, name);
@@ -246,12 +246,12 @@ static bool begin(Cut *c, LoopModule *m, const char *suffix, LoopDir dir) {
   return true;
 }
 
-static u32 block_of(const Cut *c) {
+static u32 block_of(const Split *c) {
   return loop_lanes(loop_type_of(c->fn, loop_result_of(c->fn, c->reduce[0], 0))) * LOOP_BLOCK_TRIPS;
 }
 
 /* At the head of the loop over blocks: how many elements this one has. */
-static u32 open_block(Cut *c, bool pairs) {
+static u32 open_block(Split *c, bool pairs) {
   LoopFn *to = c->to;
   u32 size = loop_const_i(to, LT_I64, block_of(c)), all = 0;
   c->block = c->pair[0] = loop_index_of(loop_begin_par(to, NULL, c->blocks, 1), 0);
@@ -267,19 +267,19 @@ static u32 open_block(Cut *c, bool pairs) {
   return loop_emit(to, LOOP_MIN, LT_I64, loop_emit(to, LOOP_SUB, LT_I64, all, c->base, 0), size, 0);
 }
 
-static u32 which(const Cut *c, u32 head) {
+static u32 which(const Split *c, u32 head) {
   u32 i = 0;
   while (c->reduce[i] != head) i++;
   return i;
 }
 
-static u32 open_reduce(Cut *c, u32 head, u32 trips) {
+static u32 open_reduce(Split *c, u32 head, u32 trips) {
   LoopType t = loop_type_of(c->fn, loop_result_of(c->fn, head, 0));
   return loop_begin_reduce(c->to, (LoopReduce)node(c, head)->aux, t, LOOP_ORDER_LANES, 1, &trips);
 }
 
 /* The reduction of the block at hand. *at: of its head in fn's body; behind that, of its end. The result. */
-static u32 copy_reduction(Cut *c, u32 *at, u32 trips) {
+static u32 copy_reduction(Split *c, u32 *at, u32 trips) {
   u32 head = c->fn->body.data[*at], made = open_reduce(c, head, trips);
   c->inner = loop_index_of(made, 0);
   c->head = head;
@@ -300,15 +300,15 @@ static u32 copy_reduction(Cut *c, u32 *at, u32 trips) {
   return loop_result_of(c->to, made, 0);
 }
 
-static void store_results(Cut *c, u32 block, const u32 *results) {
+static void store_results(Split *c, u32 block, const u32 *results) {
   LoopTerm at = {.coef = 1, .var = block};
   for (u32 k = 0; k < c->count; k++) loop_store(c->to, c->arrays[k], 0, &at, 1, results[k]);
 }
 
 /* All but what needs results. Those are stored at the end of a block, when all are there: reductions next to each
  * other then read memory once. In pairs, those of the block `blocks` behind it follow. */
-static void write_partial(Cut *c, bool pairs) {
-  u32 trips = 0, results[2][CUT_MOST], done = 0;
+static void write_partial(Split *c, bool pairs) {
+  u32 trips = 0, results[2][SPLIT_MOST], done = 0;
   for (u32 i = 0; i < c->fn->body.count; i++) {
     u32 id = c->fn->body.data[i];
     const LoopNode *n = node(c, id);
@@ -332,7 +332,7 @@ static void write_partial(Cut *c, bool pairs) {
   }
 }
 
-static void write_rest(Cut *c) {
+static void write_rest(Split *c) {
   bool inside = false;
   for (u32 i = 0; i < c->fn->body.count; i++) {
     u32 id = c->fn->body.data[i];
@@ -357,7 +357,7 @@ static void write_rest(Cut *c) {
 }
 
 /* 0: it is none, or memory was refused. */
-static u32 finish(Cut *c, Plan *p, LoopModule *m, const PlanKernel *of, u32 fns) {
+static u32 finish(Split *c, Plan *p, LoopModule *m, const PlanKernel *of, u32 fns) {
   if (!c->failed && loop_fn_finish(c->to, NULL) == WEFT_OK && loops_verify(c->to, NULL) == WEFT_OK) {
     PlanKernel k = *of;
     k.self = c->to;
@@ -371,9 +371,9 @@ static u32 finish(Cut *c, Plan *p, LoopModule *m, const PlanKernel *of, u32 fns)
   return 0;
 }
 
-static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, u32 abreast) {
+static bool split_kernel(Plan *p, LoopModule *m, u32 at, bool threads, u32 abreast) {
   PlanKernel k = p->kernels.data[at];
-  Cut c = {.fn = k.self};
+  Split c = {.fn = k.self};
   u32 nodes = c.fn->nodes.count, fns = m->fns.count;
   c.map = mem_alloc(p->alloc, sizeof *c.map * nodes);
   c.late = mem_alloc_zero(p->alloc, nodes);
@@ -411,15 +411,15 @@ static bool cut_kernel(Plan *p, LoopModule *m, u32 at, bool threads, u32 abreast
   return ok && !p->failed;
 }
 
-bool plan_cut(Vm *vm, Plan *p, LoopModule *m, u32 abreast) {
+bool plan_split_reductions(Vm *vm, Plan *p, LoopModule *m, u32 abreast) {
   bool threads = pool_threads(vm) > 1;
   u64 least = threads ? (u64)vm->tunables.parallel_elements / 4 : LONG_UNITS;
   for (u32 i = 0, count = p->kernels.count; i < count && (threads || abreast); i++)
-    if (p->kernels.data[i].bytes_per_trip / 8 > least && !cut_kernel(p, m, i, threads, abreast)) return false;
+    if (p->kernels.data[i].bytes_per_trip / 8 > least && !split_kernel(p, m, i, threads, abreast)) return false;
   return true;
 }
 
-u64 cut_elements(const PlanKernel *k, const u64 *words, u32 *block) {
+u64 split_elements(const PlanKernel *k, const u64 *words, u32 *block) {
   const LoopFn *fn = k->self;
   const LoopNode *head = loop_node(fn, k->reduce);
   f64 all = 1; /* too many are no number for an array */
