@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static Opnd number(i64 v) { return ptx_const(LT_I64, (u64)v); }
-
 PtxSpread ptx_spread(const LoopFn *fn) { return ptx_body_has_lanes(fn, 0) ? PTX_WARPS : PTX_THREADS; }
 
 /* ---- loops --------------------------------------------------------------------------------------------------- */
@@ -18,7 +16,7 @@ void ptx_axes_begin(PtxWriter *w, const OpenHead *h) {
   const LoopNode *n = ptx_node(w, h->head);
   for (u32 axis = 0; axis < n->a; axis++) {
     Opnd index = ptx_define(w, loop_index_of(h->head, axis)), out = ptx_new(w, REG_P);
-    INS(w, "mov.u64", index, number(0));
+    INS(w, "mov.u64", index, ptx_number(0));
     ptx_label(w, "L%u_axis%u", h->label, axis);
     INS(w, "setp.ge.u64", out, index, ptx_value(w, loop_trips_of(w->f->fn, h->head, axis)));
     if (axis) ptx_line(w, "@%s bra L%u_step%u;", ptx_text(out).s, h->label, axis - 1);
@@ -32,7 +30,7 @@ void ptx_axes_end(PtxWriter *w, const OpenHead *h) {
   for (u32 axis = n->a; axis-- > 0;) {
     Opnd index = ptx_define(w, loop_index_of(h->head, axis));
     if (axis + 1 < n->a) ptx_label(w, "L%u_step%u", h->label, axis);
-    INS(w, "add.s64", index, index, number(1));
+    INS(w, "add.s64", index, index, ptx_number(1));
     ptx_line(w, "bra L%u_axis%u;", h->label, axis);
   }
   w->depth--;
@@ -203,7 +201,7 @@ static void put_check(PtxWriter *w, const LoopNode *n) {
   ptx_line(w, "@%s bra L%u_holds;", ptx_text(holds).s, label);
   w->depth++;
   Opnd e = element_number(w), least = ptx_new(w, REG_RD), key = ptx_new(w, REG_RD);
-  INS(w, "min.u64", least, e, number(((i64)1 << 48) - 1));
+  INS(w, "min.u64", least, e, ptx_number(((i64)1 << 48) - 1));
   INS(w, "or.b64", key, least, ptx_const(LT_U64, n->imm << 48));
   ptx_line(w, "red.global.min.u64 [%s], %s;", ptx_text(w->key).s, ptx_text(key).s);
   ptx_line(w, "bra L%u_%s;", h->label, ptx_node(w, h->head)->op == LOOP_WHILE ? "out" : "next");

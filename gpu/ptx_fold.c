@@ -20,7 +20,6 @@
 
 enum { WARP = 32 };
 
-static Opnd number(i64 v) { return ptx_const(LT_I64, (u64)v); }
 static Opnd small(u32 v) { return ptx_const(LT_U32, v); }
 
 static bool is_exact(const LoopNode *n, LoopType t) {
@@ -162,9 +161,9 @@ static void close_blocks(PtxWriter *w, OpenHead *h, u32 level, Opnd at, u32 tag)
   u32 block = loop_lanes(fold_type(w, h->head)) * LOOP_BLOCK_TRIPS;
   if (level + 1 >= LANE_LEVELS) return;
   Opnd next = ptx_new(w, REG_RD), rest = ptx_new(w, REG_RD), open = ptx_new(w, REG_P), above = ptx_new(w, REG_RD);
-  INS(w, "add.u64", next, at, number(1));
-  INS(w, "and.b64", rest, next, number(block - 1));
-  INS(w, "setp.ne.u64", open, rest, number(0));
+  INS(w, "add.u64", next, at, ptx_number(1));
+  INS(w, "and.b64", rest, next, ptx_number(block - 1));
+  INS(w, "setp.ne.u64", open, rest, ptx_number(0));
   ptx_line(w, "@%s bra L%u_open%u;", ptx_text(open).s, h->label, tag);
   INS(w, "shr.u64", above, at, small(log2_of(block)));
   Opnd v = join_lanes(w, h, level);
@@ -243,13 +242,13 @@ static void begin_spread(PtxWriter *w, OpenHead *h) {
     h->base = ptx_new(w, REG_RD);
     h->block = ptx_new(w, REG_RD);
     h->limit = ptx_new(w, REG_RD);
-    INS(w, "mov.u64", h->base, number(0));
-    INS(w, "mov.u64", h->block, number(0));
+    INS(w, "mov.u64", h->base, ptx_number(0));
+    INS(w, "mov.u64", h->block, ptx_number(0));
     ptx_label(w, "L%u_block", h->label);
     INS(w, "setp.ge.u64", end, h->base, h->total);
     ptx_line(w, "@%s bra L%u_blocks;", ptx_text(end).s, h->label);
     INS(w, "add.u64", h->number, h->base, lane);
-    INS(w, "add.u64", h->limit, h->base, number(block));
+    INS(w, "add.u64", h->limit, h->base, ptx_number(block));
     INS(w, "min.u64", h->limit, h->limit, h->total);
   }
   ptx_label(w, "L%u_trip", h->label);
@@ -280,7 +279,7 @@ void ptx_fold_begin(PtxWriter *w, OpenHead *h) {
     h->total = count_elements(w, h->head);
   }
   h->number = ptx_new(w, REG_RD);
-  INS(w, "mov.u64", h->number, number(0));
+  INS(w, "mov.u64", h->number, ptx_number(0));
   ptx_axes_begin(w, h);
 }
 
@@ -291,13 +290,13 @@ static void take_rows(PtxWriter *w, OpenHead *h, Opnd v) {
   LoopOp op = op_of(w, h);
   Opnd next = ptx_new(w, REG_RD);
   u32 tag = ++w->labels;
-  INS(w, "add.u64", next, h->number, number(1));
+  INS(w, "add.u64", next, h->number, ptx_number(1));
   for (u32 l = 0;; l++) {
     ptx_operation_to(w, op, t, h->acc[l][0], h->acc[l][0], v, (Opnd){0});
     if (l + 1 == FOLD_LEVELS) break;
     Opnd rest = ptx_new(w, REG_RD), open = ptx_new(w, REG_P);
-    INS(w, "and.b64", rest, next, number(((i64)1 << (6 * (l + 1))) - 1));
-    INS(w, "setp.ne.u64", open, rest, number(0));
+    INS(w, "and.b64", rest, next, ptx_number(((i64)1 << (6 * (l + 1))) - 1));
+    INS(w, "setp.ne.u64", open, rest, ptx_number(0));
     ptx_line(w, "@%s bra L%u_open%u;", ptx_text(open).s, h->label, tag);
     v = ptx_new_for(w, t);
     ptx_move(w, t, v, h->acc[l][0]);
@@ -335,10 +334,10 @@ static void scan_level(PtxWriter *w, OpenHead *h, u32 level, Opnd next, Opnd v, 
   u32 tag = ++w->labels;
   u32 bits = 4 * (level + 1);
   Opnd joined = ptx_operation(w, op, t, h->before[level], acc, (Opnd){0});
-  INS(w, "setp.gt.u64", has, next, number((i64)1 << bits)); /* a segment lies before this one */
+  INS(w, "setp.gt.u64", has, next, ptx_number((i64)1 << bits)); /* a segment lies before this one */
   ptx_select(w, t, to, has, joined, acc);
-  INS(w, "and.b64", rest, next, number(((i64)1 << bits) - 1));
-  INS(w, "setp.ne.u64", open, rest, number(0));
+  INS(w, "and.b64", rest, next, ptx_number(((i64)1 << bits) - 1));
+  INS(w, "setp.ne.u64", open, rest, ptx_number(0));
   ptx_line(w, "@%s bra L%u_open%u;", ptx_text(open).s, h->label, tag);
   scan_level(w, h, level + 1, next, acc, h->before[level]); /* eight levels */
   ptx_move(w, t, acc, identity(w, h));
@@ -348,7 +347,7 @@ static void scan_level(PtxWriter *w, OpenHead *h, u32 level, Opnd next, Opnd v, 
 Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v) {
   LoopType t = fold_type(w, h->head);
   Opnd next = ptx_new(w, REG_RD), to = ptx_new_for(w, t);
-  INS(w, "add.u64", next, h->number, number(1));
+  INS(w, "add.u64", next, h->number, ptx_number(1));
   scan_level(w, h, 0, next, ptx_in_register(w, v), to);
   ptx_move(w, t, ptx_define(w, loop_result_of(w->f->fn, h->head, 0)), to);
   return to;
@@ -361,7 +360,7 @@ static Opnd end_spread(PtxWriter *w, OpenHead *h) {
   bool exact = is_exact(ptx_node(w, h->head), t);
   w->spread_depth--;
   ptx_label(w, "L%u_next", h->label);
-  INS(w, "add.u64", h->number, h->number, number(WARP));
+  INS(w, "add.u64", h->number, h->number, ptx_number(WARP));
   ptx_line(w, "bra L%u_trip;", h->label);
   w->depth--;
   ptx_label(w, "L%u_lanes", h->label);
@@ -370,8 +369,8 @@ static Opnd end_spread(PtxWriter *w, OpenHead *h) {
   clear_lanes(w, h, 0);
   give_lane(w, h, 1, h->block, v, true);
   close_blocks(w, h, 1, h->block, ++w->labels);
-  INS(w, "add.u64", h->block, h->block, number(1));
-  INS(w, "add.u64", h->base, h->base, number(loop_lanes(t) * LOOP_BLOCK_TRIPS));
+  INS(w, "add.u64", h->block, h->block, ptx_number(1));
+  INS(w, "add.u64", h->base, h->base, ptx_number(loop_lanes(t) * LOOP_BLOCK_TRIPS));
   ptx_line(w, "bra.uni L%u_block;", h->label);
   ptx_label(w, "L%u_blocks", h->label);
   return finish_lanes(w, h, 1, h->block);
@@ -385,7 +384,7 @@ void ptx_fold_end(PtxWriter *w, OpenHead *h) {
     v = end_spread(w, h);
   } else {
     ptx_label(w, "L%u_next", h->label);
-    INS(w, "add.u64", h->number, h->number, number(1));
+    INS(w, "add.u64", h->number, h->number, ptx_number(1));
     ptx_axes_end(w, h);
     if (h->fold == FOLD_SCAN) return;
     v = h->acc[0][0];
@@ -394,6 +393,6 @@ void ptx_fold_end(PtxWriter *w, OpenHead *h) {
       for (u32 l = 1; l < FOLD_LEVELS; l++) v = ptx_operation(w, op_of(w, h), t, h->acc[l][0], v, (Opnd){0});
   }
   Opnd empty = ptx_new(w, REG_P), result = ptx_define(w, loop_result_of(w->f->fn, h->head, 0));
-  INS(w, "setp.eq.u64", empty, h->total, number(0));
+  INS(w, "setp.eq.u64", empty, h->total, ptx_number(0));
   ptx_select(w, t, result, empty, ptx_const(t, loop_reduce_empty((LoopReduce)n->aux, t)), v);
 }

@@ -6,13 +6,12 @@
 #include "gpu/ptx_writer.h"
 
 static Opnd none(void) { return (Opnd){0}; }
-static Opnd number(LoopType t, i64 v) { return ptx_const(t, (u64)v); }
 
 static u64 nan_of(LoopType t) { return t == LT_F64 ? (u64)0x7FF8 << 48 : 0x7FC00000u; }
 
 /* u8 lies in 32 bits: what arithmetic leaves above is cut off. */
 static void cut(PtxWriter *w, LoopType t, Opnd v) {
-  if (t == LT_U8) INS(w, "and.b32", v, v, number(LT_U32, 255));
+  if (t == LT_U8) INS(w, "and.b32", v, v, ptx_const(LT_U32, 255));
 }
 
 static const char *bits_of(LoopType t) { return loop_type_bytes(t) == 8 ? "b64" : "b32"; }
@@ -28,14 +27,14 @@ static void int_divide(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opn
   Opnd zero = ptx_new(w, REG_P), divisor = ptx_new_for(w, t), q = ptx_new_for(w, t);
   a = ptx_in_register(w, a);
   b = ptx_in_register(w, b);
-  INS_T(w, "setp.eq", t, zero, b, number(t, 0));
-  INS_T(w, "selp", t, divisor, number(t, 1), b, zero); /* no division by 0 is ever executed */
+  INS_T(w, "setp.eq", t, zero, b, ptx_const(t, 0));
+  INS_T(w, "selp", t, divisor, ptx_const(t, 1), b, zero); /* no division by 0 is ever executed */
   Opnd minus = none();
   if (is_signed) { /* nor MIN / -1 */
     Opnd safe = ptx_new_for(w, t);
     minus = ptx_new(w, REG_P);
-    INS_T(w, "setp.eq", t, minus, b, number(t, -1));
-    INS_T(w, "selp", t, safe, number(t, 1), divisor, minus);
+    INS_T(w, "setp.eq", t, minus, b, ptx_const(t, -1));
+    INS_T(w, "selp", t, safe, ptx_const(t, 1), divisor, minus);
     divisor = safe;
   }
   INS_T(w, "div", t, q, a, divisor);
@@ -49,11 +48,11 @@ static void int_divide(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opn
   if (is_signed && (op == LOOP_FLOORDIV || op == LOOP_MOD)) { /* toward minus infinity */
     Opnd signs = ptx_new_for(w, t), differ = ptx_new(w, REG_P), rest = ptx_new(w, REG_P), both = ptx_new(w, REG_P);
     named(w, "xor", bits_of(t), signs, r, divisor);
-    INS_T(w, "setp.lt", t, differ, signs, number(t, 0));
-    INS_T(w, "setp.ne", t, rest, r, number(t, 0));
+    INS_T(w, "setp.lt", t, differ, signs, ptx_const(t, 0));
+    INS_T(w, "setp.ne", t, rest, r, ptx_const(t, 0));
     INS(w, "and.pred", both, differ, rest);
     Opnd moved = ptx_new_for(w, t), chosen = ptx_new_for(w, t);
-    if (quotient) INS_T(w, "sub", t, moved, q, number(t, 1));
+    if (quotient) INS_T(w, "sub", t, moved, q, ptx_const(t, 1));
     else INS_T(w, "add", t, moved, r, divisor);
     INS_T(w, "selp", t, chosen, moved, quotient ? q : r, both);
     if (quotient) q = chosen;
@@ -62,12 +61,12 @@ static void int_divide(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opn
   if (is_signed) {
     Opnd other = ptx_new_for(w, t), chosen = ptx_new_for(w, t);
     if (quotient) INS_T(w, "neg", t, other, a);
-    else ptx_move(w, t, other, number(t, 0));
+    else ptx_move(w, t, other, ptx_const(t, 0));
     INS_T(w, "selp", t, chosen, other, quotient ? q : r, minus);
     if (quotient) q = chosen;
     else r = chosen;
   }
-  INS_T(w, "selp", t, to, quotient ? number(t, 0) : a, quotient ? q : r, zero);
+  INS_T(w, "selp", t, to, quotient ? ptx_const(t, 0) : a, quotient ? q : r, zero);
   cut(w, t, to);
 }
 
@@ -76,7 +75,7 @@ static void int_shift(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, Opnd
   Opnd amount = b.kind == REG_NONE ? ptx_const(LT_U32, b.bits < width ? b.bits : width) : b;
   if (b.kind != REG_NONE && width == 64) { /* the amount is a u32; beyond the width it counts as the width */
     Opnd least = ptx_new(w, REG_RD), narrow = ptx_new(w, REG_R);
-    INS(w, "min.u64", least, amount, number(LT_I64, 64));
+    INS(w, "min.u64", least, amount, ptx_const(LT_I64, 64));
     INS(w, "cvt.u32.u64", narrow, least);
     amount = narrow;
   }
@@ -95,7 +94,7 @@ static void int_operation(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, 
     case LOOP_MULHI:
       if (t == LT_U8) {
         INS(w, "mul.lo.u32", to, a, b);
-        INS(w, "shr.u32", to, to, number(LT_U32, 8));
+        INS(w, "shr.u32", to, to, ptx_const(LT_U32, 8));
       } else {
         INS_T(w, "mul.hi", t, to, a, b);
       }
@@ -105,11 +104,11 @@ static void int_operation(PtxWriter *w, LoopOp op, LoopType t, Opnd to, Opnd a, 
     case LOOP_XOR: named(w, "xor", bits_of(t), to, a, b); return;
     case LOOP_SHL:
     case LOOP_SHR: int_shift(w, op, t, to, a, b); return;
-    case LOOP_NEG: INS_T(w, "sub", t, to, number(t, 0), a); break;
+    case LOOP_NEG: INS_T(w, "sub", t, to, ptx_const(t, 0), a); break;
     case LOOP_ABS:
       if (loop_is_signed(t)) {
         Opnd minus = ptx_new_for(w, t);
-        INS_T(w, "sub", t, minus, number(t, 0), a); /* |MIN| is MIN: the greater of MIN and MIN */
+        INS_T(w, "sub", t, minus, ptx_const(t, 0), a); /* |MIN| is MIN: the greater of MIN and MIN */
         INS_T(w, "max", t, to, a, minus);
       } else {
         ptx_move(w, t, to, a);
@@ -147,11 +146,11 @@ static void round_bf16(PtxWriter *w, Opnd to, Opnd a) {
   Opnd bits = ptx_new(w, REG_R), odd = ptx_new(w, REG_R), sum = ptx_new(w, REG_R), r = ptx_new(w, REG_F),
       wrong = ptx_new(w, REG_P);
   INS(w, "mov.b32", bits, a);
-  INS(w, "shr.u32", odd, bits, number(LT_U32, 16));
-  INS(w, "and.b32", odd, odd, number(LT_U32, 1));
-  INS(w, "add.u32", sum, bits, number(LT_U32, 0x7FFF));
+  INS(w, "shr.u32", odd, bits, ptx_const(LT_U32, 16));
+  INS(w, "and.b32", odd, odd, ptx_const(LT_U32, 1));
+  INS(w, "add.u32", sum, bits, ptx_const(LT_U32, 0x7FFF));
   INS(w, "add.u32", sum, sum, odd);
-  INS(w, "and.b32", sum, sum, number(LT_U32, 0xFFFF0000));
+  INS(w, "and.b32", sum, sum, ptx_const(LT_U32, 0xFFFF0000));
   INS(w, "mov.b32", r, sum);
   INS(w, "setp.nan.f32", wrong, a, a);
   INS(w, "selp.f32", to, ptx_const(LT_F32, nan_of(LT_F32)), r, wrong);
@@ -252,9 +251,9 @@ void ptx_select(PtxWriter *w, LoopType t, Opnd to, Opnd c, Opnd a, Opnd b) {
 static void float_to_int(PtxWriter *w, LoopType from, LoopType to_type, Opnd to, Opnd a) {
   Opnd r = ptx_new_for(w, to_type), wrong = ptx_new(w, REG_P);
   ptx_line(w, "cvt.rzi.%s.%s %s, %s;", ptx_type(to_type), ptx_type(from), ptx_text(r).s, ptx_text(a).s);
-  if (to_type == LT_U8) INS(w, "min.u32", r, r, number(LT_U32, 255));
+  if (to_type == LT_U8) INS(w, "min.u32", r, r, ptx_const(LT_U32, 255));
   INS_T(w, "setp.nan", from, wrong, a, a);
-  INS_T(w, "selp", to_type, to, number(to_type, 0), r, wrong);
+  INS_T(w, "selp", to_type, to, ptx_const(to_type, 0), r, wrong);
 }
 
 static void convert(PtxWriter *w, LoopType from, LoopType t, Opnd to, Opnd a) {
@@ -262,7 +261,7 @@ static void convert(PtxWriter *w, LoopType from, LoopType t, Opnd to, Opnd a) {
   if (from == t) {
     ptx_move(w, t, to, a);
   } else if (from == LT_I1) {
-    Opnd one = loop_is_float(t) ? ptx_const(t, t == LT_F64 ? (u64)0x3FF << 52 : 0x3F800000u) : number(t, 1);
+    Opnd one = loop_is_float(t) ? ptx_const(t, t == LT_F64 ? (u64)0x3FF << 52 : 0x3F800000u) : ptx_const(t, 1);
     INS_T(w, "selp", t, to, one, ptx_const(t, 0), a);
   } else if (loop_is_float(from)) {
     if (!loop_is_float(t)) float_to_int(w, from, t, to, a);
@@ -301,7 +300,7 @@ Opnd ptx_check(PtxWriter *w, LoopCheck kind, LoopType t, Opnd a, Opnd b) {
   a = ptx_in_register(w, a);
   switch (kind) {
     case LOOP_CHECK_INDEX: INS(w, "setp.lt.u64", holds, a, b); return holds;
-    case LOOP_CHECK_ZERO_DIV: INS_T(w, "setp.ne", t, holds, a, number(t, 0)); return holds;
+    case LOOP_CHECK_ZERO_DIV: INS_T(w, "setp.ne", t, holds, a, ptx_const(t, 0)); return holds;
     case LOOP_CHECK_ASSERT: return a;
     default: break;
   }
@@ -332,10 +331,10 @@ static const char *memory_type(LoopType mem) {
 /* The address of the element: 64-bit throughout. */
 static Opnd address(PtxWriter *w, const LoopNode *n) {
   const LoopTerm *terms = loop_terms(w->f->fn, n);
-  Opnd at = number(LT_I64, (i64)n->imm);
+  Opnd at = ptx_const(LT_I64, (i64)n->imm);
   for (u32 i = 0; i < n->count; i++) {
     u32 ids[3] = {terms[i].var, terms[i].stride[0], terms[i].stride[1]};
-    Opnd factor = number(LT_I64, terms[i].coef);
+    Opnd factor = ptx_const(LT_I64, terms[i].coef);
     for (u32 k = 0; k < 3; k++) {
       if (!ids[k]) continue;
       Opnd v = ptx_in_register(w, ptx_value(w, ids[k]));
@@ -357,9 +356,9 @@ static Opnd address(PtxWriter *w, const LoopNode *n) {
   }
   Opnd base = w->f->values[n->a], r = ptx_new(w, REG_RD);
   u32 bytes = loop_type_bytes((LoopType)n->mem);
-  if (at.kind == REG_NONE) INS(w, "add.s64", r, base, number(LT_I64, (i64)at.bits * bytes));
+  if (at.kind == REG_NONE) INS(w, "add.s64", r, base, ptx_const(LT_I64, (i64)at.bits * bytes));
   else if (bytes == 1) INS(w, "add.s64", r, base, at);
-  else INS(w, "mad.lo.s64", r, at, number(LT_I64, bytes), base);
+  else INS(w, "mad.lo.s64", r, at, ptx_const(LT_I64, bytes), base);
   return r;
 }
 
@@ -370,7 +369,7 @@ void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) {
     case LT_I1:
       narrow = ptx_new(w, REG_R);
       ptx_line(w, "ld.%s.u8 %s, [%s];", space, ptx_text(narrow).s, ptx_text(at).s);
-      INS(w, "setp.ne.u32", to, narrow, number(LT_U32, 0));
+      INS(w, "setp.ne.u32", to, narrow, ptx_const(LT_U32, 0));
       return;
     case LT_F16:
       narrow = ptx_new(w, REG_H);
@@ -380,7 +379,7 @@ void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) {
     case LT_BF16:
       narrow = ptx_new(w, REG_R);
       ptx_line(w, "ld.%s.u16 %s, [%s];", space, ptx_text(narrow).s, ptx_text(at).s);
-      INS(w, "shl.b32", narrow, narrow, number(LT_U32, 16));
+      INS(w, "shl.b32", narrow, narrow, ptx_const(LT_U32, 16));
       INS(w, "mov.b32", to, narrow);
       return;
     default: ptx_line(w, "ld.%s.%s %s, [%s];", space, memory_type((LoopType)n->mem), ptx_text(to).s, ptx_text(at).s);
@@ -393,7 +392,7 @@ void ptx_store(PtxWriter *w, const LoopNode *n) {
   Opnd at = address(w, n), v = ptx_in_register(w, ptx_value(w, n->b)), first = none();
   if (n->mem == LT_I1) {
     Opnd byte = ptx_new(w, REG_R);
-    INS(w, "selp.u32", byte, number(LT_U32, 1), number(LT_U32, 0), v);
+    INS(w, "selp.u32", byte, ptx_const(LT_U32, 1), ptx_const(LT_U32, 0), v);
     v = byte;
   } else if (n->mem == LT_F16) {
     Opnd half = ptx_new(w, REG_H);
@@ -403,13 +402,13 @@ void ptx_store(PtxWriter *w, const LoopNode *n) {
     Opnd rounded = ptx_new(w, REG_F), bits = ptx_new(w, REG_R);
     round_bf16(w, rounded, v);
     INS(w, "mov.b32", bits, rounded);
-    INS(w, "shr.u32", bits, bits, number(LT_U32, 16));
+    INS(w, "shr.u32", bits, bits, ptx_const(LT_U32, 16));
     v = bits;
   }
   const char *type = n->mem == LT_BF16 ? "u16" : memory_type((LoopType)n->mem);
   if (together) {
     first = ptx_new(w, REG_P);
-    INS(w, "setp.eq.u32", first, w->lane, number(LT_U32, 0));
+    INS(w, "setp.eq.u32", first, w->lane, ptx_const(LT_U32, 0));
     ptx_line(w, "bar.warp.sync 0xFFFFFFFF;");
     ptx_line(w, "@%s st.global.%s [%s], %s;", ptx_text(first).s, type, ptx_text(at).s, ptx_text(v).s);
     ptx_line(w, "bar.warp.sync 0xFFFFFFFF;");

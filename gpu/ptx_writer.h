@@ -82,6 +82,7 @@ Opnd ptx_new(PtxWriter *w, RegKind kind);
 RegKind ptx_kind_of(LoopType t);
 Opnd ptx_new_for(PtxWriter *w, LoopType t);
 Opnd ptx_const(LoopType t, u64 bits);
+static inline Opnd ptx_number(i64 v) { return ptx_const(LT_I64, (u64)v); }
 Opnd ptx_value(PtxWriter *w, u32 id);            /* what node id gives; constants as they are, bools in a predicate */
 Opnd ptx_define(PtxWriter *w, u32 id);           /* the register of node id, made at its first mention */
 Opnd ptx_in_register(PtxWriter *w, Opnd v);

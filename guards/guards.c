@@ -50,7 +50,7 @@ void guards_rollback(GuardSet *g, GuardMark m) {
   g->sources.modules.count = m.modules;
 }
 
-static bool refused(GuardSet *g) {
+static bool guards_refused(GuardSet *g) {
   g->failed = true;
   return false;
 }
@@ -58,7 +58,7 @@ static bool refused(GuardSet *g) {
 /* ---- sources -------------------------------------------------------------------------------------- */
 
 static bool has_none(GuardSet *g) {
-  return g->sources.items.count || vec_push(g->alloc, &g->sources.items, (Source){0}) || refused(g);
+  return g->sources.items.count || vec_push(g->alloc, &g->sources.items, (Source){0}) || guards_refused(g);
 }
 
 enum { SAID_MOST = 72 }; /* letters of a name */
@@ -101,7 +101,7 @@ static SourceId add_source(GuardSet *g, Source s, const char *name) {
   }
   s.label = arena_copy(&t->arena, text, strlen(text));
   s.next = t->items.data[s.parent].part;
-  if (!s.label || !vec_push(g->alloc, &t->items, s)) return refused(g);
+  if (!s.label || !vec_push(g->alloc, &t->items, s)) return guards_refused(g);
   return t->items.data[s.parent].part = t->items.count - 1;
 }
 
@@ -113,7 +113,7 @@ SourceId source_global(GuardSet *g, struct Module *m, u32 slot, const char *name
   SourceTree *t = &g->sources;
   u32 module = 0;
   while (module < t->modules.count && t->modules.data[module] != m) module++;
-  if (module == t->modules.count && !vec_push(g->alloc, &t->modules, m)) return refused(g);
+  if (module == t->modules.count && !vec_push(g->alloc, &t->modules, m)) return guards_refused(g);
   return add_source(g, (Source){.kind = SRC_global, .index = slot, .module = module}, name);
 }
 
@@ -333,16 +333,16 @@ static bool add_guard(GuardSet *g, Guard x) {
   if (!has_none(g)) return false;
   for (u32 i = g->sources.items.data[x.source].guards; i; i = g->guards.data[i - 1].next)
     if (same_guard(&g->guards.data[i - 1], &x)) return true;
-  if (x.text && !(x.text = arena_copy(&g->sources.arena, x.text, x.text_len))) return refused(g);
+  if (x.text && !(x.text = arena_copy(&g->sources.arena, x.text, x.text_len))) return guards_refused(g);
   if (x.keys) {
     Name *keys = arena_alloc(&g->sources.arena, sizeof *keys * (x.key_count + 1));
-    if (!keys) return refused(g);
+    if (!keys) return guards_refused(g);
     memcpy(keys, x.keys, sizeof *keys * x.key_count);
     x.keys = keys;
   }
   u32 *last = &g->sources.items.data[x.source].guards;
   x.next = *last;
-  if (!vec_push(g->alloc, &g->guards, x)) return refused(g);
+  if (!vec_push(g->alloc, &g->guards, x)) return guards_refused(g);
   *last = g->guards.count;
   return true;
 }

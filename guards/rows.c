@@ -72,7 +72,7 @@ bool rows_layout(Value item, RowLayout *out) {
   return put_layout(item, 0, out);
 }
 
-static u64 word_at(const void *layout, u32 i) {
+static u64 rows_word_at(const void *layout, u32 i) {
   u64 w;
   memcpy(&w, (const u8 *)layout + (size_t)i * sizeof w, sizeof w);
   return w;
@@ -90,19 +90,19 @@ static bool fits_ragged(const Value *items, u32 count, const void *layout) {
 
 /* Depth is bounded by ROW_DEPTH. */
 static bool fits(Value v, const void *layout, u32 *at) {
-  u64 w = word_at(layout, (*at)++);
+  u64 w = rows_word_at(layout, (*at)++);
   u32 kind = (u8)w, n = (u32)(w >> 32);
   if (kind == V_NUM) return w & ROW_MIXED ? (v.kind == V_NUM && v.dtype == (u8)(w >> 8)) : value_tag(v) == w;
   if (kind == V_HOLE) return v.kind == V_HOLE || (v.kind == V_TEXT && text_has_number(v.text));
   if (kind == V_ARRAY) {
     bool same = v.kind == V_ARRAY && array_word(v.array) == w && array_device(v.array) == DEV_CPU;
-    for (u32 i = 0; i < n && same; i++) same = (u64)array_dims(v.array)[i] == word_at(layout, *at + i);
+    for (u32 i = 0; i < n && same; i++) same = (u64)array_dims(v.array)[i] == rows_word_at(layout, *at + i);
     *at += n;
     return same;
   }
   if (v.kind != kind || (kind == V_LIST ? v.list->count : v.record->shape->count) != n) return false;
   for (u32 i = 0; kind == V_RECORD && i < n; i++)
-    if (v.record->shape->keys[i] != word_at(layout, (*at)++)) return false;
+    if (v.record->shape->keys[i] != rows_word_at(layout, (*at)++)) return false;
   const Value *items = kind == V_LIST ? v.list->items : v.record->items;
   for (u32 i = 0; i < n; i++)
     if (!fits(items[i], layout, at)) return false;
@@ -110,7 +110,7 @@ static bool fits(Value v, const void *layout, u32 *at) {
 }
 
 bool rows_fit(const Value *items, u32 count, const void *layout) {
-  u64 differ = 0, tag = word_at(layout, 0);
+  u64 differ = 0, tag = rows_word_at(layout, 0);
   if ((u8)tag == V_NUM && !(tag & ROW_MIXED)) {
     for (u32 i = 0; i < count; i++) differ |= value_tag(items[i]) ^ tag;
     return differ == 0;
@@ -222,7 +222,7 @@ bool rows_alike(Value a, Value b) { return rows_take(a, b) && rows_take(b, a); }
 
 /* The number of leaves that remain to be passed by, or ~0 when the wanted one was found. */
 static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *out) {
-  u64 w = word_at(layout, (*at)++);
+  u64 w = rows_word_at(layout, (*at)++);
   u32 kind = (u8)w, n = (u32)(w >> 32);
   if (kind == V_NUM || kind == V_HOLE) {
     out->tag = w;
@@ -233,7 +233,7 @@ static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *o
   if (kind == V_ARRAY) {
     out->tag = w;
     out->depth = (u8)depth;
-    for (u32 i = 0; i < n; i++) out->dims[i] = (u8)word_at(layout, (*at)++);
+    for (u32 i = 0; i < n; i++) out->dims[i] = (u8)rows_word_at(layout, (*at)++);
     return left - 1;
   }
   if (kind == V_RECORD) *at += n;
@@ -246,7 +246,7 @@ static u32 find_column(const void *layout, u32 *at, u32 left, u32 depth, Fill *o
 
 bool rows_column(const void *layout, u32 column, Fill *out) {
   u32 at = 0;
-  if (word_at(layout, 0) == ROW_RAGGED) {
+  if (rows_word_at(layout, 0) == ROW_RAGGED) {
     out->part = column == 0 ? ROW_STARTS : column == 1 ? ROW_COUNTS : ROW_FLAT;
     if (column < 2) return true;
     at = 1;

@@ -14,7 +14,7 @@ static bool reads_root(const Walk *w) { return w->op == WALK_READ && w->kind <= 
 static bool reads_size(const Walk *w) { return w->op == WALK_READ && w->kind == SRC_size; }
 
 static u32 value_at(u32 place) { return place * (u32)sizeof(Value); }
-static u32 word_at(u32 word) { return word * (u32)sizeof(u64); }
+static u32 run_word_at(u32 word) { return word * (u32)sizeof(u64); }
 
 /* The step for what stands at `at` of the walk. Returns how much of the walk it does. */
 static u32 fuse(const GuardProg *p, u32 at, GuardStep *s) {
@@ -40,7 +40,7 @@ static u32 fuse(const GuardProg *p, u32 at, GuardStep *s) {
     if (!next || next->op != WALK_SIZE || next->kind != REL_eq || (next->from == word) == (next->second == word))
       return 1;
     s->op = RUN_size_same;
-    s->second = word_at(next->from == word ? next->second : next->from);
+    s->second = run_word_at(next->from == word ? next->second : next->from);
     s->guard = next->guard;
     return 2;
   }
@@ -62,8 +62,8 @@ static u32 fuse(const GuardProg *p, u32 at, GuardStep *s) {
   } else if (w->op == WALK_SIZE || w->op == WALK_SIZE_CONST) {
     s->op = w->op == WALK_SIZE ? RUN_relation : RUN_relation_const;
     s->kind = w->kind;
-    s->from = word_at(w->from);
-    s->second = word_at(w->second);
+    s->from = run_word_at(w->from);
+    s->second = run_word_at(w->second);
   } else if (w->op == WALK_AMBIENT) {
     s->op = RUN_ambient;
   }

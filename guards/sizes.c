@@ -24,7 +24,7 @@ void size_free(SizePool *p) {
   *p = (SizePool){.alloc = p->alloc, .epoch = 1};
 }
 
-static Dim refused(SizePool *p) {
+static Dim sizes_refused(SizePool *p) {
   p->failed = true;
   return DIM_NONE;
 }
@@ -80,20 +80,20 @@ static Dim intern(SizePool *p, SizeKind kind, i64 value, const SizeTerm *t, u32 
     unbacked |= size_is_unbacked(p, t[k].of);
   }
   if (depth + 1 > SIZE_MAX_DEPTH) return DIM_NONE;
-  if (p->nodes.count == 0 && !vec_push(p->alloc, &p->nodes, (SizeNode){0})) return refused(p);
-  if ((p->nodes.count + 1) * 2 > p->slot_count && !grow_slots(p)) return refused(p);
+  if (p->nodes.count == 0 && !vec_push(p->alloc, &p->nodes, (SizeNode){0})) return sizes_refused(p);
+  if ((p->nodes.count + 1) * 2 > p->slot_count && !grow_slots(p)) return sizes_refused(p);
   u32 first = p->terms.count;
   for (u32 k = 0; k < n; k++)
     if (!vec_push(p->alloc, &p->terms, t[k])) {
       p->terms.count = first;
-      return refused(p);
+      return sizes_refused(p);
     }
   u32 id = p->nodes.count;
   SizeNode node = {.kind = (u8)kind, .depth = (u8)(depth + 1), .unbacked = unbacked, .first = first, .count = n,
                    .hash = hash, .value = value};
   if (!vec_push(p->alloc, &p->nodes, node)) {
     p->terms.count = first;
-    return refused(p);
+    return sizes_refused(p);
   }
   u32 i = hash & (p->slot_count - 1);
   while (p->slots[i]) i = (i + 1) & (p->slot_count - 1);
@@ -138,10 +138,10 @@ static Dim new_sym(SizePool *p, const char *name, u32 source, i64 lo, i64 hi, i6
   p->named |= name && *name;
   for (u32 i = 2; p->named && name_taken(p, text); i++) snprintf(text + len, sizeof text - len, "_%u", i);
   const char *kept = arena_copy(&p->arena, text, strlen(text));
-  if (!kept) return refused(p);
+  if (!kept) return sizes_refused(p);
   u32 index = p->syms.count;
   if (!vec_push(p->alloc, &p->syms, (SizeSym){kept, source, unbacked, lo, hi, hint, DIM_NONE, DIM_NONE, 0, 0}))
-    return refused(p);
+    return sizes_refused(p);
   Dim d = intern(p, SK_sym, index, NULL, 0);
   if (d == DIM_NONE) p->syms.count--;
   else p->syms.data[index].dim = d;

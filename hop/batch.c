@@ -168,7 +168,7 @@ bool batch_parts(const Batch *b, BlockId block) {
 
 /* ---- control --------------------------------------------------------------------------------- */
 
-static Outcome enter_block(Batch *b, NodeId n, BlockId block) {
+static Outcome batch_enter_block(Batch *b, NodeId n, BlockId block) {
   Graph *g = b->g;
   u32 first, ncaps = node_captures(g, n, &first);
   for (u32 i = 0; i < ncaps; i++)
@@ -194,7 +194,7 @@ static Outcome batch_cond(Batch *b, NodeId n) {
   Outcome o = OUT_GO;
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
     if (!select && !(made[k] = graph_open(g))) o = OUT_FAIL;
-    if (o == OUT_GO) o = enter_block(b, n, x.sub[k]);
+    if (o == OUT_GO) o = batch_enter_block(b, n, x.sub[k]);
     for (u32 i = 0; i < x.result_count && o == OUT_GO; i++) {
       ValueId v = result_of(b, block_result(g, x.sub[k], i), b->mapped[node_result(g, n, i)]);
       if (!v || !vec_push(&r->vm->alloc, &yields[k], v)) o = OUT_FAIL;
@@ -228,7 +228,7 @@ static bool lane_params(Batch *b, BlockId made, BlockId old, u32 from, u32 count
 }
 
 /* Axis `from` of x moved to `to`. */
-static ValueId moved(Graph *g, ValueId x, u32 from, u32 to) {
+static ValueId batch_moved(Graph *g, ValueId x, u32 from, u32 to) {
   if (!x || from == to) return x;
   GraphAttr attrs[2] = {attr_int(1, from), attr_int(2, to)};
   return graph_op(g, OP_moveaxis, &x, 1, attrs, 2, NULL);
@@ -248,12 +248,12 @@ static Outcome batch_scan(Batch *b, NodeId n) {
   }
   for (u32 i = 0; i < x.xs && ok; i++) {
     ValueId old = node_operand(g, n, x.carried + i), v = batch_get(b, old);
-    if (batch_is_mapped(b, old)) v = moved(g, v, 0, 1);
+    if (batch_is_mapped(b, old)) v = batch_moved(g, v, 0, 1);
     ok = v && vec_push(alloc, &xs, v);
   }
   BlockId made = ok ? graph_open(g) : 0;
   ok = made && lane_params(b, made, body, 0, x.carried + x.xs + x.index, NULL);
-  if (ok) o = enter_block(b, n, body);
+  if (ok) o = batch_enter_block(b, n, body);
   for (u32 i = 0; i < g->blocks.data[body].term_count && ok && o == OUT_GO; i++) {
     ValueId old = block_result(g, body, i);
     bool mapped = i < x.carried ? b->mapped[g->blocks.data[body].params.data[i]] : batch_is_mapped(b, old);
@@ -266,7 +266,7 @@ static Outcome batch_scan(Batch *b, NodeId n) {
   if (o == OUT_GO && !node) o = OUT_FAIL;
   for (u32 i = 0; i < x.result_count && node && o == OUT_GO; i++) {
     ValueId v = node_result(g, node, i);
-    if (i >= x.carried && b->mapped[node_result(g, n, i)]) v = moved(g, v, 1, 0);
+    if (i >= x.carried && b->mapped[node_result(g, n, i)]) v = batch_moved(g, v, 1, 0);
     if (!v) o = OUT_FAIL;
     else b->to[node_result(g, n, i)] = v;
   }
@@ -291,7 +291,7 @@ static Outcome batch_while(Batch *b, NodeId n) {
   }
   BlockId blocks[2] = {ok ? graph_open(g) : 0, 0};
   ok = blocks[0] && lane_params(b, blocks[0], cond, 0, x.carried, NULL);
-  if (ok) o = enter_block(b, n, cond);
+  if (ok) o = batch_enter_block(b, n, cond);
   ValueId more = ok && o == OUT_GO ? batch_get(b, block_result(g, cond, 0)) : 0;
   if (more && masked) more = graph_reduce(g, OP_any, more, 1, false);
   if (o == OUT_GO) ok = more && graph_close(g, TERM_yield, &more, 1, 0);
@@ -299,10 +299,10 @@ static Outcome batch_while(Batch *b, NodeId n) {
   ValueId active = 0;
   if (ok && o == OUT_GO && masked) {
     for (u32 i = 0; i < x.carried; i++) b->to[g->blocks.data[cond].params.data[i]] = params.data[i];
-    o = enter_block(b, n, cond);
+    o = batch_enter_block(b, n, cond);
     active = o == OUT_GO ? batch_get(b, block_result(g, cond, 0)) : 0;
   }
-  if (ok && o == OUT_GO) o = enter_block(b, n, body);
+  if (ok && o == OUT_GO) o = batch_enter_block(b, n, body);
   for (u32 i = 0; i < x.carried && ok && o == OUT_GO; i++) {
     ValueId v = result_of(b, block_result(g, body, i), b->mapped[g->blocks.data[body].params.data[i]]);
     if (v && masked) v = choose(b, active, v, params.data[i]);
@@ -442,10 +442,10 @@ static Outcome batch_node(Batch *b, NodeId n) {
   }
 }
 
-static Outcome emit(Batch *b, BlockId from) {
+static Outcome batch_emit(Batch *b, BlockId from) {
   Outcome o = OUT_GO;
   for (NodeId n = block_first(b->g, from); n && o == OUT_GO; n = node_next(b->g, n)) o = batch_node(b, n);
   return o;
 }
 
-Outcome batch_block(Batch *b, BlockId from) { return emit(b, from); }
+Outcome batch_block(Batch *b, BlockId from) { return batch_emit(b, from); }

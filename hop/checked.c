@@ -58,7 +58,7 @@ bool checked_before(const Vm *vm, u64 key) {
   return c && c->keys[key >> 1 & (CHECKED_SLOTS - 1)] == key;
 }
 
-static void forget(Vm *vm) {
+static void checked_forget(Vm *vm) {
   if (vm->tape_state) mem_free(&vm->alloc, vm->tape_state, sizeof(Checked));
   vm->tape_state = NULL;
 }
@@ -68,7 +68,7 @@ void checked_now(Vm *vm, u64 key) {
   if (!c) {
     c = mem_alloc_zero(&vm->alloc, sizeof *c);
     if (!c) return;
-    if (!vm_at_free(vm, forget)) {
+    if (!vm_at_free(vm, checked_forget)) {
       mem_free(&vm->alloc, c, sizeof *c);
       return;
     }

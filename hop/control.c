@@ -11,7 +11,7 @@
 #include "hop/tree.h"
 #include "tracer/record/abstract.h"
 
-static WeftStatus need_fn(Vm *vm, const char *who, const char *what, Value f) {
+static WeftStatus eager_need_fn(Vm *vm, const char *who, const char *what, Value f) {
   if (f.kind == V_FN || f.kind == V_DTYPE) return WEFT_OK;
   return vm_error(vm, EK_type, "%s: %s must be a function, got %s", who, what, value_type_name(f));
 }
@@ -30,7 +30,7 @@ static WeftStatus truth_of(Vm *vm, const char *who, const char *what, Value v, b
   return vm_error(vm, EK_type, "%s: %s must be a bool of rank 0, got %s", who, what, value_type_name(v));
 }
 
-static WeftStatus call_list(Vm *vm, Value f, const List *xs, Value *out) {
+static WeftStatus eager_call_list(Vm *vm, Value f, const List *xs, Value *out) {
   return vm_call_kept(vm, f, xs->items, NULL, xs->count, out);
 }
 
@@ -81,10 +81,11 @@ static WeftStatus agree(Vm *vm, Value f, Value g, Value *types) {
 WeftStatus eager_cond(Vm *vm, Value *args, Value *out) {
   bool p = false;
   const List *xs = args[3].list;
-  if (need_fn(vm, "cond", "f", args[1]) != WEFT_OK || need_fn(vm, "cond", "g", args[2]) != WEFT_OK) return WEFT_ERROR;
+  if (eager_need_fn(vm, "cond", "f", args[1]) != WEFT_OK || eager_need_fn(vm, "cond", "g", args[2]) != WEFT_OK)
+    return WEFT_ERROR;
   if (truth_of(vm, "cond", "the predicate", args[0], &p) != WEFT_OK) return WEFT_ERROR;
   u64 key = checked_key(OP_cond + (u64)p * OP_COUNT, args + 1, 3);
-  if (checked_before(vm, key)) return call_list(vm, args[p ? 1 : 2], xs, out);
+  if (checked_before(vm, key)) return eager_call_list(vm, args[p ? 1 : 2], xs, out);
   AbstractCall arm[2] = {{.result = value_hole()}, {.result = value_hole()}};
   Value types = value_hole(), got = value_hole();
   u32 taken = p ? 0 : 1;
@@ -93,7 +94,7 @@ WeftStatus eager_cond(Vm *vm, Value *args, Value *out) {
     status = record_abstract(vm, args[1 + k], xs->items, xs->count, &arm[k]);
   bool both = arm[0].known && arm[1].known;
   if (status == WEFT_OK && both) status = agree(vm, arm[0].result, arm[1].result, &types);
-  if (status == WEFT_OK) status = call_list(vm, args[1 + taken], xs, &got);
+  if (status == WEFT_OK) status = eager_call_list(vm, args[1 + taken], xs, &got);
   if (status != WEFT_OK) got = value_hole();
   if (status == WEFT_OK && !both && arm[!taken].known)
     status = taken ? agree(vm, arm[0].result, got, &types) : agree(vm, got, arm[1].result, &types);
@@ -111,8 +112,8 @@ WeftStatus eager_cond(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus eager_call(Vm *vm, Value *args, Value *out) {
-  if (need_fn(vm, "call", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
-  return call_list(vm, args[0], args[1].list, out);
+  if (eager_need_fn(vm, "call", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
+  return eager_call_list(vm, args[0], args[1].list, out);
 }
 
 /* ---- carried state ---------------------------------------------------------------------------------------- */
@@ -225,7 +226,8 @@ static WeftStatus zero_trips(Vm *vm, const char *who, Value state, const Abstrac
 }
 
 WeftStatus eager_while_loop(Vm *vm, Value *args, Value *out) {
-  if (need_fn(vm, "while_loop", "c", args[0]) != WEFT_OK || need_fn(vm, "while_loop", "b", args[1]) != WEFT_OK)
+  if (eager_need_fn(vm, "while_loop", "c", args[0]) != WEFT_OK ||
+      eager_need_fn(vm, "while_loop", "b", args[1]) != WEFT_OK)
     return WEFT_ERROR;
   i64 limit = INT64_MAX, step = 0;
   if (args[3].kind != V_HOLE && args[3].kind != V_NIL &&
@@ -276,7 +278,7 @@ static WeftStatus trip_bound(Vm *vm, const char *what, Value v, i64 *out) {
 WeftStatus eager_fori_loop(Vm *vm, Value *args, Value *out) {
   i64 lo = 0, hi = 0;
   if (trip_bound(vm, "lo", args[0], &lo) != WEFT_OK || trip_bound(vm, "hi", args[1], &hi) != WEFT_OK) return WEFT_ERROR;
-  if (need_fn(vm, "fori_loop", "b", args[2]) != WEFT_OK) return WEFT_ERROR;
+  if (eager_need_fn(vm, "fori_loop", "b", args[2]) != WEFT_OK) return WEFT_ERROR;
   Value first[2] = {value_weak_i64(lo), value_keep(args[3])};
   AbstractCall call;
   WeftStatus status = settle(vm, &(Settle){.who = "fori_loop", .op = OP_fori_loop, .f = args[2], .args = first,
@@ -381,7 +383,7 @@ static bool whole_number(Value v, i64 *out) {
 WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   i64 length = -1, axis = 0;
   bool flag = args[4].kind == V_NUM && args[4].dtype == DT_bool, reverse = flag && args[4].i;
-  if (need_fn(vm, "scan", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (eager_need_fn(vm, "scan", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
   bool lasts = args[3].kind == V_HOLE || args[3].kind == V_NIL || (whole_number(args[3], &length) && length >= 0);
   if (!lasts) return vm_error(vm, EK_type, "scan: length must be a non-negative integer");
   if (!flag && args[4].kind != V_HOLE && args[4].kind != V_NIL)

@@ -14,21 +14,21 @@
 
 enum { SAVED_rule, SAVED_given, SAVED_args, SAVED_result, SAVED_COUNT };
 
-static WeftStatus need_fn(Vm *vm, const char *who, const char *what, Value f) {
+static WeftStatus custom_need_fn(Vm *vm, const char *who, const char *what, Value f) {
   if (f.kind == V_FN || f.kind == V_DTYPE) return WEFT_OK;
   return vm_error(vm, EK_type, "%s: %s must be a function, got %s", who, what, value_type_name(f));
 }
 
 WeftStatus eager_custom_vjp(Vm *vm, Value *args, Value *out) {
   Value settings;
-  if (need_fn(vm, "custom_vjp", "f", args[0]) != WEFT_OK || need_fn(vm, "custom_vjp", "fwd", args[1]) != WEFT_OK ||
-      need_fn(vm, "custom_vjp", "bwd", args[2]) != WEFT_OK || !list_from(vm, args + 1, 2, &settings))
+  if (custom_need_fn(vm, "custom_vjp", "f", args[0]) != WEFT_OK || custom_need_fn(vm, "custom_vjp", "fwd", args[1]) !=
+      WEFT_OK || custom_need_fn(vm, "custom_vjp", "bwd", args[2]) != WEFT_OK || !list_from(vm, args + 1, 2, &settings))
     return WEFT_ERROR;
   return fn_transform(vm, TF_custom_vjp, value_keep(args[0]), settings, out) ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus eager_checkpoint(Vm *vm, Value *args, Value *out) {
-  if (need_fn(vm, "checkpoint", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (custom_need_fn(vm, "checkpoint", "f", args[0]) != WEFT_OK) return WEFT_ERROR;
   return fn_transform(vm, TF_checkpoint, value_keep(args[0]), value_nil(), out) ? WEFT_OK : WEFT_ERROR;
 }
 
@@ -130,7 +130,7 @@ static WeftStatus enter(Vm *vm, Tape *t, EntryKind kind, Value rule, Value given
 }
 
 /* Calls f on the items of a list: *out owned. */
-static WeftStatus call_list(Vm *vm, Value f, Value list, Value *out) {
+static WeftStatus custom_call_list(Vm *vm, Value f, Value list, Value *out) {
   return vm_call_kept(vm, f, list.list->items, NULL, list.list->count, out);
 }
 
@@ -147,7 +147,7 @@ WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs
   if (!list_from(vm, args, nargs, &all)) return WEFT_ERROR;
   WeftStatus status = split(vm, t, all, &plain, &nodes);
   Value rule = custom ? fn->settings.list->items[1] : fn->inner, got;
-  if (status == WEFT_OK) status = call_list(vm, custom ? fn->settings.list->items[0] : fn->inner, plain, &got);
+  if (status == WEFT_OK) status = custom_call_list(vm, custom ? fn->settings.list->items[0] : fn->inner, plain, &got);
   if (status == WEFT_OK && custom) {
     if (got.kind != V_LIST || got.list->count != 2) {
       status = vm_error(vm, EK_type, "custom_vjp: fwd must give a list (y, saved), got %s", value_type_name(got));
@@ -172,7 +172,7 @@ WeftStatus eager_with_hook(Vm *vm, Value *args, Value *out) {
   Tape *t = tape_highest(NULL, args[0]);
   Nodes nodes = {0};
   Value plain = value_hole();
-  if (need_fn(vm, "with_hook", "h", args[1]) != WEFT_OK) return WEFT_ERROR;
+  if (custom_need_fn(vm, "with_hook", "h", args[1]) != WEFT_OK) return WEFT_ERROR;
   if (!t) {
     *out = value_keep(args[0]);
     return WEFT_OK;
@@ -217,7 +217,8 @@ static WeftStatus cotangents(Vm *vm, const TapeEntry *e, Value tree, Value *grad
 }
 
 /* What a rule gave for one argument, to the nodes of its leaves. */
-static WeftStatus give(Vm *vm, const char *what, u32 arg, Value like, Value got, const u32 *nodes, Value *grads) {
+static WeftStatus custom_give(Vm *vm, const char *what, u32 arg, Value like, Value got, const u32 *nodes,
+                              Value *grads) {
   Leaves want = {0}, have = {0};
   WeftStatus status = tree_leaves_of(vm, like, &want);
   if (status == WEFT_OK && got.kind == V_NIL) goto done; /* nothing */
@@ -301,13 +302,13 @@ WeftStatus custom_pull(Vm *vm, const Tape *t, const TapeEntry *e, const char *wh
   if (status == WEFT_OK && any) status = apply(vm, e->kind, saved, ct, &got);
   for (u32 i = 0; any && i < saved[SAVED_args].list->count && status == WEFT_OK; i++) {
     Value arg = saved[SAVED_args].list->items[i];
-    status = give(vm, what, i, arg, got.list->items[i], nodes + at, grads);
+    status = custom_give(vm, what, i, arg, got.list->items[i], nodes + at, grads);
     leaves.count = 0;
     if (status == WEFT_OK) status = tree_leaves_of(vm, arg, &leaves);
     at += leaves.count;
   }
   if (status == WEFT_OK && e->kind != ENTRY_hook)
-    status = give(vm, what, 0, saved[SAVED_result], ct, nodes + own, grads);
+    status = custom_give(vm, what, 0, saved[SAVED_result], ct, nodes + own, grads);
   leaves_free(vm, &leaves);
   value_drop(vm, ct);
   value_drop(vm, got);

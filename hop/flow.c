@@ -113,7 +113,7 @@ static bool leads_on(const Graph *g, NodeId cond, u32 k) {
   return true;
 }
 
-static bool push(Regular *w, ValueVec *to, ValueId v) { return v && vec_push(&w->r->vm->alloc, to, v); }
+static bool flow_push(Regular *w, ValueVec *to, ValueId v) { return v && vec_push(&w->r->vm->alloc, to, v); }
 
 /* As strong or weak as that type. */
 static ValueId fitted(Graph *g, ValueId v, TypeId type) {
@@ -135,9 +135,9 @@ static ValueId nothing_of(Graph *g, const ArrayType *like) {
 static bool push_over(Regular *w, NodeId goal, ValueVec *out) {
   Graph *g = w->r->g;
   if (!goal) return true;
-  bool ok = push(w, out, graph_const(g, value_bool(false)));
+  bool ok = flow_push(w, out, graph_const(g, value_bool(false)));
   for (u32 i = 0; i < graph_node_at(g, goal)->result_count && ok; i++)
-    ok = push(w, out, nothing_of(g, value_type(g, node_result(g, goal, i))));
+    ok = flow_push(w, out, nothing_of(g, value_type(g, node_result(g, goal, i))));
   return ok;
 }
 
@@ -145,14 +145,14 @@ static bool push_over(Regular *w, NodeId goal, ValueVec *out) {
 static bool push_nothing(Regular *w, ValueVec *out) {
   Graph *g = w->r->g;
   bool ok = true;
-  for (u32 i = 0; i < w->carried && ok; i++) ok = push(w, out, w->params.data[i]);
+  for (u32 i = 0; i < w->carried && ok; i++) ok = flow_push(w, out, w->params.data[i]);
   for (u32 i = w->carried; i < graph_node_at(g, w->loop)->result_count && ok; i++) {
     ArrayType t = *value_type(g, node_result(g, w->loop, i));
     t.rank--;
     memmove(t.dims, t.dims + 1, sizeof t.dims[0] * t.rank);
-    ok = push(w, out, nothing_of(g, &t));
+    ok = flow_push(w, out, nothing_of(g, &t));
   }
-  return ok && (!w->left || push(w, out, graph_const(g, value_bool(false))));
+  return ok && (!w->left || flow_push(w, out, graph_const(g, value_bool(false))));
 }
 
 /* The trip ends by the next or break of b. */
@@ -161,17 +161,18 @@ static bool end_trip(Regular *w, BlockId b, ValueVec *out) {
   bool broke = g->blocks.data[b].term == TERM_break, ok = true;
   for (u32 i = 0; i < g->blocks.data[b].term_count && ok; i++) {
     ValueId v = map_get(&w->map, block_result(g, b, i));
-    ok = push(w, out, i < w->carried ? fitted(g, v, g->values.data[w->params.data[i]].type) : v);
+    ok = flow_push(w, out, i < w->carried ? fitted(g, v, g->values.data[w->params.data[i]].type) : v);
   }
-  return ok && (!w->left || push(w, out, graph_const(g, value_bool(broke))));
+  return ok && (!w->left || flow_push(w, out, graph_const(g, value_bool(broke))));
 }
 
 /* The way goes on behind `goal`, one of whose arms is b. */
 static bool go_on(Regular *w, NodeId goal, BlockId b, ValueVec *out) {
   Graph *g = w->r->g;
-  bool ok = push(w, out, graph_const(g, value_bool(true)));
+  bool ok = flow_push(w, out, graph_const(g, value_bool(true)));
   for (u32 i = 0; i < g->blocks.data[b].term_count && ok; i++)
-    ok = push(w, out, fitted(g, map_get(&w->map, block_result(g, b, i)), g->values.data[node_result(g, goal, i)].type));
+    ok = flow_push(w, out,
+                   fitted(g, map_get(&w->map, block_result(g, b, i)), g->values.data[node_result(g, goal, i)].type));
   return ok && push_nothing(w, out);
 }
 
@@ -184,7 +185,7 @@ static Outcome meet(Regular *w, ValueId p, const BlockId arms[2], const ValueVec
   bool ok = values[0].count == values[1].count;
   for (u32 i = 0; i < values[0].count && ok; i++)
     for (u32 k = 0; k < 2 && ok && values[0].data[i] != values[1].data[i]; k++)
-      ok = push(w, &yields[k], values[k].data[i]);
+      ok = flow_push(w, &yields[k], values[k].data[i]);
   for (u32 k = 0; k < 2 && ok; k++) {
     graph_at_end(g, arms[k]);
     ok = graph_close(g, TERM_yield, yields[k].data, yields[k].count, 0);
@@ -192,7 +193,7 @@ static Outcome meet(Regular *w, ValueId p, const BlockId arms[2], const ValueVec
   }
   NodeId node = ok ? graph_cond(g, p, arms[0], arms[1]) : 0;
   for (u32 i = 0, at = 0; i < values[0].count && node && ok; i++)
-    ok = push(w, out, values[0].data[i] == values[1].data[i] ? values[0].data[i] : node_result(g, node, at++));
+    ok = flow_push(w, out, values[0].data[i] == values[1].data[i] ? values[0].data[i] : node_result(g, node, at++));
   vec_free(&w->r->vm->alloc, &yields[0]);
   vec_free(&w->r->vm->alloc, &yields[1]);
   return node && ok ? OUT_GO : OUT_FAIL;
@@ -205,7 +206,7 @@ static Outcome open_block(Regular *w, BlockId *made) {
 }
 
 /* Values that the block of a control node captured are what they are outside of it. */
-static bool enter_block(Regular *w, NodeId n, BlockId b) {
+static bool flow_enter_block(Regular *w, NodeId n, BlockId b) {
   Graph *g = w->r->g;
   u32 first, ncaps = node_captures(g, n, &first);
   for (u32 i = 0; i < ncaps; i++)
@@ -224,7 +225,7 @@ static Outcome flow_arms(Regular *w, NodeId goal, NodeId branch, const Behind *b
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
     BlockId arm = graph_node_at(g, branch)->sub[k];
     o = open_block(w, &arms[k]);
-    if (o == OUT_GO && !enter_block(w, branch, arm)) o = OUT_FAIL;
+    if (o == OUT_GO && !flow_enter_block(w, branch, arm)) o = OUT_FAIL;
     if (o == OUT_GO) o = flow_way(w, goal, arm, block_first(g, arm), behind, &values[k]);
     graph_at_end(g, parent);
   }
@@ -249,7 +250,7 @@ static Outcome flow_both(Regular *w, NodeId goal, NodeId branch, BlockId b, cons
   if (o == OUT_GO) o = open_block(w, &arms[1]);
   if (o == OUT_GO && !push_over(w, goal, &values[1])) o = OUT_FAIL;
   for (u32 i = 1 + nresults; i < first.count && o == OUT_GO; i++)
-    if (!push(w, &values[1], first.data[i])) o = OUT_FAIL;
+    if (!flow_push(w, &values[1], first.data[i])) o = OUT_FAIL;
   graph_at_end(g, parent);
   if (o == OUT_GO) o = meet(w, first.data[0], arms, values, out);
   vec_free(&w->r->vm->alloc, &first);
@@ -291,7 +292,7 @@ static bool can_break(const Graph *g, BlockId b) {
   return false;
 }
 
-static bool holds_check(const Graph *g, BlockId b) {
+static bool flow_holds_check(const Graph *g, BlockId b) {
   for (GraphWalk w = walk_begin(g, b); walk_next(&w);)
     if (graph_node_at(g, w.node)->kind == NODE_check) return true;
   return false;
@@ -303,10 +304,10 @@ static bool begin_block(Regular *w, BlockId old, ValueVec *params, ValueId *gone
   bool ok = true;
   for (u32 i = 0; i < g->blocks.data[old].params.count && ok; i++) {
     ValueId was = g->blocks.data[old].params.data[i], p = graph_param(g, g->at, g->values.data[was].type);
-    ok = p && map_set(&w->map, was, p) && (!params || push(w, params, p));
+    ok = p && map_set(&w->map, was, p) && (!params || flow_push(w, params, p));
   }
   *gone = ok && w->left ? graph_param(g, g->at, graph_scalar_type(g, DT_bool, false)) : 0;
-  return ok && (*gone || !w->left) && enter_block(w, w->loop, old);
+  return ok && (*gone || !w->left) && flow_enter_block(w, w->loop, old);
 }
 
 /* Not asked once the loop was left. */
@@ -315,7 +316,7 @@ static Outcome flow_test(Regular *w, BlockId old, ValueId gone, ValueId *more) {
   BlockId parent = g->at, arms[2] = {0, 0};
   ValueVec values[2] = {{0}, {0}}, out = {0};
   *more = 0;
-  if (!gone || !holds_check(g, old)) {
+  if (!gone || !flow_holds_check(g, old)) {
     if (!graph_inline(g, old, &w->map)) return OUT_FAIL;
     *more = map_get(&w->map, block_result(g, old, 0));
     if (gone) *more = graph_op2(g, OP_logical_and, graph_op1(g, OP_logical_not, gone), *more);
@@ -324,8 +325,8 @@ static Outcome flow_test(Regular *w, BlockId old, ValueId gone, ValueId *more) {
   Outcome o = open_block(w, &arms[0]);
   graph_at_end(g, parent);
   if (o == OUT_GO) o = open_block(w, &arms[1]);
-  bool ok = o == OUT_GO && push(w, &values[0], graph_const(g, value_bool(false))) && graph_inline(g, old, &w->map) &&
-            push(w, &values[1], map_get(&w->map, block_result(g, old, 0)));
+  bool ok = o == OUT_GO && flow_push(w, &values[0], graph_const(g, value_bool(false))) &&
+            graph_inline(g, old, &w->map) && flow_push(w, &values[1], map_get(&w->map, block_result(g, old, 0)));
   graph_at_end(g, parent);
   if (o == OUT_GO) o = ok ? meet(w, gone, arms, values, &out) : OUT_FAIL;
   if (o == OUT_GO) *more = out.data[0];
@@ -344,7 +345,7 @@ static Outcome make_test(Regular *w, BlockId old, BlockId *made) {
   return o;
 }
 
-static Outcome make(Regular *w, ValueVec *init, ValueVec *xs, ValueVec *next, NodeId *made) {
+static Outcome flow_make(Regular *w, ValueVec *init, ValueVec *xs, ValueVec *next, NodeId *made) {
   Graph *g = w->r->g;
   const GraphNode x = *graph_node_at(g, w->loop);
   bool scan = x.kind == NODE_scan, ok = true;
@@ -352,9 +353,9 @@ static Outcome make(Regular *w, ValueVec *init, ValueVec *xs, ValueVec *next, No
   ValueId gone;
   w->left = can_break(g, old);
   if (scan && w->left) return rec_stuck(w->r, REASON_no_rule, "a scan that is left early");
-  for (u32 i = 0; i < x.carried && ok; i++) ok = push(w, init, node_operand(g, w->loop, i));
-  for (u32 i = 0; scan && i < x.xs && ok; i++) ok = push(w, xs, node_operand(g, w->loop, x.carried + i));
-  ok = ok && (!w->left || push(w, init, graph_const(g, value_bool(false))));
+  for (u32 i = 0; i < x.carried && ok; i++) ok = flow_push(w, init, node_operand(g, w->loop, i));
+  for (u32 i = 0; scan && i < x.xs && ok; i++) ok = flow_push(w, xs, node_operand(g, w->loop, x.carried + i));
+  ok = ok && (!w->left || flow_push(w, init, graph_const(g, value_bool(false))));
   Outcome o = !ok ? OUT_FAIL : scan ? OUT_GO : make_test(w, x.sub[0], &test);
   if (o == OUT_GO) o = open_block(w, &body);
   if (o == OUT_GO && !begin_block(w, old, &w->params, &gone)) o = OUT_FAIL;
@@ -371,7 +372,7 @@ Outcome flow_regular(Recorder *r, NodeId n, NodeId *made) {
   BlockId parent = r->g->at;
   ValueVec init = {0}, xs = {0}, next = {0};
   map_init(&w.map, &r->vm->alloc);
-  Outcome o = make(&w, &init, &xs, &next, made);
+  Outcome o = flow_make(&w, &init, &xs, &next, made);
   graph_at_end(r->g, parent);
   map_free(&w.map);
   vec_free(&r->vm->alloc, &w.params);

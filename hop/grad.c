@@ -7,11 +7,11 @@
 #include "hop/tree.h"
 
 
-static const char *who_of(u32 transform) {
+static const char *eager_grad_who_of(u32 transform) {
   return transform == TF_grad ? "grad" : transform == TF_value_and_grad ? "value_and_grad" : "vjp";
 }
 
-static WeftStatus need_fn(Vm *vm, const char *who, Value f) {
+static WeftStatus eager_grad_need_fn(Vm *vm, const char *who, Value f) {
   if (f.kind == V_FN) return WEFT_OK;
   return vm_error(vm, EK_type, "%s: f must be a function, got %s", who, value_type_name(f));
 }
@@ -19,7 +19,7 @@ static WeftStatus need_fn(Vm *vm, const char *who, Value f) {
 /* ---- variables --------------------------------------------------------------------------------------------- */
 
 /* A leaf of an argument as a variable: *out owned. Weak integers count as f64. */
-static WeftStatus variable(Vm *vm, Tape *t, const char *who, u32 arg, bool mixed, Value leaf, Value *out) {
+static WeftStatus eager_grad_variable(Vm *vm, Tape *t, const char *who, u32 arg, bool mixed, Value leaf, Value *out) {
   Value v = value_untracked(leaf), x = value_keep(leaf);
   if (mixed && dtype_kind(v.kind == V_ARRAY ? array_dtype(v.array) : v.dtype) != DK_FLOAT) {
     t->nodes++; /* one that nothing reaches */
@@ -44,7 +44,7 @@ static WeftStatus variables(Vm *vm, Tape *t, const char *who, u32 arg, bool mixe
                       who, arg, value_type_name(tree));
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     Value v;
-    status = variable(vm, t, who, arg, mixed, leaves.data[i], &v);
+    status = eager_grad_variable(vm, t, who, arg, mixed, leaves.data[i], &v);
     if (status == WEFT_OK && !vec_push(&vm->alloc, &made, v)) {
       value_drop(vm, v);
       status = vm_error_memory(vm);
@@ -132,16 +132,18 @@ static WeftStatus read_argnum(Vm *vm, const char *who, Value v, Value *out) {
   return WEFT_OK;
 }
 
-static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
+static WeftStatus eager_grad_make(Vm *vm, u32 transform, Value *args, Value *out) {
   Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
-  if (need_fn(vm, who_of(transform), args[0]) != WEFT_OK ||
-      read_argnum(vm, who_of(transform), argnum, &argnum) != WEFT_OK)
+  if (eager_grad_need_fn(vm, eager_grad_who_of(transform), args[0]) != WEFT_OK ||
+      read_argnum(vm, eager_grad_who_of(transform), argnum, &argnum) != WEFT_OK)
     return WEFT_ERROR;
   return fn_transform(vm, transform, value_keep(args[0]), argnum, out) ? WEFT_OK : WEFT_ERROR;
 }
 
-WeftStatus eager_grad(Vm *vm, Value *args, Value *out) { return make(vm, TF_grad, args, out); }
-WeftStatus eager_value_and_grad(Vm *vm, Value *args, Value *out) { return make(vm, TF_value_and_grad, args, out); }
+WeftStatus eager_grad(Vm *vm, Value *args, Value *out) { return eager_grad_make(vm, TF_grad, args, out); }
+WeftStatus eager_value_and_grad(Vm *vm, Value *args, Value *out) {
+  return eager_grad_make(vm, TF_value_and_grad, args, out);
+}
 
 /* The result must be a float of rank 0; *seed: 1 in its dtype. */
 static WeftStatus check_result(Vm *vm, const char *who, Value y, Value *seed) {
@@ -184,7 +186,7 @@ static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *n
 /* grad of f at args, of which `passed` is a copy (consumed) and at[count] the chosen ones. */
 static WeftStatus grad_at(Vm *vm, Fn *fn, const Value *args, Value *passed, const Name *names, u32 nargs, const u32 *at,
                           u32 count, Value *out) {
-  const char *who = who_of(fn->transform);
+  const char *who = eager_grad_who_of(fn->transform);
   u32 y_node = 0, node = 1;
   Value y = value_hole(), plain = value_hole(), seed = value_hole(), result = value_hole(), *grads = NULL;
   Tape *t = tape_open(vm);
@@ -241,7 +243,7 @@ WeftStatus call_grad(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   Value *passed = mem_alloc(&vm->alloc, size);
   if (!passed) return vm_error_memory(vm);
   u32 *place = (u32 *)(passed + nargs), *at = place + nargs;
-  WeftStatus status = find_args(vm, who_of(fn->transform), fn->settings, names, nargs, place, at);
+  WeftStatus status = find_args(vm, eager_grad_who_of(fn->transform), fn->settings, names, nargs, place, at);
   for (u32 a = 0; a < nargs && status == WEFT_OK; a++) passed[a] = value_keep(args[a]);
   if (status == WEFT_OK) status = grad_at(vm, fn, args, passed, names, nargs, at, count, out);
   mem_free(&vm->alloc, passed, size);
@@ -364,7 +366,7 @@ WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u
 }
 
 WeftStatus eager_vjp(Vm *vm, Value *args, Value *out) {
-  if (need_fn(vm, "vjp", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (eager_grad_need_fn(vm, "vjp", args[0]) != WEFT_OK) return WEFT_ERROR;
   if (args[1].list->count == 0) return vm_error(vm, EK_type, "vjp: f needs an argument");
   Pullback *p = pullback_new(vm, "vjp", args[0], args[1]);
   Value handle, fn = value_hole();
@@ -479,7 +481,7 @@ WeftStatus eager_jvp(Vm *vm, Value *args, Value *out) {
   Value xs = args[1], ts = args[2], dy;
   Pushforward f;
   u32 none;
-  if (need_fn(vm, "jvp", args[0]) != WEFT_OK) return WEFT_ERROR;
+  if (eager_grad_need_fn(vm, "jvp", args[0]) != WEFT_OK) return WEFT_ERROR;
   if (xs.kind != V_LIST || ts.kind != V_LIST || xs.list->count != ts.list->count || xs.list->count == 0)
     return vm_error(vm, EK_type, "jvp: xs and ts must be lists of as many arguments and tangents");
   if (pushforward_new(vm, "jvp", args[0], xs, &f) != WEFT_OK) return WEFT_ERROR;

@@ -8,23 +8,24 @@
 #include "hop/pullback.h"
 #include "hop/tree.h"
 
-static const char *who_of(u32 transform) {
+static const char *eager_jac_who_of(u32 transform) {
   return transform == TF_jacrev ? "jacrev" : transform == TF_jacfwd ? "jacfwd" : "hessian";
 }
 
-static WeftStatus make(Vm *vm, u32 transform, Value *args, Value *out) {
+static WeftStatus eager_jac_make(Vm *vm, u32 transform, Value *args, Value *out) {
   Value argnum = args[1].kind == V_HOLE ? value_weak_i64(0) : args[1];
   i64 n;
   if (args[0].kind != V_FN)
-    return vm_error(vm, EK_type, "%s: f must be a function, got %s", who_of(transform), value_type_name(args[0]));
+    return vm_error(vm, EK_type, "%s: f must be a function, got %s", eager_jac_who_of(transform),
+                    value_type_name(args[0]));
   if (!num_as_index(argnum, &n))
-    return vm_error(vm, EK_type, "%s: argnum must be the position of an argument", who_of(transform));
+    return vm_error(vm, EK_type, "%s: argnum must be the position of an argument", eager_jac_who_of(transform));
   return fn_transform(vm, transform, value_keep(args[0]), value_keep(argnum), out) ? WEFT_OK : WEFT_ERROR;
 }
 
-WeftStatus eager_jacfwd(Vm *vm, Value *args, Value *out) { return make(vm, TF_jacfwd, args, out); }
-WeftStatus eager_jacrev(Vm *vm, Value *args, Value *out) { return make(vm, TF_jacrev, args, out); }
-WeftStatus eager_hessian(Vm *vm, Value *args, Value *out) { return make(vm, TF_hessian, args, out); }
+WeftStatus eager_jacfwd(Vm *vm, Value *args, Value *out) { return eager_jac_make(vm, TF_jacfwd, args, out); }
+WeftStatus eager_jacrev(Vm *vm, Value *args, Value *out) { return eager_jac_make(vm, TF_jacrev, args, out); }
+WeftStatus eager_hessian(Vm *vm, Value *args, Value *out) { return eager_jac_make(vm, TF_hessian, args, out); }
 
 /* f as a function of one argument, the others held: a transform's inner function is called with all, so the tape sees
  * only the chosen one as a variable. */
@@ -101,8 +102,8 @@ static WeftStatus unit_tree(Vm *vm, Value tree, const Leaves *leaves, u32 leaf, 
 }
 
 /* `count` rows (borrowed, every step-th) of row type t, as shape whole + t (or t + whole). */
-static WeftStatus assemble(Vm *vm, const Value *rows, i64 count, u32 step, const ArrayType *t, const ArrayType *whole,
-                           bool behind, Value *out) {
+static WeftStatus eager_jac_assemble(Vm *vm, const Value *rows, i64 count, u32 step, const ArrayType *t,
+                                     const ArrayType *whole, bool behind, Value *out) {
   Value args[OP_MAX_PARAMS], all = value_hole();
   if (t->rank + whole->rank > ARRAY_MAX_RANK)
     return vm_error(vm, EK_shape, "a Jacobian of more than %d axes", ARRAY_MAX_RANK);
@@ -136,7 +137,7 @@ static WeftStatus assemble(Vm *vm, const Value *rows, i64 count, u32 step, const
 /* Row after row: what a unit in each element of `from` gives in `to` (a list in the one direction holds the argument).
  * jacrev: from the result to the argument. jacfwd: from the argument to the result. The Jacobian is the result's
  * tree, in each leaf the argument's tree. */
-static WeftStatus jacobian(Vm *vm, u32 transform, const char *who, Value f, Value x, Value *out) {
+static WeftStatus eager_jacobian_of(Vm *vm, u32 transform, const char *who, Value f, Value x, Value *out) {
   bool reverse = transform == TF_jacrev;
   Value xs = value_hole(), y = value_hole(), *cells = NULL;
   Pullback *p = NULL;
@@ -185,7 +186,7 @@ static WeftStatus jacobian(Vm *vm, u32 transform, const char *who, Value f, Valu
       if (dtype_kind(t.dtype) < DK_FLOAT) t.dtype = DT_f64;
       Value *cell = &cells[reverse ? i * xl.count + j : j * xl.count + i];
       Value made;
-      status = assemble(vm, rows.data + j, n, to->count, &t, &whole, !reverse, &made);
+      status = eager_jac_assemble(vm, rows.data + j, n, to->count, &t, &whole, !reverse, &made);
       if (status == WEFT_OK) *cell = made;
     }
     lanes_free(vm, &rows);
@@ -212,7 +213,7 @@ static WeftStatus jacobian(Vm *vm, u32 transform, const char *who, Value f, Valu
 }
 
 WeftStatus call_jacobian(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, Value *out) {
-  const char *who = who_of(fn->transform);
+  const char *who = eager_jac_who_of(fn->transform);
   i64 at = 0;
   Value f = value_keep(fn->inner), held_fn;
   u32 transform = fn->transform;
@@ -239,7 +240,7 @@ WeftStatus call_jacobian(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nar
     value_drop(vm, f);
     return WEFT_ERROR;
   }
-  WeftStatus status = jacobian(vm, transform, who, held_fn, args[at], out);
+  WeftStatus status = eager_jacobian_of(vm, transform, who, held_fn, args[at], out);
   value_drop(vm, held_fn);
   value_drop(vm, f);
   return status;

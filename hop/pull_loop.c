@@ -6,7 +6,7 @@
 #include "hop/rules.h"
 #include "tracer/record/record_run.h"
 
-static bool holds_check(const Graph *g, NodeId n) {
+static bool pull_loop_holds_check(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   if (x->kind == NODE_check) return true;
   for (u32 i = 0; i < node_subs(g, n); i++)
@@ -24,7 +24,7 @@ static bool mark_needed(Recorder *r, BlockId b, const ValueVec *params, u8 *need
   for (u32 i = 0; i < g->blocks.data[b].term_count; i++) live[block_result(g, b, i)] = 1;
   for (NodeId n = g->blocks.data[b].last; n; n = graph_node_at(g, n)->prev) {
     const GraphNode *x = graph_node_at(g, n);
-    bool used = holds_check(g, n);
+    bool used = pull_loop_holds_check(g, n);
     for (u32 i = 0; i < x->result_count && !used; i++) used = live[node_result(g, n, i)];
     for (u32 i = 0; i < x->operand_count && used; i++) live[node_operand(g, n, i)] = 1;
   }
@@ -53,7 +53,7 @@ typedef struct Back {
   ValueVec next;
 } Back;
 
-static bool push(Back *b, ValueVec *to, ValueId v) { return v && vec_push(&b->w->r->vm->alloc, to, v); }
+static bool pull_loop_push(Back *b, ValueVec *to, ValueId v) { return v && vec_push(&b->w->r->vm->alloc, to, v); }
 static bool takes(const Graph *g, const Loop *l, u32 i) {
   return l->reached[i] && pull_is_float(g, g->blocks.data[l->body].params.data[i]);
 }
@@ -124,7 +124,7 @@ static bool begin(Back *b) {
   for (u32 i = 0; i < l->carried && ok; i++) {
     if (!takes(g, l, i)) continue;
     ArrayType t = strong(g, g->blocks.data[l->body].params.data[i]);
-    ok = push(b, &b->init, l->ct[i] ? deriv_fit(&w->d.head, l->ct[i], &t) : pull_zeros(g, &t));
+    ok = pull_loop_push(b, &b->init, l->ct[i] ? deriv_fit(&w->d.head, l->ct[i], &t) : pull_zeros(g, &t));
   }
   b->ncarried = b->init.count;
   for (u32 i = 0; i < l->nxs; i++) b->nitems += item_counts(b, i);
@@ -140,7 +140,7 @@ static bool begin(Back *b) {
     ArrayType t = strong(g, v);
     f64 with = b->fill.data[i] & FILLED_zero ? 0.0 : -0.0;
     ValueId sum = w->filled[v] ? w->ct[v] : pull_only_if(w, w->there[v], w->ct[v], with);
-    ok = push(b, &b->init, sum ? deriv_fit(&w->d.head, sum, &t) : pull_fill(g, &t, with));
+    ok = pull_loop_push(b, &b->init, sum ? deriv_fit(&w->d.head, sum, &t) : pull_fill(g, &t, with));
   }
   return ok;
 }
@@ -152,13 +152,13 @@ static bool begin_flags(Back *b) {
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++)
     if (takes(g, l, i) && l->maybe[i])
-      ok = push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i] ? graph_convert(g, l->there[i], DT_bool)
-                                       : pull_bool(g, true));
+      ok = pull_loop_push(b, &b->init, !l->ct[i] ? pull_bool(g, false) : l->there[i]
+                                           ? graph_convert(g, l->there[i], DT_bool) : pull_bool(g, true));
   for (u32 i = 0; i < b->nitems && ok && !b->trial; i++)
-    if (l->given[i] == GIVEN_maybe) ok = push(b, &b->init, pull_bool(g, false));
+    if (l->given[i] == GIVEN_maybe) ok = pull_loop_push(b, &b->init, pull_bool(g, false));
   for (u32 k = 0; k < b->caps.count && ok; k++)
     if (cap_has_flag(b, k))
-      ok = push(b, &b->init,
+      ok = pull_loop_push(b, &b->init,
                 w->ct[b->caps.data[k]] ? graph_convert(g, w->there[b->caps.data[k]], DT_bool) : pull_bool(g, false));
   return ok;
 }
@@ -170,11 +170,11 @@ static bool walked(Back *b) {
   Loop *l = b->l;
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok && !b->trial; i++)
-    if (l->needed[i]) ok = push(b, &b->xs, l->saved.data[i]);
-  for (u32 i = 0; i < l->nxs && ok; i++) ok = push(b, &b->xs, node_operand(g, l->node, l->carried + i));
+    if (l->needed[i]) ok = pull_loop_push(b, &b->xs, l->saved.data[i]);
+  for (u32 i = 0; i < l->nxs && ok; i++) ok = pull_loop_push(b, &b->xs, node_operand(g, l->node, l->carried + i));
   for (u32 i = 0; i < l->stacked && ok; i++) {
     ArrayType t = *value_type(g, node_result(g, l->node, l->carried + i));
-    if (l->ct[l->carried + i]) ok = push(b, &b->xs, deriv_fit(&w->d.head, l->ct[l->carried + i], &t));
+    if (l->ct[l->carried + i]) ok = pull_loop_push(b, &b->xs, deriv_fit(&w->d.head, l->ct[l->carried + i], &t));
   }
   return ok;
 }
@@ -186,14 +186,14 @@ static bool carried_params(Back *b) {
   for (u32 i = 0; i < l->carried && ok; i++) {
     ValueId like = g->blocks.data[l->body].params.data[i];
     if (b->trial || l->needed[i]) {
-      ok = push(b, &b->params, graph_param(g, b->block, g->values.data[like].type));
+      ok = pull_loop_push(b, &b->params, graph_param(g, b->block, g->values.data[like].type));
       continue;
     }
     ArrayType t = *value_type(g, like); /* computed by nothing that counts */
     ValueId zero = t.rank ? graph_full(g, t.dtype, t.rank, t.dims, 0)
                           : graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0});
     /* a variable is no constant */
-    ok = push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero);
+    ok = pull_loop_push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero);
   }
   return ok;
 }
@@ -205,7 +205,7 @@ static bool parameters(Back *b) {
   bool ok = true;
   for (u32 i = 0; i < b->init.count && ok; i++) {
     ValueVec *to = i < b->ncarried ? &b->cts : i < b->ncarried + b->caps.count ? &b->sums : &b->flags;
-    ok = push(b, to, graph_param(g, b->block, g->values.data[b->init.data[i]].type));
+    ok = pull_loop_push(b, to, graph_param(g, b->block, g->values.data[b->init.data[i]].type));
   }
   return ok && carried_params(b) && loop_params_like(r, b->block, l, l->carried, l->nxs, &b->params);
 }
@@ -218,7 +218,7 @@ static bool row_params(Back *b) {
     ArrayType t = *value_type(g, node_result(g, l->node, l->carried + i));
     t.rank--;
     memmove(t.dims, t.dims + 1, sizeof t.dims[0] * t.rank);
-    if (l->ct[l->carried + i]) ok = push(b, &b->rows, graph_param(g, b->block, graph_type(g, &t)));
+    if (l->ct[l->carried + i]) ok = pull_loop_push(b, &b->rows, graph_param(g, b->block, graph_type(g, &t)));
     else ok = vec_push(&b->w->r->vm->alloc, &b->rows, 0);
   }
   return ok;
@@ -230,11 +230,13 @@ static bool name_variables(Back *b) {
   Loop *l = b->l;
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok; i++)
-    if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) ok = push(b, &b->variables, b->params.data[i]);
+    if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i))
+      ok = pull_loop_push(b, &b->variables, b->params.data[i]);
   b->ncarried = b->variables.count;
   for (u32 i = 0; i < l->nxs && ok; i++)
-    if (item_counts(b, i)) ok = push(b, &b->variables, b->params.data[l->carried + i]);
-  for (u32 i = 0; i < b->caps.count && ok; i++) ok = push(b, &b->variables, graph_lift(g, b->block, b->caps.data[i]));
+    if (item_counts(b, i)) ok = pull_loop_push(b, &b->variables, b->params.data[l->carried + i]);
+  for (u32 i = 0; i < b->caps.count && ok; i++)
+    ok = pull_loop_push(b, &b->variables, graph_lift(g, b->block, b->caps.data[i]));
   return ok;
 }
 
@@ -259,7 +261,7 @@ static bool alias_first(Back *b) {
 
 /* The trip's cotangents as they stand behind it. A sum that is not there before the loop counts as none in the
  * trip, but where wholes and items are added to it. */
-static void seed(Back *b, const ValueMap *map) {
+static void pull_loop_seed(Back *b, const ValueMap *map) {
   Graph *g = b->w->r->g;
   Loop *l = b->l;
   u32 k = 0, f = 0, cap_flag = 0;
@@ -322,24 +324,24 @@ static bool finish(Back *b) {
     ValueId v = b->variables.data[i];
     ArrayType t = strong(g, v);
     if (i < b->ncarried || i >= ncaps)
-      ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, w->ct[v], &t) : pull_zeros(g, &t));
+      ok = pull_loop_push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, w->ct[v], &t) : pull_zeros(g, &t));
   }
   for (u32 i = 0; i < l->carried && ok; i++)
     if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) {
       ValueId v = b->variables.data[k++];
-      if (b->trial || l->maybe[i]) ok = push(b, &b->next, pull_is_there(w, v));
+      if (b->trial || l->maybe[i]) ok = pull_loop_push(b, &b->next, pull_is_there(w, v));
       nflags += l->maybe[i];
     }
   for (u32 i = b->ncarried; i < b->variables.count && ok; i++) {
     ValueId there = pull_is_there(w, b->variables.data[i]);
-    if (b->trial) ok = push(b, &b->next, there);
+    if (b->trial) ok = pull_loop_push(b, &b->next, there);
     else if (i < ncaps ? l->given[i - b->ncarried] == GIVEN_maybe : cap_has_flag(b, i - ncaps))
-      ok = push(b, &b->next, pull_or(g, b->flags.data[nflags++], there));
+      ok = pull_loop_push(b, &b->next, pull_or(g, b->flags.data[nflags++], there));
   }
   for (u32 i = b->ncarried; i < ncaps && ok; i++) {
     ValueId v = b->variables.data[i];
     ArrayType t = strong(g, v);
-    ok = push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], -0.0), &t)
+    ok = pull_loop_push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, pull_only_if(w, w->there[v], w->ct[v], -0.0), &t)
                                     : pull_fill(g, &t, -0.0));
   }
   return ok && graph_close(g, TERM_next, b->next.data, b->next.count, 0);
@@ -418,7 +420,7 @@ static Outcome go_back(Back *b, bool *grown) {
        name_variables(b) && pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) &&
        alias_first(b);
   if (ok) {
-    seed(b, &map);
+    pull_loop_seed(b, &map);
     o = pull_walk_back(&b->inner);
   }
   map_free(&map);

@@ -21,7 +21,7 @@ typedef struct AScan {
   TypeId items[ASCAN_LEAVES];
 } AScan;
 
-static Av with_values(AScan *s, const ValueId *values) {
+static Av ascan_with_values(AScan *s, const ValueId *values) {
   Av leaves[ASCAN_LEAVES];
   u32 next = 0;
   for (u32 i = 0; i < s->count; i++)
@@ -39,7 +39,7 @@ static Outcome combine(AScan *s, ValueId first, const ValueId *a, const ValueId 
   Outcome o = keep && graph_close(g, TERM_yield, b, s->count, 0) ? OUT_GO : OUT_FAIL;
   if (o == OUT_GO) graph_at_end(g, parent);
   if (o == OUT_GO && !(join = graph_open(g))) o = OUT_FAIL;
-  if (o == OUT_GO && (!(args[0] = with_values(s, a)) || !(args[1] = with_values(s, b)))) o = OUT_FAIL;
+  if (o == OUT_GO && (!(args[0] = ascan_with_values(s, a)) || !(args[1] = ascan_with_values(s, b)))) o = OUT_FAIL;
   RecCellSet cells = {0};
   if (o == OUT_GO && !rec_cells_save(r, &cells)) o = OUT_FAIL;
   if (o == OUT_GO) o = rec_call(r, s->f, args, NULL, 2, &result);
@@ -64,7 +64,7 @@ static Outcome combine(AScan *s, ValueId first, const ValueId *a, const ValueId 
   return o;
 }
 
-static ValueId number(Graph *g, i64 v) { return graph_const(g, value_weak_i64(v)); }
+static ValueId ascan_number(Graph *g, i64 v) { return graph_const(g, value_weak_i64(v)); }
 
 /* A scan over xs. Without totals: within segments, from the item before; else from the total of the segment before. */
 static Outcome pass(AScan *s, const ValueId *xs, const ValueId *totals, Dim n, ValueId *out) {
@@ -86,12 +86,14 @@ static Outcome pass(AScan *s, const ValueId *xs, const ValueId *totals, Dim n, V
   for (u32 i = 0; i < s->count; i++)
     if (!(item[i] = graph_param(g, body, s->items[i]))) return OUT_FAIL;
   ValueId at = graph_param(g, body, graph_scalar_type(g, DT_i64, false));
-  ValueId first = totals ? graph_op2(g, OP_less, at, number(g, SEGMENT))
-                         : graph_op2(g, OP_equal, graph_op2(g, OP_remainder, at, number(g, SEGMENT)), number(g, 0));
+  ValueId first = totals ? graph_op2(g, OP_less, at, ascan_number(g, SEGMENT))
+                         : graph_op2(g, OP_equal, graph_op2(g, OP_remainder, at, ascan_number(g, SEGMENT)),
+                                     ascan_number(g, 0));
   if (!at || !first) return OUT_FAIL;
   if (totals) { /* at 0 … 15 the first total stands in for one that is not there */
-    ValueId segment = graph_op2(g, OP_subtract, graph_op2(g, OP_floor_divide, at, number(g, SEGMENT)), number(g, 1));
-    segment = segment ? graph_op2(g, OP_maximum, segment, number(g, 0)) : 0;
+    ValueId segment = graph_op2(g, OP_subtract, graph_op2(g, OP_floor_divide, at, ascan_number(g, SEGMENT)),
+                                ascan_number(g, 1));
+    segment = segment ? graph_op2(g, OP_maximum, segment, ascan_number(g, 0)) : 0;
     IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
     if (!segment) return OUT_FAIL;
     for (u32 i = 0; i < s->count; i++)
@@ -107,7 +109,7 @@ static Outcome pass(AScan *s, const ValueId *xs, const ValueId *totals, Dim n, V
   return node ? OUT_GO : OUT_FAIL;
 }
 
-static Outcome running(AScan *s, ValueId *xs, Dim n, u32 levels) {
+static Outcome ascan_running(AScan *s, ValueId *xs, Dim n, u32 levels) {
   Graph *g = s->r->g;
   ValueId local[ASCAN_LEAVES], totals[ASCAN_LEAVES];
   Outcome o = pass(s, xs, NULL, n, local);
@@ -119,8 +121,8 @@ static Outcome running(AScan *s, ValueId *xs, Dim n, u32 levels) {
   if (segments == DIM_NONE) return rec_stuck(s->r, REASON_size_expression, "associative_scan");
   GraphAttr stop = attr_dim(0, segments);
   ValueId ends = graph_op(g, OP_arange, NULL, 0, &stop, 1, NULL);
-  ends = ends ? graph_op2(g, OP_multiply, ends, number(g, SEGMENT)) : 0;
-  ends = ends ? graph_op2(g, OP_add, ends, number(g, SEGMENT - 1)) : 0;
+  ends = ends ? graph_op2(g, OP_multiply, ends, ascan_number(g, SEGMENT)) : 0;
+  ends = ends ? graph_op2(g, OP_add, ends, ascan_number(g, SEGMENT - 1)) : 0;
   if (!ends) return OUT_FAIL;
   IndexItem it = {.kind = INDEX_array, .part = {PART_operand}, .at = {1}};
   for (u32 i = 0; i < s->count; i++) {
@@ -128,11 +130,11 @@ static Outcome running(AScan *s, ValueId *xs, Dim n, u32 levels) {
     t.dims[0] = value_type(g, ends)->dims[0];
     if (!(totals[i] = graph_index(g, local[i], &ends, 1, &it, 1, graph_type(g, &t)))) return OUT_FAIL;
   }
-  o = running(s, totals, value_type(g, ends)->dims[0], levels - 1);
+  o = ascan_running(s, totals, value_type(g, ends)->dims[0], levels - 1);
   return o == OUT_GO ? pass(s, local, totals, n, xs) : o;
 }
 
-static ValueId moved(Graph *g, ValueId x, i64 from, i64 to) {
+static ValueId ascan_moved(Graph *g, ValueId x, i64 from, i64 to) {
   if (!x || from == to) return x;
   GraphAttr attrs[2] = {attr_int(1, from), attr_int(2, to)};
   return graph_op(g, OP_moveaxis, &x, 1, attrs, 2, NULL);
@@ -207,7 +209,7 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
       o = rec_stuck(r, REASON_raises, "associative_scan: %s", err.text);
       break;
     }
-    xs[i] = turned(g, moved(g, v, own[i], 0), reverse);
+    xs[i] = turned(g, ascan_moved(g, v, own[i], 0), reverse);
     if (!xs[i]) o = OUT_FAIL;
     if (i && o == OUT_GO && !dim_equal(&dims.base, n, t.dims[own[i]]))
       o = rec_dims_no(r, &dims, "associative_scan", &err);
@@ -220,9 +222,9 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
   u32 levels = o == OUT_GO ? levels_of(r, n) : 0;
   if (o == OUT_GO && !levels)
     o = rec_stuck(r, REASON_data_dependent_shape, "associative_scan of a length that is not known");
-  if (o == OUT_GO) o = running(&s, xs, n, levels);
+  if (o == OUT_GO) o = ascan_running(&s, xs, n, levels);
   for (u32 i = 0; i < s.count && o == OUT_GO; i++) {
-    ValueId v = moved(g, turned(g, xs[i], reverse), 0, own[i]);
+    ValueId v = ascan_moved(g, turned(g, xs[i], reverse), 0, own[i]);
     if (!v || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
   }
   u32 next = 0;

@@ -11,7 +11,7 @@
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_tree.h"
 
-static Outcome forward(Recorder *r, Av fn, Av xs, Av *out) {
+static Outcome vjp_forward(Recorder *r, Av fn, Av xs, Av *out) {
   Graph *g = r->g;
   u32 n = av_at(r, xs)->count;
   BlockId block = g->at;
@@ -57,7 +57,7 @@ Outcome record_vjp(Recorder *r, u32 op, const Av *params, Av *out) {
   if (r->no_pulls) return rec_stuck(r, REASON_no_rule, "vjp whose pullback leaves the graph");
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
-  Outcome o = forward(r, params[0], xs, out);
+  Outcome o = vjp_forward(r, params[0], xs, out);
   rec_end_try(r, &mark, &state, o);
   return o;
 }

@@ -6,7 +6,7 @@
 
 /* ---- products of elements ------------------------------------------------------------------------------------- */
 
-static Dv running(Deriv *d, u32 op, Dv x, u32 axis, bool reverse, bool initial) {
+static Dv product_running(Deriv *d, u32 op, Dv x, u32 axis, bool reverse, bool initial) {
   GraphAttr attrs[3] = {attr_int(1, axis), attr_bool(2, reverse), attr_bool(3, initial)};
   return dv_op(d, op, &x, 1, attrs, initial ? 3 : 2);
 }
@@ -21,10 +21,11 @@ static Dv flip(Deriv *d, Dv x, u32 axis) {
  * its place, `deep` times, so that derivatives of it hold as well. */
 static Dv pull_running(Deriv *d, Dv x, Dv g, u32 axis, u32 deep) {
   Dv none = dv2(d, OP_equal, x, NUM(0));
-  Dv zeros = running(d, OP_cumsum, none, axis, false, false);
+  Dv zeros = product_running(d, OP_cumsum, none, axis, false, false);
   Dv nothing = d->failed ? 0 : d->to->size(d, 0), one = d->failed ? 0 : d->to->size(d, 1);
   Dv before = dv2(d, OP_equal, zeros, nothing);
-  Dv rest = running(d, OP_cumsum, MUL(g, running(d, OP_cumprod, x, axis, false, false)), axis, true, false);
+  Dv rest = product_running(d, OP_cumsum, MUL(g, product_running(d, OP_cumprod, x, axis, false, false)), axis,
+                            true, false);
   Dv here = DIV(rest, dv3(d, OP_where, none, NUM(1), x));
   if (!deep) return dv3(d, OP_where, before, here, NUM(0));
   Dv first = dv2(d, OP_logical_and, none, dv2(d, OP_equal, zeros, one));
@@ -77,7 +78,8 @@ static bool pull_prod(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv
   u32 last = l.rank - 1;
   kept.dims[last] = 1;
   Dim more = d->to->dim(d, '+', l.count, 1);
-  Dv before = running(d, OP_cumprod, rows, last, false, true), behind = running(d, OP_cumprod, rows, last, true, true);
+  Dv before = product_running(d, OP_cumprod, rows, last, false, true),
+      behind = product_running(d, OP_cumprod, rows, last, true, true);
   if (d->failed) return false;
   before = d->to->part(d, before, last, 0, l.count);
   behind = d->to->part(d, behind, last, 1, more);
@@ -87,7 +89,7 @@ static bool pull_prod(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv
 
 /* ---- contractions ---------------------------------------------------------------------------------------------- */
 
-static Dim product(Deriv *d, const ArrayType *t, const u32 *axes, u32 n) {
+static Dim product_of_all(Deriv *d, const ArrayType *t, const u32 *axes, u32 n) {
   Dim size = 1;
   for (u32 i = 0; i < n; i++) size = d->to->dim(d, '*', size, t->dims[axes[i]]);
   return size;
@@ -98,7 +100,7 @@ static Dv as_matrix(Deriv *d, Dv x, const ArrayType *t, const u32 *rows, u32 nro
   u32 perm[TYPE_MAX_RANK];
   memcpy(perm, rows, sizeof *perm * nrows);
   memcpy(perm + nrows, columns, sizeof *perm * ncolumns);
-  Dim dims[2] = {product(d, t, rows, nrows), product(d, t, columns, ncolumns)};
+  Dim dims[2] = {product_of_all(d, t, rows, nrows), product_of_all(d, t, columns, ncolumns)};
   return dv_reshape(d, dv_permute(d, x, perm), 2, dims);
 }
 
@@ -129,7 +131,7 @@ static bool pull_contraction(Deriv *d, Dv x, Dv y, u32 n, const u32 *xa, const u
     for (u32 k = 0; k < n; k++) summed |= ya[k] == i;
     if (!summed) yf[ny++] = i;
   }
-  Dim dims[2] = {product(d, &tx, xf, nx), product(d, &ty, yf, ny)};
+  Dim dims[2] = {product_of_all(d, &tx, xf, nx), product_of_all(d, &ty, yf, ny)};
   Dv mx = as_matrix(d, x, &tx, xf, nx, xa, n), my = as_matrix(d, y, &ty, ya, n, yf, ny), mg = dv_reshape(d, g, 2, dims);
   if (wants[0]) out[0] = from_matrix(d, dv2(d, OP_matmul, mg, dv_permute(d, my, turn)), &tx, xf, nx, xa, n);
   if (wants[1]) out[1] = from_matrix(d, dv2(d, OP_matmul, dv_permute(d, mx, turn), mg), &ty, ya, n, yf, ny);

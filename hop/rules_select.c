@@ -8,7 +8,7 @@ static bool given(const GraphArg *a) {
   return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
 }
 
-static bool axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
+static bool select_axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
   i64 v;
   RuleError err;
   return arg_int(&n->args[param], fallback, &v) && rule_axis(v, rank, axis, &err);
@@ -19,7 +19,7 @@ static bool is_text(const GraphArg *a, const char *s) {
          memcmp(a->attr->text, s, strlen(s)) == 0;
 }
 
-static Dim size_of(Deriv *d, const ArrayType *t) {
+static Dim select_size_of(Deriv *d, const ArrayType *t) {
   Dim n = 1;
   for (u32 i = 0; i < t->rank; i++) n = d->to->dim(d, '*', n, t->dims[i]);
   return n;
@@ -105,8 +105,8 @@ static bool pull_take(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv
   if (n->count != 2) return false;
   if (!given(&n->args[2])) {
     from.rank = 1;
-    from.dims[0] = size_of(d, t);
-  } else if (!axis_of(n, 2, 0, t->rank, &axis)) {
+    from.dims[0] = select_size_of(d, t);
+  } else if (!select_axis_of(n, 2, 0, t->rank, &axis)) {
     return false;
   }
   Dv zeros = d->failed ? 0 : d->to->zeros(d, &from);
@@ -181,11 +181,11 @@ static bool pull_quantile(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t
 static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
   u32 axis = 0;
   bool reverse = arg_bool(&n->args[2], false), flat = !given(&n->args[1]);
-  if (arg_bool(&n->args[3], false) || (!flat && !axis_of(n, 1, 0, t->rank, &axis))) return false;
+  if (arg_bool(&n->args[3], false) || (!flat && !select_axis_of(n, 1, 0, t->rank, &axis))) return false;
   ArrayType row = *t;
   if (flat) {
     row.rank = 1;
-    row.dims[0] = size_of(d, t);
+    row.dims[0] = select_size_of(d, t);
   }
   x = dv_reshape(d, x, row.rank, row.dims);
   g = dv_reshape(d, g, row.rank, row.dims);
@@ -247,7 +247,7 @@ static void pull_scatter_fold(Deriv *d, const DerivNode *n, const ArrayType *t, 
 static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
   u32 axis;
   bool set = !given(&n->args[4]) || is_text(&n->args[4], "set");
-  if (n->count != 3 || !axis_of(n, 3, 0, t->rank, &axis)) return false;
+  if (n->count != 3 || !select_axis_of(n, 3, 0, t->rank, &axis)) return false;
   if (!set && !is_text(&n->args[4], "add")) {
     pull_scatter_fold(d, n, t, axis, is_text(&n->args[4], "mul"), g, wants, out);
     return !d->failed;
@@ -260,7 +260,7 @@ static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g,
   if (set) { /* of several at one place the last counts: all write their number, and see whose stands there */
     ArrayType it = dv_type(d, at), numbers = {.dtype = DT_i64, .rank = 1};
     numbers.dims[0] = t->rank ? t->dims[axis] : 1;
-    GraphAttr stop = attr_dim(0, size_of(d, &it)), flat[2] = {attr_int(3, 0), by[1]};
+    GraphAttr stop = attr_dim(0, select_size_of(d, &it)), flat[2] = {attr_int(3, 0), by[1]};
     Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), it.rank, it.dims);
     Dv zeros = d->failed ? 0 : d->to->zeros(d, &numbers);
     Dv stands = dv_op(d, OP_scatter, (Dv[]){zeros, at, number}, 3, flat, 2);
@@ -278,7 +278,7 @@ static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g,
 /* Back from the positions that the mask gave; those beyond `size` were not taken. */
 static bool pull_compress(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
   u32 axis;
-  if (n->count < 2 || !axis_of(n, 2, 0, t->rank, &axis)) return false;
+  if (n->count < 2 || !select_axis_of(n, 2, 0, t->rank, &axis)) return false;
   ArrayType gt = dv_type(d, g), edge = gt;
   Dim count = gt.dims[axis];
   edge.dims[axis] = 1;
@@ -382,7 +382,7 @@ static bool one_result(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, c
   switch (n->op) {
     case OP_take: return pull_take(d, n, t, g, out);
     case OP_take_along_axis: {
-      if (n->count != 2 || !axis_of(n, 2, -1, t->rank, &axis)) return false;
+      if (n->count != 2 || !select_axis_of(n, 2, -1, t->rank, &axis)) return false;
       ArrayType gt = dv_type(d, g);
       for (u32 i = 0; i < t->rank; i++)
         if (i != axis && !d->to->same(d, gt.dims[i], t->dims[i])) {
@@ -394,7 +394,7 @@ static bool one_result(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, c
       return true;
     }
     case OP_sort: /* back by the inverse of the order */
-      if (given(&n->args[3]) || !axis_of(n, 1, -1, t->rank, &axis)) return false;
+      if (given(&n->args[3]) || !select_axis_of(n, 1, -1, t->rank, &axis)) return false;
       out[0] = take_along(d, g, order_of(d, order_of(d, x, arg_bool(&n->args[2], false), axis), false, axis), axis);
       return true;
     case OP_median: return pull_median(d, n, x, t, g, out);
@@ -419,7 +419,7 @@ bool rules_select(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants,
   if (n->count == 0) return false;
   ArrayType t = dv_type(d, n->operands[0]);
   if (n->op == OP_topk) {
-    if (!ct[0] || n->nresults != 2 || !axis_of(n, 2, -1, t.rank, &axis)) return false;
+    if (!ct[0] || n->nresults != 2 || !select_axis_of(n, 2, -1, t.rank, &axis)) return false;
     out[0] = add_along(d, &t, axis, n->results[1], ct[0]);
     return !d->failed;
   }

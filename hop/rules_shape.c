@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool is_given(const GraphArg *a) {
+static bool shape_is_given(const GraphArg *a) {
   return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
 }
 
@@ -21,7 +21,7 @@ static bool ints_of(const GraphArg *a, u32 *n, i64 *out) {
   return true;
 }
 
-static bool axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
+static bool shape_axis_of(const DerivNode *n, u32 param, i64 fallback, u32 rank, u32 *axis) {
   i64 v;
   RuleError err;
   return arg_int(&n->args[param], fallback, &v) && rule_axis(v, rank, axis, &err);
@@ -37,7 +37,8 @@ static bool permutation_of(const DerivNode *n, const ArrayType *x, u32 *perm) {
     case OP_transpose:
     case OP_permute_dims:
       for (u32 i = 0; i < k; i++) a[i] = (i64)(k - 1 - i);
-      return (!is_given(&n->args[1]) || ints_of(&n->args[1], &k, a)) && rule_permutation(k, a, x->rank, perm, &err);
+      return (!shape_is_given(&n->args[1]) || ints_of(&n->args[1], &k, a)) &&
+             rule_permutation(k, a, x->rank, perm, &err);
     case OP_moveaxis:
       return ints_of(&n->args[1], &k, a) && ints_of(&n->args[2], &m, b) && k == m &&
              rule_moveaxis(k, a, b, x->rank, perm, &err);
@@ -75,13 +76,13 @@ static bool pull_roll(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
 static bool pull_counts(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   ArrayType from = *t;
   u32 axis;
-  if (!is_given(&n->args[2])) {
+  if (!shape_is_given(&n->args[2])) {
     Dim size = 1;
     for (u32 i = 0; i < t->rank; i++) size = d->to->dim(d, '*', size, t->dims[i]);
     from.rank = 1;
     from.dims[0] = size;
   }
-  if (!axis_of(n, 2, 0, from.rank, &axis)) return false;
+  if (!shape_axis_of(n, 2, 0, from.rank, &axis)) return false;
   Dv at = dv_positions(d, from.dims[axis], 1, 0);
   if (n->count == 2) at = dv2(d, OP_repeat, at, n->operands[1]);
   else at = dv_op(d, OP_repeat, &at, 1, n->args[1].attr, 1);
@@ -100,13 +101,13 @@ static bool pull_copies(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, 
       return pull_counts(d, n, t, g, out);
     if (!ints_of(&n->args[1], &k, reps) || k != 1) return false;
     ArrayType from = *t;
-    if (!is_given(&n->args[2])) {
+    if (!shape_is_given(&n->args[2])) {
       Dim size = 1;
       for (u32 i = 0; i < t->rank; i++) size = d->to->dim(d, '*', size, t->dims[i]);
       from.rank = 1;
       from.dims[0] = size;
     }
-    if (!axis_of(n, 2, 0, from.rank, &axis) || from.rank >= TYPE_MAX_RANK) return false;
+    if (!shape_axis_of(n, 2, 0, from.rank, &axis) || from.rank >= TYPE_MAX_RANK) return false;
     for (u32 i = 0; i < from.rank; i++) {
       dims[rank++] = from.dims[i];
       if (i == axis) {
@@ -188,12 +189,12 @@ static bool view(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out)
 
 /* ---- joins and parts --------------------------------------------------------------------------------------------- */
 
-static bool join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+static bool shape_join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
   ArrayType whole = dv_type(d, g);
   u32 axis;
-  if ((n->op != OP_concat && n->op != OP_stack) || !axis_of(n, 1, 0, whole.rank, &axis)) return false;
+  if ((n->op != OP_concat && n->op != OP_stack) || !shape_axis_of(n, 1, 0, whole.rank, &axis)) return false;
   /* nil: the items of each, row by row */
-  bool flat = n->op == OP_concat && n->args[1].kind != ARG_hole && !is_given(&n->args[1]);
+  bool flat = n->op == OP_concat && n->args[1].kind != ARG_hole && !shape_is_given(&n->args[1]);
   Dim at = 0;
   for (u32 i = 0; i < n->count; i++) {
     ArrayType t = dv_type(d, n->operands[i]);
@@ -224,7 +225,8 @@ static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
     case OP_unstack:
     case OP_split: {
       Dv *all = deriv_room(d, n->nresults, sizeof *all);
-      if (!all || !axis_of(n, n->op == OP_split ? 2 : 1, 0, t.rank, &axis) || !filled(d, n, ct, all)) return false;
+      if (!all || !shape_axis_of(n, n->op == OP_split ? 2 : 1, 0, t.rank, &axis) || !filled(d, n, ct, all))
+        return false;
       GraphAttr attrs[2] = {attr_list(0, n->nresults), attr_int(1, axis)};
       out[0] = dv_op(d, n->op == OP_split ? OP_concat : OP_stack, all, n->nresults, attrs, 2);
       return true;
@@ -282,7 +284,7 @@ bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, 
             : n->nresults != 1                 ? false
             : view(d, n, ct[0], wants, out)    ? true
             : d->failed                        ? false
-            : join(d, n, ct[0], wants, out)    ? true
+            : shape_join(d, n, ct[0], wants, out)    ? true
             : d->failed                        ? false
                                                : make(d, n, ct[0], out);
   return ok && !d->failed;

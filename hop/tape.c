@@ -173,7 +173,7 @@ static bool save_type(Vm *vm, Tape *t, Value v) {
   return save(vm, t, t->stand_in);
 }
 
-static void forget(Vm *vm, Tape *t, const TapeEntry *e) { /* what was saved for an entry that is not to be */
+static void tape_forget(Vm *vm, Tape *t, const TapeEntry *e) { /* what was saved for an entry that is not to be */
   while (t->values.count > e->first) value_drop(vm, t->values.data[--t->values.count]);
   t->parents.count = e->parents;
   mem_free(&vm->alloc, e->items, e->nitems);
@@ -197,7 +197,7 @@ static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, bool read, Value *out) {
   }
   u32 values = t->values.count;
   if (!any) { /* constant */
-    forget(vm, t, e);
+    tape_forget(vm, t, e);
     return WEFT_OK;
   }
   e->result = t->nodes + 1;
@@ -277,7 +277,7 @@ static WeftStatus fresh_leaf(Vm *vm, Value v, Value *out) {
     status = track(vm, t, &e, false, out);
   } else if (status == WEFT_OK) {
     value_drop(vm, *out);
-    forget(vm, t, &e);
+    tape_forget(vm, t, &e);
     status = vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
   }
   value_drop(vm, x);
@@ -449,7 +449,7 @@ static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
   }
   for (u32 i = 0; i < made; i++) value_drop(vm, inner[i]);
   if (status == WEFT_OK) status = track(vm, t, &e, deriv_reads_results(op, wants, e.nparents), out);
-  else forget(vm, t, &e);
+  else tape_forget(vm, t, &e);
   if (wants != few) mem_free(&vm->alloc, wants, e.nparents);
   return status;
 }
@@ -549,7 +549,7 @@ static WeftStatus on_index(Vm *vm, Value obj, const Desc *d, const Value *regs, 
   ok = ok && save_items(vm, &e, d->items, d->item_count);
   value_drop(vm, x);
   if (ok) return track(vm, t, &e, false, out);
-  forget(vm, t, &e);
+  tape_forget(vm, t, &e);
   value_drop(vm, *out);
   return vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
 }
@@ -613,7 +613,7 @@ static WeftStatus assign(Vm *vm, Value *root, const u8 *items, u32 nitems, const
                          : vm_error_memory(vm);
   value_drop(vm, v);
   if (status != WEFT_OK) {
-    forget(vm, t, &e);
+    tape_forget(vm, t, &e);
     put_back(vm, root, made);
     return status;
   }

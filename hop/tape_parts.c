@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static WeftStatus run(Vm *vm, u32 op, Value x, Value with, Value *out) { /* borrows x, takes `with` */
+static WeftStatus parts_run(Vm *vm, u32 op, Value x, Value with, Value *out) { /* borrows x, takes `with` */
   Value args[OP_MAX_PARAMS];
   for (u32 i = 0; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
   args[0] = value_keep(x);
@@ -44,7 +44,7 @@ static WeftStatus shape_list(Vm *vm, u32 rank, const i64 *dims, Value *out) {
 
 static WeftStatus reshaped(Vm *vm, u32 op, Value x, u32 rank, const i64 *dims, Value *out) {
   Value shape;
-  return shape_list(vm, rank, dims, &shape) == WEFT_OK ? run(vm, op, x, shape, out) : WEFT_ERROR;
+  return shape_list(vm, rank, dims, &shape) == WEFT_OK ? parts_run(vm, op, x, shape, out) : WEFT_ERROR;
 }
 
 /* Equal parts: x with the axis in two, one item of the first of them each. */

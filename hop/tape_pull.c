@@ -95,7 +95,7 @@ static bool setting(Vm *vm, const GraphAttr *a, Value *out) {
   }
 }
 
-static Dv run(Deriv *deriv, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs) {
+static Dv tape_run(Deriv *deriv, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs) {
   ValueDeriv *d = (ValueDeriv *)deriv;
   Vm *vm = d->vm;
   Value args[OP_MAX_PARAMS], out;
@@ -121,32 +121,32 @@ static Dv run(Deriv *deriv, u32 op, const Dv *operands, u32 count, const GraphAt
   return ok ? handle(d, out) : none(d);
 }
 
-static ArrayType type(Deriv *d, Dv x) {
+static ArrayType tape_type_of(Deriv *d, Dv x) {
   ArrayType t;
   tape_type(at(d, x), &t);
   return t;
 }
 
-static Dv number(Deriv *d, f64 v) { return handle((ValueDeriv *)d, value_weak_f64(v)); }
-static Dv size(Deriv *d, Dim n) { return handle((ValueDeriv *)d, value_weak_i64(n)); }
+static Dv tape_number(Deriv *d, f64 v) { return handle((ValueDeriv *)d, value_weak_f64(v)); }
+static Dv tape_size(Deriv *d, Dim n) { return handle((ValueDeriv *)d, value_weak_i64(n)); }
 
-static Dv zeros(Deriv *d, const ArrayType *t) {
+static Dv tape_make_zeros(Deriv *d, const ArrayType *t) {
   Value v;
   return tape_zeros(((ValueDeriv *)d)->vm, t, &v) == WEFT_OK ? handle((ValueDeriv *)d, v) : none((ValueDeriv *)d);
 }
 
-static bool known(Deriv *d, Dv x, f64 *out) {
+static bool tape_known(Deriv *d, Dv x, f64 *out) {
   Value v = value_untracked(at(d, x));
   if (v.kind != V_NUM) return false;
   *out = num_as_f64(v);
   return true;
 }
 
-static bool same(Deriv *d, Dim a, Dim b) {
+static bool tape_same(Deriv *d, Dim a, Dim b) {
   (void)d;
   return a == b;
 }
-static Dim dim(Deriv *d, char op, Dim a, Dim b) {
+static Dim tape_dim(Deriv *d, char op, Dim a, Dim b) {
   (void)d;
   return dim_binary(NULL, op, a, b);
 }
@@ -180,7 +180,7 @@ static Dv write_items(ValueDeriv *d, u32 combine, Dv x, const u8 *items, u32 n, 
   return none(d);
 }
 
-static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
+static Dv tape_part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
   u8 items[ARRAY_MAX_RANK];
   Value regs[AXIS_REGISTERS];
   u32 n = along(axis, items, regs);
@@ -191,7 +191,7 @@ static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
   return read_items((ValueDeriv *)d, x, items, axis + 1, regs);
 }
 
-static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
+static Dv tape_add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
   u8 items[ARRAY_MAX_RANK];
   Value regs[AXIS_REGISTERS];
   u32 n = along(axis, items, regs);
@@ -200,7 +200,7 @@ static Dv add_at(Deriv *d, Dv x, u32 axis, Dv indices, Dv v) {
   return write_items((ValueDeriv *)d, OP_add, x, items, axis + 1, regs, v);
 }
 
-static Dv add_items(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v) {
+static Dv tape_add_items(Deriv *d, Dv x, const Dv *indices, u32 n, Dv v) {
   u8 items[ARRAY_MAX_RANK];
   Value regs[ARRAY_MAX_RANK];
   for (u32 i = 0; i < n; i++) {
@@ -214,7 +214,7 @@ static const Value *keys_of(const ValueDeriv *d) {
   return d->tape->values.data + d->entry->first + (d->entry->kind == ENTRY_update ? 2 : 1);
 }
 
-static bool repeats(Deriv *deriv, const DerivNode *n) {
+static bool tape_repeats(Deriv *deriv, const DerivNode *n) {
   const ValueDeriv *d = (const ValueDeriv *)deriv;
   const Value *key = keys_of(d);
   (void)n;
@@ -225,7 +225,7 @@ static bool repeats(Deriv *deriv, const DerivNode *n) {
   return false;
 }
 
-static Dv index_again(Deriv *deriv, const DerivNode *n, Dv x) {
+static Dv tape_index_again(Deriv *deriv, const DerivNode *n, Dv x) {
   ValueDeriv *d = (ValueDeriv *)deriv;
   (void)n;
   Dv v = read_items(d, x, d->entry->items, d->entry->nitems, keys_of(d));
@@ -238,18 +238,19 @@ static Dv index_again(Deriv *deriv, const DerivNode *n, Dv x) {
   return v;
 }
 
-static Dv update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v) {
+static Dv tape_update_again(Deriv *deriv, const DerivNode *n, u32 combine, Dv x, Dv v) {
   ValueDeriv *d = (ValueDeriv *)deriv;
   (void)n;
   return write_items(d, combine, x, d->entry->items, d->entry->nitems, keys_of(d), v);
 }
 
-static Dv item(Deriv *deriv, Dv list, u32 k) {
+static Dv tape_item(Deriv *deriv, Dv list, u32 k) {
   return handle((ValueDeriv *)deriv, value_keep(at(deriv, list).list->items[k]));
 }
 
-static const DerivOps value_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats,
-                                   index_again, update_again, item};
+static const DerivOps value_ops = {tape_run, tape_type_of, tape_number, tape_size, tape_make_zeros, tape_known,
+                                   tape_same, tape_dim, tape_part, tape_add_at, tape_add_items, tape_repeats,
+                                   tape_index_again, tape_update_again, tape_item};
 
 /* ---- back over the tape ---------------------------------------------------------------------- */
 
@@ -258,7 +259,7 @@ typedef struct Settings { /* of one entry, as attributes */
 } Settings;
 
 /* Integers, or pairs of them; they lie in the room. */
-static bool ints_of(ValueDeriv *d, Value v, GraphAttr *a) {
+static bool tape_ints_of(ValueDeriv *d, Value v, GraphAttr *a) {
   u64 n = v.kind == V_RANGE ? range_count(v.range) : v.list->count;
   i64 *out = n <= UINT32_MAX / 2 ? deriv_room(&d->head, (u32)(2 * n), sizeof *out) : NULL;
   a->kind = ATTR_ints;
@@ -316,7 +317,7 @@ static void read_setting(ValueDeriv *d, Value v, u32 param, Settings *s, GraphAr
       return;
     case V_LIST:
     case V_RANGE:
-      if (!ints_of(d, v, a) && !two_lists(d, v, a)) a->kind = ATTR_hole;
+      if (!tape_ints_of(d, v, a) && !two_lists(d, v, a)) a->kind = ATTR_hole;
       return;
     default: a->kind = ATTR_hole; return; /* not known: rules that need it give up */
   }
@@ -362,7 +363,7 @@ static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
   return !d->head.failed;
 }
 
-static WeftStatus give(Vm *vm, Value *slot, Value ct) { /* consumes ct */
+static WeftStatus tape_give(Vm *vm, Value *slot, Value ct) { /* consumes ct */
   Value sum = value_hole(), before = *slot;
   *slot = value_hole();
   if (tape_sum(vm, before, ct, &sum) != WEFT_OK) return WEFT_ERROR;
@@ -408,12 +409,12 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   }
   if (d->head.failed) return WEFT_ERROR;
   for (u32 i = 0; i < n.count; i++)
-    l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(type(&d->head, l.operands[i]).dtype);
+    l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(tape_type_of(&d->head, l.operands[i]).dtype);
   if (n.kind == DERIV_index && l.wants[0] && adds_in_place(d, &l, grads)) return d->head.failed ? WEFT_ERROR : WEFT_OK;
   if (!deriv_pull(&d->head, &n, l.ct, l.wants, l.out, &why) || d->head.failed) goto failed;
   for (u32 i = 0; i < n.count; i++)
     if (l.wants[i] && l.out[i] &&
-        give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK)
+        tape_give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK)
       return WEFT_ERROR;
   return WEFT_OK;
 failed:

@@ -6,16 +6,16 @@
 static u32 width(Value t) { return t.kind == V_LIST ? t.list->count : t.kind == V_RECORD ? t.record->shape->count : 0; }
 static Value child(Value t, u32 i) { return t.kind == V_LIST ? t.list->items[i] : t.record->items[i]; }
 
-static WeftStatus collect(Vm *vm, Value t, u32 depth, Leaves *out) {
+static WeftStatus tree_collect(Vm *vm, Value t, u32 depth, Leaves *out) {
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "a tree is nested deeper than %d", TREE_DEPTH);
   if (tree_is_leaf(t)) return vec_push(&vm->alloc, out, t) ? WEFT_OK : vm_error_memory(vm);
   for (u32 i = 0; i < width(t); i++)
-    if (collect(vm, child(t, i), depth + 1, out) != WEFT_OK) return WEFT_ERROR;
+    if (tree_collect(vm, child(t, i), depth + 1, out) != WEFT_OK) return WEFT_ERROR;
   return WEFT_OK;
 }
 
-WeftStatus tree_leaves_of(Vm *vm, Value t, Leaves *out) { return collect(vm, t, 0, out); }
+WeftStatus tree_leaves_of(Vm *vm, Value t, Leaves *out) { return tree_collect(vm, t, 0, out); }
 
 void leaves_free(Vm *vm, Leaves *l) { vec_free(&vm->alloc, l); }
 

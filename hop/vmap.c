@@ -30,7 +30,7 @@ static WeftStatus check_spec(Vm *vm, const char *what, Value spec, u32 depth) {
 }
 
 /* An axis for each leaf of the tree, as the specification says; a single one counts for all leaves below. */
-static WeftStatus spread(Vm *vm, const char *what, Value spec, Value tree, AxisVec *out) {
+static WeftStatus lanes_spread(Vm *vm, const char *what, Value spec, Value tree, AxisVec *out) {
   if (spec.kind == V_NIL || spec.kind == V_NUM) {
     Leaves leaves = {0};
     i64 axis = 0;
@@ -47,8 +47,8 @@ static WeftStatus spread(Vm *vm, const char *what, Value spec, Value tree, AxisV
     Name key = spec.kind == V_RECORD ? tree.record->shape->keys[i] : 0;
     Value *part = spec.kind == V_RECORD ? record_find(spec.record, key) : &spec.list->items[i];
     if (!part) fits = false;
-    else if (spread(vm, what, *part, spec.kind == V_RECORD ? tree.record->items[i] : tree.list->items[i],
-                    out) != WEFT_OK)
+    else if (lanes_spread(vm, what, *part, spec.kind == V_RECORD ? tree.record->items[i] : tree.list->items[i],
+                          out) != WEFT_OK)
       return WEFT_ERROR;
   }
   return fits ? WEFT_OK : vm_error(vm, EK_type, "vmap: %s has another structure than the values", what);
@@ -106,12 +106,12 @@ static WeftStatus lane_args(Vm *vm, const Value *args, u32 nargs, const Leaves *
 }
 
 /* Results of all lanes, width leaves each, as one tree like `tree`; lanes 0: arrays without elements. */
-static WeftStatus join(Vm *vm, Value spec, Value tree, const Lanes *results, u32 width, u32 lanes, Value *out) {
+static WeftStatus lanes_join(Vm *vm, Value spec, Value tree, const Lanes *results, u32 width, u32 lanes, Value *out) {
   AxisVec axes = {0};
   Lanes made = {0};
   Leaves leaves = {0};
   u32 next = 0;
-  WeftStatus status = spread(vm, "out_axes", spec, tree, &axes);
+  WeftStatus status = lanes_spread(vm, "out_axes", spec, tree, &axes);
   if (status == WEFT_OK) status = tree_leaves_of(vm, tree, &leaves);
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     ArrayType t;
@@ -139,8 +139,8 @@ static WeftStatus join(Vm *vm, Value spec, Value tree, const Lanes *results, u32
 }
 
 /* Which leaves are mapped, along which axis, and how many lanes there are. */
-static WeftStatus map_args(Vm *vm, Value spec, Value *args, const Name *names, u32 nargs, Leaves *leaves, AxisVec *axes,
-                           i64 *lanes) {
+static WeftStatus lanes_map_args(Vm *vm, Value spec, Value *args, const Name *names, u32 nargs, Leaves *leaves,
+                                 AxisVec *axes, i64 *lanes) {
   u32 positional = 0;
   for (u32 a = 0; a < nargs; a++) positional += !(names && names[a]);
   if (spec.kind == V_LIST && spec.list->count != positional)
@@ -152,7 +152,7 @@ static WeftStatus map_args(Vm *vm, Value spec, Value *args, const Name *names, u
     Value own = spec.kind == V_LIST ? named ? value_weak_i64(0) : spec.list->items[k] : spec;
     k += !named;
     u32 from = leaves->count;
-    if (tree_leaves_of(vm, args[a], leaves) != WEFT_OK || spread(vm, "in_axes", own, args[a], axes) != WEFT_OK)
+    if (tree_leaves_of(vm, args[a], leaves) != WEFT_OK || lanes_spread(vm, "in_axes", own, args[a], axes) != WEFT_OK)
       return WEFT_ERROR;
     for (u32 i = from; i < leaves->count; i++) {
       ArrayType t;
@@ -183,7 +183,7 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
   i64 lanes = 0;
   u32 width = 0;
   if (!made) return vm_error_memory(vm);
-  WeftStatus status = map_args(vm, fn->settings.list->items[0], args, names, nargs, &leaves, &axes, &lanes);
+  WeftStatus status = lanes_map_args(vm, fn->settings.list->items[0], args, names, nargs, &leaves, &axes, &lanes);
   for (i64 i = 0; i < lanes && status == WEFT_OK; i++) {
     Value got;
     status = vm_poll(vm, 1);
@@ -212,7 +212,7 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
       tree = call.result;
     }
   }
-  if (status == WEFT_OK) status = join(vm, fn->settings.list->items[1], tree, &results, width, (u32)lanes, out);
+  if (status == WEFT_OK) status = lanes_join(vm, fn->settings.list->items[1], tree, &results, width, (u32)lanes, out);
   mem_free(&vm->alloc, made, sizeof *made * (nargs + 1));
   value_drop(vm, tree);
   lanes_free(vm, &results);
@@ -226,7 +226,7 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
 
 enum { SEGMENT = 16 };
 
-static WeftStatus combine(Vm *vm, Value f, Value a, Value b, Value *out) {
+static WeftStatus lanes_combine(Vm *vm, Value f, Value a, Value b, Value *out) {
   Value pair[2] = {value_keep(a), value_keep(b)};
   if (vm_poll(vm, 1) != WEFT_OK) {
     value_drop(vm, pair[0]);
@@ -243,12 +243,12 @@ static WeftStatus combine(Vm *vm, Value f, Value a, Value b, Value *out) {
 
 /* The running combinations of items in place: segments in order, their totals by the same rule, then total before with
  * local. The depth is the logarithm of n. */
-static WeftStatus running(Vm *vm, Value f, Value *items, u32 n) {
+static WeftStatus lanes_running(Vm *vm, Value f, Value *items, u32 n) {
   WeftStatus status = WEFT_OK;
   for (u32 i = 0; i < n && status == WEFT_OK; i++) {
     Value next;
     if (i % SEGMENT == 0) continue;
-    status = combine(vm, f, items[i - 1], items[i], &next);
+    status = lanes_combine(vm, f, items[i - 1], items[i], &next);
     if (status != WEFT_OK) break;
     value_drop(vm, items[i]);
     items[i] = next;
@@ -258,10 +258,10 @@ static WeftStatus running(Vm *vm, Value f, Value *items, u32 n) {
   u32 segments = (n - 1) / SEGMENT; /* those with one behind them */
   for (u32 k = 0; k < segments && status == WEFT_OK; k++)
     if (!lanes_push(vm, &totals, value_keep(items[k * SEGMENT + SEGMENT - 1]))) status = WEFT_ERROR;
-  if (status == WEFT_OK) status = running(vm, f, totals.data, segments);
+  if (status == WEFT_OK) status = lanes_running(vm, f, totals.data, segments);
   for (u32 i = SEGMENT; i < n && status == WEFT_OK; i++) {
     Value next;
-    status = combine(vm, f, totals.data[i / SEGMENT - 1], items[i], &next);
+    status = lanes_combine(vm, f, totals.data[i / SEGMENT - 1], items[i], &next);
     if (status != WEFT_OK) break;
     value_drop(vm, items[i]);
     items[i] = next;
@@ -306,14 +306,15 @@ WeftStatus eager_associative_scan(Vm *vm, Value *args, Value *out) {
     status = lane_args(vm, &args[1], 1, &leaves, &axes, reverse ? n - 1 - i : i, &item);
     if (status == WEFT_OK && !lanes_push(vm, &items, item)) status = WEFT_ERROR;
   }
-  if (status == WEFT_OK) status = running(vm, args[0], items.data, items.count);
+  if (status == WEFT_OK) status = lanes_running(vm, args[0], items.data, items.count);
   for (u32 i = 0; i < items.count && status == WEFT_OK; i++) {
     parts.count = 0;
     status = tree_leaves_of(vm, items.data[reverse ? items.count - 1 - i : i], &parts);
     for (u32 k = 0; k < parts.count && status == WEFT_OK; k++)
       if (!lanes_push(vm, &all, value_keep(parts.data[k]))) status = WEFT_ERROR;
   }
-  if (status == WEFT_OK) status = join(vm, value_weak_i64(axis), items.data[0], &all, leaves.count, items.count, out);
+  if (status == WEFT_OK)
+    status = lanes_join(vm, value_weak_i64(axis), items.data[0], &all, leaves.count, items.count, out);
 done:
   lanes_free(vm, &items);
   lanes_free(vm, &all);

@@ -372,7 +372,7 @@ Name name_counted(Names *n, const char *s, size_t len) {
 }
 
 /* Out of the table: those behind it in its run move up. */
-static void take_out(Names *n, Name id) {
+static void base_take_out(Names *n, Name id) {
   u32 mask = n->slot_count - 1, i = n->entries[id].hash & mask;
   while (n->slots[i] != id) i = (i + 1) & mask;
   for (u32 j = (i + 1) & mask; n->slots[j]; j = (j + 1) & mask) {
@@ -386,7 +386,7 @@ static void take_out(Names *n, Name id) {
 
 void name_free(Names *n, Name id) {
   NameEntry *e = &n->entries[id];
-  take_out(n, id);
+  base_take_out(n, id);
   free_text(n, e);
   *e = (NameEntry){.hash = n->free};
   n->free = id;

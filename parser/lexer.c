@@ -114,7 +114,7 @@ static char peek(const Lexer *l, u32 ahead) { return l->pos + ahead < l->len ? l
 
 static LexFrame *top(Lexer *l) { return l->frame_count ? &l->frames[l->frame_count - 1] : NULL; }
 
-static u32 line_of(const Lexer *l, u32 offset) {
+static u32 lexer_line_of(const Lexer *l, u32 offset) {
   u32 line = 1;
   for (u32 i = 0; i < offset; i++) line += l->text[i] == '\n';
   return line;
@@ -332,7 +332,7 @@ static bool at_triple(const Lexer *l) { return peek(l, 0) == '"' && peek(l, 1) =
 static void unclosed_text(Lexer *l, Token *t) {
   LexFrame *f = top(l);
   if (f && f->kind == FRAME_EXPR && !f->triple) {
-    u32 line = line_of(l, f->start);
+    u32 line = lexer_line_of(l, f->start);
     drop_string(l);
     broken(l, t, "a '{' of the f-string in line %u is not closed by '}' (a brace itself is written '{{')", line);
   } else {
@@ -347,7 +347,7 @@ static void lex_text(Lexer *l, Token *t) {
     if (l->pos >= l->len) {
       l->pos = l->len;
       l->incomplete = true;
-      broken(l, t, "the text that begins in line %u is not closed by \"\"\"", line_of(l, t->start));
+      broken(l, t, "the text that begins in line %u is not closed by \"\"\"", lexer_line_of(l, t->start));
       return;
     }
     l->pos += 3;
@@ -386,7 +386,7 @@ static void lex_fstring(Lexer *l, Token *t, LexFrame *f) {
       if (!nothing) break;
       drop_string(l);
       l->incomplete = at_end && triple;
-      broken(l, t, "the f-string that begins in line %u is not closed by %s", line_of(l, start),
+      broken(l, t, "the f-string that begins in line %u is not closed by %s", lexer_line_of(l, start),
              triple ? "\"\"\"" : "'\"'");
       return;
     }

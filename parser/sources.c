@@ -36,7 +36,7 @@ static bool grow(Sources *s) {
 }
 
 /* Those behind it move up, so that none is cut off from where its search begins. */
-static void take_out(Sources *s, u32 at) {
+static void sources_take_out(Sources *s, u32 at) {
   u32 mask = s->slot_count - 1;
   s->slots[at] = NULL;
   s->count--;
@@ -123,7 +123,7 @@ void sources_sweep(Sources *s) {
       SourceFile *f = s->slots[i];
       s->idle--;
       s->idle_bytes -= block_bytes(f);
-      take_out(s, i);
+      sources_take_out(s, i);
       free_file(s, f);
     }
   }
@@ -135,7 +135,7 @@ void sources_sweep(Sources *s) {
 
 /* ---- places ----------------------------------------------------------------------------------------- */
 
-static u32 line_of(const SourceFile *f, u32 offset) { /* 0-based */
+static u32 sources_line_of(const SourceFile *f, u32 offset) { /* 0-based */
   u32 lo = 0, hi = f->line_count;
   while (hi - lo > 1) {
     u32 mid = lo + (hi - lo) / 2;
@@ -210,7 +210,7 @@ void sources_locate(const Sources *s, Span at, u32 *line, u32 *col) {
   const SourceFile *f = sources_get(s, at.file);
   if (!f) return;
   u32 start = at.start > f->len ? f->len : at.start;
-  u32 l = line_of(f, start);
+  u32 l = sources_line_of(f, start);
   *line = l + 1;
   *col = code_points(f->text + f->line_starts[l], start - f->line_starts[l]) + 1;
 }

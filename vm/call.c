@@ -11,7 +11,7 @@
 #include "vm/stack.h"
 
 
-static Value take(Value *v) {
+static Value call_take(Value *v) {
   Value r = *v;
   *v = value_nil();
   return r;
@@ -78,7 +78,7 @@ static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value
     }
     if (params[k].kind != V_HOLE)
       return vm_error(vm, EK_type, "%s: '%s' is given twice", proto_name(vm, p), name_text(&vm->names, name));
-    params[k] = take(arg);
+    params[k] = call_take(arg);
     return WEFT_OK;
   }
   return unknown_keyword(vm, proto_name(vm, p), name, nearest);
@@ -108,9 +108,9 @@ WeftStatus bind_closure(Vm *vm, const Proto *p, Args args, Value *params) {
   for (u32 i = 0; i < args.count; i++) {
     if (args.names && args.names[i]) continue;
     if (positional < p->npositional) {
-      params[positional++] = take(&args.values[i]);
+      params[positional++] = call_take(&args.values[i]);
     } else if (p->rest_index >= 0) {
-      if (!value_boxed(vm, args.values[i]) || !list_push(vm, &rest, take(&args.values[i]))) goto fail;
+      if (!value_boxed(vm, args.values[i]) || !list_push(vm, &rest, call_take(&args.values[i]))) goto fail;
     } else {
       u32 given = 0;
       for (u32 k = 0; k < args.count; k++) given += !(args.names && args.names[k]);
@@ -159,7 +159,7 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
     if (names[k] != name || info->params[k].rest) continue;
     if (params[k].kind != V_HOLE)
       return vm_error(vm, EK_type, "%s: '%s' is given twice", info->name, name_text(&vm->names, name));
-    params[k] = take(arg);
+    params[k] = call_take(arg);
     return WEFT_OK;
   }
   const char *nearest = NULL;
@@ -185,9 +185,9 @@ static WeftStatus bind_builtin(Vm *vm, u32 op, Args args, Value *params) {
     positional++;
     if (at < info->nparams && info->params[at].rest) {
       if (params[at].kind == V_HOLE && !list_new(vm, 4, &params[at])) goto fail;
-      if (!list_push(vm, &params[at], take(&args.values[i]))) goto fail;
+      if (!list_push(vm, &params[at], call_take(&args.values[i]))) goto fail;
     } else if (at < info->nparams && !info->params[at].keyword_only) {
-      params[at++] = take(&args.values[i]);
+      params[at++] = call_take(&args.values[i]);
     } else {
       for (u32 k = i + 1; k < args.count; k++) positional += !(args.names && args.names[k]);
       (void)too_many(vm, op, positional);
@@ -272,7 +272,7 @@ static WeftStatus call_dtype(Vm *vm, u32 dtype, Args args, Value *out) {
     drop_run(vm, args.values, 1);
     return vm_error(vm, EK_type, "%s: needs a number, an array or a list of numbers, got %s", dtype_name(dtype), got);
   }
-  Value params[2] = {take(&args.values[0]), value_dtype(dtype)};
+  Value params[2] = {call_take(&args.values[0]), value_dtype(dtype)};
   bool sequence = params[0].kind == V_LIST || params[0].kind == V_RANGE;
   WeftStatus status = vm_op(vm, sequence ? OP_array : OP_astype, params, out);
   drop_run(vm, params, 2);
@@ -378,7 +378,7 @@ static WeftStatus spread_arg(Vm *vm, Gathered *g, Value seq) {
 WeftStatus args_gather(Vm *vm, const Desc *d, Value *window, bool skip, Gathered *out) {
   *out = (Gathered){0};
   for (u32 i = skip; i < d->argc; i++) {
-    Value v = take(&window[1 + i]);
+    Value v = call_take(&window[1 + i]);
     if (d->spread && d->spread[i]) {
       WeftStatus status = spread_arg(vm, out, v);
       value_drop(vm, v);

@@ -303,7 +303,7 @@ static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
 }
 
 /* Adds one index array's part to the place of every element of the broadcast index shape. */
-static WeftStatus add_places(Vm *vm, const Advanced *adv, const Selection *s) {
+static WeftStatus index_add_places(Vm *vm, const Advanced *adv, const Selection *s) {
   NumBox box;
   Array *x = array_of(adv->v, &box);
   u32 rank = array_rank(x), shift = s->place_rank - rank;
@@ -357,7 +357,7 @@ static WeftStatus find_places(Builder *b) {
   s->places = mem_alloc_zero(&b->vm->alloc, sizeof(i64) * (size_t)(s->count ? s->count : 1));
   if (!s->places) return vm_error_memory(b->vm);
   for (u32 i = 0; i < b->adv_count; i++)
-    if (add_places(b->vm, &b->adv[i], s) != WEFT_OK) return WEFT_ERROR;
+    if (index_add_places(b->vm, &b->adv[i], s) != WEFT_OK) return WEFT_ERROR;
   return WEFT_OK;
 }
 

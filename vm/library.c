@@ -52,7 +52,7 @@ static WeftStatus declare(Vm *vm, Module *m, Code *body, u32 module) {
   return WEFT_OK;
 }
 
-static WeftStatus load(Vm *vm, const LibraryModule *l, Proto **p, Module **m) {
+static WeftStatus library_load_module(Vm *vm, const LibraryModule *l, Proto **p, Module **m) {
   Buf why;
   *m = module_at(vm, l);
   if (!*m) return WEFT_ERROR;
@@ -71,7 +71,7 @@ WeftStatus library_load(Vm *vm, u32 op) {
   u32 module = vm->library->module_of[op];
   Module *m;
   Proto *p;
-  if (load(vm, &vm->library->modules[module - 1], &p, &m) != WEFT_OK) return WEFT_ERROR;
+  if (library_load_module(vm, &vm->library->modules[module - 1], &p, &m) != WEFT_OK) return WEFT_ERROR;
   mark(p);
   Code *body = code_of(vm, p, m);
   /* what they name comes last: modules may name each other */

@@ -36,7 +36,7 @@ bool list_unique(Vm *vm, Value *list) {
   return true;
 }
 
-static bool reserve(Vm *vm, List *l, u64 need) {
+static bool list_reserve(Vm *vm, List *l, u64 need) {
   if (need <= l->cap) return true;
   u64 cap = (u64)l->cap * 2 > 4 ? (u64)l->cap * 2 : 4;
   if (cap < need) cap = need;
@@ -54,7 +54,7 @@ bool list_push(Vm *vm, Value *list, Value item) {
     value_drop(vm, item);
     return true;
   }
-  if (!list_unique(vm, list) || !reserve(vm, list->list, (u64)list->list->count + 1)) {
+  if (!list_unique(vm, list) || !list_reserve(vm, list->list, (u64)list->list->count + 1)) {
     value_drop(vm, item);
     return false;
   }
@@ -68,7 +68,7 @@ bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
   List *l = list->list;
   bool self = items >= l->items && items < l->items + l->count; /* xs + xs: the vector may move */
   size_t at = self ? (size_t)(items - l->items) : 0;
-  if (!reserve(vm, l, (u64)l->count + count)) return false;
+  if (!list_reserve(vm, l, (u64)l->count + count)) return false;
   if (self) items = l->items + at;
   for (u32 i = 0; i < count; i++) l->items[l->count + i] = value_keep(items[i]);
   l->count += count;

@@ -238,7 +238,7 @@ static Module *find_module(Vm *vm, const char *path) {
   return NULL;
 }
 
-static WeftStatus load(Vm *vm, Module *m) {
+static WeftStatus module_load(Vm *vm, Module *m) {
   size_t len = 0, cap = 0;
   char *text;
   if (vm->resolve_module) {
@@ -280,7 +280,7 @@ WeftStatus module_import(Vm *vm, Module *from, Value path, Value *out) {
     else if (m->state == MODULE_RUNNING)
       status = vm_error(vm, EK_name, "import: '%s' imports itself, directly or through others", path.text->data);
     else if (m->state == MODULE_DONE) status = WEFT_OK;
-    else status = load(vm, m);
+    else status = module_load(vm, m);
     if (status == WEFT_OK) *out = value_keep(value_obj(V_MODULE, m));
   }
   arena_free(&a);

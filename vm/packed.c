@@ -201,7 +201,7 @@ static bool grown(Vm *vm, const Array *a, u64 used, u64 need, Value *out) {
 }
 
 /* All columns may be written, up to item `need`. False: memory was refused; what was raised is forgotten. */
-static bool reserve(Vm *vm, List *l, u64 need) {
+static bool packed_reserve(Vm *vm, List *l, u64 need) {
   Packed *p = l->packed;
   bool raised = vm->error.raised;
   for (u32 i = 0; i < p->columns; i++) {
@@ -243,14 +243,14 @@ bool packed_extend(Vm *vm, Value *list, const Value *items, u32 n) {
       if (!raised) vm_error_clear(vm);
       return false;
     }
-    if (!reserve(vm, own.list, count)) {
+    if (!packed_reserve(vm, own.list, count)) {
       value_drop(vm, own);
       return false;
     }
     value_drop(vm, *list);
     *list = own;
     l = own.list;
-  } else if (!reserve(vm, l, count)) {
+  } else if (!packed_reserve(vm, l, count)) {
     return false;
   }
   for (u32 i = 0; i < n; i++) {
@@ -262,7 +262,7 @@ bool packed_extend(Vm *vm, Value *list, const Value *items, u32 n) {
 
 bool packed_set(Vm *vm, List *l, u32 at, Value item) {
   u32 leaf = 0;
-  if (l->head.refs != 1 || !fits(vm, l->packed->kind, item) || !reserve(vm, l, l->count)) return false;
+  if (l->head.refs != 1 || !fits(vm, l->packed->kind, item) || !packed_reserve(vm, l, l->count)) return false;
   put_item(vm, l->packed, l->packed->kind, &leaf, at, item);
   return true;
 }

@@ -71,7 +71,7 @@ u32 pool_threads(Vm *vm) {
 }
 
 /* The parts from *first to the number that it gives; none are left: they are the same. */
-static i64 take(Pool *p, i64 parts, i64 *first) {
+static i64 pool_take(Pool *p, i64 parts, i64 *first) {
   i64 at = __atomic_load_n(&p->next, __ATOMIC_RELAXED), some = 0;
   while (at < parts) {
     some = (parts - at) / p->share;
@@ -84,7 +84,7 @@ static i64 take(Pool *p, i64 parts, i64 *first) {
 }
 
 static void work(Pool *p, PoolFn fn, void *ctx, i64 parts) {
-  for (i64 part, end; (end = take(p, parts, &part)) > part;)
+  for (i64 part, end; (end = pool_take(p, parts, &part)) > part;)
     for (; part < end && !__atomic_load_n(&p->halt, __ATOMIC_RELAXED); part++) fn(ctx, part);
 }
 
@@ -182,7 +182,7 @@ WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) {
   Pool *p = &pool;
   WeftStatus status = WEFT_OK;
   bool shared = parts > 1 && open_loop(vm, p, parts, fn, ctx);
-  for (i64 part = 0, end = shared ? take(p, parts, &part) : parts; part < end;) {
+  for (i64 part = 0, end = shared ? pool_take(p, parts, &part) : parts; part < end;) {
     fn(ctx, part++);
     if (!whole && vm_poll(vm, 0) != WEFT_OK) {
       status = WEFT_ERROR;
@@ -190,7 +190,7 @@ WeftStatus pool_run(Vm *vm, i64 parts, bool whole, PoolFn fn, void *ctx) {
         __atomic_store_n(&p->next, parts, __ATOMIC_RELAXED), __atomic_store_n(&p->halt, true, __ATOMIC_RELAXED);
       break;
     }
-    if (shared && part == end) end = take(p, parts, &part);
+    if (shared && part == end) end = pool_take(p, parts, &part);
   }
   if (shared) {
     close_loop(p);

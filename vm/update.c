@@ -175,7 +175,7 @@ static WeftStatus combine_places(Vm *vm, Value arr, const Selection *s, u32 op, 
   }
 
 /* += and -= of single elements of one dtype: histograms and scatters. Integers wrap in unsigned types. */
-static WeftStatus add_places(Vm *vm, Array *a, const Selection *s, u32 op, Value value, bool *done) {
+static WeftStatus update_add_places(Vm *vm, Array *a, const Selection *s, u32 op, Value value, bool *done) {
   NumBox box;
   u32 dtype = array_dtype(a);
   *done = false;
@@ -248,7 +248,7 @@ static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, 
                           u32 op, Value value) {
   bool done = false, failed = false;
   if (!s->gathers) return combine_view(vm, *slot, s->offset, s, op, value);
-  if (add_places(vm, slot->array, s, op, value, &done) != WEFT_OK) return WEFT_ERROR;
+  if (update_add_places(vm, slot->array, s, op, value, &done) != WEFT_OK) return WEFT_ERROR;
   if (done) return WEFT_OK;
   if (places_differ(vm, slot->array, s, &failed))
     return combine_gathered(vm, *slot, s, items, item_count, regs, op, value);

@@ -11,7 +11,7 @@ static bool is_defined(const LoopModule *m, const MathText *t) {
   return false;
 }
 
-static WeftStatus define(LoopModule *m, const MathText *t, Buf *why) {
+static WeftStatus math_define(LoopModule *m, const MathText *t, Buf *why) {
   return is_defined(m, t) ? WEFT_OK : loops_parse(m, t->text, strlen(t->text), why);
 }
 
@@ -21,8 +21,8 @@ WeftStatus define_math(LoopModule *m, const char *name, LoopType type, Buf *why)
     if (t->type != type || strcmp(t->name, name) != 0) continue;
     if (is_defined(m, t)) return WEFT_OK;
     for (u32 k = 0; k < t->use_count; k++)
-      if (define(m, &math_texts[t->uses[k]], why) != WEFT_OK) return WEFT_ERROR;
-    return define(m, t, why);
+      if (math_define(m, &math_texts[t->uses[k]], why) != WEFT_OK) return WEFT_ERROR;
+    return math_define(m, t, why);
   }
   if (why) buf_printf(why, "no math function %s of %s", name, loop_type_text(type));
   return WEFT_ERROR;

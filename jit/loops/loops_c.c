@@ -174,7 +174,7 @@ typedef struct Writer {
   bool failed;
 } Writer;
 
-static const LoopNode *node(const Writer *w, u32 id) { return loop_node(w->fn, id); }
+static const LoopNode *c_node(const Writer *w, u32 id) { return loop_node(w->fn, id); }
 static const char *type_text(const Writer *w, u32 id) { return loop_type_text(loop_type_of(w->fn, id)); }
 
 static void put_constant(Buf *out, LoopType type, u64 bits) {
@@ -220,8 +220,8 @@ static void line(Writer *w) {
   for (u32 i = 0; i <= w->depth; i++) buf_puts(w->out, "  ");
 }
 
-static void put(Writer *w, u32 id) {
-  const LoopNode *n = node(w, id);
+static void c_put(Writer *w, u32 id) {
+  const LoopNode *n = c_node(w, id);
   if (n->op == LOOP_CONST) put_constant(w->out, (LoopType)n->type, n->imm);
   else if (n->op == LOOP_TABLE)
     buf_printf(w->out, "lw_table_%s", name_text(&w->fn->module->names, w->fn->module->tables.data[n->a].name));
@@ -231,11 +231,11 @@ static void put(Writer *w, u32 id) {
 static void put_word(Writer *w, u32 id) {
   if (loop_type_of(w->fn, id) == LT_PTR) {
     buf_puts(w->out, "(uint64_t)(uintptr_t)");
-    put(w, id);
+    c_put(w, id);
     return;
   }
   buf_printf(w->out, "lw_word_%s(", type_text(w, id));
-  put(w, id);
+  c_put(w, id);
   buf_putc(w->out, ')');
 }
 
@@ -248,7 +248,7 @@ static void put_index(Writer *w, const LoopNode *n) {
     for (u32 k = 0; k < 3; k++) {
       if (!ids[k]) continue;
       buf_puts(w->out, " * (uint64_t)");
-      put(w, ids[k]);
+      c_put(w, ids[k]);
     }
   }
   buf_puts(w->out, ")]");
@@ -257,7 +257,7 @@ static void put_index(Writer *w, const LoopNode *n) {
 /* ---- reductions ---------------------------------------------------------------------------- */
 
 static void fold_name(Writer *w, u32 head) {
-  const LoopNode *n = node(w, head);
+  const LoopNode *n = c_node(w, head);
   const char *order = n->op == LOOP_SCAN ? "scan" : n->mem == LOOP_ORDER_ROWS ? "rows" : "lanes";
   buf_printf(w->out, "lw_%s_%s_%s", order, loop_reduce_text((LoopReduce)n->aux),
              type_text(w, loop_result_of(w->fn, head, 0)));
@@ -265,7 +265,7 @@ static void fold_name(Writer *w, u32 head) {
 
 /* The instance of LW_FOLD that a head needs, guarded so that it stands in a file once. */
 static void put_fold(Writer *w, u32 head) {
-  const LoopNode *n = node(w, head);
+  const LoopNode *n = c_node(w, head);
   LoopType type = loop_type_of(w->fn, loop_result_of(w->fn, head, 0));
   LoopReduce op = (LoopReduce)n->aux;
   bool lanes = n->op == LOOP_REDUCE && n->mem == LOOP_ORDER_LANES;
@@ -284,30 +284,30 @@ static void put_fold(Writer *w, u32 head) {
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
-static void assign(Writer *w, const u32 *from, u32 first, u32 count) { /* reads all before it writes any */
+static void c_assign(Writer *w, const u32 *from, u32 first, u32 count) { /* reads all before it writes any */
   if (!count) return;
   line(w);
   buf_puts(w->out, "{");
   for (u32 i = 0; i < count; i++) {
     buf_printf(w->out, " const lw_%s t%u = ", type_text(w, first + i), i);
-    put(w, from[i]);
+    c_put(w, from[i]);
     buf_puts(w->out, ";");
   }
   for (u32 i = 0; i < count; i++) buf_printf(w->out, " v%u = t%u;", first + i, i);
   buf_puts(w->out, " }\n");
 }
 
-static void results_from_carried(Writer *w, u32 head) {
-  u32 count = node(w, head)->b;
+static void c_results_from_carried(Writer *w, u32 head) {
+  u32 count = c_node(w, head)->b;
   for (u32 i = 0; i < count; i++) {
     line(w);
     buf_printf(w->out, "v%u = v%u;\n", loop_result_of(w->fn, head, i), loop_carry_of(w->fn, head, i));
   }
 }
 
-static void put_head(Writer *w, u32 id) {
+static void c_put_head(Writer *w, u32 id) {
   const LoopFn *fn = w->fn;
-  const LoopNode *n = node(w, id);
+  const LoopNode *n = c_node(w, id);
   for (u32 i = 0; i < n->c; i++) {
     line(w);
     u32 r = loop_result_of(fn, id, i);
@@ -317,7 +317,7 @@ static void put_head(Writer *w, u32 id) {
     u32 c = loop_carry_of(fn, id, i);
     line(w);
     buf_printf(w->out, "lw_%s v%u = ", type_text(w, c), c);
-    put(w, loop_init_of(fn, id, i));
+    c_put(w, loop_init_of(fn, id, i));
     buf_puts(w->out, ";\n");
   }
   if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) {
@@ -330,7 +330,7 @@ static void put_head(Writer *w, u32 id) {
   if (n->op == LOOP_IF) {
     line(w);
     buf_puts(w->out, "if (");
-    put(w, loop_cond_of(fn, id));
+    c_put(w, loop_cond_of(fn, id));
     buf_puts(w->out, ") {\n");
   } else if (n->op == LOOP_WHILE) {
     line(w);
@@ -343,7 +343,7 @@ static void put_head(Writer *w, u32 id) {
       u32 index = loop_index_of(id, axis);
       line(w);
       buf_printf(w->out, "for (lw_i64 v%u = 0; (uint64_t)v%u < (uint64_t)", index, index);
-      put(w, loop_trips_of(fn, id, axis));
+      c_put(w, loop_trips_of(fn, id, axis));
       buf_printf(w->out, "; v%u++) {\n", index);
     }
   }
@@ -352,14 +352,14 @@ static void put_head(Writer *w, u32 id) {
 }
 
 static void put_end(Writer *w, u32 head) {
-  const LoopNode *n = node(w, head);
+  const LoopNode *n = c_node(w, head);
   w->depth--;
   line(w);
   for (u32 i = 0; i < (n->a ? n->a : 1); i++) buf_puts(w->out, "}");
   buf_puts(w->out, "\n");
   w->open.count--;
   u32 r = n->c ? loop_result_of(w->fn, head, 0) : 0;
-  results_from_carried(w, head); /* `break` has set the carried ones */
+  c_results_from_carried(w, head); /* `break` has set the carried ones */
   if (n->op != LOOP_REDUCE && n->op != LOOP_SCAN) return;
   line(w);
   LoopType type = loop_type_of(w->fn, r);
@@ -376,7 +376,7 @@ static void put_end(Writer *w, u32 head) {
 
 
 /* Tells the host the frame and returns: its own exit number, or what the callee gave, in `code`. */
-static void leave(Writer *w, u32 exit, const char *code, const u32 *ids, u32 count) {
+static void c_leave(Writer *w, u32 exit, const char *code, const u32 *ids, u32 count) {
   buf_puts(w->out, "{ const uint64_t words[] = {");
   for (u32 i = 0; i < count; i++) {
     put_word(w, ids[i]);
@@ -393,11 +393,11 @@ static void put_element(Writer *w) {
   buf_puts(w->out, "uint64_t e = 0; ");
   for (u32 i = 0; i < w->open.count; i++) {
     u32 head = w->open.data[i];
-    const LoopNode *n = node(w, head);
+    const LoopNode *n = c_node(w, head);
     for (u32 axis = 0; axis < n->a; axis++) {
       buf_puts(w->out, "e = e * (uint64_t)");
       if (i == 0) buf_puts(w->out, "1");
-      else put(w, loop_trips_of(w->fn, head, axis));
+      else c_put(w, loop_trips_of(w->fn, head, axis));
       buf_printf(w->out, " + (uint64_t)v%u; ", loop_index_of(head, axis));
     }
   }
@@ -409,31 +409,31 @@ static void put_check(Writer *w, const LoopNode *n) {
   switch (n->aux) {
     case LOOP_CHECK_INDEX:
       buf_puts(w->out, "(uint64_t)");
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, " < (uint64_t)");
-      put(w, n->b);
+      c_put(w, n->b);
       break;
     case LOOP_CHECK_ZERO_DIV:
     case LOOP_CHECK_ASSERT:
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, " != 0");
       break;
     default:
       buf_printf(w->out, "lw_%s((double)", loop_check_text((LoopCheck)n->aux));
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, ")");
   }
   buf_puts(w->out, ")) ");
   if (w->fn->kind == LOOP_NATIVE) {
-    leave(w, (u32)n->imm, NULL, loop_list(w->fn, n), n->count);
+    c_leave(w, (u32)n->imm, NULL, loop_list(w->fn, n), n->count);
     return;
   }
   u32 depth = w->open.count;
-  while (node(w, w->open.data[--depth])->op == LOOP_IF) continue;
+  while (c_node(w, w->open.data[--depth])->op == LOOP_IF) continue;
   buf_puts(w->out, "{ ");
   put_element(w);
   buf_printf(w->out, "uint64_t k = lw_key(%lluu, e); if (k < key) key = k; %s; }\n", (unsigned long long)n->imm,
-    node(w, w->open.data[depth])->op == LOOP_WHILE ? "break" : "continue");
+    c_node(w, w->open.data[depth])->op == LOOP_WHILE ? "break" : "continue");
 }
 
 /* ---- statements ---------------------------------------------------------------------------- */
@@ -446,7 +446,7 @@ static const LoopFn *callee_of(const Writer *w, const LoopNode *n) {
   return loop_module_find(w->fn->module, name_text(&w->fn->module->names, (Name)n->imm));
 }
 
-static void put_call(Writer *w, u32 id, const LoopNode *n) {
+static void c_put_call(Writer *w, u32 id, const LoopNode *n) {
   const LoopFn *f = callee_of(w, n);
   const u32 *list = loop_list(w->fn, n);
   bool kernel = f->kind == LOOP_KERNEL;
@@ -466,21 +466,21 @@ static void put_call(Writer *w, u32 id, const LoopNode *n) {
     buf_puts(w->out, "0}; if (");
     put_callee(w, f);
     buf_puts(w->out, "(args, ");
-    put(w, list[words]);
+    c_put(w, list[words]);
     buf_puts(w->out, ", ");
-    put(w, list[words + 1]);
+    c_put(w, list[words + 1]);
     buf_puts(w->out, ") != UINT64_MAX) ");
-    leave(w, n->c, NULL, list + n->a, n->count - n->a);
+    c_leave(w, n->c, NULL, list + n->a, n->count - n->a);
   } else {
     buf_puts(w->out, "{ if (--ctx->depth < 0) ctx->budget = 0; const uint32_t code = ");
     put_callee(w, f);
     buf_puts(w->out, "(ctx");
     for (u32 i = 0; i < words; i++) {
       buf_puts(w->out, ", ");
-      put(w, list[i]);
+      c_put(w, list[i]);
     }
     buf_puts(w->out, "); ctx->depth++; if (code) ");
-    leave(w, n->c, "code", list + n->a, n->count - n->a);
+    c_leave(w, n->c, "code", list + n->a, n->count - n->a);
     for (u32 i = 0; i < n->b; i++) {
       u32 r = loop_result_of(w->fn, id, i);
       line(w);
@@ -494,17 +494,17 @@ static void put_call(Writer *w, u32 id, const LoopNode *n) {
 static void put_convert(Writer *w, const LoopNode *n) {
   LoopType from = loop_type_of(w->fn, n->a), to = (LoopType)n->type;
   if (n->op == LOOP_BITCAST) {
-    if (loop_type_bytes(to) == 1) put(w, n->a);
+    if (loop_type_bytes(to) == 1) c_put(w, n->a);
     else {
       buf_printf(w->out, "lw_of_%s(lw_word_%s(", loop_type_text(to), loop_type_text(from));
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, "))");
     }
     return;
   }
   if (loop_is_float(from) && loop_is_int(to)) buf_printf(w->out, "lw_to_%s((double)", loop_type_text(to));
   else buf_printf(w->out, "((lw_%s)", loop_type_text(to));
-  put(w, n->a);
+  c_put(w, n->a);
   buf_puts(w->out, ")");
 }
 
@@ -512,15 +512,15 @@ static void put_memory(Writer *w, const LoopNode *n) {
   const char *in = n->mem == LT_F16 ? "lw_half_in(" : n->mem == LT_BF16 ? "lw_brain_in(" : "";
   if (n->op == LOOP_LOAD) {
     buf_puts(w->out, in);
-    put(w, n->a);
+    c_put(w, n->a);
     put_index(w, n);
     buf_puts(w->out, *in ? ")" : "");
     return;
   }
-  put(w, n->a);
+  c_put(w, n->a);
   put_index(w, n);
   buf_puts(w->out, n->mem == LT_F16 ? " = lw_half_out(" : n->mem == LT_BF16 ? " = lw_brain_out(" : " = (");
-  put(w, n->b);
+  c_put(w, n->b);
   buf_puts(w->out, ")");
 }
 
@@ -529,16 +529,16 @@ static void put_expression(Writer *w, const LoopNode *n) {
   u32 operands[3] = {n->a, n->b, n->c};
   switch (loop_op_form((LoopOp)n->op)) {
     case LOOP_FORM_COMPARE:
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, compare[n->op - LOOP_EQ]);
-      put(w, n->b);
+      c_put(w, n->b);
       return;
     case LOOP_FORM_SELECT:
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, " ? ");
-      put(w, n->b);
+      c_put(w, n->b);
       buf_puts(w->out, " : ");
-      put(w, n->c);
+      c_put(w, n->c);
       return;
     case LOOP_FORM_CONVERT: put_convert(w, n); return;
     case LOOP_FORM_ACCESS: put_memory(w, n); return;
@@ -550,7 +550,7 @@ static void put_expression(Writer *w, const LoopNode *n) {
       u32 head = w->open.data[w->open.count - 1];
       fold_name(w, head);
       buf_printf(w->out, "_prefix(&f%u, ", head);
-      put(w, n->a);
+      c_put(w, n->a);
       buf_puts(w->out, ")");
       return;
     }
@@ -558,7 +558,7 @@ static void put_expression(Writer *w, const LoopNode *n) {
   }
   for (u32 i = 0; i < 3 && operands[i]; i++) {
     if (i) buf_puts(w->out, ", ");
-    put(w, operands[i]);
+    c_put(w, operands[i]);
   }
   buf_puts(w->out, ")");
 }
@@ -567,21 +567,21 @@ static void put_terminator(Writer *w, const LoopNode *n) {
   const u32 *list = loop_list(w->fn, n);
   switch (n->op) {
     case LOOP_YIELD:
-      if (node(w, n->a)->op == LOOP_IF) {
-        assign(w, list, loop_result_of(w->fn, n->a, 0), n->count);
+      if (c_node(w, n->a)->op == LOOP_IF) {
+        c_assign(w, list, loop_result_of(w->fn, n->a, 0), n->count);
         return;
       }
       line(w);
       fold_name(w, n->a);
       buf_printf(w->out, "_push(&f%u, ", n->a);
-      put(w, list[0]);
+      c_put(w, list[0]);
       buf_puts(w->out, ");\n");
       return;
     case LOOP_RETURN:
       line(w);
       if (w->fn->kind == LOOP_MATH_FN) {
         buf_puts(w->out, "return ");
-        put(w, list[0]);
+        c_put(w, list[0]);
         buf_puts(w->out, ";\n");
         return;
       }
@@ -593,14 +593,14 @@ static void put_terminator(Writer *w, const LoopNode *n) {
       buf_puts(w->out, "return 0;\n");
       return;
     default:
-      assign(w, list, loop_carry_of(w->fn, n->a, 0), n->count);
+      c_assign(w, list, loop_carry_of(w->fn, n->a, 0), n->count);
       line(w);
       buf_puts(w->out, n->op == LOOP_NEXT ? "continue;\n" : "break;\n");
   }
 }
 
-static void put_statement(Writer *w, u32 id) {
-  const LoopNode *n = node(w, id);
+static void c_put_statement(Writer *w, u32 id) {
+  const LoopNode *n = c_node(w, id);
   switch (n->op) {
     case LOOP_ELSE:
       w->depth--;
@@ -610,17 +610,17 @@ static void put_statement(Writer *w, u32 id) {
       return;
     case LOOP_END: put_end(w, n->a); return;
     case LOOP_CHECK: put_check(w, n); return;
-    case LOOP_CALL: put_call(w, id, n); return;
+    case LOOP_CALL: c_put_call(w, id, n); return;
     case LOOP_POLL:
     case LOOP_EXIT:
       line(w);
       if (n->op == LOOP_POLL) buf_puts(w->out, "if (--ctx->budget < 0 && ctx->poll && ctx->poll(ctx)) ");
-      leave(w, (u32)n->imm, NULL, loop_list(w->fn, n), n->count);
+      c_leave(w, (u32)n->imm, NULL, loop_list(w->fn, n), n->count);
       return;
     default: break;
   }
   if (loop_is_head(n)) {
-    put_head(w, id);
+    c_put_head(w, id);
     return;
   }
   if (loop_is_terminator(n)) {
@@ -635,7 +635,7 @@ static void put_statement(Writer *w, u32 id) {
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static void put_signature(Writer *w, const LoopFn *f, const char *symbol, const char *linkage) {
+static void c_put_signature(Writer *w, const LoopFn *f, const char *symbol, const char *linkage) {
   const Names *names = &f->module->names;
   buf_puts(w->out, linkage);
   if (f->kind == LOOP_MATH_FN) {
@@ -662,7 +662,7 @@ static void put_signature(Writer *w, const LoopFn *f, const char *symbol, const 
 static void put_kernel_params(Writer *w) {
   for (u32 i = 0; i < w->fn->params.count; i++) {
     u32 id = w->fn->params.data[i];
-    const LoopNode *n = node(w, id);
+    const LoopNode *n = c_node(w, id);
     line(w);
     if (n->type == LT_PTR) {
       const char *c = n->aux == LOOP_IN ? "const " : "", *t = loop_type_text((LoopType)n->mem);
@@ -680,11 +680,11 @@ WeftStatus loops_c(const LoopFn *fn, const char *symbol, const char *linkage, Bu
     const LoopNode *n = loop_node(fn, fn->body.data[i]);
     if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) put_fold(&w, fn->body.data[i]);
     if (n->op == LOOP_CALL && callee_of(&w, n) != fn) {
-      put_signature(&w, callee_of(&w, n), NULL, linkage);
+      c_put_signature(&w, callee_of(&w, n), NULL, linkage);
       buf_puts(out, ";\n");
     }
   }
-  put_signature(&w, fn, symbol, linkage);
+  c_put_signature(&w, fn, symbol, linkage);
   if (fn->is_extern) {
     buf_puts(out, ";\n");
     return out->failed ? WEFT_ERROR : WEFT_OK;
@@ -694,7 +694,7 @@ WeftStatus loops_c(const LoopFn *fn, const char *symbol, const char *linkage, Bu
     buf_puts(out, "  uint64_t key = UINT64_MAX;\n  if (lo >= hi) return key;\n");
     put_kernel_params(&w);
   }
-  for (u32 i = 0; i < fn->body.count && !w.failed; i++) put_statement(&w, fn->body.data[i]);
+  for (u32 i = 0; i < fn->body.count && !w.failed; i++) c_put_statement(&w, fn->body.data[i]);
   if (fn->kind == LOOP_KERNEL) buf_puts(out, "  return key;\n");
   if (fn->kind == LOOP_NATIVE && !fn->results.count) buf_puts(out, "  return 0;\n");
   buf_puts(out, "}\n");

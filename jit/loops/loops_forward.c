@@ -9,7 +9,7 @@ typedef struct Place { /* an access's index: `constant` and what is added to it 
   LoopTerm terms[FORWARD_TERMS];
 } Place;
 
-static bool is_const(const LoopFn *fn, u32 id) { return loop_node(fn, id)->op == LOOP_CONST; }
+static bool forward_is_const(const LoopFn *fn, u32 id) { return loop_node(fn, id)->op == LOOP_CONST; }
 
 static bool add_term(Place *p, LoopTerm t) {
   for (u32 i = 0; i < p->count; i++) {
@@ -30,8 +30,9 @@ static bool place_of(const LoopFn *fn, const LoopNode *access, Place *p) {
     LoopTerm t = loop_terms(fn, access)[i];
     while (t.var && !t.stride[0]) {
       const LoopNode *n = loop_node(fn, t.var);
-      if (n->op == LOOP_ADD && is_const(fn, n->a)) p->constant += t.coef * (i64)loop_node(fn, n->a)->imm, t.var = n->b;
-      else if ((n->op == LOOP_ADD || n->op == LOOP_SUB) && is_const(fn, n->b))
+      if (n->op == LOOP_ADD && forward_is_const(fn, n->a))
+        p->constant += t.coef * (i64)loop_node(fn, n->a)->imm, t.var = n->b;
+      else if ((n->op == LOOP_ADD || n->op == LOOP_SUB) && forward_is_const(fn, n->b))
         p->constant += (n->op == LOOP_ADD ? t.coef : -t.coef) * (i64)loop_node(fn, n->b)->imm, t.var = n->a;
       else break;
     }

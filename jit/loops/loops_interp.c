@@ -59,7 +59,7 @@ static void stop(Interp *in, const char *why, const char *name) {
   if (in->why) buf_printf(in->why, "%s%s%s", why, *name ? " " : "", name);
 }
 
-static const LoopNode *node(const Interp *in, u32 id) { return loop_node(in->fn, id); }
+static const LoopNode *interp_node(const Interp *in, u32 id) { return loop_node(in->fn, id); }
 static u64 value(const Interp *in, u32 id) { return in->values[id]; }
 
 /* ---- reductions and scans ------------------------------------------------------------------ */
@@ -78,7 +78,7 @@ typedef struct Shape {
 } Shape;
 
 static Shape shape_of(const Interp *in, u32 head) {
-  const LoopNode *n = node(in, head);
+  const LoopNode *n = interp_node(in, head);
   LoopType type = loop_type_of(in->fn, loop_result_of(in->fn, head, 0));
   if (n->op == LOOP_SCAN) return (Shape){(LoopReduce)n->aux, type, 1, LOOP_SCAN_SEGMENT};
   if (n->mem == LOOP_ORDER_ROWS) return (Shape){(LoopReduce)n->aux, type, 1, LOOP_ROW_BLOCK};
@@ -174,7 +174,7 @@ static u64 scan_element(Interp *in, Fold *f, Shape s, u64 v) {
 
 /* Sets the indices of a head for trip number t. */
 static void set_indices(Interp *in, u32 head, u64 t) {
-  const LoopNode *n = node(in, head);
+  const LoopNode *n = interp_node(in, head);
   in->trip[head] = t;
   if (n->a == 1) {
     in->values[loop_index_of(head, 0)] = t;
@@ -188,7 +188,7 @@ static void set_indices(Interp *in, u32 head, u64 t) {
 }
 
 static u64 trip_count(const Interp *in, u32 head) {
-  const LoopNode *n = node(in, head);
+  const LoopNode *n = interp_node(in, head);
   u64 total = 1;
   for (u32 axis = 0; axis < n->a; axis++) {
     u64 size = value(in, loop_trips_of(in->fn, head, axis));
@@ -199,7 +199,7 @@ static u64 trip_count(const Interp *in, u32 head) {
 }
 
 static void finish_loop(Interp *in, u32 head) {
-  const LoopNode *n = node(in, head);
+  const LoopNode *n = interp_node(in, head);
   if (n->op == LOOP_REDUCE)
     in->values[loop_result_of(in->fn, head, 0)] = reduce_result(in, in->folds[head], shape_of(in, head));
   if (n->op == LOOP_SCAN) {
@@ -211,7 +211,7 @@ static void finish_loop(Interp *in, u32 head) {
 }
 
 /* Copies values into the carried ones or the results of a head; all are read before any is written. */
-static bool assign(Interp *in, const u32 *from, u32 first, u32 count) {
+static bool interp_assign(Interp *in, const u32 *from, u32 first, u32 count) {
   u64 few[32], *copy = few;
   if (count > COUNT_OF(few) && !(copy = mem_alloc(in->alloc, sizeof *copy * count)))
     return stop(in, "out of memory", ""), false;
@@ -221,15 +221,15 @@ static bool assign(Interp *in, const u32 *from, u32 first, u32 count) {
   return true;
 }
 
-static void results_from_carried(Interp *in, u32 head) {
-  u32 count = node(in, head)->b;
+static void interp_results_from_carried(Interp *in, u32 head) {
+  u32 count = interp_node(in, head)->b;
   for (u32 i = 0; i < count; i++)
     in->values[loop_result_of(in->fn, head, i)] = in->values[loop_carry_of(in->fn, head, i)];
 }
 
 /* Enters a head at position pc; gives the next position. */
 static u32 enter(Interp *in, u32 pc, u32 head) {
-  const LoopNode *n = node(in, head);
+  const LoopNode *n = interp_node(in, head);
   Jump j = in->jumps[pc];
   if (n->op == LOOP_IF) {
     bool taken = value(in, loop_cond_of(in->fn, head)) != 0;
@@ -240,13 +240,13 @@ static u32 enter(Interp *in, u32 pc, u32 head) {
   bool outermost = in->fn->kind == LOOP_KERNEL && in->open.count == 0;
   u64 first = outermost ? (u64)in->lo : 0;
   in->trips[head] = outermost ? (u64)in->hi : trip_count(in, head);
-  if (n->b && !assign(in, loop_list(in->fn, n) + n->a, loop_carry_of(in->fn, head, 0), n->b)) return 0;
+  if (n->b && !interp_assign(in, loop_list(in->fn, n) + n->a, loop_carry_of(in->fn, head, 0), n->b)) return 0;
   if (n->op == LOOP_REDUCE || n->op == LOOP_SCAN) {
     in->folds[head] = mem_alloc_zero(in->alloc, sizeof(Fold));
     if (!in->folds[head]) return stop(in, "out of memory", ""), 0;
   }
   if (n->op != LOOP_WHILE && first >= in->trips[head]) {
-    results_from_carried(in, head);
+    interp_results_from_carried(in, head);
     finish_loop(in, head);
     return j.end + 1;
   }
@@ -258,7 +258,7 @@ static u32 enter(Interp *in, u32 pc, u32 head) {
 /* The trip of the innermost loop at `depth` is over: the next trip's position, or the one behind the loop. */
 static u32 next_trip(Interp *in, u32 depth) {
   u32 head = in->open.data[depth];
-  const LoopNode *n = node(in, head);
+  const LoopNode *n = interp_node(in, head);
   u32 pc = in->where[head];
   in->open.count = depth + 1;
   if (n->op == LOOP_WHILE) return pc + 1;
@@ -267,7 +267,7 @@ static u32 next_trip(Interp *in, u32 depth) {
     set_indices(in, head, t);
     return pc + 1;
   }
-  results_from_carried(in, head);
+  interp_results_from_carried(in, head);
   finish_loop(in, head);
   in->open.count = depth;
   return in->jumps[pc].end + 1;
@@ -281,13 +281,13 @@ static u32 leave_loop(Interp *in, u32 depth) {
 
 static u32 innermost_loop(const Interp *in) { /* depth of the innermost open head that is no if */
   u32 d = in->open.count;
-  while (d-- > 0 && node(in, in->open.data[d])->op == LOOP_IF) continue;
+  while (d-- > 0 && interp_node(in, in->open.data[d])->op == LOOP_IF) continue;
   return d;
 }
 
 /* ---- leaving ------------------------------------------------------------------------------- */
 
-static void leave(Interp *in, u32 exit, const u32 *ids, u32 count) {
+static void interp_leave(Interp *in, u32 exit, const u32 *ids, u32 count) {
   u64 few[32], *words = few;
   if (count > COUNT_OF(few) && !(words = mem_alloc(in->alloc, sizeof *words * count))) {
     stop(in, "out of memory", "");
@@ -303,7 +303,7 @@ static u64 element_number(const Interp *in) {
   u64 e = 0;
   for (u32 i = 0; i < in->open.count; i++) {
     u32 head = in->open.data[i];
-    u8 op = node(in, head)->op;
+    u8 op = interp_node(in, head)->op;
     if (op == LOOP_IF || op == LOOP_WHILE) continue;
     bool outermost = in->fn->kind == LOOP_KERNEL && i == 0;
     e = e * (outermost ? 1 : in->trips[head]) + in->trip[head];
@@ -316,14 +316,14 @@ static u32 run_check(Interp *in, u32 pc, const LoopNode *n) {
     return pc + 1;
   if (in->fn->kind == LOOP_NATIVE) {
     in->exit = (u32)n->imm;
-    leave(in, in->exit, loop_list(in->fn, n), n->count);
+    interp_leave(in, in->exit, loop_list(in->fn, n), n->count);
     return pc;
   }
   u64 key = loop_key((u32)n->imm, element_number(in));
   if (key < in->key) in->key = key;
   u32 depth = innermost_loop(in);
-  if (node(in, in->open.data[depth])->op == LOOP_WHILE) {
-    results_from_carried(in, in->open.data[depth]);
+  if (interp_node(in, in->open.data[depth])->op == LOOP_WHILE) {
+    interp_results_from_carried(in, in->open.data[depth]);
     return leave_loop(in, depth);
   }
   return next_trip(in, depth);
@@ -363,7 +363,7 @@ static void run_call(Interp *in, u32 id, const LoopNode *n) {
   mem_free(in->alloc, args, sizeof(u64) * (n->a + 1));
   if (in->failed || !code) return;
   in->exit = callee->kind == LOOP_KERNEL ? n->c : code;
-  leave(in, n->c, list + n->a, n->count - n->a);
+  interp_leave(in, n->c, list + n->a, n->count - n->a);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -411,7 +411,7 @@ static void run_access(Interp *in, u32 id, const LoopNode *n) {
       if (t[i].stride[k]) term *= value(in, t[i].stride[k]);
     index += term;
   }
-  const LoopNode *b = node(in, n->a);
+  const LoopNode *b = interp_node(in, n->a);
   if (b->op == LOOP_TABLE) {
     const LoopTable *table = &in->fn->module->tables.data[b->a];
     if (index >= table->count) stop(in, "index outside the table", name_text(&in->fn->module->names, table->name));
@@ -426,7 +426,7 @@ static void run_access(Interp *in, u32 id, const LoopNode *n) {
 /* ---- one statement ------------------------------------------------------------------------- */
 
 static u32 run_end(Interp *in, u32 pc, const LoopNode *n) {
-  if (node(in, n->a)->op == LOOP_IF) {
+  if (interp_node(in, n->a)->op == LOOP_IF) {
     in->open.count--;
     return pc + 1;
   }
@@ -439,8 +439,8 @@ static u32 run_terminator(Interp *in, u32 pc, const LoopNode *n) {
   switch (n->op) {
     case LOOP_YIELD: {
       u32 head = n->a;
-      if (node(in, head)->op == LOOP_IF) {
-        (void)assign(in, list, loop_result_of(in->fn, head, 0), n->count);
+      if (interp_node(in, head)->op == LOOP_IF) {
+        (void)interp_assign(in, list, loop_result_of(in->fn, head, 0), n->count);
         return leave_loop(in, depth - 1);
       }
       in->folds[head]->any = true;
@@ -456,13 +456,14 @@ static u32 run_terminator(Interp *in, u32 pc, const LoopNode *n) {
   do depth--;
   while (in->open.data[depth] != n->a);
   bool next = n->op == LOOP_NEXT;
-  if (!assign(in, list, next ? loop_carry_of(in->fn, n->a, 0) : loop_result_of(in->fn, n->a, 0), n->count)) return pc;
+  if (!interp_assign(in, list, next ? loop_carry_of(in->fn, n->a, 0) : loop_result_of(in->fn, n->a, 0), n->count))
+    return pc;
   return next ? next_trip(in, depth) : leave_loop(in, depth);
 }
 
 static u32 step(Interp *in, u32 pc) {
   u32 id = in->fn->body.data[pc];
-  const LoopNode *n = node(in, id);
+  const LoopNode *n = interp_node(in, id);
   switch (loop_op_form((LoopOp)n->op)) {
     case LOOP_FORM_HEAD: return enter(in, pc, id);
     case LOOP_FORM_TERM: return run_terminator(in, pc, n);
@@ -474,7 +475,7 @@ static u32 step(Interp *in, u32 pc) {
     case LOOP_FORM_EXIT:
       if (n->op == LOOP_POLL && (--in->ctx->budget >= 0 || !in->ctx->poll || !in->ctx->poll(in->ctx))) return pc + 1;
       in->exit = (u32)n->imm;
-      leave(in, in->exit, loop_list(in->fn, n), n->count);
+      interp_leave(in, in->exit, loop_list(in->fn, n), n->count);
       return pc;
     case LOOP_FORM_CALL: run_call(in, id, n); return pc + 1;
     case LOOP_FORM_MATH: run_math(in, id, n); return pc + 1;
@@ -495,7 +496,7 @@ static u32 step(Interp *in, u32 pc) {
 
 static bool find_jumps(Interp *in) {
   for (u32 pc = 0; pc < in->fn->body.count; pc++) {
-    const LoopNode *n = node(in, in->fn->body.data[pc]);
+    const LoopNode *n = interp_node(in, in->fn->body.data[pc]);
     if (loop_is_head(n)) {
       in->where[in->fn->body.data[pc]] = pc;
       if (!vec_push(in->alloc, &in->open, pc)) return false;
@@ -538,7 +539,7 @@ static WeftStatus run_function(const LoopFn *fn, const u64 *args, LoopCtx *ctx, 
     in.jumps = (Jump *)(in.folds + nodes);
     in.where = (u32 *)(in.jumps + fn->body.count + 1);
     for (u32 id = 0; id < nodes; id++)
-      if (node(&in, id)->op == LOOP_CONST) in.values[id] = node(&in, id)->imm;
+      if (interp_node(&in, id)->op == LOOP_CONST) in.values[id] = interp_node(&in, id)->imm;
   }
   if (!in.values || !find_jumps(&in)) stop(&in, "out of memory", "");
   in.open.count = 0;

@@ -46,7 +46,7 @@ void loop_print_literal(Buf *out, LoopType type, u64 bits) {
   else buf_printf(out, "%llu", (unsigned long long)bits);
 }
 
-static bool is_const(const Printer *p, u32 id) { return loop_node(p->fn, id)->op == LOOP_CONST; }
+static bool print_is_const(const Printer *p, u32 id) { return loop_node(p->fn, id)->op == LOOP_CONST; }
 
 /* ---- names and operands -------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static void put_index_name(Printer *p, u32 id) {
 }
 
 /* A literal is bare where the reader knows its type: it is `context`, or the one a bare literal has. */
-static void put(Printer *p, u32 id, LoopType context) {
+static void print_put(Printer *p, u32 id, LoopType context) {
   const LoopNode *n = loop_node(p->fn, id);
   switch (n->op) {
     case LOOP_CONST:
@@ -75,7 +75,7 @@ static void put(Printer *p, u32 id, LoopType context) {
 static void put_list(Printer *p, const u32 *ids, u32 count, const char *sep) {
   for (u32 i = 0; i < count; i++) {
     if (i) buf_puts(p->out, sep);
-    put(p, ids[i], LT_VOID);
+    print_put(p, ids[i], LT_VOID);
   }
 }
 
@@ -83,16 +83,16 @@ static void put_list(Printer *p, const u32 *ids, u32 count, const char *sep) {
 static void put_group(Printer *p, const u32 *ids, u32 count) {
   LoopType known = LT_VOID;
   for (u32 i = 0; i < count; i++)
-    if (!is_const(p, ids[i])) known = loop_type_of(p->fn, ids[i]);
+    if (!print_is_const(p, ids[i])) known = loop_type_of(p->fn, ids[i]);
   for (u32 i = 0; i < count; i++) {
     buf_putc(p->out, ' ');
-    put(p, ids[i], known);
+    print_put(p, ids[i], known);
     known = loop_type_of(p->fn, ids[i]);
   }
 }
 
 static void put_access(Printer *p, const LoopNode *n) {
-  put(p, n->a, LT_VOID);
+  print_put(p, n->a, LT_VOID);
   buf_putc(p->out, '[');
   const LoopTerm *t = loop_terms(p->fn, n);
   bool first = true;
@@ -108,7 +108,7 @@ static void put_access(Printer *p, const LoopNode *n) {
     for (u32 k = 0; k < 3; k++) {
       if (!ids[k]) continue;
       buf_puts(p->out, sep);
-      put(p, ids[k], LT_I64);
+      print_put(p, ids[k], LT_I64);
       sep = "*";
     }
   }
@@ -121,11 +121,11 @@ static void put_access(Printer *p, const LoopNode *n) {
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
-static void define(Printer *p, u32 id) { p->number[id] = p->next++; }
+static void print_define(Printer *p, u32 id) { p->number[id] = p->next++; }
 
 static void put_defined(Printer *p, u32 first, u32 count) {
   for (u32 i = 0; i < count; i++) {
-    define(p, first + i);
+    print_define(p, first + i);
     buf_printf(p->out, "%%%u ", p->number[first + i]);
   }
   if (count) buf_puts(p->out, "= ");
@@ -167,7 +167,7 @@ static void name_index(Printer *p, u32 id, const u32 *open, u32 depth) {
   }
 }
 
-static void put_head(Printer *p, u32 id, const u32 *open, u32 depth) {
+static void print_put_head(Printer *p, u32 id, const u32 *open, u32 depth) {
   const LoopFn *fn = p->fn;
   const LoopNode *n = loop_node(fn, id);
   Buf *out = p->out;
@@ -175,7 +175,7 @@ static void put_head(Printer *p, u32 id, const u32 *open, u32 depth) {
   buf_puts(out, loop_op_text((LoopOp)n->op));
   if (n->op == LOOP_IF) {
     buf_putc(out, ' ');
-    put(p, loop_cond_of(fn, id), LT_I1);
+    print_put(p, loop_cond_of(fn, id), LT_I1);
     for (u32 i = 0; i < n->c; i++)
       buf_printf(out, "%s%s", i ? ", " : " -> (", loop_type_text(loop_type_of(fn, loop_result_of(fn, id, i))));
     buf_puts(out, n->c ? ") {" : " {");
@@ -192,14 +192,14 @@ static void put_head(Printer *p, u32 id, const u32 *open, u32 depth) {
     buf_puts(out, axis ? ", " : " ");
     put_index_name(p, index);
     buf_puts(out, " in 0..");
-    put(p, loop_trips_of(fn, id, axis), LT_VOID);
+    print_put(p, loop_trips_of(fn, id, axis), LT_VOID);
   }
   if (n->op == LOOP_PAR && n->imm) buf_printf(out, " grain %llu", (unsigned long long)n->imm);
   for (u32 i = 0; i < n->b; i++) {
     u32 carry = loop_carry_of(fn, id, i);
-    define(p, carry);
+    print_define(p, carry);
     buf_printf(out, "%s%%%u: %s = ", i ? ", " : " (", p->number[carry], loop_type_text(loop_type_of(fn, carry)));
-    put(p, loop_init_of(fn, id, i), loop_type_of(fn, carry));
+    print_put(p, loop_init_of(fn, id, i), loop_type_of(fn, carry));
   }
   buf_puts(out, n->b ? ") {" : " {");
 }
@@ -211,11 +211,11 @@ static void put_term(Printer *p, const LoopNode *n) {
     LoopType t = n->op == LOOP_RETURN ? (i < fn->results.count ? (LoopType)fn->results.data[i] : LT_VOID)
                                       : loop_type_of(fn, loop_result_of(fn, n->a, i));
     buf_putc(p->out, ' ');
-    put(p, loop_list(fn, n)[i], t);
+    print_put(p, loop_list(fn, n)[i], t);
   }
 }
 
-static void put_call(Printer *p, u32 id, const LoopNode *n) {
+static void print_put_call(Printer *p, u32 id, const LoopNode *n) {
   const LoopFn *fn = p->fn;
   const char *name = name_text(p->names, (Name)n->imm);
   const LoopFn *callee = loop_module_find(fn->module, name);
@@ -224,7 +224,7 @@ static void put_call(Printer *p, u32 id, const LoopNode *n) {
   for (u32 i = 0; i < n->a; i++) {
     LoopType t = callee && i < callee->params.count ? loop_type_of(callee, callee->params.data[i]) : LT_VOID;
     if (i) buf_puts(p->out, ", ");
-    put(p, loop_list(fn, n)[i], t);
+    print_put(p, loop_list(fn, n)[i], t);
   }
   buf_printf(p->out, ") #%u", n->c);
   put_exit_values(p, loop_list(fn, n) + n->a, n->count - n->a);
@@ -232,12 +232,12 @@ static void put_call(Printer *p, u32 id, const LoopNode *n) {
 
 static void put_value(Printer *p, u32 id, const LoopNode *n) {
   u32 operands[3] = {n->a, n->b, n->c};
-  define(p, id);
+  print_define(p, id);
   buf_printf(p->out, "%%%u = %s", p->number[id], loop_op_text((LoopOp)n->op));
   switch (loop_op_form((LoopOp)n->op)) {
     case LOOP_FORM_SELECT:
       buf_putc(p->out, ' ');
-      put(p, n->a, LT_I1);
+      print_put(p, n->a, LT_I1);
       put_group(p, operands + 1, 2);
       return;
     case LOOP_FORM_CONVERT:
@@ -255,14 +255,14 @@ static void put_value(Printer *p, u32 id, const LoopNode *n) {
   put_group(p, operands, n->c ? 3 : n->b ? 2 : 1);
 }
 
-static void put_statement(Printer *p, u32 id, const u32 *open, u32 depth) {
+static void print_put_statement(Printer *p, u32 id, const u32 *open, u32 depth) {
   const LoopFn *fn = p->fn;
   const LoopNode *n = loop_node(fn, id);
   const u32 *list = fn->list.data + (n->op == LOOP_STORE || n->op == LOOP_LOAD ? 0 : n->list);
   switch (loop_op_form((LoopOp)n->op)) {
-    case LOOP_FORM_HEAD: put_head(p, id, open, depth); return;
+    case LOOP_FORM_HEAD: print_put_head(p, id, open, depth); return;
     case LOOP_FORM_TERM: put_term(p, n); return;
-    case LOOP_FORM_CALL: put_call(p, id, n); return;
+    case LOOP_FORM_CALL: print_put_call(p, id, n); return;
     case LOOP_FORM_EXIT:
       buf_printf(p->out, "%s #%u", loop_op_text((LoopOp)n->op), (u32)n->imm);
       put_exit_values(p, list, n->count);
@@ -280,14 +280,14 @@ static void put_statement(Printer *p, u32 id, const u32 *open, u32 depth) {
       buf_puts(p->out, "store ");
       put_access(p, n);
       buf_putc(p->out, ' ');
-      put(p, n->b, loop_value_type((LoopType)n->mem));
+      print_put(p, n->b, loop_value_type((LoopType)n->mem));
       return;
     default: break;
   }
   put_value(p, id, n);
 }
 
-static void put_signature(Printer *p) {
+static void print_put_signature(Printer *p) {
   static const char *const dirs[] = {"", "in ", "out ", "inout "};
   const LoopFn *fn = p->fn;
   Buf *out = p->out;
@@ -316,7 +316,7 @@ void loops_print(const LoopFn *fn, Buf *out) {
   Printer p = {fn, &fn->module->names, out, mem_alloc_zero(alloc, sizeof(u32) * fn->nodes.count), 1};
   VEC(u32) open = {0};
   if (!p.number) goto refused;
-  put_signature(&p);
+  print_put_signature(&p);
   if (fn->is_extern) {
     buf_putc(out, '\n');
     goto done;
@@ -331,7 +331,7 @@ void loops_print(const LoopFn *fn, Buf *out) {
     for (u32 i = 0; i < indent; i++) buf_puts(out, "  ");
     if (n->op == LOOP_END) open.count--;
     if (mark) buf_puts(out, n->op == LOOP_END ? "}" : "} else {");
-    else put_statement(&p, id, open.data, open.count);
+    else print_put_statement(&p, id, open.data, open.count);
     buf_putc(out, '\n');
   }
   buf_puts(out, "}\n");

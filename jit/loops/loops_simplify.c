@@ -94,10 +94,10 @@ static void append(Pass *p, u32 node) {
   if (link) p->last = link;
 }
 
-static u32 mapped(const Pass *p, u32 id) { return id ? p->map[id] : 0; }
-static const LoopNode *node(const Pass *p, u32 id) { return loop_node(p->fn, id); }
+static u32 simplify_mapped(const Pass *p, u32 id) { return id ? p->map[id] : 0; }
+static const LoopNode *simplify_node(const Pass *p, u32 id) { return loop_node(p->fn, id); }
 static const LoopNode *statement(const LoopFn *fn, u32 pos) { return loop_node(fn, fn->body.data[pos]); }
-static bool is_const(const Pass *p, u32 id) { return id && node(p, id)->op == LOOP_CONST; }
+static bool simplify_is_const(const Pass *p, u32 id) { return id && simplify_node(p, id)->op == LOOP_CONST; }
 
 static u32 constant(Pass *p, LoopType type, u64 bits) {
   u32 was = p->fn->nodes.count, id = loop_const(p->fn, type, bits);
@@ -209,8 +209,8 @@ static u32 make(Pass *p, LoopOp op, LoopType type, u32 a, u32 b, u32 *known) {
 /* A float that is never -0: a square, what was an integer, an absolute value, and a sum of which one of them is a
  * part. */
 static bool not_minus_zero(const Pass *p, u32 id) {
-  const LoopNode *n = node(p, id);
-  for (u32 step = 0; n->op == LOOP_ADD && step < 8; step++) n = node(p, n->b);
+  const LoopNode *n = simplify_node(p, id);
+  for (u32 step = 0; n->op == LOOP_ADD && step < 8; step++) n = simplify_node(p, n->b);
   return n->op == LOOP_ABS || (n->op == LOOP_MUL && n->a == n->b) ||
          (n->op == LOOP_CONVERT && loop_is_int(loop_type_of(p->fn, n->a)));
 }
@@ -235,14 +235,14 @@ enum { RANGE_DEPTH = 5 };
 static const i64 far = (i64)1 << 62; /* no loop comes near it */
 
 static Range range_of(const Pass *p, u32 id, u32 depth) {
-  const LoopNode *n = node(p, id);
+  const LoopNode *n = simplify_node(p, id);
   const Range any = {INT64_MIN, INT64_MAX};
   Range r = any, a, b;
   if (n->op == LOOP_CONST) r = (Range){(i64)n->imm, (i64)n->imm};
   if (n->op == LOOP_INDEX) {
     u32 trips = loop_trips_of(p->fn, n->a, n->b);
-    bool few = is_const(p, trips) && node(p, trips)->imm - 1 < (u64)far;
-    r = (Range){0, few ? (i64)node(p, trips)->imm - 1 : far - 1};
+    bool few = simplify_is_const(p, trips) && simplify_node(p, trips)->imm - 1 < (u64)far;
+    r = (Range){0, few ? (i64)simplify_node(p, trips)->imm - 1 : far - 1};
   }
   bool both = n->op == LOOP_ADD || n->op == LOOP_SUB || n->op == LOOP_MAX || n->op == LOOP_MIN;
   if (!both || n->type != LT_I64 || depth == 0) return r;
@@ -257,9 +257,9 @@ static Range range_of(const Pass *p, u32 id, u32 depth) {
 /* What follows from the ranges of both: a comparison, the greater, the less. */
 static u32 by_range(Pass *p, const LoopNode *n) {
   if (n->op == LOOP_SELECT) { /* 0 < x ? x : 0 */
-    const LoopNode *cond = node(p, n->a);
-    bool above = cond->op == LOOP_LT && cond->b == n->b && is_const(p, cond->a) && node(p, cond->a)->imm == 0 &&
-                 is_const(p, n->c) && node(p, n->c)->imm == 0;
+    const LoopNode *cond = simplify_node(p, n->a);
+    bool above = cond->op == LOOP_LT && cond->b == n->b && simplify_is_const(p, cond->a) &&
+                 simplify_node(p, cond->a)->imm == 0 && simplify_is_const(p, n->c) && simplify_node(p, n->c)->imm == 0;
     return above && n->type == LT_I64 && range_of(p, n->b, RANGE_DEPTH).least >= 0 ? n->b : 0;
   }
   bool most = n->op == LOOP_MAX || n->op == LOOP_MIN;
@@ -282,9 +282,9 @@ static u32 by_range(Pass *p, const LoopNode *n) {
 /* (x + c) + d and its like: x and one constant. */
 static u32 sum_with_constant(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
   LoopType t = (LoopType)n->type;
-  const LoopNode x = *node(p, n->a);
-  if ((x.op != LOOP_ADD && x.op != LOOP_SUB) || !is_const(p, x.b)) return 0;
-  u64 first = node(p, x.b)->imm,
+  const LoopNode x = *simplify_node(p, n->a);
+  if ((x.op != LOOP_ADD && x.op != LOOP_SUB) || !simplify_is_const(p, x.b)) return 0;
+  u64 first = simplify_node(p, x.b)->imm,
       sum = loop_normal(t, (x.op == LOOP_ADD ? first : 0 - first) + (n->op == LOOP_ADD ? bits : 0 - bits));
   return sum ? make(p, LOOP_ADD, t, x.a, constant(p, t, sum), known) : x.a;
 }
@@ -292,7 +292,7 @@ static u32 sum_with_constant(Pass *p, const LoopNode *n, u64 bits, u32 *known) {
 /* b is a constant. The value that `a op b` is, or 0. */
 static u32 with_constant(Pass *p, const LoopNode *n, u32 *known) {
   LoopType t = (LoopType)n->type;
-  u64 bits = node(p, n->b)->imm;
+  u64 bits = simplify_node(p, n->b)->imm;
   if (!loop_is_int(t)) return with_float(p, n, bits, known);
   u32 shift = power_of_two(t, bits);
   switch (n->op) {
@@ -348,10 +348,11 @@ static bool commutes(const LoopNode *n) {
 
 /* Both are 0, one is not: one comparison of what has the bits of both, for one branch. */
 static u32 join_zero_tests(Pass *p, const LoopNode *n, u32 *known) {
-  const LoopNode a = *node(p, n->a), b = *node(p, n->b);
+  const LoopNode a = *simplify_node(p, n->a), b = *simplify_node(p, n->b);
   LoopOp test = n->op == LOOP_AND ? LOOP_EQ : LOOP_NE;
-  bool zeros = p->fn->kind == LOOP_NATIVE && n->type == LT_I1 && a.op == test && b.op == test && is_const(p, a.b) &&
-               is_const(p, b.b) && node(p, a.b)->imm == 0 && node(p, b.b)->imm == 0;
+  bool zeros = p->fn->kind == LOOP_NATIVE && n->type == LT_I1 && a.op == test && b.op == test &&
+               simplify_is_const(p, a.b) && simplify_is_const(p, b.b) && simplify_node(p, a.b)->imm == 0 &&
+               simplify_node(p, b.b)->imm == 0;
   LoopType t = zeros ? loop_type_of(p->fn, a.a) : LT_VOID;
   if (!loop_is_int(t) || t != loop_type_of(p->fn, b.a)) return 0;
   return make(p, test, LT_I1, make(p, LOOP_OR, t, a.a, b.a, known), a.b, known);
@@ -359,13 +360,13 @@ static u32 join_zero_tests(Pass *p, const LoopNode *n, u32 *known) {
 
 /* The i-th value that an open loop carries besides. */
 static u32 carried(const Pass *p, const Frame *f, u32 i) {
-  return loop_carry_of(p->fn, f->head, node(p, f->head)->b - f->forwards + i);
+  return loop_carry_of(p->fn, f->head, simplify_node(p, f->head)->b - f->forwards + i);
 }
 
 /* What the trip before stored, or what is made of it at once: it comes later than the rest. */
 static bool is_late(const Pass *p, u32 id) {
   const Frame *f = p->loops.count ? &p->frames.data[p->loops.data[p->loops.count - 1]] : NULL;
-  const LoopNode *n = node(p, id);
+  const LoopNode *n = simplify_node(p, id);
   bool late = false;
   for (u32 i = 0; f && i < f->forwards; i++) {
     u32 c = carried(p, f, i);
@@ -376,12 +377,14 @@ static bool is_late(const Pass *p, u32 id) {
 
 static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   LoopType from = loop_type_of(p->fn, n.a);
-  bool constants = is_const(p, n.a) && (!n.b || is_const(p, n.b)) && (!n.c || is_const(p, n.c));
+  bool constants = simplify_is_const(p, n.a) && (!n.b || simplify_is_const(p, n.b)) &&
+                   (!n.c || simplify_is_const(p, n.c));
   u64 bits;
-  if (constants && n.op != LOOP_MATH && loop_eval((LoopOp)n.op, (LoopType)n.type, from, node(p, n.a)->imm,
-                                                  n.b ? node(p, n.b)->imm : 0, n.c ? node(p, n.c)->imm : 0, &bits))
+  if (constants && n.op != LOOP_MATH &&
+      loop_eval((LoopOp)n.op, (LoopType)n.type, from, simplify_node(p, n.a)->imm, n.b ? simplify_node(p, n.b)->imm : 0,
+                n.c ? simplify_node(p, n.c)->imm : 0, &bits))
     return constant(p, (LoopType)n.type, bits);
-  if (n.b && !n.c && commutes(&n) && (is_const(p, n.a) || (!is_const(p, n.b) && n.a > n.b))) {
+  if (n.b && !n.c && commutes(&n) && (simplify_is_const(p, n.a) || (!simplify_is_const(p, n.b) && n.a > n.b))) {
     u32 a = n.a;
     n.a = n.b;
     n.b = a;
@@ -390,7 +393,7 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   if (same) return same;
   /* min(min(late, x), y) */
   for (u32 side = 0; side < 2 && (n.op == LOOP_MIN || n.op == LOOP_MAX) && loop_is_int((LoopType)n.type); side++) {
-    const LoopNode inner = *node(p, side ? n.b : n.a);
+    const LoopNode inner = *simplify_node(p, side ? n.b : n.a);
     u32 y = side ? n.a : n.b;
     if (inner.op != n.op || is_late(p, y) || is_late(p, inner.a) == is_late(p, inner.b)) continue;
     bool first = is_late(p, inner.a);
@@ -398,29 +401,33 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     n.a = first ? inner.a : inner.b;
     break;
   }
-  if (n.op == LOOP_SELECT && n.type == LT_I1 && (is_const(p, n.b) || is_const(p, n.c))) { /* and, or */
-    bool first = is_const(p, n.b), yes = node(p, first ? n.b : n.c)->imm != 0;
+  /* and, or */
+  if (n.op == LOOP_SELECT && n.type == LT_I1 && (simplify_is_const(p, n.b) || simplify_is_const(p, n.c))) {
+    bool first = simplify_is_const(p, n.b), yes = simplify_node(p, first ? n.b : n.c)->imm != 0;
     u32 other = first ? n.c : n.b, cond = n.a;
     if (n.b == n.c) return n.b;
-    if (is_const(p, other) && yes == first) return cond;
+    if (simplify_is_const(p, other) && yes == first) return cond;
     if (first != yes) cond = pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = cond}, known);
-    if (is_const(p, other)) return cond;
+    if (simplify_is_const(p, other)) return cond;
     return pure_value(p, (LoopNode){.op = yes ? LOOP_OR : LOOP_AND, .type = LT_I1, .a = cond, .b = other}, known);
   }
   if (n.op == LOOP_SELECT) {
-    if (is_const(p, n.a)) same = node(p, n.a)->imm ? n.b : n.c;
+    if (simplify_is_const(p, n.a)) same = simplify_node(p, n.a)->imm ? n.b : n.c;
     else if (n.b == n.c) same = n.b;
     /* 1 and 0 */
-    else if (loop_is_int((LoopType)n.type) && is_const(p, n.b) && is_const(p, n.c) &&
-             node(p, n.b)->imm + node(p, n.c)->imm == 1 && node(p, n.b)->imm < 2) {
-      u32 cond = node(p, n.b)->imm ? n.a : pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = n.a}, known);
+    else if (loop_is_int((LoopType)n.type) && simplify_is_const(p, n.b) && simplify_is_const(p, n.c) &&
+             simplify_node(p, n.b)->imm + simplify_node(p, n.c)->imm == 1 && simplify_node(p, n.b)->imm < 2) {
+      u32 cond = simplify_node(p, n.b)->imm ? n.a
+                                            : pure_value(p, (LoopNode){.op = LOOP_NOT, .type = LT_I1, .a = n.a}, known);
       same = make(p, LOOP_CONVERT, (LoopType)n.type, cond, 0, known);
     }
-  } else if (n.op == LOOP_NOT && n.type == LT_I1 && (node(p, n.a)->op == LOOP_EQ || node(p, n.a)->op == LOOP_NE)) {
-    same = make(p, node(p, n.a)->op == LOOP_EQ ? LOOP_NE : LOOP_EQ, LT_I1, node(p, n.a)->a, node(p, n.a)->b, known);
+  } else if (n.op == LOOP_NOT && n.type == LT_I1 &&
+             (simplify_node(p, n.a)->op == LOOP_EQ || simplify_node(p, n.a)->op == LOOP_NE)) {
+    same = make(p, simplify_node(p, n.a)->op == LOOP_EQ ? LOOP_NE : LOOP_EQ, LT_I1, simplify_node(p, n.a)->a,
+                simplify_node(p, n.a)->b, known);
   } else if ((n.op == LOOP_CONVERT || n.op == LOOP_BITCAST) && n.type == from) {
     same = n.a;
-  } else if (n.b && is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
+  } else if (n.b && simplify_is_const(p, n.b) && loop_op_form((LoopOp)n.op) == LOOP_FORM_BINARY) {
     same = with_constant(p, &n, known);
   } else if (n.op == LOOP_AND || n.op == LOOP_OR) {
     same = n.a == n.b ? n.a : join_zero_tests(p, &n, known);
@@ -433,7 +440,7 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
 static bool copy_list(Pass *p, const LoopNode *from, LoopNode *to) {
   to->list = p->fn->list.count;
   for (u32 i = 0; i < from->count; i++)
-    if (!vec_push(p->alloc, &p->fn->list, mapped(p, loop_list(p->old, from)[i]))) return refuse(p), false;
+    if (!vec_push(p->alloc, &p->fn->list, simplify_mapped(p, loop_list(p->old, from)[i]))) return refuse(p), false;
   return true;
 }
 
@@ -442,10 +449,10 @@ static bool copy_terms(Pass *p, const LoopNode *from, LoopNode *to) {
   to->count = 0;
   for (u32 i = 0; i < from->count; i++) {
     LoopTerm t = loop_terms(p->old, from)[i];
-    for (u32 k = 0; k < 2; k++) t.stride[k] = mapped(p, t.stride[k]);
-    t.var = mapped(p, t.var);
-    if (!t.stride[0] && is_const(p, t.var)) {
-      to->imm += (u64)t.coef * node(p, t.var)->imm;
+    for (u32 k = 0; k < 2; k++) t.stride[k] = simplify_mapped(p, t.stride[k]);
+    t.var = simplify_mapped(p, t.var);
+    if (!t.stride[0] && simplify_is_const(p, t.var)) {
+      to->imm += (u64)t.coef * simplify_node(p, t.var)->imm;
       continue;
     }
     if (!vec_push(p->alloc, &p->fn->terms, t)) return refuse(p), false;
@@ -463,7 +470,7 @@ static void one_more(Pass *p, LoopNode *n, u32 value) {
 /* What such a load gives in the first trip, before the loop, if it has trips. */
 static u32 first_load(Pass *p, const Forward *f) {
   LoopType t = loop_type_of(p->old, f->load);
-  u32 trips = mapped(p, loop_trips_of(p->old, f->head, 0)), zero = constant(p, t, 0),
+  u32 trips = simplify_mapped(p, loop_trips_of(p->old, f->head, 0)), zero = constant(p, t, 0),
       some = new_node(p, (LoopNode){.op = LOOP_NE, .type = LT_I1, .a = trips, .b = constant(p, LT_I64, 0)}, here(p));
   LoopNode n = {.op = LOOP_IF, .c = 1, .list = p->fn->list.count}, load = *loop_node(p->old, f->load);
   append(p, some);
@@ -474,14 +481,14 @@ static u32 first_load(Pass *p, const Forward *f) {
   for (u32 arm = 0; arm < 2; arm++) {
     Place inside = {new_block(p), p->loops.count};
     n = (LoopNode){.op = LOOP_YIELD, .a = head, .list = p->fn->list.count};
-    load.a = mapped(p, loop_node(p->old, f->load)->a);
+    load.a = simplify_mapped(p, loop_node(p->old, f->load)->a);
     load.imm = (u64)f->constant;
     load.list = p->fn->terms.count;
     load.count = f->count;
     for (u32 i = 0; i < f->count && !arm; i++) {
       LoopTerm term = f->terms[i];
-      for (u32 k = 0; k < 2; k++) term.stride[k] = mapped(p, term.stride[k]);
-      term.var = mapped(p, term.var);
+      for (u32 k = 0; k < 2; k++) term.stride[k] = simplify_mapped(p, term.stride[k]);
+      term.var = simplify_mapped(p, term.var);
       if (!vec_push(p->alloc, &p->fn->terms, term)) refuse(p);
     }
     u32 value = arm ? zero : new_node(p, load, inside);
@@ -535,7 +542,7 @@ static void carry_on(Pass *p, LoopNode *next) {
   Frame *f = &p->frames.data[p->frames.count - 1];
   for (u32 i = 0; f->head == next->a && i < f->forwards; i++) {
     u32 store = f->forward[i].store;
-    one_more(p, next, store ? mapped(p, loop_node(p->old, store)->b) : carried(p, f, i));
+    one_more(p, next, store ? simplify_mapped(p, loop_node(p->old, store)->b) : carried(p, f, i));
   }
   if (f->head == next->a) f->forwards = 0;
 }
@@ -575,7 +582,7 @@ static bool checked_before(Pass *p, const LoopNode *n, u32 *known) {
 
 /* An arm that gives the condition it stands under gives a constant. */
 static void yield_condition(Pass *p, const LoopNode *yield) {
-  const LoopNode *head = node(p, yield->a);
+  const LoopNode *head = simplify_node(p, yield->a);
   if (head->op != LOOP_IF) return;
   u32 cond = loop_cond_of(p->fn, yield->a);
   bool otherwise = p->frames.data[p->frames.count - 1].otherwise;
@@ -590,7 +597,7 @@ static void yield_condition(Pass *p, const LoopNode *yield) {
 static void lead_with_invariants(Pass *p, LoopNode *sum, const LoopNode *from, u32 *known) {
   for (u32 side = 0; side < 2 && p->uses && sum->op == LOOP_ADD && loop_is_int((LoopType)sum->type); side++) {
     u32 first = side ? sum->b : sum->a, y = side ? sum->a : sum->b;
-    const LoopNode x = *node(p, first);
+    const LoopNode x = *simplify_node(p, first);
     u32 depth = x.op == LOOP_SUB && p->uses[side ? from->b : from->a] == 1 ? p->place.data[x.b].depth : 0;
     if (depth <= p->place.data[x.a].depth || depth <= p->place.data[y].depth) continue;
     sum->op = LOOP_SUB;
@@ -599,7 +606,7 @@ static void lead_with_invariants(Pass *p, LoopNode *sum, const LoopNode *from, u
   }
 }
 
-static void copy_statement(Pass *p, u32 id, u32 *known) {
+static void simplify_copy_statement(Pass *p, u32 id, u32 *known) {
   const LoopNode *from = loop_node(p->old, id);
   LoopForm form = loop_op_form((LoopOp)from->op);
   LoopNode n = *from;
@@ -607,8 +614,8 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
     case LOOP_FORM_HEAD: copy_head(p, id, from); return;
     case LOOP_FORM_MARK: copy_mark(p, from); return;
     case LOOP_FORM_ACCESS:
-      n.a = mapped(p, n.a);
-      n.b = mapped(p, n.b);
+      n.a = simplify_mapped(p, n.a);
+      n.b = simplify_mapped(p, n.b);
       if (!copy_terms(p, from, &n)) return;
       if (n.op == LOOP_LOAD) {
         const Frame *f = p->loops.count ? &p->frames.data[p->loops.data[p->loops.count - 1]] : NULL;
@@ -625,10 +632,10 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
     case LOOP_FORM_CALL:
     case LOOP_FORM_CHECK:
       if (!copy_list(p, from, &n)) return;
-      if (form == LOOP_FORM_TERM) n.a = mapped(p, n.a);
+      if (form == LOOP_FORM_TERM) n.a = simplify_mapped(p, n.a);
       if (n.op == LOOP_YIELD) yield_condition(p, &n);
       if (n.op == LOOP_NEXT) carry_on(p, &n);
-      if (form == LOOP_FORM_CHECK) n.a = mapped(p, n.a), n.b = mapped(p, n.b);
+      if (form == LOOP_FORM_CHECK) n.a = simplify_mapped(p, n.a), n.b = simplify_mapped(p, n.b);
       if (form == LOOP_FORM_CHECK && p->fn->kind == LOOP_NATIVE && checked_before(p, &n, known)) return;
       p->map[id] = new_node(p, n, here(p));
       append(p, p->map[id]);
@@ -642,9 +649,9 @@ static void copy_statement(Pass *p, u32 id, u32 *known) {
       return;
     default: break;
   }
-  n.a = mapped(p, n.a);
-  n.b = mapped(p, n.b);
-  n.c = mapped(p, n.c);
+  n.a = simplify_mapped(p, n.a);
+  n.b = simplify_mapped(p, n.b);
+  n.c = simplify_mapped(p, n.c);
   lead_with_invariants(p, &n, from, known);
   if (n.op == LOOP_PREFIX) {
     p->map[id] = new_node(p, n, here(p));
@@ -713,7 +720,7 @@ static u32 go_on_inside(Pass *p, u32 at) {
   if (!f || !f->joins_at || f->joins_at != at) return 0;
   const LoopNode *yield = statement(p->old, at);
   u32 end = f->joins_end;
-  p->map[loop_result_of(p->old, yield->a, 0)] = mapped(p, loop_list(p->old, yield)[0]);
+  p->map[loop_result_of(p->old, yield->a, 0)] = simplify_mapped(p, loop_list(p->old, yield)[0]);
   f->joins_at = 0;
   f->joins_end = UINT32_MAX; /* it ends when the next one has */
   return end;
@@ -723,7 +730,7 @@ static u32 go_on_inside(Pass *p, u32 at) {
 
 /* Is `cond ? a : b` the lesser or greater of two floats as minsd and maxsd have it? */
 static bool is_extreme(const Pass *p, u32 cond, u32 a, u32 b) {
-  const LoopNode *c = node(p, cond);
+  const LoopNode *c = simplify_node(p, cond);
   return (c->op == LOOP_LT || c->op == LOOP_GT) && ((c->a == a && c->b == b) || (c->a == b && c->b == a));
 }
 
@@ -732,12 +739,12 @@ static bool is_extreme(const Pass *p, u32 cond, u32 a, u32 b) {
 static u32 sum_or_not(Pass *p, const LoopNode *n, u32 *known) {
   for (u32 side = 0; side < 2; side++) {
     u32 x = side ? n->b : n->c, bit = n->a;
-    const LoopNode sum = *node(p, side ? n->c : n->b);
+    const LoopNode sum = *simplify_node(p, side ? n->c : n->b);
     if (sum.op != LOOP_ADD || sum.type != LT_I64 || (sum.a != x && sum.b != x)) continue;
     u32 v = sum.a == x ? sum.b : sum.a;
     if (side) bit = make(p, LOOP_NOT, LT_I1, bit, 0, known);
     bit = make(p, LOOP_CONVERT, LT_I64, bit, 0, known);
-    if (!is_const(p, v) || node(p, v)->imm != 1)
+    if (!simplify_is_const(p, v) || simplify_node(p, v)->imm != 1)
       bit = make(p, LOOP_AND, LT_I64, make(p, LOOP_NEG, LT_I64, bit, 0, known), v, known);
     return make(p, LOOP_ADD, LT_I64, x, bit, known);
   }
@@ -766,11 +773,11 @@ static u32 choose(Pass *p, u32 at, u32 *known) {
     if (trip && op != LOOP_END) return 0;
     begins[1] = pos - !trip;
   }
-  u32 cond = mapped(p, loop_cond_of(old, id));
+  u32 cond = simplify_mapped(p, loop_cond_of(old, id));
   for (u32 arm = 0; arm < 2; arm++) {
-    for (u32 pos = begins[arm]; pos < ends[arm]; pos++) copy_statement(p, old->body.data[pos], known);
+    for (u32 pos = begins[arm]; pos < ends[arm]; pos++) simplify_copy_statement(p, old->body.data[pos], known);
     for (u32 i = 0; i < lists[0]->count; i++) {
-      values[arm][i] = mapped(p, loop_list(old, lists[arm])[i]);
+      values[arm][i] = simplify_mapped(p, loop_list(old, lists[arm])[i]);
       if (values[arm][i] == cond) values[arm][i] = constant(p, LT_I1, !arm);
     }
   }
@@ -791,7 +798,7 @@ static u32 choose(Pass *p, u32 at, u32 *known) {
     if (!trip) p->map[loop_result_of(old, id, i)] = values[0][i];
   }
   if (!trip) return ends[1] + 1;
-  next.a = mapped(p, next.a);
+  next.a = simplify_mapped(p, next.a);
   if (!copy_list(p, lists[1], &next)) return 0;
   for (u32 i = 0; i < next.count; i++) p->fn->list.data[next.list + i] = values[0][i];
   append(p, new_node(p, next, here(p)));
@@ -811,9 +818,9 @@ static u32 short_loop(const Pass *p, u32 at, u64 *trips) {
   u32 id = old->body.data[at], depth = 0, stores = 0;
   const LoopNode *n = loop_node(old, id);
   if (old->kind != LOOP_NATIVE || n->op != LOOP_FOR || n->a != 1 || n->b > UNROLL_CARRIED) return 0;
-  u32 count = mapped(p, loop_trips_of(old, id, 0));
-  if (!is_const(p, count) || node(p, count)->imm > UNROLL_TRIPS) return 0;
-  *trips = node(p, count)->imm;
+  u32 count = simplify_mapped(p, loop_trips_of(old, id, 0));
+  if (!simplify_is_const(p, count) || simplify_node(p, count)->imm > UNROLL_TRIPS) return 0;
+  *trips = simplify_node(p, count)->imm;
   for (u32 pos = at + 1; (pos - at) * *trips <= UNROLL_STATEMENTS + *trips; pos++) {
     const LoopNode *x = statement(old, pos);
     if (loop_is_head(x)) {
@@ -835,7 +842,7 @@ static void unroll(Pass *p, u32 at, u32 end, u64 trips, u32 *known) {
   const LoopFn *old = p->old;
   u32 id = old->body.data[at], values[UNROLL_CARRIED];
   const LoopNode *n = loop_node(old, id);
-  for (u32 i = 0; i < n->b; i++) values[i] = mapped(p, loop_init_of(old, id, i));
+  for (u32 i = 0; i < n->b; i++) values[i] = simplify_mapped(p, loop_init_of(old, id, i));
   for (u64 trip = 0; trip < trips && !p->failed; trip++) {
     p->map[loop_index_of(id, 0)] = constant(p, LT_I64, trip);
     for (u32 i = 0; i < n->b; i++) p->map[loop_carry_of(old, id, i)] = values[i];
@@ -847,9 +854,9 @@ static void unroll(Pass *p, u32 at, u32 end, u64 trips, u32 *known) {
         continue;
       }
       if (x->op == LOOP_POLL) continue;
-      if (x->op != LOOP_NEXT) copy_statement(p, statement, known);
+      if (x->op != LOOP_NEXT) simplify_copy_statement(p, statement, known);
       else
-        for (u32 i = 0; i < n->b; i++) values[i] = mapped(p, loop_list(old, x)[i]);
+        for (u32 i = 0; i < n->b; i++) values[i] = simplify_mapped(p, loop_list(old, x)[i]);
     }
   }
   for (u32 i = 0; i < n->b; i++) p->map[loop_result_of(old, id, i)] = values[i];
@@ -902,7 +909,7 @@ static LoopFn *simplify(const LoopFn *old, const Forward *forwards, u32 forward_
     }
     if (!end && open_joined(&p, i)) continue;
     if (!end) {
-      copy_statement(&p, old->body.data[i], &known);
+      simplify_copy_statement(&p, old->body.data[i], &known);
       continue;
     }
     unroll(&p, i, end, trips, &known);

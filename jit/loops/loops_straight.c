@@ -39,7 +39,7 @@ bool loop_math_is_straight(const LoopFn *fn) {
   return true;
 }
 
-static u32 mapped(Copy *c, u32 id) {
+static u32 straight_mapped(Copy *c, u32 id) {
   if (!id) return 0;
   if (c->map[id]) return c->map[id];
   const LoopNode *n = loop_node(c->from, id);
@@ -55,7 +55,7 @@ static void join_rare(Copy *c, u32 cond) {
 static u32 copy_math(Copy *c, const LoopNode *n) {
   LoopType type = (LoopType)n->type;
   const char *name = callee_text(c->from, n);
-  u32 a = mapped(c, n->a), b = mapped(c, n->b), d = mapped(c, n->c);
+  u32 a = straight_mapped(c, n->a), b = straight_mapped(c, n->b), d = straight_mapped(c, n->c);
   LoopFn *usual = find_with(c->from->module, name, "_usual", type),
       *rare = find_with(c->from->module, name, "_rare", type);
   if (!usual || !rare) {
@@ -76,14 +76,15 @@ static u32 copy_load(Copy *c, const LoopNode *n) {
   }
   for (u32 i = 0; i < n->count; i++) {
     const LoopTerm *t = &loop_terms(c->from, n)[i];
-    terms[i] = (LoopTerm){.coef = t->coef, .stride = {mapped(c, t->stride[0]), mapped(c, t->stride[1])},
-                          .var = mapped(c, t->var)};
+    terms[i] = (LoopTerm){.coef = t->coef,
+                          .stride = {straight_mapped(c, t->stride[0]), straight_mapped(c, t->stride[1])},
+                          .var = straight_mapped(c, t->var)};
   }
-  return loop_load(c->to, mapped(c, n->a), (i64)n->imm, terms, n->count);
+  return loop_load(c->to, straight_mapped(c, n->a), (i64)n->imm, terms, n->count);
 }
 
 /* Copies one statement; for the function's `return`, gives the id of what it returns. */
-static u32 copy_statement(Copy *c, u32 id) {
+static u32 straight_copy_statement(Copy *c, u32 id) {
   const LoopNode *n = loop_node(c->from, id);
   if (c->skip) {
     if (loop_is_head(n)) c->skip++;
@@ -92,14 +93,15 @@ static u32 copy_statement(Copy *c, u32 id) {
   }
   switch (n->op) {
     case LOOP_IF:
-      join_rare(c, mapped(c, loop_cond_of(c->from, id)));
+      join_rare(c, straight_mapped(c, loop_cond_of(c->from, id)));
       c->skip = 1;
       return 0;
     case LOOP_END: return 0;
     case LOOP_YIELD:
-      for (u32 i = 0; i < n->count; i++) c->map[loop_result_of(c->from, n->a, i)] = mapped(c, loop_list(c->from, n)[i]);
+      for (u32 i = 0; i < n->count; i++)
+        c->map[loop_result_of(c->from, n->a, i)] = straight_mapped(c, loop_list(c->from, n)[i]);
       return 0;
-    case LOOP_RETURN: return mapped(c, loop_list(c->from, n)[0]);
+    case LOOP_RETURN: return straight_mapped(c, loop_list(c->from, n)[0]);
     case LOOP_MATH: c->map[id] = copy_math(c, n); return 0;
     case LOOP_LOAD: c->map[id] = copy_load(c, n); return 0;
     default: break;
@@ -108,7 +110,8 @@ static u32 copy_statement(Copy *c, u32 id) {
     c->loops = true;
     return 0;
   }
-  c->map[id] = loop_emit(c->to, (LoopOp)n->op, (LoopType)n->type, mapped(c, n->a), mapped(c, n->b), mapped(c, n->c));
+  c->map[id] = loop_emit(c->to, (LoopOp)n->op, (LoopType)n->type, straight_mapped(c, n->a), straight_mapped(c, n->b),
+                         straight_mapped(c, n->c));
   return 0;
 }
 
@@ -151,7 +154,7 @@ static WeftStatus copy_function(LoopModule *m, const LoopFn *fn, const char *tai
   }
   u32 value = 0;
   for (u32 i = 0; i < fn->body.count; i++) {
-    u32 v = copy_statement(&c, fn->body.data[i]);
+    u32 v = straight_copy_statement(&c, fn->body.data[i]);
     if (v) value = v;
   }
   if (rare)

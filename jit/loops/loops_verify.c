@@ -41,7 +41,7 @@ static bool bad(Verifier *v, const char *rule) {
 }
 
 static Open *top(Verifier *v) { return &v->open.data[v->open.count - 1]; }
-static const LoopNode *node(const Verifier *v, u32 id) { return loop_node(v->fn, id); }
+static const LoopNode *verify_node(const Verifier *v, u32 id) { return loop_node(v->fn, id); }
 static LoopType type_of(const Verifier *v, u32 id) { return loop_type_of(v->fn, id); }
 
 static bool show(Verifier *v, u32 id) {
@@ -57,7 +57,7 @@ static void hide_from(Verifier *v, u32 height) {
 
 static bool usable(Verifier *v, u32 id) {
   if (!id || id >= v->fn->nodes.count) return bad(v, "an operand is no node");
-  u8 op = node(v, id)->op;
+  u8 op = verify_node(v, id)->op;
   if (op == LOOP_PARAM || op == LOOP_CONST || op == LOOP_TABLE) return true;
   return v->visible[id] || bad(v, "an operand is not defined here");
 }
@@ -141,7 +141,7 @@ static bool check_math(Verifier *v, const LoopNode *n) {
 
 static bool check_access(Verifier *v, const LoopNode *n) {
   if (!usable(v, n->a)) return false;
-  const LoopNode *b = node(v, n->a);
+  const LoopNode *b = verify_node(v, n->a);
   const LoopTerm *t = loop_terms(v->fn, n);
   if (b->type != LT_PTR) return bad(v, "access to what is no buffer");
   if (n->mem != b->mem) return bad(v, "access of another type than the buffer's");
@@ -150,7 +150,7 @@ static bool check_access(Verifier *v, const LoopNode *n) {
   if (b->op == LOOP_TABLE && n->op == LOOP_STORE) return bad(v, "store to a table");
   for (u32 i = 0; i < n->count; i++) {
     for (u32 k = 0; k < 2; k++)
-      if (t[i].stride[k] && (!scalar_of(v, t[i].stride[k], LT_I64) || node(v, t[i].stride[k])->op != LOOP_PARAM))
+      if (t[i].stride[k] && (!scalar_of(v, t[i].stride[k], LT_I64) || verify_node(v, t[i].stride[k])->op != LOOP_PARAM))
         return bad(v, "a stride is no i64 parameter");
     if (!t[i].var || !scalar_of(v, t[i].var, LT_I64)) return bad(v, "an index variable is no i64");
   }
@@ -207,7 +207,7 @@ static bool check_call(Verifier *v, const LoopNode *n) {
       continue;
     }
     if (!usable(v, arg)) return false;
-    const LoopNode *b = node(v, arg);
+    const LoopNode *b = verify_node(v, arg);
     if (b->op != LOOP_PARAM || b->type != LT_PTR || b->mem != param->mem)
       return bad(v, "an argument is no such buffer");
     if (param->aux & ~b->aux) return bad(v, "a buffer is passed on for more than it allows");
@@ -263,7 +263,7 @@ static bool check_head(Verifier *v, u32 id, const LoopNode *n) {
 /* The end of an arm or body: does it end as its head demands. */
 static bool check_block_end(Verifier *v) {
   Open *o = top(v);
-  const LoopNode *h = node(v, o->head);
+  const LoopNode *h = verify_node(v, o->head);
   switch (h->op) {
     case LOOP_WHILE:
       if (o->live) return bad(v, "a while's body must end by next or break");
@@ -287,7 +287,7 @@ static bool check_block_end(Verifier *v) {
 
 static bool check_else(Verifier *v, const LoopNode *n) {
   Open *o = top(v);
-  if (v->open.count < 2 || o->head != n->a || node(v, o->head)->op != LOOP_IF || o->in_else)
+  if (v->open.count < 2 || o->head != n->a || verify_node(v, o->head)->op != LOOP_IF || o->in_else)
     return bad(v, "else without if");
   if (!check_block_end(v)) return false;
   hide_from(v, o->defined);
@@ -302,7 +302,7 @@ static bool check_end(Verifier *v, const LoopNode *n) {
   if (v->open.count < 2 || top(v)->head != n->a) return bad(v, "end of what is not open");
   if (!check_block_end(v)) return false;
   Open o = *top(v);
-  const LoopNode *h = node(v, o.head);
+  const LoopNode *h = verify_node(v, o.head);
   hide_from(v, o.defined);
   v->open.count--;
   bool reaches = true; /* does control go on behind the head */
@@ -327,25 +327,25 @@ static bool check_terminator(Verifier *v, const LoopNode *n) {
   }
   if (n->op == LOOP_YIELD) {
     target = o->head;
-    if (v->open.count < 2 || (node(v, target)->op != LOOP_IF && node(v, target)->op != LOOP_REDUCE))
+    if (v->open.count < 2 || (verify_node(v, target)->op != LOOP_IF && verify_node(v, target)->op != LOOP_REDUCE))
       return bad(v, "yield outside an if or reduce");
     o->yielded = true;
   } else if (n->op == LOOP_RETURN) {
     if (fn->kind == LOOP_KERNEL) return bad(v, "a kernel does not return");
     for (u32 i = 1; i < v->open.count; i++) {
-      u8 op = node(v, v->open.data[i].head)->op;
+      u8 op = verify_node(v, v->open.data[i].head)->op;
       if (op == LOOP_PAR || op == LOOP_REDUCE || op == LOOP_SCAN) return bad(v, "return out of a par, reduce or scan");
     }
   } else {
     for (u32 i = v->open.count; i-- > 1 && !target;) {
-      u8 op = node(v, v->open.data[i].head)->op;
+      u8 op = verify_node(v, v->open.data[i].head)->op;
       if (op == LOOP_FOR || op == LOOP_WHILE) target = v->open.data[i].head;
       else if (op != LOOP_IF) break;
     }
     if (!target) return bad(v, "next or break outside a for or while");
   }
   if (n->a != target) return bad(v, "a terminator of another head");
-  u32 results = target ? node(v, target)->c : fn->results.count;
+  u32 results = target ? verify_node(v, target)->c : fn->results.count;
   if (n->count != results) return bad(v, "wrong number of values");
   for (u32 i = 0; i < results; i++) {
     LoopType t = target ? type_of(v, loop_result_of(fn, target, i)) : (LoopType)fn->results.data[i];
@@ -360,7 +360,7 @@ static bool check_terminator(Verifier *v, const LoopNode *n) {
 static bool check_statement(Verifier *v, u32 id) {
   const LoopFn *fn = v->fn;
   if (!id || id >= fn->nodes.count) return bad(v, "the body names no node");
-  const LoopNode *n = node(v, id);
+  const LoopNode *n = verify_node(v, id);
   if (v->seen[id]) return bad(v, "a node stands in the body twice");
   v->seen[id] = 1;
   if (n->op == LOOP_END) return check_end(v, n);
@@ -385,7 +385,7 @@ static bool check_statement(Verifier *v, u32 id) {
       return n->op == LOOP_STORE || show(v, id);
     case LOOP_FORM_MATH: return check_math(v, n) && show(v, id);
     case LOOP_FORM_PREFIX: {
-      const LoopNode *h = v->open.count > 1 ? node(v, top(v)->head) : NULL;
+      const LoopNode *h = v->open.count > 1 ? verify_node(v, top(v)->head) : NULL;
       if (!h || h->op != LOOP_SCAN || top(v)->prefixed)
         return bad(v, "a scan's body has one prefix, not inside another block");
       top(v)->prefixed = true;
@@ -399,7 +399,7 @@ static bool check_statement(Verifier *v, u32 id) {
 static bool check_signature(Verifier *v) {
   const LoopFn *fn = v->fn;
   for (u32 i = 0; i < fn->params.count; i++) {
-    const LoopNode *n = node(v, fn->params.data[i]);
+    const LoopNode *n = verify_node(v, fn->params.data[i]);
     bool buffer = n->type == LT_PTR;
     if (fn->kind == LOOP_MATH_FN && n->type != fn->math_type)
       return bad(v, "a parameter of another type than the math function's");
@@ -407,7 +407,7 @@ static bool check_signature(Verifier *v) {
     if (buffer && (n->mem == LT_VOID || n->mem == LT_PTR || n->aux < LOOP_IN || n->aux > LOOP_INOUT))
       return bad(v, "a buffer without element type or direction");
     for (u32 k = 0; k < i; k++)
-      if (node(v, fn->params.data[k])->list == n->list) return bad(v, "two parameters of one name");
+      if (verify_node(v, fn->params.data[k])->list == n->list) return bad(v, "two parameters of one name");
   }
   if (fn->kind == LOOP_KERNEL && fn->results.count) return bad(v, "a kernel with results");
   if (fn->kind == LOOP_MATH_FN && (!loop_is_float(fn->math_type) || fn->params.count < 1 || fn->params.count > 3))

@@ -131,7 +131,7 @@ static void alias(Native *n, ValueId inner, ValueId outer) {
   }
 }
 
-static ValueId origin_of(Native *n, ValueId v) {
+static ValueId native_origin_of(Native *n, ValueId v) {
   ValueId s = native_value(n, v)->same_as;
   return s ? s : v;
 }
@@ -141,7 +141,7 @@ static ValueId origin_of(Native *n, ValueId v) {
 /* An index that is certainly not negative, or (inside) one whose check says so: checked as it is, without counting from
  * the end. A negative index then leaves by the check, and the interpreter finds that all is well. */
 static bool plain_index(Native *n, ValueId v, u32 depth) {
-  v = origin_of(n, v);
+  v = native_origin_of(n, v);
   const GraphValue *gv = &n->g->values.data[v];
   if (gv->origin == GV_const) return (i64)gv->bits >= 0;
   if (gv->origin == GV_size) return size_range(&n->g->sizes, gv->dim).lo >= 0;
@@ -710,7 +710,7 @@ static NBuffer *own_buffer(Native *n, ValueId v, ValueId from, ArrayType t) {
 }
 
 /* The region's own block, up to the exit that ends it. */
-static bool whole(Native *n, bool *goes_on) {
+static bool native_whole(Native *n, bool *goes_on) {
   Graph *g = n->g;
   for (NodeId k = block_first(g, 1); k; k = node_next(g, k)) { /* arrays that come in and are written are its own */
     const GraphNode *x = graph_node_at(g, k);
@@ -752,7 +752,7 @@ bool native_function(Native *n) {
       *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b->version};
   }
   bool ok = false;
-  if (!n->node) ok = whole(n, &goes_on);
+  if (!n->node) ok = native_whole(n, &goes_on);
   else if (x->kind == NODE_while) ok = emit_while(n, n->node);
   else ok = x->kind == NODE_recur ? native_recur(n, n->node) : native_cond(n, n->node, &goes_on);
   if (!ok || n->why) return false;

@@ -8,7 +8,7 @@ enum { LOGIC_NODES = 6 }; /* that are computed though the outcome is known */
 
 static bool number(Native *n, ValueId v) { return value_type(n->g, v)->rank == 0; }
 
-static ValueId origin_of(Native *n, ValueId v) {
+static ValueId cond_origin_of(Native *n, ValueId v) {
   ValueId s = native_value(n, v)->same_as;
   return s ? s : v;
 }
@@ -23,7 +23,7 @@ static bool gives(Native *n, BlockId b, ValueId what, bool as) {
   if (n->g->blocks.data[b].term != TERM_yield || block_first(n->g, b)) return false;
   ValueId v = block_result(n->g, b, 0);
   if (value_const(n->g, v, &k)) return (k.bits != 0) == as;
-  return origin_of(n, v) == origin_of(n, what);
+  return cond_origin_of(n, v) == cond_origin_of(n, what);
 }
 
 static bool cheap(u32 op) {
@@ -87,12 +87,13 @@ static bool emit_count(Native *n, NodeId node, u32 c) {
     ValueId was = block_result(n->g, other, 0), more = block_result(n->g, b, 0), p = node_operand(n->g, k, 0),
         q = node_operand(n->g, k, 1);
     if (more != node_result(n->g, k, 0)) continue;
-    if (origin_of(n, p) != origin_of(n, was)) {
+    if (cond_origin_of(n, p) != cond_origin_of(n, was)) {
       ValueId t = p;
       p = q;
       q = t;
     }
-    if (origin_of(n, p) != origin_of(n, was) || n->g->values.data[origin_of(n, p)].origin != GV_param) continue;
+    if (cond_origin_of(n, p) != cond_origin_of(n, was) || n->g->values.data[cond_origin_of(n, p)].origin != GV_param)
+      continue;
     if (native_type(n, p) != LT_I64 || native_type(n, q) != LT_I64 || native_type(n, was) != LT_I64) continue;
     u32 left = native_number(n, p), right = native_number(n, q), zero = loop_const_i(n->fn, LT_I64, 0);
     if (arm) c = loop_emit(n->fn, LOOP_XOR, LT_VOID, c, loop_const_i(n->fn, LT_I1, 1), 0);

@@ -44,7 +44,7 @@ static bool is_pure(const LoopNode *n) {
 }
 
 /* The number that a value is, as far as that follows from constants. */
-static bool constant(const Hoist *h, u32 id, u32 depth, u64 *out) {
+static bool hoist_constant(const Hoist *h, u32 id, u32 depth, u64 *out) {
   const LoopNode *n = at(h, id);
   u64 x[3] = {0};
   *out = n->imm;
@@ -52,7 +52,7 @@ static bool constant(const Hoist *h, u32 id, u32 depth, u64 *out) {
   if (depth == 0 || !is_pure(n)) return false;
   u32 operands[3] = {n->a, n->b, n->c};
   for (u32 i = 0; i < 3; i++)
-    if (operands[i] && !constant(h, operands[i], depth - 1, &x[i])) return false;
+    if (operands[i] && !hoist_constant(h, operands[i], depth - 1, &x[i])) return false;
   return loop_eval((LoopOp)n->op, (LoopType)n->type, loop_type_of(h->fn, n->a), x[0], x[1], x[2], out);
 }
 
@@ -108,13 +108,13 @@ static bool is_from_end(const Hoist *h, const LoopNode *n) {
   const LoopNode *less = at(h, n->a);
   u64 zero;
   return n->op == LOOP_SELECT && n->type == LT_I64 && less->op == LOOP_LT && less->a == n->c &&
-         constant(h, less->b, 0, &zero) && zero == 0;
+         hoist_constant(h, less->b, 0, &zero) && zero == 0;
 }
 
 static bool add_value(const Hoist *h, Sum *s, u32 id, bool minus, u32 depth) {
   const LoopNode *n = at(h, id);
   u64 value;
-  if (constant(h, id, 3, &value)) {
+  if (hoist_constant(h, id, 3, &value)) {
     s->constant += minus ? 0 - value : value;
     return true;
   }
@@ -143,7 +143,7 @@ static u32 above_zero(const Hoist *h, u32 id) {
     u64 value;
     u32 other = n->op == LOOP_SELECT ? n->c : n->b;
     if ((n->op != LOOP_SELECT && n->op != LOOP_MAX && n->op != LOOP_SUB) ||
-        !constant(h, other, 3, &value) || value != 0)
+        !hoist_constant(h, other, 3, &value) || value != 0)
       return id;
     if (n->op == LOOP_SELECT) {
       const LoopNode *less = at(h, n->a), *difference = at(h, n->b);
@@ -161,11 +161,12 @@ static u32 above_zero(const Hoist *h, u32 id) {
 /* What a loop has in trips, when it has any: `end - first` where that is known. *sure: below 2^63. */
 static bool add_trips(const Hoist *h, Sum *s, u32 trips, bool *sure) {
   u64 value;
-  *sure = constant(h, trips, 3, &value) && !(value >> 63);
+  *sure = hoist_constant(h, trips, 3, &value) && !(value >> 63);
   if (*sure) return add_value(h, s, trips, false, 0);
   u32 some = above_zero(h, trips);
   const LoopNode *n = at(h, some), *chosen = at(h, trips);
-  *sure = some != trips && chosen->op == LOOP_SELECT && constant(h, at(h, chosen->a)->a, 3, &value) && !(value >> 63);
+  *sure = some != trips && chosen->op == LOOP_SELECT && hoist_constant(h, at(h, chosen->a)->a, 3, &value) &&
+          !(value >> 63);
   if (n->op != LOOP_SUB) return add_value(h, s, some, false, 0);
   const LoopNode *most = at(h, n->a);
   u32 end = most->op != LOOP_MAX ? n->a : most->a == n->b ? most->b : most->b == n->b ? most->a : n->a;
@@ -202,7 +203,7 @@ static bool move_out(Hoist *h, Hoisted c, u32 loop, bool all) {
   bool counts = !sum_known(h, &c.x, loop);
   if (counts && (!all || !without_index(&c.x, loop_index_of(loop, 0)) || !sum_known(h, &c.x, loop))) return false;
   u64 number;
-  if (!constant(h, trips, 3, &number)) {
+  if (!hoist_constant(h, trips, 3, &number)) {
     if (c.loops == HOIST_LOOPS) return false;
     c.trips[c.loops++] = trips;
   } else if (number == 0) {
@@ -294,7 +295,7 @@ static bool line_of(const Grown *g, u32 id, u32 depth, Line *out) {
   u64 value;
   *out = (Line){1, 0};
   if (n->op == LOOP_CARRY && n->a == g->loop) return id == g->carry;
-  if (constant(g->h, id, 3, &value)) {
+  if (hoist_constant(g->h, id, 3, &value)) {
     *out = (Line){0, value};
   } else {
     if (!depth || (n->op != LOOP_ADD && n->op != LOOP_MUL) || !line_of(g, n->a, depth - 1, &x) ||
@@ -330,7 +331,7 @@ static void learn(Grown *g, u32 cond, u32 depth) {
     learn(g, n->b, depth - 1);
   } else if (is_if_result(g->h, cond) && depth) {
     u32 asked = loop_cond_of(g->h->fn, n->a), yes = arm_gives(g->h, cond, true), other = arm_gives(g->h, cond, false);
-    if (!yes || !other || (other != asked && (!constant(g->h, other, 0, &no) || no))) return;
+    if (!yes || !other || (other != asked && (!hoist_constant(g->h, other, 0, &no) || no))) return;
     learn(g, asked, depth - 1);
     learn(g, yes, depth - 1);
   } else if ((n->op == LOOP_LT || n->op == LOOP_GT) && g->count < GROWN_FACTS &&
@@ -408,7 +409,7 @@ static void hoist_grown(Hoist *h, u32 loop, u32 cond) {
     const LoopNode *x = at(h, id);
     u64 value;
     if (x->op == LOOP_CARRY && x->a == loop) g.carry = id;
-    else if (x->op == LOOP_ADD || x->op == LOOP_MUL) id = constant(h, x->a, 3, &value) ? x->b : x->a;
+    else if (x->op == LOOP_ADD || x->op == LOOP_MUL) id = hoist_constant(h, x->a, 3, &value) ? x->b : x->a;
     else return;
   }
   if (loop_type_of(h->fn, g.carry) != LT_I64 || !known(h, g.limit, loop, false, HOIST_DEPTH)) return;
@@ -509,7 +510,7 @@ static bool ends_unless(const Hoist *h, u32 loop, u32 chosen) {
   const LoopNode *asked = at(h, loop_cond_of(h->fn, body[next]));
   if (asked->op != LOOP_RESULT || asked->a != chosen) return false;
   u32 value = loop_list(h->fn, gives)[asked->b];
-  return (value == loop_cond_of(h->fn, chosen) || (constant(h, value, 0, &no) && no == 0)) &&
+  return (value == loop_cond_of(h->fn, chosen) || (hoist_constant(h, value, 0, &no) && no == 0)) &&
          ends_unless(h, loop, body[next]);
 }
 

@@ -23,7 +23,7 @@ typedef struct Maker { /* of one kernel */
 
 /* ---- the kernel's parameters ------------------------------------------------------------------------------- */
 
-static u32 word(Maker *m, u32 ir) {
+static u32 loops_word(Maker *m, u32 ir) {
   Native *n = m->n;
   if (!ir || n->fn->failed) return native_bail(n, n->fn->failed ? n->fn->failed : "a number that is not there"), 0;
   const LoopNode *x = loop_node(n->fn, ir);
@@ -62,7 +62,7 @@ static Maker *maker(Native *n) {
 }
 
 /* The call, of all trips. */
-static bool call(Maker *m, u32 trips) {
+static bool loops_call(Maker *m, u32 trips) {
   Native *n = m->n;
   Buf why;
   buf_init(&why, n->c->alloc);
@@ -116,15 +116,15 @@ static u32 access_terms(Maker *m, const NRow *r, const u32 *ix, LoopTerm *terms,
   i64 coef[TYPE_MAX_RANK];
   u32 first, stride[TYPE_MAX_RANK], count = 0;
   if (!place(m->n, r, &first, constant, coef, stride)) return UINT32_MAX;
-  if (first) terms[count++] = (LoopTerm){.coef = 1, .var = word(m, first)};
+  if (first) terms[count++] = (LoopTerm){.coef = 1, .var = loops_word(m, first)};
   for (u32 d = 0; d < r->rank; d++)
     if (ix[d] && coef[d])
-      terms[count++] = (LoopTerm){.coef = coef[d], .stride = {stride[d] ? word(m, stride[d]) : 0}, .var = ix[d]};
+      terms[count++] = (LoopTerm){.coef = coef[d], .stride = {stride[d] ? loops_word(m, stride[d]) : 0}, .var = ix[d]};
   return m->n->why ? UINT32_MAX : count;
 }
 
 /* The element of v at ix (0: the first), in v's type; 0 with `why`. */
-static u32 element(Maker *m, ValueId v, const u32 *ix, u32 depth);
+static u32 loops_element(Maker *m, ValueId v, const u32 *ix, u32 depth);
 
 static u32 operation(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
   Native *n = m->n;
@@ -142,17 +142,17 @@ static u32 operation(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
     const ArrayType own = *value_type(g, operands[i]);
     u32 at[TYPE_MAX_RANK];
     for (u32 d = 0; d < own.rank; d++) at[d] = dim_is(n->c, own.dims[d], 1) ? 0 : ix[r->rank - own.rank + d];
-    x[i] = element(m, operands[i], at, depth);
+    x[i] = loops_element(m, operands[i], at, depth);
     if (!x[i]) return 0;
     x[i] = element_convert(m->fn, x[i], native_type(n, operands[i]), op == OP_where && i == 0 ? LT_I1 : t);
   }
   return element_emit(m->fn, op, t, to, x);
 }
 
-static u32 element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
+static u32 loops_element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
   Native *n = m->n;
   u32 rank = value_type(n->g, v)->rank, ir;
-  if (!rank) return word(m, native_number(n, v));
+  if (!rank) return loops_word(m, native_number(n, v));
   for (u32 i = 0; i < m->nseen; i++)
     if (m->seen[i].v == v && memcmp(m->seen[i].ix, ix, sizeof *ix * rank) == 0) return m->seen[i].ir;
   const NRow *r = native_row(n, v);
@@ -181,7 +181,7 @@ static u32 element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
 
 /* ---- stores ---------------------------------------------------------------------------------------------------- */
 
-static ValueId origin_of(Native *n, ValueId v) {
+static ValueId loops_origin_of(Native *n, ValueId v) {
   ValueId s = v ? native_value(n, v)->same_as : 0;
   return s ? s : v;
 }
@@ -193,7 +193,8 @@ static bool in_step(Native *n, const NRow *to, const NRow *from, u32 shift) {
     const NAxis *a = &to->axis[k], *b = &from->axis[k];
     if (a->slice != b->slice) return false;
     if (!a->slice) continue;
-    if (a->at != b->at || origin_of(n, a->by) != origin_of(n, b->by) || a->step != b->step || a->to != b->to + shift)
+    if (a->at != b->at || loops_origin_of(n, a->by) != loops_origin_of(n, b->by) || a->step != b->step ||
+        a->to != b->to + shift)
       return false;
     if (!dims_same(n->c, 1, &to->dims[a->to], &from->dims[b->to])) return false;
   }
@@ -235,7 +236,7 @@ static bool few(Native *n, u32 rank, const Dim *dims) {
 static bool open_nest(Maker *m, u32 rank, const Dim *dims, u32 *ix, u32 *trips) {
   Native *n = m->n;
   for (u32 d = 0; d < rank; d++) {
-    u32 size = native_dim_ir(n, dims[d]), own = word(m, size);
+    u32 size = native_dim_ir(n, dims[d]), own = loops_word(m, size);
     if (d == 0) *trips = size;
     u32 head = !own ? 0 : d == 0 ? loop_begin_par(m->fn, NULL, own, 1) : loop_begin_for(m->fn, NULL, own, 0, NULL);
     if (!head) return native_bail(n, "a malformed kernel");
@@ -256,7 +257,7 @@ static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update) {
   Maker *m = maker(n);
   if (!m || !open_nest(m, to->rank, to->dims, ix, &trips)) return false;
   for (u32 d = 0; d < t.rank; d++) at[d] = dim_is(n->c, t.dims[d], 1) ? 0 : ix[to->rank - t.rank + d];
-  u32 value = element(m, v, at, 0), count = value ? access_terms(m, to, ix, terms, &constant) : UINT32_MAX;
+  u32 value = loops_element(m, v, at, 0), count = value ? access_terms(m, to, ix, terms, &constant) : UINT32_MAX;
   if (count == UINT32_MAX) return false;
   u32 buffer = memory(m, to->buffer, LOOP_OUT);
   LoopType elem = n->buffers.data[to->buffer].elem;
@@ -273,7 +274,7 @@ static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update) {
   if (!value) return native_bail(n, "a store that may fail");
   loop_store(m->fn, buffer, constant, terms, count, value);
   for (u32 d = 0; d < to->rank; d++) loop_end(m->fn);
-  return call(m, trips);
+  return loops_call(m, trips);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -364,7 +365,7 @@ static bool all_thin(Native *n, const NRow *to, ValueId v, u32 from, Thin *t, u3
 }
 
 /* What overlaps with the stores, and not in step, is read before anything is written. */
-static bool put(Native *n, const NRow *to, ValueId v, NodeId update) {
+static bool loops_put(Native *n, const NRow *to, ValueId v, NodeId update) {
   u32 from = to->rank - value_type(n->g, v)->rank;
   Overlap o = overlap(n, to, v, from, 0);
   Thin t = {.count = 0};
@@ -416,7 +417,7 @@ static bool exits_name(const Graph *g, NodeId node, ValueId v) {
   return named.found;
 }
 
-static bool stays(const Graph *g, NodeId node, ValueId v) {
+static bool loops_stays(const Graph *g, NodeId node, ValueId v) {
   const GraphNode *x = graph_node_at(g, node);
   u32 uses = 0;
   for (u32 i = 0; i < x->operand_count; i++) uses += node_operand(g, node, i) == v;
@@ -426,7 +427,7 @@ static bool stays(const Graph *g, NodeId node, ValueId v) {
 u32 native_own(Native *n, NodeId node, ValueId v) {
   u32 at = native_buffer(n, v);
   if (at == UINT32_MAX) return at;
-  if (n->buffers.data[at].written) return !stays(n->g, node, v) || native_fill(n, v) ? at : UINT32_MAX;
+  if (n->buffers.data[at].written) return !loops_stays(n->g, node, v) || native_fill(n, v) ? at : UINT32_MAX;
   const NValue was = *native_value(n, v);
   if (!native_fill(n, v)) return UINT32_MAX;
   at = native_value(n, v)->buffer - 1;
@@ -443,7 +444,7 @@ bool native_rows_store(Native *n, NodeId node) {
   if (at == UINT32_MAX || !native_row_part(n, node, array, &to)) return false;
   if (!n->buffers.data[at].written) return native_bail(n, "an array that is not the loop's own is updated");
   if (used_later(g, node, array) && !native_fill(n, array)) return false; /* as it was */
-  if (!put(n, &to, v, node)) return false;
+  if (!loops_put(n, &to, v, node)) return false;
   n->buffers.data[at].version = ++n->versions;
   *native_value(n, node_result(g, node, 0)) = (NValue){.stamp = n->stamp, .buffer = at + 1, .version = n->versions};
   return true;
@@ -477,7 +478,7 @@ bool native_rows_carry(Native *n, BlockId b) {
     NRow to = whole_temp(n, v, at);
     if (!dims_same(n->c, to.rank, to.dims, n->buffers.data[at].type.dims))
       return native_bail(n, "an array of another size in each trip");
-    if (!put(n, &to, v, 0)) return false;
+    if (!loops_put(n, &to, v, 0)) return false;
     n->buffers.data[at].version = ++n->versions;
     *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = at + 1, .version = n->versions};
   }
@@ -501,14 +502,14 @@ static bool not_empty(Native *n, u32 op, const ArrayType *t, u32 mask) {
 }
 
 /* argmin, argmax along one axis: NaN wins, the first of ties. */
-static u32 extreme(Maker *m, u32 op, ValueId x, u32 trips, u32 axis, u32 *ix) {
+static u32 loops_extreme(Maker *m, u32 op, ValueId x, u32 trips, u32 axis, u32 *ix) {
   LoopFn *fn = m->fn;
   LoopType own = native_type(m->n, x), type = own == LT_I1 ? LT_U8 : own;
   u32 state[2] = {loop_const_i(fn, type, 0), loop_const_i(fn, LT_I64, -1)},
       head = loop_begin_for(fn, NULL, trips, 2, state);
   if (!head) return 0;
   ix[axis] = loop_index_of(head, 0);
-  u32 best = loop_carry_of(fn, head, 0), number = loop_carry_of(fn, head, 1), v = element(m, x, ix, 0);
+  u32 best = loop_carry_of(fn, head, 0), number = loop_carry_of(fn, head, 1), v = loops_element(m, x, ix, 0);
   if (!v) return 0;
   v = element_convert(fn, v, own, type);
   u32 take = loop_emit(fn, op == OP_argmin ? LOOP_LT : LOOP_GT, LT_VOID, v, best, 0);
@@ -533,7 +534,7 @@ static u32 combine(Maker *m, u32 op, ValueId x, LoopType acc, bool lanes, u32 ax
                                axes, trips);
   if (!head) return 0;
   for (u32 i = 0; i < axes; i++) ix[axis[i]] = loop_index_of(head, i);
-  u32 v = element(m, x, ix, 0);
+  u32 v = loops_element(m, x, ix, 0);
   LoopType own = native_type(m->n, x);
   if (!v) return 0;
   if (truth) v = element_convert(fn, v, own, LT_I1), own = LT_I1;
@@ -572,8 +573,8 @@ bool native_reduce(Native *n, NodeId node) {
   else if (!open_nest(m, rt.rank, rt.dims, kept, &trips)) return false;
   for (u32 d = 0, k = 0; d < t.rank; d++)
     if (!(mask >> d & 1)) ix[d] = kept[k++];
-  for (u32 i = 0; i < axes; i++) own[i] = word(m, native_dim_ir(n, t.dims[axis[i]]));
-  u32 result = n->why ? 0 : extremes ? extreme(m, op, x, own[0], axis[0], ix)
+  for (u32 i = 0; i < axes; i++) own[i] = loops_word(m, native_dim_ir(n, t.dims[axis[i]]));
+  u32 result = n->why ? 0 : extremes ? loops_extreme(m, op, x, own[0], axis[0], ix)
                       : combine(m, op, x, native_type(n, v), mask >> (t.rank - 1) & 1, axes, own, axis, ix);
   if (!result) return native_bail(n, m->fn->failed ? m->fn->failed : "a reduction that does not lower");
   NRow whole = whole_temp(n, v, at);
@@ -583,7 +584,7 @@ bool native_reduce(Native *n, NodeId node) {
   if (count == UINT32_MAX) return false;
   loop_store(m->fn, memory(m, at, LOOP_OUT), constant, terms, count, result);
   for (u32 d = 0; d < rt.rank || (single && d == 0); d++) loop_end(m->fn);
-  if (!call(m, trips)) return false;
+  if (!loops_call(m, trips)) return false;
   *native_value(n, v) = (NValue){.stamp = n->stamp};
   if (single) {
     native_value(n, v)->ir = loop_load(n->fn, n->buffers.data[at].ir, 0, NULL, 0);

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-static u32 binary(Native *n, LoopOp op, u32 a, u32 b) { return loop_emit(n->fn, op, LT_VOID, a, b, 0); }
-static u32 word(Native *n, u64 bits) { return loop_const(n->fn, LT_U64, bits); }
-static u32 low(Native *n, u32 x) { return binary(n, LOOP_AND, x, word(n, UINT32_MAX)); }
-static u32 high(Native *n, u32 x) { return binary(n, LOOP_SHR, x, word(n, 32)); }
+static u32 random_op2(Native *n, LoopOp op, u32 a, u32 b) { return loop_emit(n->fn, op, LT_VOID, a, b, 0); }
+static u32 random_raw_word(Native *n, u64 bits) { return loop_const(n->fn, LT_U64, bits); }
+static u32 low(Native *n, u32 x) { return random_op2(n, LOOP_AND, x, random_raw_word(n, UINT32_MAX)); }
+static u32 high(Native *n, u32 x) { return random_op2(n, LOOP_SHR, x, random_raw_word(n, 32)); }
 
 typedef struct DrawKey {
   u32 seed, stream; /* u64 */
@@ -18,23 +18,24 @@ static void philox(Native *n, DrawKey k, u32 block, u32 out[2]) {
   u32 c0 = low(n, block), c1 = high(n, block), c2 = low(n, k.stream), c3 = high(n, k.stream), k0 = low(n, k.seed),
       k1 = high(n, k.seed);
   for (u32 round = 0; round < 10; round++) {
-    u32 a = binary(n, LOOP_MUL, c0, word(n, 0xD2511F53u)), b = binary(n, LOOP_MUL, c2, word(n, 0xCD9E8D57u));
-    u32 n0 = binary(n, LOOP_XOR, binary(n, LOOP_XOR, high(n, b), c1), k0),
-        n2 = binary(n, LOOP_XOR, binary(n, LOOP_XOR, high(n, a), c3), k1);
+    u32 a = random_op2(n, LOOP_MUL, c0, random_raw_word(n, 0xD2511F53u)),
+        b = random_op2(n, LOOP_MUL, c2, random_raw_word(n, 0xCD9E8D57u));
+    u32 n0 = random_op2(n, LOOP_XOR, random_op2(n, LOOP_XOR, high(n, b), c1), k0),
+        n2 = random_op2(n, LOOP_XOR, random_op2(n, LOOP_XOR, high(n, a), c3), k1);
     c1 = low(n, b);
     c3 = low(n, a);
     c0 = n0;
     c2 = n2;
-    k0 = low(n, binary(n, LOOP_ADD, k0, word(n, 0x9E3779B9u)));
-    k1 = low(n, binary(n, LOOP_ADD, k1, word(n, 0xBB67AE85u)));
+    k0 = low(n, random_op2(n, LOOP_ADD, k0, random_raw_word(n, 0x9E3779B9u)));
+    k1 = low(n, random_op2(n, LOOP_ADD, k1, random_raw_word(n, 0xBB67AE85u)));
   }
-  out[0] = binary(n, LOOP_OR, c0, binary(n, LOOP_SHL, c1, word(n, 32)));
-  out[1] = binary(n, LOOP_OR, c2, binary(n, LOOP_SHL, c3, word(n, 32)));
+  out[0] = random_op2(n, LOOP_OR, c0, random_op2(n, LOOP_SHL, c1, random_raw_word(n, 32)));
+  out[1] = random_op2(n, LOOP_OR, c2, random_op2(n, LOOP_SHL, c3, random_raw_word(n, 32)));
 }
 
 static DrawKey derived(Native *n, DrawKey k, u32 data) {
   u32 w[2];
-  philox(n, k, binary(n, LOOP_OR, data, word(n, (u64)1 << 63)), w);
+  philox(n, k, random_op2(n, LOOP_OR, data, random_raw_word(n, (u64)1 << 63)), w);
   return (DrawKey){w[0], w[1]};
 }
 
@@ -43,7 +44,7 @@ static DrawKey again_if(Native *n, DrawKey k, u32 c) {
   LoopType types[2] = {LT_U64, LT_U64};
   u32 head = loop_begin_if(n->fn, c, 2, types);
   if (!head) return k;
-  DrawKey d = derived(n, k, word(n, 0));
+  DrawKey d = derived(n, k, random_raw_word(n, 0));
   loop_yield(n->fn, 2, (u32[2]){d.seed, d.stream});
   loop_else(n->fn);
   loop_yield(n->fn, 2, (u32[2]){k.seed, k.stream});
@@ -106,7 +107,7 @@ static NSplit *drawn(Native *n, const GraphArg *shape) {
 static void words(Native *n, DrawKey k, u32 count, u32 *out) {
   for (u32 i = 0; i < count; i += 2) {
     u32 w[2];
-    philox(n, k, word(n, i / 2), w);
+    philox(n, k, random_raw_word(n, i / 2), w);
     out[i] = w[0];
     if (i + 1 < count) out[i + 1] = w[1];
   }
@@ -116,8 +117,9 @@ static void words(Native *n, DrawKey k, u32 count, u32 *out) {
 static void units(Native *n, DrawKey k, u32 count, u32 *out) {
   words(n, k, count, out);
   for (u32 i = 0; i < count; i++) {
-    u32 bits = element_convert(n->fn, binary(n, LOOP_SHR, out[i], word(n, 11)), LT_U64, LT_I64);
-    out[i] = binary(n, LOOP_MUL, element_convert(n->fn, bits, LT_I64, LT_F64), loop_const_f(n->fn, LT_F64, 0x1p-53));
+    u32 bits = element_convert(n->fn, random_op2(n, LOOP_SHR, out[i], random_raw_word(n, 11)), LT_U64, LT_I64);
+    out[i] = random_op2(n, LOOP_MUL, element_convert(n->fn, bits, LT_I64, LT_F64),
+                        loop_const_f(n->fn, LT_F64, 0x1p-53));
   }
 }
 
@@ -127,19 +129,21 @@ static bool uniform(Native *n, ValueId v, const GraphArg *args) {
   NSplit *s = drawn(n, &args[1]);
   if (!s || !lo || !hi || !key_of(n, &args[0], &k)) return false;
   LoopFn *fn = n->fn;
-  u32 span = binary(n, LOOP_SUB, hi, lo), one = loop_const_f(fn, LT_F64, 1), half = loop_const_f(fn, LT_F64, 0.5);
+  u32 span = random_op2(n, LOOP_SUB, hi, lo), one = loop_const_f(fn, LT_F64, 1), half = loop_const_f(fn, LT_F64, 0.5);
   units(n, k, s->count, s->ir);
   if (args[2].kind == ARG_hole && args[3].kind == ARG_hole) return native_split_set(n, v, s);
   /* as the eager code has it: see uniform_at in stdlib/random/random.c */
-  u32 finite = binary(n, LOOP_EQ, binary(n, LOOP_SUB, span, span), loop_const_f(fn, LT_F64, 0)),
-      upwards = binary(n, LOOP_LT, lo, hi);
+  u32 finite = random_op2(n, LOOP_EQ, random_op2(n, LOOP_SUB, span, span), loop_const_f(fn, LT_F64, 0)),
+      upwards = random_op2(n, LOOP_LT, lo, hi);
   u32 scale = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, half),
       back = loop_emit(fn, LOOP_SELECT, LT_VOID, finite, one, loop_const_f(fn, LT_F64, 2));
-  u32 from = binary(n, LOOP_MUL, lo, scale), wide = binary(n, LOOP_SUB, binary(n, LOOP_MUL, hi, scale), from),
+  u32 from = random_op2(n, LOOP_MUL, lo, scale),
+      wide = random_op2(n, LOOP_SUB, random_op2(n, LOOP_MUL, hi, scale), from),
       last = loop_math(fn, "nextafter", hi, lo, 0);
   for (u32 i = 0; i < s->count; i++) {
-    u32 x = binary(n, LOOP_MUL, binary(n, LOOP_ADD, from, binary(n, LOOP_MUL, s->ir[i], wide)), back);
-    u32 inside = loop_emit(fn, LOOP_SELECT, LT_VOID, upwards, binary(n, LOOP_LT, x, hi), binary(n, LOOP_GT, x, hi));
+    u32 x = random_op2(n, LOOP_MUL, random_op2(n, LOOP_ADD, from, random_op2(n, LOOP_MUL, s->ir[i], wide)), back);
+    u32 inside = loop_emit(fn, LOOP_SELECT, LT_VOID, upwards, random_op2(n, LOOP_LT, x, hi),
+                           random_op2(n, LOOP_GT, x, hi));
     s->ir[i] = loop_emit(fn, LOOP_SELECT, LT_VOID, inside, x, last);
   }
   return native_split_set(n, v, s);
@@ -154,11 +158,11 @@ static bool normal(Native *n, ValueId v, const GraphArg *args) {
   if (!s || s->count > SMALL_CARRIED || !key_of(n, &args[0], &k)) return native_bail(n, "a draw of many numbers");
   units(n, k, 2 * s->count, u);
   for (u32 i = 0; i < s->count; i++) {
-    u32 log = loop_math(fn, "log", binary(n, LOOP_SUB, loop_const_f(fn, LT_F64, 1), u[2 * i]), 0, 0);
+    u32 log = loop_math(fn, "log", random_op2(n, LOOP_SUB, loop_const_f(fn, LT_F64, 1), u[2 * i]), 0, 0);
     u32 cos = loop_math(fn, "cos",
-                        binary(n, LOOP_MUL, loop_const_f(fn, LT_F64, 6.283185307179586), u[2 * i + 1]), 0, 0);
-    s->ir[i] = binary(n, LOOP_MUL, loop_emit(fn, LOOP_SQRT, LT_VOID,
-                                             binary(n, LOOP_MUL, loop_const_f(fn, LT_F64, -2), log), 0, 0), cos);
+                        random_op2(n, LOOP_MUL, loop_const_f(fn, LT_F64, 6.283185307179586), u[2 * i + 1]), 0, 0);
+    s->ir[i] = random_op2(n, LOOP_MUL, loop_emit(fn, LOOP_SQRT, LT_VOID,
+                                             random_op2(n, LOOP_MUL, loop_const_f(fn, LT_F64, -2), log), 0, 0), cos);
   }
   return native_split_set(n, v, s);
 }
@@ -169,7 +173,7 @@ static bool bernoulli(Native *n, ValueId v, const GraphArg *args) {
   NSplit *s = drawn(n, &args[2]);
   if (!s || !p || !key_of(n, &args[0], &k)) return false;
   units(n, k, s->count, s->ir);
-  for (u32 i = 0; i < s->count; i++) s->ir[i] = binary(n, LOOP_LT, s->ir[i], p);
+  for (u32 i = 0; i < s->count; i++) s->ir[i] = random_op2(n, LOOP_LT, s->ir[i], p);
   return native_split_set(n, v, s);
 }
 
@@ -184,8 +188,9 @@ static bool below(Native *n, ValueId v, const GraphArg *args) {
     return native_bail(n, "integers between limits known only at run time");
   words(n, k, s->count, s->ir);
   for (u32 i = 0; i < s->count; i++)
-    s->ir[i] = element_convert(n->fn, binary(n, LOOP_ADD, word(n, lo.u),
-                                             binary(n, LOOP_MULHI, s->ir[i], word(n, hi.u - lo.u))), LT_U64, LT_I64);
+    s->ir[i] = element_convert(n->fn, random_op2(n, LOOP_ADD, random_raw_word(n, lo.u),
+                                                 random_op2(n, LOOP_MULHI, s->ir[i], random_raw_word(n, hi.u - lo.u))),
+                               LT_U64, LT_I64);
   return native_split_set(n, v, s);
 }
 
@@ -201,20 +206,21 @@ bool native_small_draw(Native *n, NodeId node, bool *known) {
   switch (graph_node_at(g, node)->op) {
     case OP_random_key:
       if (!(data = integer(n, &args[0]))) return false;
-      return give_key(n, v, (DrawKey){element_convert(n->fn, data, LT_I64, LT_U64), word(n, 0)});
+      return give_key(n, v, (DrawKey){element_convert(n->fn, data, LT_I64, LT_U64), random_raw_word(n, 0)});
     case OP_random_stream:
-      k.stream = word(n, 1);
+      k.stream = random_raw_word(n, 1);
       k.seed = integer(n, &args[0]);
       data = integer(n, &args[1]);
       if (!k.seed || !data) return false;
       k.seed = element_convert(n->fn, k.seed, LT_I64, LT_U64);
-      return give_key(n, v,
-                      derived(n, k, binary(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64), word(n, plain))));
+      return give_key(n, v, derived(n, k, random_op2(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64),
+                                                     random_raw_word(n, plain))));
     case OP_random_fold_in: {
       if (!key_of(n, &args[0], &k) || !(data = integer(n, &args[1]))) return false;
-      k = derived(n, k, word(n, 0x9E3779B97F4A7C15u >> 1));
-      u32 negative = binary(n, LOOP_LT, data, loop_const_i(n->fn, LT_I64, 0));
-      k = derived(n, k, binary(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64), word(n, plain)));
+      k = derived(n, k, random_raw_word(n, 0x9E3779B97F4A7C15u >> 1));
+      u32 negative = random_op2(n, LOOP_LT, data, loop_const_i(n->fn, LT_I64, 0));
+      k = derived(n, k,
+                  random_op2(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64), random_raw_word(n, plain)));
       return give_key(n, v, again_if(n, k, negative));
     }
     case OP_random_randint: return below(n, v, args);

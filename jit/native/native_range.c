@@ -18,14 +18,14 @@ bool native_outside(Native *n, ValueId v) {
   return true;
 }
 
-static ValueId origin_of(Native *n, ValueId v) {
+static ValueId range_origin_of(Native *n, ValueId v) {
   ValueId s = native_value(n, v)->same_as;
   return s ? s : v;
 }
 
 /* Certainly not negative. */
 static bool not_negative(Native *n, ValueId v) {
-  v = origin_of(n, v);
+  v = range_origin_of(n, v);
   const GraphValue *gv = &n->g->values.data[v];
   if (value_type(n->g, v)->rank || dtype_kind(value_type(n->g, v)->dtype) != DK_INT) return false;
   if (gv->origin == GV_const) return (i64)gv->bits >= 0;

@@ -126,7 +126,7 @@ static void end(Native *in) {
 }
 
 /* The call of what was made, from the function around. */
-static bool call(Native *n, NodeId node, const Native *in) {
+static bool recur_call(Native *n, NodeId node, const Native *in) {
   Graph *g = n->g;
   const GraphNode x = *graph_node_at(g, node);
   const GraphBlock *b = &g->blocks.data[x.sub[0]];
@@ -256,7 +256,7 @@ bool native_recur(Native *n, NodeId node) {
   if (second.levels) second.arm = find_arm(n->g, graph_node_at(n->g, node)->sub[0]);
   ok = begin(&in, n, node, &second) && make_body(&in, &dry);
   if (!ok) native_bail(n, in.why);
-  ok = ok && call(n, node, &in);
+  ok = ok && recur_call(n, node, &in);
   if (ok && !vec_push(c->alloc, &n->callees, in.fn)) ok = native_no_memory(n);
   for (u32 i = 0; ok && i < in.callees.count; i++)
     if (!vec_push(c->alloc, &n->callees, in.callees.data[i])) ok = native_no_memory(n);

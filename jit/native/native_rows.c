@@ -24,7 +24,7 @@ static NRow *row_new(Native *n, const ArrayType *t) {
   return r;
 }
 
-static const NRow *whole(Native *n, ValueId v) {
+static const NRow *rows_whole(Native *n, ValueId v) {
   u32 at = native_buffer(n, v);
   if (at == UINT32_MAX) return NULL;
   const ArrayType t = n->buffers.data[at].type, own = *value_type(n->g, v);
@@ -42,7 +42,7 @@ const NRow *native_row(Native *n, ValueId v) {
   const NValue *x = native_value(n, v);
   if (x->row) return x->row;
   if (!value_type(n->g, v)->rank || x->split) return native_bail(n, "an array that is no row"), NULL;
-  const NRow *r = whole(n, v);
+  const NRow *r = rows_whole(n, v);
   if (r) native_value(n, v)->row = r;
   return r;
 }

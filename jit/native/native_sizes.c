@@ -19,7 +19,9 @@ bool native_size_own(Native *n, Dim d) {
   return o.found;
 }
 
-static u32 binary(Native *n, LoopOp op, u32 a, u32 b) { return a && b ? loop_emit(n->fn, op, LT_VOID, a, b, 0) : 0; }
+static u32 sizes_binary(Native *n, LoopOp op, u32 a, u32 b) {
+  return a && b ? loop_emit(n->fn, op, LT_VOID, a, b, 0) : 0;
+}
 
 static u32 refuse(Native *n) {
   native_bail(n, "a size that depends on the trip");
@@ -45,8 +47,8 @@ u32 native_size_ir(Native *n, Dim d) {
       for (u32 i = 0; i < x.count && v; i++) {
         const SizeTerm t = p->terms.data[x.first + i];
         u32 part = native_size_ir(n, t.of);
-        if (t.coef != 1) part = binary(n, LOOP_MUL, part, loop_const_i(n->fn, LT_I64, t.coef));
-        v = i == 0 && x.value == 0 ? part : binary(n, LOOP_ADD, v, part);
+        if (t.coef != 1) part = sizes_binary(n, LOOP_MUL, part, loop_const_i(n->fn, LT_I64, t.coef));
+        v = i == 0 && x.value == 0 ? part : sizes_binary(n, LOOP_ADD, v, part);
       }
       break;
     case SK_mul:
@@ -54,7 +56,8 @@ u32 native_size_ir(Native *n, Dim d) {
     case SK_max:
       for (u32 i = 0; i < x.count; i++) {
         u32 part = native_size_ir(n, p->terms.data[x.first + i].of);
-        v = i == 0 ? part : binary(n, x.kind == SK_mul ? LOOP_MUL : x.kind == SK_min ? LOOP_MIN : LOOP_MAX, v, part);
+        v = i == 0 ? part
+                   : sizes_binary(n, x.kind == SK_mul ? LOOP_MUL : x.kind == SK_min ? LOOP_MIN : LOOP_MAX, v, part);
       }
       break;
     default: return refuse(n);

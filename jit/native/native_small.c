@@ -112,7 +112,7 @@ enum { STAYS_STEPS = 512 }; /* what has more of them is taken to stay: then it i
 
 static bool loop_stays(Native *n, NodeId loop, u32 i, u32 *steps);
 
-static bool stays(Native *n, ValueId v, ValueId from, u32 *steps) {
+static bool small_stays(Native *n, ValueId v, ValueId from, u32 *steps) {
   const Graph *g = n->g;
   while (++*steps < STAYS_STEPS) {
     const NValue *x = native_value(n, v);
@@ -139,7 +139,7 @@ static bool stays(Native *n, ValueId v, ValueId from, u32 *steps) {
     } else if (node->kind == NODE_cond) {
       for (u32 arm = 0; arm < 2; arm++)
         if (g->blocks.data[node->sub[arm]].term == TERM_yield &&
-            !stays(n, block_result(g, node->sub[arm], v - node->result_first), from, steps))
+            !small_stays(n, block_result(g, node->sub[arm], v - node->result_first), from, steps))
           return false;
       return true;
     } else {
@@ -162,13 +162,13 @@ static bool loop_stays(Native *n, NodeId loop, u32 i, u32 *steps) {
   for (BlockId b = 1; b < g->blocks.count; b++) {
     u8 term = g->blocks.data[b].term;
     if ((term == TERM_next || term == TERM_break) && loop_around(g, b) == loop &&
-        !stays(n, block_result(g, b, i), p, steps))
+        !small_stays(n, block_result(g, b, i), p, steps))
       return false;
   }
   return true;
 }
 
-bool native_stays(Native *n, ValueId v, ValueId from) { return stays(n, v, from, &(u32){0}); }
+bool native_stays(Native *n, ValueId v, ValueId from) { return small_stays(n, v, from, &(u32){0}); }
 bool native_carried_stays(Native *n, NodeId loop, u32 i) { return loop_stays(n, loop, i, &(u32){0}); }
 
 const NSplit *native_split(Native *n, ValueId v) {
@@ -215,7 +215,7 @@ static const NSplit *operand_as(Native *n, ValueId v, LoopType to) {
   return converted(n, native_split(n, v), native_type(n, v), to);
 }
 
-static u32 binary(Native *n, LoopOp op, u32 a, u32 b) { return loop_emit(n->fn, op, LT_VOID, a, b, 0); }
+static u32 small_binary(Native *n, LoopOp op, u32 a, u32 b) { return loop_emit(n->fn, op, LT_VOID, a, b, 0); }
 
 /* ---- by element ---------------------------------------------------------------------------------------------- */
 
@@ -295,22 +295,22 @@ static u32 fold(Native *n, LoopReduce op, LoopType t, bool lanes, u32 *e, u32 co
   LoopOp with = loop_reduce_op(op);
   u32 width = lanes ? loop_lanes(t) : 1;
   if (count == 0 || count > 64) return native_bail(n, "a reduction of many elements, or of none"), 0;
-  for (u32 i = width; i < count; i++) e[i % width] = binary(n, with, e[i % width], e[i]);
+  for (u32 i = width; i < count; i++) e[i % width] = small_binary(n, with, e[i % width], e[i]);
   u32 present = count < width ? count : width;
   for (u32 half = width / 2; half; half /= 2)
-    for (u32 i = 0; i < half && i + half < present; i++) e[i] = binary(n, with, e[i], e[i + half]);
+    for (u32 i = 0; i < half && i + half < present; i++) e[i] = small_binary(n, with, e[i], e[i + half]);
   return e[0];
 }
 
 /* argmin, argmax: NaN wins, the first of ties. */
-static u32 extreme(Native *n, u32 op, LoopType t, const u32 *e, u32 count) {
+static u32 small_extreme(Native *n, u32 op, LoopType t, const u32 *e, u32 count) {
   u32 best = e[0], number = loop_const_i(n->fn, LT_I64, 0);
   if (count == 0) return native_bail(n, "a reduction of nothing"), 0;
   for (u32 i = 1; i < count; i++) {
-    u32 take = binary(n, op == OP_argmin ? LOOP_LT : LOOP_GT, e[i], best);
+    u32 take = small_binary(n, op == OP_argmin ? LOOP_LT : LOOP_GT, e[i], best);
     if (loop_is_float(t))
-      take = binary(n, LOOP_OR, take,
-                    binary(n, LOOP_AND, binary(n, LOOP_NE, e[i], e[i]), binary(n, LOOP_EQ, best, best)));
+      take = small_binary(n, LOOP_OR, take, small_binary(n, LOOP_AND, small_binary(n, LOOP_NE, e[i], e[i]),
+                                                         small_binary(n, LOOP_EQ, best, best)));
     best = loop_emit(n->fn, LOOP_SELECT, LT_VOID, take, e[i], best);
     number = loop_emit(n->fn, LOOP_SELECT, LT_VOID, take, loop_const_i(n->fn, LT_I64, i), number);
   }
@@ -355,7 +355,9 @@ static bool reduction(Native *n, NodeId node) {
       if (kept == r) e[count++] = x->ir[i];
     }
     if (!mask) s->ir[r] = extremes ? loop_const_i(n->fn, LT_I64, 0) : e[0];
-    else s->ir[r] = extremes ? extreme(n, op, acc, e, count) : fold(n, element_reduce(op, acc), acc, lanes, e, count);
+    else
+      s->ir[r] = extremes ? small_extreme(n, op, acc, e, count)
+                          : fold(n, element_reduce(op, acc), acc, lanes, e, count);
     if (n->why) return false;
   }
   return native_split_set(n, v, s);
@@ -394,7 +396,8 @@ static bool matmul(Native *n, NodeId node) {
   for (i64 e = 0; s && e < m * cols; e++) {
     u32 sum = loop_const_i(n->fn, t, 0);
     for (i64 p = 0; p < k; p++)
-      sum = binary(n, LOOP_ADD, sum, binary(n, LOOP_MUL, x->ir[e / cols * k + p], y->ir[p * cols + e % cols]));
+      sum = small_binary(n, LOOP_ADD, sum,
+                         small_binary(n, LOOP_MUL, x->ir[e / cols * k + p], y->ir[p * cols + e % cols]));
     s->ir[e] = sum;
   }
   return native_split_set(n, v, converted(n, s, t, native_type(n, v)));

@@ -65,7 +65,7 @@ static bool numbered(Native *n, const NSplit *s, i64 first, Value *out) {
   return true;
 }
 
-static Value element(Value v, u32 i) {
+static Value views_element(Value v, u32 i) {
   if (v.kind != V_ARRAY) return v;
   i64 at = 0, rest = i;
   for (u32 d = array_rank(v.array); d-- > 0;) {
@@ -154,7 +154,7 @@ static u32 part_element(Native *n, const Parts *p, i64 number, LoopType to) {
   return i ? element_convert(n->fn, p->at[i - 1]->ir[number - p->first[i - 1]], p->type[i - 1], to) : 0;
 }
 
-static u32 constant(Native *n, Value v, u32 dtype) {
+static u32 views_constant(Native *n, Value v, u32 dtype) {
   if (v.dtype != dtype) v = num_convert_unchecked(v, dtype);
   return loop_const(n->fn, loop_type_of_dtype(dtype), v.bits);
 }
@@ -187,8 +187,8 @@ bool native_small_view(Native *n, NodeId node) {
   for (u32 i = 0; s && i < s->count; i++) {
     if (fill) s->ir[i] = element_convert(n->fn, fill, native_type(n, args[filled].value), loop_type_of_dtype(to));
     else
-      s->ir[i] = makes(op) ? constant(n, element(out, i), to)
-                           : part_element(n, &parts, element(out, i).i, loop_type_of_dtype(to));
+      s->ir[i] = makes(op) ? views_constant(n, views_element(out, i), to)
+                           : part_element(n, &parts, views_element(out, i).i, loop_type_of_dtype(to));
   }
   value_drop(vm, out);
   return s && native_split_set(n, v, s);
@@ -269,7 +269,7 @@ static bool index_split(Native *n, NodeId node, const NSplit *x) {
   Places p;
   bool ok = places(n, node, x, &p);
   NSplit *s = ok ? shape_of(n, p.numbers) : NULL;
-  for (u32 i = 0; s && i < s->count; i++) s->ir[i] = pick(n, x, &p, (u32)element(p.numbers, i).i, 0);
+  for (u32 i = 0; s && i < s->count; i++) s->ir[i] = pick(n, x, &p, (u32)views_element(p.numbers, i).i, 0);
   value_drop(n->c->vm, p.numbers);
   return s && native_split_set(n, node_result(n->g, node, 0), s);
 }
@@ -384,13 +384,13 @@ static bool goes_into(Native *n, const NSplit *x, const NSplit *to) {
 }
 
 /* Element `at` of x, and those that a number of the trip may choose instead, take the value. */
-static bool put(Native *n, NodeId node, NSplit *x, const Places *p, u32 at, u32 level, u32 chosen, u32 value) {
+static bool views_put(Native *n, NodeId node, NSplit *x, const Places *p, u32 at, u32 level, u32 chosen, u32 value) {
   if (level < p->choices) {
     const Choice *c = &p->choice[level];
     for (u32 k = 0; k < c->size; k++) {
       u32 here = loop_emit(n->fn, LOOP_EQ, LT_VOID, c->index, loop_const_i(n->fn, LT_I64, k), 0);
       if (chosen) here = loop_emit(n->fn, LOOP_AND, LT_VOID, chosen, here, 0);
-      if (!put(n, node, x, p, at + k * c->stride, level + 1, here, value)) return false;
+      if (!views_put(n, node, x, p, at + k * c->stride, level + 1, here, value)) return false;
     }
     return true;
   }
@@ -412,7 +412,7 @@ bool native_small_update(Native *n, NodeId node) {
   NSplit *region = ok ? shape_of(n, p.numbers) : NULL;
   ok = region && goes_into(n, v, region);
   for (u32 i = 0; ok && i < region->count; i++)
-    ok = put(n, node, s, &p, (u32)element(p.numbers, i).i, 0, 0, v->ir[native_broadcast_at(v, region, i)]);
+    ok = views_put(n, node, s, &p, (u32)views_element(p.numbers, i).i, 0, 0, v->ir[native_broadcast_at(v, region, i)]);
   value_drop(n->c->vm, p.numbers);
   return ok && native_split_set(n, node_result(g, node, 0), s);
 }

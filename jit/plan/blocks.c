@@ -8,7 +8,7 @@
 /* ---- what a kernel stores ------------------------------------------------------------------------------ */
 
 /* The number in a value that is known at the call. */
-static bool known(const LoopFn *fn, const u64 *words, u32 id, i64 *out) {
+static bool blocks_known(const LoopFn *fn, const u64 *words, u32 id, i64 *out) {
   const LoopNode *n = loop_node(fn, id);
   *out = (i64)n->imm;
   for (u32 i = 0; n->op == LOOP_PARAM && i < fn->params.count; i++)
@@ -19,13 +19,13 @@ static bool known(const LoopFn *fn, const u64 *words, u32 id, i64 *out) {
 /* What a term of no loop's index adds. */
 static bool is_offset(const LoopFn *fn, const u64 *words, const LoopTerm *t, i64 *out) {
   *out = 1;
-  return !t->var || known(fn, words, t->var, out);
+  return !t->var || blocks_known(fn, words, t->var, out);
 }
 
 static i64 factor_of(const LoopFn *fn, const u64 *words, const LoopTerm *t) {
   i64 product = t->coef, x;
   for (u32 i = 0; i < 2; i++)
-    if (t->stride[i]) product = known(fn, words, t->stride[i], &x) ? product * x : 0;
+    if (t->stride[i]) product = blocks_known(fn, words, t->stride[i], &x) ? product * x : 0;
   return product;
 }
 
@@ -90,7 +90,7 @@ bool blocks_of(Blocks *b, const PlanKernel *k, const u64 *words, u32 count, bool
         par = id;
       }
       for (u32 a = 0; n->op == LOOP_FOR && a < n->a; a++)
-        around[depth] = known(fn, words, loop_trips_of(fn, id, a), &trips) ? around[depth] * trips : 0;
+        around[depth] = blocks_known(fn, words, loop_trips_of(fn, id, a), &trips) ? around[depth] * trips : 0;
     } else if (n->op == LOOP_END) {
       depth--;
     } else if (n->op == LOOP_CALL) {
@@ -196,13 +196,13 @@ bool blocks_anywhere(const Blocks *b, u32 word) {
 }
 
 /* Trips of the loop whose index `var` is; 0: it is none, or they are not known. */
-static i64 trips_of(const LoopFn *fn, const u64 *words, u32 var) {
+static i64 blocks_trips_of(const LoopFn *fn, const u64 *words, u32 var) {
   i64 trips;
   for (u32 i = 0; i < fn->body.count; i++) {
     u32 id = fn->body.data[i];
     const LoopNode *n = loop_node(fn, id);
     for (u32 a = 0; loop_is_head(n) && (n->op == LOOP_FOR || n->op == LOOP_REDUCE) && a < n->a; a++)
-      if (loop_index_of(id, a) == var) return known(fn, words, loop_trips_of(fn, id, a), &trips) ? trips : 0;
+      if (loop_index_of(id, a) == var) return blocks_known(fn, words, loop_trips_of(fn, id, a), &trips) ? trips : 0;
   }
   return 0;
 }
@@ -227,7 +227,7 @@ bool blocks_own_row(const PlanKernel *k, const u64 *words, u32 count, u32 word, 
       i64 factor = factor_of(fn, words, &t[x]), most;
       if (&t[x] == row) continue;
       if (is_offset(fn, words, &t[x], &offset)) trips = offset + 1;
-      else trips = trips_of(fn, words, t[x].var);
+      else trips = blocks_trips_of(fn, words, t[x].var);
       if (factor < 0 || trips < 1 || __builtin_mul_overflow(factor, trips - 1, &most) ||
           __builtin_add_overflow(last, most, &last) || last >= each)
         return false;

@@ -4,7 +4,7 @@
 enum { COST_DEPTH = 32 };
 
 /* The number in a value that is known at the call: a parameter or a constant; else 1. */
-static u64 known(const LoopFn *fn, const u64 *args, u32 id) {
+static u64 cost_known(const LoopFn *fn, const u64 *args, u32 id) {
   const LoopNode *n = loop_node(fn, id);
   if (n->op == LOOP_CONST) return n->imm;
   for (u32 i = 0; n->op == LOOP_PARAM && i < fn->params.count; i++)
@@ -17,13 +17,13 @@ static u64 times(u64 a, u64 b) {
   return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
 }
 
-static u64 trips_of(const LoopFn *fn, const u64 *args, u32 head, i64 lo, i64 hi) {
+static u64 cost_trips_of(const LoopFn *fn, const u64 *args, u32 head, i64 lo, i64 hi) {
   const LoopNode *n = loop_node(fn, head);
   u64 trips = 1;
   if (n->op == LOOP_PAR) return hi > lo ? (u64)(hi - lo) : 0;
   if (n->op != LOOP_FOR && n->op != LOOP_REDUCE && n->op != LOOP_SCAN) return 1;
   for (u32 k = 0; k < n->a; k++) {
-    i64 axis = (i64)known(fn, args, loop_trips_of(fn, head, k));
+    i64 axis = (i64)cost_known(fn, args, loop_trips_of(fn, head, k));
     trips = times(trips, axis > 0 ? (u64)axis : 0);
   }
   return trips;
@@ -47,7 +47,7 @@ static u64 apart(const LoopFn *fn, const u64 *args, const LoopNode *n) {
     const LoopTerm *t = &loop_terms(fn, n)[k];
     if (!t->var || loop_node(fn, t->var)->op != LOOP_INDEX) continue;
     u64 step = (u64)t->coef;
-    for (u32 i = 0; i < 2; i++) step *= t->stride[i] ? known(fn, args, t->stride[i]) : 1;
+    for (u32 i = 0; i < 2; i++) step *= t->stride[i] ? cost_known(fn, args, t->stride[i]) : 1;
     if ((i64)step < 0) step = -step;
     if (!least || step < least) least = step;
   }
@@ -63,7 +63,7 @@ void loops_cost(const LoopFn *fn, const u64 *args, i64 lo, i64 hi, LoopCost *sum
     if (loop_is_head(n)) {
       if (depth == COST_DEPTH) return;
       around[depth++] = now;
-      now = times(now, trips_of(fn, args, id, lo, hi));
+      now = times(now, cost_trips_of(fn, args, id, lo, hi));
       if ((n->op == LOOP_REDUCE || n->op == LOOP_SCAN) && loop_is_float(loop_type_of(fn, loop_result_of(fn, id, 0))))
         sum->flops += now;
     } else if (n->op == LOOP_END && depth) {

@@ -48,7 +48,7 @@ typedef struct Words {
 #define S16(n) S4(n), S4((n) + 4), S4((n) + 8), S4((n) + 12)
 #define S64(n) S16(n), S16((n) + 16), S16((n) + 32), S16((n) + 48)
 
-static u32 call_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
+static u32 mir_call_native(const PlanNative *n, LoopCtx *ctx, const u64 *args) {
   const LoopFn *fn = n->self;
   Words w;
   w.ints = w.floats = w.stack = 0;
@@ -295,7 +295,7 @@ static bool link_rest(JitCode *code, Plan *plan, Linked *l, Part part, const Loo
       plan->kernels.data[i].fn = mir_code_kernel(l->code[part], at);
     } else {
       plan->natives.data[i - kernels].fn = mir_code_native(l->code[part], at);
-      plan->natives.data[i - kernels].call = call_native;
+      plan->natives.data[i - kernels].call = mir_call_native;
     }
   }
   return true;

@@ -83,8 +83,8 @@ static void call_inner(Emitter *e, u32 id, u32 at, const LoopNode *n, const Loop
   bri(e, MIR_BLT, c->label, e->left, 0);
 }
 
-static void call_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto,
-                        MIR_op_t callee) {
+static void calls_emit_native(Emitter *e, u32 id, u32 at, const LoopNode *n, const LoopFn *fn, MIR_op_t proto,
+                              MIR_op_t callee) {
   MIR_label_t room = new_label(e);
   MIR_reg_t depth = mir_temp(e, LT_I64), code = mir_temp(e, LT_I64), results = mir_temp(e, LT_I64);
   MIR_op_t *ops = mem_alloc(e->alloc, sizeof *ops * (n->a + 4));
@@ -147,7 +147,7 @@ void mir_put_call(Emitter *e, u32 id, u32 at) {
   MIR_item_t item = prototype(e->group, fn, proto, inner);
   if (!item) e->failed = true;
   else if (inner) call_inner(e, id, at, n, fn, MIR_new_ref_op(e->ctx, item), callee);
-  else call_native(e, id, at, n, fn, MIR_new_ref_op(e->ctx, item), callee);
+  else calls_emit_native(e, id, at, n, fn, MIR_new_ref_op(e->ctx, item), callee);
 }
 
 /* ---- functions that others call ------------------------------------------------------------ */

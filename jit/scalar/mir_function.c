@@ -189,7 +189,7 @@ void mir_call(Emitter *e, MirProto proto, void (*fn)(void), u32 nops, const MIR_
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, nops + 2, all));
 }
 
-static MIR_op_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
+static MIR_op_t function_in_reg(Emitter *e, LoopType t, MIR_op_t op) {
   if (op.mode == MIR_OP_REG) return op;
   MIR_reg_t r = mir_temp(e, t);
   ins2(e, move_code(t), R(e, r), op);
@@ -285,7 +285,7 @@ MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a
     return answer;
   }
   MIR_reg_t frame = mir_frame(e);
-  callee = in_reg(e, LT_I64, callee);
+  callee = function_in_reg(e, LT_I64, callee);
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_CALL), callee);
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG), a);
   ins2(e, MIR_MOV, M(e, MIR_T_I64, frame, FRAME_ARG2), b);
@@ -455,10 +455,13 @@ static void put_check(Emitter *e, u32 id, u32 at) {
     case LOOP_CHECK_INDEX: {
       MIR_op_t most = mir_op(e, n->b);
       bool sign = most.mode == MIR_OP_INT && most.u.i == INT64_MIN; /* alone is asked for */
-      ins3(e, sign ? MIR_BLT : MIR_UBGE, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), sign ? I(e, 0) : most);
+      ins3(e, sign ? MIR_BLT : MIR_UBGE, L(e, failed), function_in_reg(e, LT_I64, mir_op(e, n->a)),
+           sign ? I(e, 0) : most);
       return;
     }
-    case LOOP_CHECK_ZERO_DIV: ins3(e, MIR_BEQ, L(e, failed), in_reg(e, LT_I64, mir_op(e, n->a)), I(e, 0)); return;
+    case LOOP_CHECK_ZERO_DIV:
+      ins3(e, MIR_BEQ, L(e, failed), function_in_reg(e, LT_I64, mir_op(e, n->a)), I(e, 0));
+      return;
     case LOOP_CHECK_ASSERT: mir_branch_unless(e, n->a, failed); return;
     default: check_fit(e, n, failed);
   }

@@ -31,7 +31,7 @@ void mir_extend(Emitter *e, LoopType t, MIR_reg_t r) {
   if (t == LT_U32) rr(e, MIR_UEXT32, r, r);
 }
 
-static MIR_reg_t in_reg(Emitter *e, LoopType t, MIR_op_t op) {
+static MIR_reg_t ops_in_reg(Emitter *e, LoopType t, MIR_op_t op) {
   if (op.mode == MIR_OP_REG) return op.u.reg;
   MIR_reg_t r = mir_temp(e, t);
   ins2(e, move_code(t), R(e, r), op);
@@ -56,7 +56,7 @@ static void close_mark(Emitter *e, LoopType t, MIR_reg_t result) {
 
 /* to = to KIND with; the stand-in is a subtraction. */
 void mir_stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with) {
-  with = R(e, in_reg(e, t, with)); /* nothing may come between the two */
+  with = R(e, ops_in_reg(e, t, with)); /* nothing may come between the two */
   mir_mark(e, kind, ++e->marks);
   ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, to), R(e, to), with);
   close_mark(e, t, to);
@@ -127,7 +127,7 @@ static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {
     call_op(e, (LoopOp)n->op, t, mir_reg(e, id), 1, &a);
     return;
   }
-  MIR_reg_t from = in_reg(e, t, a), to = mir_temp(e, t); /* a short life: not in memory */
+  MIR_reg_t from = ops_in_reg(e, t, a), to = mir_temp(e, t); /* a short life: not in memory */
   mir_move(e, t, to, R(e, from));
   mir_stand_in(e, kind, t, to, R(e, from));
   mir_finish(e, id, to);
@@ -168,7 +168,7 @@ static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
     return;
   }
   MIR_reg_t to = mir_temp(e, t);
-  MIR_reg_t b = in_reg(e, t, args[1]), c = in_reg(e, t, args[2]);
+  MIR_reg_t b = ops_in_reg(e, t, args[1]), c = ops_in_reg(e, t, args[2]);
   mir_move(e, t, to, args[0]);
   mir_mark(e, MARK_FMA, ++e->marks);
   ins3(e, pick(t, MIR_MUL, MIR_FMUL, MIR_DMUL), R(e, to), R(e, to), R(e, b));
@@ -198,7 +198,7 @@ static void divide(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
   bool is_signed = loop_is_signed(t), quotient = n->op == LOOP_DIV || n->op == LOOP_FLOORDIV;
   bool floors = is_signed && (n->op == LOOP_FLOORDIV || n->op == LOOP_MOD);
-  MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a))), b = R(e, in_reg(e, t, mir_op(e, n->b)));
+  MIR_op_t a = R(e, ops_in_reg(e, t, mir_op(e, n->a))), b = R(e, ops_in_reg(e, t, mir_op(e, n->b)));
   MIR_label_t done = new_label(e), zero = new_label(e), minus = new_label(e);
   MIR_reg_t r = mir_own(e, id), q = mir_temp(e, t);
   const LoopNode *divisor = en(e, n->b);
@@ -302,8 +302,8 @@ static const Compare *compare_ops(Emitter *e, const LoopNode *n, u32 which, MIR_
     *a = *b, *b = other;
     which = mirrored[which];
   }
-  *a = R(e, in_reg(e, t, *a));
-  if (loop_is_float(t)) *b = R(e, in_reg(e, t, *b));
+  *a = R(e, ops_in_reg(e, t, *a));
+  if (loop_is_float(t)) *b = R(e, ops_in_reg(e, t, *b));
   return &compares[which];
 }
 
@@ -389,7 +389,7 @@ static LoopCheck fit_check(LoopType t) {
 static void float_to_u64(Emitter *e, LoopType from, MIR_reg_t to, MIR_reg_t v) {
   MIR_label_t big = new_label(e), done = new_label(e);
   MIR_reg_t less = mir_temp(e, from);
-  MIR_op_t limit = R(e, in_reg(e, from, mir_const_op(e, from, float_bits(from, 0x43E0000000000000u, 0x5F000000))));
+  MIR_op_t limit = R(e, ops_in_reg(e, from, mir_const_op(e, from, float_bits(from, 0x43E0000000000000u, 0x5F000000))));
   MIR_insn_code_t convert = from == LT_F64 ? MIR_D2I : MIR_F2I;
   ins3(e, pick(from, MIR_BGE, MIR_FBGE, MIR_DBGE), L(e, big), R(e, v), limit);
   rr(e, convert, to, v);
@@ -403,7 +403,7 @@ static void float_to_u64(Emitter *e, LoopType from, MIR_reg_t to, MIR_reg_t v) {
 
 static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   LoopType from = et(e, n->a), t = (LoopType)n->type;
-  MIR_reg_t v = in_reg(e, from, mir_op(e, n->a)), r = mir_own(e, id);
+  MIR_reg_t v = ops_in_reg(e, from, mir_op(e, n->a)), r = mir_own(e, id);
   MIR_insn_code_t convert = from == LT_F64 ? MIR_D2I : MIR_F2I;
   MIR_insn_code_t bge = from == LT_F64 ? MIR_DBGE : MIR_FBGE, ble = from == LT_F64 ? MIR_DBLE : MIR_FBLE;
   MIR_insn_code_t bne = from == LT_F64 ? MIR_DBNE : MIR_FBNE;
@@ -429,9 +429,9 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   }
   u64 bound;
   memcpy(&bound, &above[t], 8);
-  MIR_reg_t limit = in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
+  MIR_reg_t limit = ops_in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
   memcpy(&bound, &below[t], 8);
-  MIR_reg_t floor_limit = in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
+  MIR_reg_t floor_limit = ops_in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
   brr(e, bge, big, wide, limit);
   brr(e, ble, small, wide, floor_limit);
   mir_move(e, t, r, I(e, 0));
@@ -458,7 +458,7 @@ static void int_to_float(Emitter *e, u32 id, const LoopNode *n) {
   }
   /* Above 2^63: half of it with the lost bit or-ed in rounds as the whole does; then doubled. */
   MIR_label_t big = new_label(e), done = new_label(e);
-  MIR_reg_t v = in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id),
+  MIR_reg_t v = ops_in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id),
       rounded = mir_temp(e, t);
   bri(e, MIR_BLT, big, v, 0);
   rr(e, convert, to, v);
@@ -498,7 +498,7 @@ static void bitcast(Emitter *e, u32 id, const LoopNode *n) {
     return;
   }
   ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), FRAME_CAST),
-       R(e, in_reg(e, from, mir_op(e, n->a))));
+       R(e, ops_in_reg(e, from, mir_op(e, n->a))));
   ins2(e, move_code(t), R(e, mir_reg(e, id)), M(e, mir_memory_type(t), mir_frame(e), FRAME_CAST));
 }
 
@@ -547,7 +547,7 @@ static void store(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = loop_value_type((LoopType)n->mem);
   /* never looks like a mark */
   bool small = v.mode == MIR_OP_INT && v.u.i == (i32)v.u.i && ((u32)v.u.i & 0xFFFF0000u) != MIR_MARK;
-  if (!small) v = R(e, in_reg(e, t, v));
+  if (!small) v = R(e, ops_in_reg(e, t, v));
   ins2(e, move_code(t), M(e, mir_memory_type((LoopType)n->mem), at, disp), v);
 }
 
@@ -595,7 +595,7 @@ void mir_value(Emitter *e, u32 id) {
         float_abs(e, t, mir_reg(e, id), mir_op(e, n->a));
       } else {
         MIR_reg_t r = mir_temp(e, t), sign = mir_temp(e, t);
-        MIR_op_t a = R(e, in_reg(e, t, mir_op(e, n->a)));
+        MIR_op_t a = R(e, ops_in_reg(e, t, mir_op(e, n->a)));
         if (!loop_is_signed(t)) {
           mir_move(e, t, mir_reg(e, id), a);
           return;

@@ -25,7 +25,7 @@ struct CodeMemory {
   u32 open;
 };
 
-static size_t rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+static size_t memory_rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 CodeMemory *code_memory_new(Allocator *alloc) {
   CodeMemory *m = mem_alloc_zero(alloc, sizeof *m);
@@ -64,7 +64,7 @@ bool code_memory_close(CodeMemory *m) {
 static Chunk *new_chunk(CodeMemory *m, size_t bytes) {
   Chunk *c = mem_alloc_zero(m->alloc, sizeof *c);
   if (!c) return NULL;
-  c->bytes = bytes > CHUNK ? rounded(bytes, PAGE) : CHUNK;
+  c->bytes = bytes > CHUNK ? memory_rounded(bytes, PAGE) : CHUNK;
   Free all = {0, c->bytes};
   if (vec_push(m->alloc, &c->free, all)) {
     c->base = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -104,7 +104,7 @@ static u8 *take_of(Chunk *c, size_t bytes) {
 
 u8 *code_memory_take(CodeMemory *m, size_t bytes) {
   u8 *at = NULL;
-  bytes = rounded(bytes, ALIGN);
+  bytes = memory_rounded(bytes, ALIGN);
   for (Chunk *c = m->chunks; c && !at; c = c->next) at = take_of(c, bytes);
   if (at) return at;
   Chunk *c = new_chunk(m, bytes);
@@ -132,7 +132,7 @@ static void note_free(CodeMemory *m, Chunk *c, size_t at, size_t bytes) {
   }
 }
 
-static void give(CodeMemory *m, u8 *piece, size_t bytes) {
+static void memory_give(CodeMemory *m, u8 *piece, size_t bytes) {
   for (Chunk **at = &m->chunks; *at; at = &(*at)->next) {
     Chunk *c = *at;
     if (piece < c->base || piece >= c->base + c->bytes) continue;
@@ -151,11 +151,11 @@ static void give(CodeMemory *m, u8 *piece, size_t bytes) {
 }
 
 void code_memory_give(CodeMemory *m, u8 *piece, size_t bytes) {
-  if (piece) give(m, piece, rounded(bytes, ALIGN));
+  if (piece) memory_give(m, piece, memory_rounded(bytes, ALIGN));
 }
 
 void code_memory_trim(CodeMemory *m, u8 *piece, size_t bytes, size_t needed) {
-  bytes = rounded(bytes, ALIGN);
-  needed = rounded(needed, ALIGN);
-  if (needed < bytes) give(m, piece + needed, bytes - needed);
+  bytes = memory_rounded(bytes, ALIGN);
+  needed = memory_rounded(needed, ALIGN);
+  if (needed < bytes) memory_give(m, piece + needed, bytes - needed);
 }

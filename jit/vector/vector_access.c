@@ -434,7 +434,7 @@ static i64 place_back(VecFn *f, VecMem *m, u32 bytes) {
   return -(i64)(f->copy * f->lanes * bytes);
 }
 
-static bool fits(const VecFn *f, i64 v) {
+static bool access_fits(const VecFn *f, i64 v) {
   return v == (i32)v || (refuse((VecFn *)(uintptr_t)f, "a constant index that is too large"), false);
 }
 
@@ -462,7 +462,7 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   *index = 0;
   if (!f->vector_head) {
     address(f, n, every_term);
-    (void)fits(f, constant);
+    (void)access_fits(f, constant);
     return mem_at(RAX, (i32)constant);
   }
   const VStream *s = stream_of(f, n);
@@ -476,7 +476,7 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   if (s->kind == VA_GATHER) *index = gather_index(f, n);
   if (s->kind == VA_STRIDED && f->lanes > 1) *index = s->index; /* of pairs none */
   m.base = (u8)base_of(f, s);
-  (void)fits(f, constant);
+  (void)access_fits(f, constant);
   m.disp = (i32)constant;
   if (*index && f->lanes == 1) { /* by one address after all */
     put(f, (VIns){.op = V_MOVQ_TO_GPR, .a = *index, .x = RCX});

@@ -210,7 +210,7 @@ static bool is_free(const VecFn *f, VReg owner, u32 at, bool early) {
 
 static f64 cost_of(const VInfo *v) { return (f64)v->weight / (f64)(v->last - v->first + 1); }
 
-static void give(VecFn *f, Pool *p, const VIns *i, u32 at) {
+static void alloc_give(VecFn *f, Pool *p, const VIns *i, u32 at) {
   VInfo *d = &f->regs.data[i->dst];
   bool early = i->flags & VI_EARLY;
   u32 found = UINT32_MAX;
@@ -279,7 +279,7 @@ bool give_registers(VecFn *f) {
     if (!toil(f->fn->module->toil, 1)) refuse(f, "the compilation was stopped");
     if (!has_vregs(v) || !v->dst) continue;
     VInfo *d = &f->regs.data[v->dst];
-    if (d->first == i && d->place == VP_REG) give(f, d->mask ? &masks : &vectors, v, i);
+    if (d->first == i && d->place == VP_REG) alloc_give(f, d->mask ? &masks : &vectors, v, i);
   }
   keep_constants(f, &vectors);
   return !f->failed;

@@ -28,7 +28,7 @@ static VReg below(VecFn *f, LoopType t, VReg v, f64 most, f64 least, bool least_
 }
 
 /* A float that truncates into the type. The bounds are exact in both widths. */
-static VReg fits(VecFn *f, LoopCheck kind, LoopType t, VReg v) {
+static VReg check_fits(VecFn *f, LoopCheck kind, LoopType t, VReg v) {
   switch (kind) {
     case LOOP_CHECK_FIT_U8: return below(f, t, v, 256, -1, false);
     case LOOP_CHECK_FIT_I32:
@@ -55,7 +55,7 @@ static VReg condition(VecFn *f, const LoopNode *n) {
     case LOOP_CHECK_INDEX: return lower_compare(f, LOOP_LT, LT_U64, a, operand(f, n->b));
     case LOOP_CHECK_ZERO_DIV: return lower_compare(f, LOOP_NE, t, a, lower_constant(f, t, 0));
     case LOOP_CHECK_ASSERT: return a;
-    default: return fits(f, (LoopCheck)n->aux, t, a);
+    default: return check_fits(f, (LoopCheck)n->aux, t, a);
   }
 }
 

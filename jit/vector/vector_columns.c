@@ -98,7 +98,7 @@ bool is_columns(const VecFn *f, u32 pos) {
 
 static void move_to(VecFn *f, VReg to, VReg from) { put(f, (VIns){.op = P_COPY, .dst = to, .a = from}); }
 
-static void use_copy(VecFn *f, u32 copy) {
+static void columns_use_copy(VecFn *f, u32 copy) {
   f->copy = copy;
   f->value = f->values[copy];
 }
@@ -112,7 +112,7 @@ static VReg start_of(VecFn *f, const RowLoop *r, u32 i) {
 static void begin_rows(VecFn *f, RowLoop *r, u32 copies) {
   for (u32 k = 0; k < copies; k++)
     for (u32 i = 0; i < r->carried; i++) {
-      use_copy(f, k);
+      columns_use_copy(f, k);
       if (!r->acc[k][i]) r->acc[k][i] = new_vec(f);
       move_to(f, r->acc[k][i], start_of(f, r, i));
     }
@@ -141,7 +141,7 @@ static void fold(VecFn *f, RowLoop *r, u32 copy, u32 value) {
 static void one_row(VecFn *f, RowLoop *r, u32 copy) {
   u32 head = body_node(f, r->head);
   const LoopNode *h = vnode(f, head);
-  use_copy(f, copy);
+  columns_use_copy(f, copy);
   f->value[loop_index_of(head, 0)] = 0;
   for (u32 i = 0; h->op == LOOP_FOR && i < r->carried; i++) f->value[loop_carry_of(f->fn, head, i)] = r->acc[copy][i];
   for (u32 pos = r->first; pos <= r->last && !f->failed; pos++) {
@@ -252,7 +252,7 @@ static RowLoop row_loop_at(const VecFn *f, u32 pos) {
 }
 
 static void row_results(VecFn *f, const RowLoop *r, u32 copy) {
-  use_copy(f, copy);
+  columns_use_copy(f, copy);
   for (u32 i = 0; i < r->carried; i++)
     f->value[loop_result_of(f->fn, body_node(f, r->head), i)] = r->flags ? flags_of_numbers(f, r->acc[copy][i])
                                                                          : r->acc[copy][i];
@@ -370,13 +370,13 @@ static void strip_block(VecFn *f, const VLoop *l, const Strips *s, u32 copies) {
     g_save(f, RSP, (i32)f->index_slot[loop_index_of(body_node(f, s->heads[p]), 0)], RAX);
   }
   begin_streams(f, 8, false);
-  for (u32 k = 0; k < copies; k++) use_copy(f, k), f->value[loop_index_of(l->head, 0)] = 0;
+  for (u32 k = 0; k < copies; k++) columns_use_copy(f, k), f->value[loop_index_of(l->head, 0)] = 0;
   for (u32 pos = l->first, p = 0; pos <= last && !f->failed; pos++) {
     u32 id = body_node(f, pos);
     const LoopNode *n = vnode(f, id);
     if (!loop_is_head(n)) {
       for (u32 k = 0; k < copies && !f->failed && (n->op != LOOP_STORE || s->pass == SP_END); k++)
-        use_copy(f, k), statement(f, id);
+        columns_use_copy(f, k), statement(f, id);
       continue;
     }
     RowLoop r = row_loop_at(f, pos);
@@ -397,7 +397,7 @@ static void strip_block(VecFn *f, const VLoop *l, const Strips *s, u32 copies) {
     }
     strip_values(f, s, p, &r, copies, false);
   }
-  use_copy(f, 0);
+  columns_use_copy(f, 0);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------- */
@@ -410,16 +410,16 @@ static void block(VecFn *f, const VLoop *l, u32 copies) {
       g_save(f, RSP, (i32)f->index_slot[loop_index_of(body_node(f, pos), 0)], RAX);
     }
   begin_streams(f, 8, false);
-  for (u32 k = 0; k < copies; k++) use_copy(f, k), f->value[loop_index_of(l->head, 0)] = 0;
+  for (u32 k = 0; k < copies; k++) columns_use_copy(f, k), f->value[loop_index_of(l->head, 0)] = 0;
   for (u32 pos = l->first; pos <= l->last && !f->failed; pos++) {
     if (loop_is_head(vnode(f, body_node(f, pos)))) {
       row_loop(f, pos, copies);
       pos = f->end[pos];
       continue;
     }
-    for (u32 k = 0; k < copies && !f->failed; k++) use_copy(f, k), statement(f, body_node(f, pos));
+    for (u32 k = 0; k < copies && !f->failed; k++) columns_use_copy(f, k), statement(f, body_node(f, pos));
   }
-  use_copy(f, 0);
+  columns_use_copy(f, 0);
 }
 
 /* Blocks as long as they are whole; masked, one more at the end. */

@@ -189,20 +189,20 @@ static void forget(VecFn *f, const VLoop *l) {
   for (u32 axis = 0; axis < h->a; axis++) f->value[loop_index_of(l->head, axis)] = 0;
 }
 
-static void use_copy(VecFn *f, u32 copy, u32 beside) {
+static void loops_use_copy(VecFn *f, u32 copy, u32 beside) {
   f->copy = copy;
   f->value = f->values[beside];
 }
 
 /* Copies from `copy` on; what they give is found in values[0] and so on. */
 static void emit_abreast(VecFn *f, const VLoop *l, u32 copy, u32 count) {
-  for (u32 k = 0; k < count; k++) use_copy(f, copy + k, k), forget(f, l);
+  for (u32 k = 0; k < count; k++) loops_use_copy(f, copy + k, k), forget(f, l);
   for (u32 pos = l->first; pos <= l->last && !f->failed; pos++)
     for (u32 k = 0; k < count && vnode(f, body_node(f, pos))->op != LOOP_YIELD; k++) {
-      use_copy(f, copy + k, k);
+      loops_use_copy(f, copy + k, k);
       statement(f, body_node(f, pos));
     }
-  use_copy(f, copy, 0);
+  loops_use_copy(f, copy, 0);
 }
 
 static void emit_copy(VecFn *f, const VLoop *l, u32 copy) {
@@ -323,10 +323,10 @@ static void fold_copy(VecFn *f, const VLoop *l, VFold *r, u32 copy) {
 static void fold_abreast(VecFn *f, const VLoop *l, VFold *r, u32 copy, u32 count) {
   emit_abreast(f, l, copy, count);
   for (u32 k = 0; k < count && !f->failed; k++) {
-    use_copy(f, copy + k, k);
+    loops_use_copy(f, copy + k, k);
     update(f, r->acc[copy + k], lower_op(f, r->op, r->type, r->acc[copy + k], element(f, r), 0));
   }
-  use_copy(f, copy, 0);
+  loops_use_copy(f, copy, 0);
 }
 
 /* What is left on masked vectors: absent lanes take the identity. */

@@ -41,7 +41,7 @@ static VReg extreme(VecFn *f, LoopType t, bool max, VReg a, VReg b) {
   return two(f, t, V_ORPS, two(f, t, V_ANDPS, x, y), v_rvmi(f, by_width(t, V_CMPPS), length, a, b, CMP_UNORDERED));
 }
 
-static VReg rounded(VecFn *f, LoopType t, VReg a, u32 mode) {
+static VReg ops_rounded(VecFn *f, LoopType t, VReg a, u32 mode) {
   return v_rmi(f, by_width(t, f->evex ? V_RNDSCALEPS : V_ROUNDPS), vlength(f, t), a, (u8)(ROUND_EXACT | mode));
 }
 
@@ -104,10 +104,10 @@ static VReg float_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b, VReg c) {
     case LOOP_NEG: return negated(f, t, a);
     case LOOP_ABS: return two(f, t, V_ANDPS, a, magnitudes(f, t));
     case LOOP_SQRT: return v_rm(f, by_width(t, V_SQRTPS), length, a);
-    case LOOP_FLOOR: return rounded(f, t, a, 1);
-    case LOOP_CEIL: return rounded(f, t, a, 2);
-    case LOOP_TRUNC: return rounded(f, t, a, 3);
-    case LOOP_RINT: return rounded(f, t, a, 0);
+    case LOOP_FLOOR: return ops_rounded(f, t, a, 1);
+    case LOOP_CEIL: return ops_rounded(f, t, a, 2);
+    case LOOP_TRUNC: return ops_rounded(f, t, a, 3);
+    case LOOP_RINT: return ops_rounded(f, t, a, 0);
     case LOOP_ROUND_F16: return to_f16(f, a);
     case LOOP_ROUND_BF16: return to_bf16(f, a);
     case LOOP_FMA: return fused_product(f, t, a, b, c);

@@ -38,7 +38,7 @@ void exits_rollback(ExitTable *t, ExitMark m) {
   t->consts.count = m.consts;
 }
 
-static u32 refused(ExitTable *t) {
+static u32 exits_refused(ExitTable *t) {
   t->failed = true;
   return 0;
 }
@@ -49,8 +49,8 @@ static RecipeId add_recipe(ExitTable *t, Recipe r) {
   bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source ||
                  r.kind == RCP_arg;
   r.memo = is_leaf ? 0 : ++t->memos;
-  if (t->recipes.count == 0 && !vec_push(t->alloc, &t->recipes, (Recipe){0})) return refused(t);
-  if (!vec_push(t->alloc, &t->recipes, r)) return refused(t);
+  if (t->recipes.count == 0 && !vec_push(t->alloc, &t->recipes, (Recipe){0})) return exits_refused(t);
+  if (!vec_push(t->alloc, &t->recipes, r)) return exits_refused(t);
   return t->recipes.count - 1;
 }
 
@@ -77,7 +77,7 @@ static RecipeId with_items(ExitTable *t, Recipe r, const RecipeId *items, u32 co
     if (r.weight > RECIPE_MAX_WEIGHT || r.depth > RECIPE_MAX_DEPTH) return 0;
   }
   for (u32 i = 0; i < count; i++)
-    if (!vec_push(t->alloc, &t->ids, items[i])) return refused(t);
+    if (!vec_push(t->alloc, &t->ids, items[i])) return exits_refused(t);
   return add_recipe(t, r);
 }
 
@@ -144,7 +144,7 @@ RecipeId recipe_list(ExitTable *t, const RecipeId *items, u32 count) {
 RecipeId recipe_record(ExitTable *t, const Name *keys, const RecipeId *items, u32 count) {
   Recipe r = {.kind = RCP_record, .key_first = t->names.count};
   for (u32 i = 0; i < count; i++)
-    if (!vec_push(t->alloc, &t->names, keys[i])) return refused(t);
+    if (!vec_push(t->alloc, &t->names, keys[i])) return exits_refused(t);
   return with_items(t, r, items, count);
 }
 
@@ -207,7 +207,7 @@ RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, 
     if (t->recipes.data[count].depth >= r.depth) r.depth = (u8)(t->recipes.data[count].depth + 1);
   }
   if (!value || r.weight > RECIPE_MAX_WEIGHT || r.depth > RECIPE_MAX_DEPTH) return 0;
-  if (count && !vec_push(t->alloc, &t->ids, count)) return refused(t);
+  if (count && !vec_push(t->alloc, &t->ids, count)) return exits_refused(t);
   return add_recipe(t, r);
 }
 
@@ -216,9 +216,9 @@ RecipeId recipe_ref(ExitTable *t, RecipeId content) { return with_items(t, (Reci
 /* ---- journal -------------------------------------------------------------------------------------- */
 
 JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeId made_ref, RecipeId value) {
-  if (!value || (!target && !made_ref)) return refused(t);
-  if (t->journal.count == 0 && !vec_push(t->alloc, &t->journal, (JournalEntry){0})) return refused(t);
-  if (!vec_push(t->alloc, &t->journal, (JournalEntry){parent, target, made_ref, value})) return refused(t);
+  if (!value || (!target && !made_ref)) return exits_refused(t);
+  if (t->journal.count == 0 && !vec_push(t->alloc, &t->journal, (JournalEntry){0})) return exits_refused(t);
+  if (!vec_push(t->alloc, &t->journal, (JournalEntry){parent, target, made_ref, value})) return exits_refused(t);
   return t->journal.count - 1;
 }
 
@@ -380,7 +380,7 @@ typedef struct Renamer {
   void *ctx;
 } Renamer;
 
-static void look(void *ctx, u32 value) {
+static void exits_look(void *ctx, u32 value) {
   Renamer *r = ctx;
   r->found |= value < r->count && r->map[value] && r->map[value] != value;
 }
@@ -435,7 +435,7 @@ u32 exit_clone(ExitTable *t, u32 exit, const u32 *map, u32 count) {
 u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*size)(void *ctx, Dim d), void *ctx) {
   Renamer m = {map, count, false, size, ctx};
   if (exit >= t->exits.count) return exit;
-  exit_values(t, exit, look, &m);
+  exit_values(t, exit, exits_look, &m);
   if (!m.found && !size) return exit;
   Exit e = t->exits.data[exit];
   u32 nrecipes = t->recipes.count, made = NO_EXIT;

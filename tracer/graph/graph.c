@@ -57,7 +57,7 @@ void graph_free(Graph *g) {
   mem_free(a, g, sizeof *g);
 }
 
-static u32 refused(Graph *g) {
+static u32 graph_refused(Graph *g) {
   g->failed = true;
   return 0;
 }
@@ -151,9 +151,9 @@ TypeId graph_type(Graph *g, const ArrayType *t) {
   for (u32 i = g->types.count; i-- > 2;)
     if (equal_types(g->types.data[i], &r)) return i;
   ArrayType *kept = arena_alloc(&g->arena, sizeof *kept);
-  if (!kept) return refused(g);
+  if (!kept) return graph_refused(g);
   *kept = r;
-  if (!vec_push(g->alloc, &g->types, kept)) return refused(g);
+  if (!vec_push(g->alloc, &g->types, kept)) return graph_refused(g);
   return g->types.count - 1;
 }
 
@@ -181,7 +181,7 @@ TypeId graph_scalar_type(Graph *g, u32 dtype, bool weak) {
 /* ---- values --------------------------------------------------------------------------------------- */
 
 static ValueId new_value(Graph *g, GraphValue v) {
-  if (!v.type || !toil(g->toil, 1) || !vec_push(g->alloc, &g->values, v)) return refused(g);
+  if (!v.type || !toil(g->toil, 1) || !vec_push(g->alloc, &g->values, v)) return graph_refused(g);
   return g->values.count - 1;
 }
 
@@ -192,7 +192,7 @@ static ValueId shared_value(Graph *g, GraphValue v) {
     if (o->origin == v.origin && o->type == v.type && o->bits == v.bits) return g->consts.data[i];
   }
   ValueId id = new_value(g, v);
-  if (!id || !vec_push(g->alloc, &g->consts, id)) return refused(g);
+  if (!id || !vec_push(g->alloc, &g->consts, id)) return graph_refused(g);
   return id;
 }
 
@@ -211,7 +211,7 @@ ValueId graph_const_f64(Graph *g, u32 dtype, f64 x) {
     case DT_f16:
     case DT_bf16:
     case DT_c64:
-    case DT_c128: return refused(g);
+    case DT_c128: return graph_refused(g);
     default: v.i = (i64)x; break;
   }
   return graph_const(g, v);
@@ -268,7 +268,7 @@ ValueId graph_input(Graph *g, TypeId type, u32 input) {
   GraphBlock *root = &g->blocks.data[1];
   ValueId v = new_param(g, 1, type, root->params.count);
   if (!v || !vec_push(g->alloc, &root->params, v) || !vec_push(g->alloc, &g->inputs, (GraphInput){v, input, false}))
-    return refused(g);
+    return graph_refused(g);
   return v;
 }
 
@@ -280,9 +280,9 @@ static BlockId open_block(Graph *g, BlockId parent, const char *name) {
   GraphBlock b = {.parent = parent, .depth = depth, .back = g->at, .back_before = g->before, .origin = g->origin};
   if (name) {
     b.shared = true;
-    if (!(b.name = arena_copy(&g->arena, name, strlen(name)))) return refused(g);
+    if (!(b.name = arena_copy(&g->arena, name, strlen(name)))) return graph_refused(g);
   }
-  if (!vec_push(g->alloc, &g->blocks, b)) return refused(g);
+  if (!vec_push(g->alloc, &g->blocks, b)) return graph_refused(g);
   g->at = g->blocks.count - 1;
   g->before = 0;
   return g->at;
@@ -293,7 +293,7 @@ BlockId graph_open_shared(Graph *g, const char *name) { return open_block(g, 0, 
 
 ValueId graph_param(Graph *g, BlockId b, TypeId type) {
   ValueId v = new_param(g, b, type, g->blocks.data[b].params.count);
-  if (!v || !vec_push(g->alloc, &g->blocks.data[b].params, v)) return refused(g);
+  if (!v || !vec_push(g->alloc, &g->blocks.data[b].params, v)) return graph_refused(g);
   return v;
 }
 
@@ -326,18 +326,19 @@ static bool add_operand(Graph *g, NodeId n, ValueId v) {
     u32 first = g->operands.count;
     for (u32 i = 0; i < x->operand_count; i++) {
       u32 o = g->operands.data[x->operand_first + i];
-      if (!vec_push(g->alloc, &g->operands, o)) return refused(g);
+      if (!vec_push(g->alloc, &g->operands, o)) return graph_refused(g);
     }
     x->operand_first = first;
   }
-  if (!vec_push(g->alloc, &g->operands, v)) return refused(g);
+  if (!vec_push(g->alloc, &g->operands, v)) return graph_refused(g);
   x->operand_count++;
   return true;
 }
 
 static bool add_capture(Graph *g, BlockId b, ValueId outer, ValueId *inner) {
   *inner = new_param(g, b, g->values.data[outer].type, g->blocks.data[b].captures.count);
-  if (!*inner || !vec_push(g->alloc, &g->blocks.data[b].captures, (GraphCapture){outer, *inner})) return refused(g);
+  if (!*inner || !vec_push(g->alloc, &g->blocks.data[b].captures, (GraphCapture){outer, *inner}))
+    return graph_refused(g);
   return true;
 }
 
@@ -385,11 +386,11 @@ bool graph_close(Graph *g, TermKind term, const ValueId *values, u32 count, u32 
   BlockId b = g->at;
   g->simple = false;
   for (u32 i = 0; i < count; i++) /* lifting may append operands of attached nodes: lift all before writing */
-    if (!graph_lift(g, b, values[i])) return refused(g);
+    if (!graph_lift(g, b, values[i])) return graph_refused(g);
   u32 first = g->operands.count;
   for (u32 i = 0; i < count; i++) {
     ValueId v = graph_lift(g, b, values[i]);
-    if (!vec_push(g->alloc, &g->operands, v)) return refused(g);
+    if (!vec_push(g->alloc, &g->operands, v)) return graph_refused(g);
   }
   GraphBlock *x = &g->blocks.data[b];
   x->term = (u8)term;
@@ -411,7 +412,7 @@ OriginId graph_origin(Graph *g, Span span, u32 frame, u32 pc) {
   if (g->origin && o->span.file == span.file && o->span.start == span.start && o->span.len == span.len &&
       o->frame == frame && o->pc == pc)
     return g->origin;
-  if (!vec_push(g->alloc, &g->origins, (GraphOrigin){span, frame, pc})) return refused(g);
+  if (!vec_push(g->alloc, &g->origins, (GraphOrigin){span, frame, pc})) return graph_refused(g);
   return g->origin = g->origins.count - 1;
 }
 
@@ -427,7 +428,7 @@ u32 graph_frame(Graph *g, struct Code *code, const char *name, OriginId call) {
 u32 graph_host_add(Graph *g, HostKind kind, const char *name, RecipeId fn, RecipeId args) {
   const char *kept = arena_copy(&g->arena, name, strlen(name));
   if (!kept || !vec_push(g->alloc, &g->hosts, (GraphHost){.name = kept, .fn = fn, .kind = (u8)kind, .args = args}))
-    return refused(g);
+    return graph_refused(g);
   return g->hosts.count - 1;
 }
 
@@ -449,23 +450,23 @@ NodeId graph_node(Graph *g, NodeKind kind, u32 op, const ValueId *operands, u32 
   if (g->failed) return 0;
   g->simple = false;
   for (u32 i = 0; i < count; i++)
-    if (!graph_lift(g, g->at, operands[i])) return refused(g);
+    if (!graph_lift(g, g->at, operands[i])) return graph_refused(g);
   x.operand_first = g->operands.count;
   x.operand_count = count;
   for (u32 i = 0; i < count; i++) {
     ValueId v = graph_lift(g, g->at, operands[i]);
-    if (!vec_push(g->alloc, &g->operands, v)) return refused(g);
+    if (!vec_push(g->alloc, &g->operands, v)) return graph_refused(g);
   }
   x.attr_first = g->attrs.count;
   x.attr_count = nattrs;
   for (u32 i = 0; i < nattrs; i++)
-    if (!vec_push(g->alloc, &g->attrs, attrs[i])) return refused(g);
+    if (!vec_push(g->alloc, &g->attrs, attrs[i])) return graph_refused(g);
   NodeId id = g->nodes.count;
   x.result_first = nresults ? g->values.count : 0;
   x.result_count = nresults;
   for (u32 i = 0; i < nresults; i++)
     if (!new_value(g, (GraphValue){.origin = GV_result, .type = results[i], .def = id, .index = i})) return 0;
-  if (!toil(g->toil, 1) || !vec_push(g->alloc, &g->nodes, x)) return refused(g);
+  if (!toil(g->toil, 1) || !vec_push(g->alloc, &g->nodes, x)) return graph_refused(g);
   link_node(g, id);
   return id;
 }
@@ -516,13 +517,13 @@ static u32 merge_captures(Graph *g, const BlockId *blocks, u32 n, ValueId **oute
 }
 
 /* The node over `lead` operands and the blocks' captures, with result types of its own list. */
-static NodeId control(Graph *g, NodeKind kind, const ValueId *lead, u32 nlead, const BlockId *blocks, u32 n,
-                      const TypeId *results, u32 nresults) {
+static NodeId graph_control(Graph *g, NodeKind kind, const ValueId *lead, u32 nlead, const BlockId *blocks, u32 n,
+                            const TypeId *results, u32 nresults) {
   ValueId *outers = NULL, *operands = NULL;
   NodeId id = 0;
   u32 count = 0, total = 0;
   for (u32 i = 0; i < n; i++)
-    if (!blocks[i] || g->blocks.data[blocks[i]].node) return refused(g);
+    if (!blocks[i] || g->blocks.data[blocks[i]].node) return graph_refused(g);
   total = 0;
   for (u32 i = 0; i < n; i++) total += g->blocks.data[blocks[i]].captures.count;
   count = merge_captures(g, blocks, n, &outers);
@@ -571,15 +572,15 @@ NodeId graph_cond(Graph *g, ValueId p, BlockId then, BlockId els) {
       const ArrayType *a = type_of(g, types[i]), *b = type_of(g, other);
       if (a && b && !a->rank && !b->rank && a->dtype == b->dtype && a->weak && !b->weak) types[i] = other;
     }
-  return control(g, NODE_cond, &p, 1, (BlockId[]){then, els}, 2, types, n);
+  return graph_control(g, NODE_cond, &p, 1, (BlockId[]){then, els}, 2, types, n);
 }
 
 NodeId graph_while(Graph *g, const ValueId *init, u32 count, BlockId cond, BlockId body) {
   TypeId *types = type_list(g, count);
   if (!types || g->blocks.data[body].params.count != count || g->blocks.data[cond].params.count != count)
-    return refused(g);
+    return graph_refused(g);
   for (u32 i = 0; i < count; i++) types[i] = g->values.data[g->blocks.data[body].params.data[i]].type;
-  NodeId n = control(g, NODE_while, init, count, (BlockId[]){cond, body}, 2, types, count);
+  NodeId n = graph_control(g, NODE_while, init, count, (BlockId[]){cond, body}, 2, types, count);
   if (n) g->nodes.data[n].carried = count;
   return n;
 }
@@ -587,15 +588,15 @@ NodeId graph_while(Graph *g, const ValueId *init, u32 count, BlockId cond, Block
 NodeId graph_scan(Graph *g, const ValueId *init, u32 count, const ValueId *xs, u32 nxs, Dim length, bool reverse,
                   bool index, BlockId body) {
   const GraphBlock *b = &g->blocks.data[body];
-  if (b->params.count != count + nxs + index) return refused(g);
+  if (b->params.count != count + nxs + index) return graph_refused(g);
   u32 stacked = b->term == TERM_next && b->term_count > count ? b->term_count - count : 0;
   TypeId *types = type_list(g, count + stacked);
   ValueId *lead = arena_alloc(&g->arena, sizeof *lead * (count + nxs + 1));
-  if (!types || !lead) return refused(g);
+  if (!types || !lead) return graph_refused(g);
   for (u32 i = 0; i < count; i++) types[i] = g->values.data[b->params.data[i]].type;
   for (u32 i = 0; i < stacked; i++) {
     ArrayType t = *value_type(g, g->operands.data[g->blocks.data[body].term_first + count + i]);
-    if (t.rank == TYPE_MAX_RANK) return refused(g);
+    if (t.rank == TYPE_MAX_RANK) return graph_refused(g);
     memmove(t.dims + 1, t.dims, sizeof *t.dims * t.rank);
     t.dims[0] = length;
     t.rank++;
@@ -604,7 +605,7 @@ NodeId graph_scan(Graph *g, const ValueId *init, u32 count, const ValueId *xs, u
   }
   mem_copy(lead, init, sizeof *lead * count);
   mem_copy(lead + count, xs, sizeof *lead * nxs);
-  NodeId n = control(g, NODE_scan, lead, count + nxs, &body, 1, types, count + stacked);
+  NodeId n = graph_control(g, NODE_scan, lead, count + nxs, &body, 1, types, count + stacked);
   if (n) {
     GraphNode *x = &g->nodes.data[n];
     x->carried = count;
@@ -618,9 +619,9 @@ NodeId graph_scan(Graph *g, const ValueId *init, u32 count, const ValueId *xs, u
 
 NodeId graph_ascan(Graph *g, const ValueId *xs, u32 nxs, bool reverse, BlockId body) {
   TypeId *types = type_list(g, nxs);
-  if (!types || g->blocks.data[body].params.count != 2 * nxs) return refused(g);
+  if (!types || g->blocks.data[body].params.count != 2 * nxs) return graph_refused(g);
   for (u32 i = 0; i < nxs; i++) types[i] = g->values.data[xs[i]].type;
-  NodeId n = control(g, NODE_ascan, xs, nxs, &body, 1, types, nxs);
+  NodeId n = graph_control(g, NODE_ascan, xs, nxs, &body, 1, types, nxs);
   if (n) {
     g->nodes.data[n].xs = nxs;
     g->nodes.data[n].reverse = reverse;
@@ -631,9 +632,9 @@ NodeId graph_ascan(Graph *g, const ValueId *xs, u32 nxs, bool reverse, BlockId b
 static NodeId over_body(Graph *g, NodeKind kind, const ValueId *xs, u32 count, const BlockId *blocks, u32 n) {
   u32 results = g->blocks.data[blocks[0]].term_count;
   TypeId *types = type_list(g, results);
-  if (!types || g->blocks.data[blocks[0]].params.count != count) return refused(g);
+  if (!types || g->blocks.data[blocks[0]].params.count != count) return graph_refused(g);
   term_types(g, blocks[0], 0, types);
-  NodeId id = control(g, kind, xs, count, blocks, n, types, results);
+  NodeId id = graph_control(g, kind, xs, count, blocks, n, types, results);
   if (id) g->nodes.data[id].xs = count;
   return id;
 }
@@ -653,7 +654,7 @@ NodeId graph_recur(Graph *g, const ValueId *xs, u32 count, BlockId body) {
 NodeId graph_call(Graph *g, BlockId shared, const ValueId *args, u32 count) {
   u32 results = g->blocks.data[shared].term_count;
   TypeId *types = type_list(g, results);
-  if (!types || !g->blocks.data[shared].shared || g->blocks.data[shared].params.count != count) return refused(g);
+  if (!types || !g->blocks.data[shared].shared || g->blocks.data[shared].params.count != count) return graph_refused(g);
   term_types(g, shared, 0, types);
   NodeId id = graph_node(g, NODE_call, 0, args, count, NULL, 0, types, results);
   if (id) g->nodes.data[id].sub[0] = shared;
@@ -670,7 +671,7 @@ NodeId graph_host(Graph *g, u32 host, ValueId token, const ValueId *args, u32 co
                   u32 nresults) {
   ValueId *operands = arena_alloc(&g->arena, sizeof *operands * (count + 1));
   TypeId *types = type_list(g, nresults + 1);
-  if (!operands || !types) return refused(g);
+  if (!operands || !types) return graph_refused(g);
   operands[0] = token;
   mem_copy(operands + 1, args, sizeof *args * count);
   types[0] = TYPE_TOKEN;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static bool given(const GraphArg *a) {
+static bool fits_given(const GraphArg *a) {
   return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
 }
 
@@ -36,7 +36,7 @@ static bool axes_fit(const Graph *g, const GraphArg *x, const GraphArg *a, i64 f
   u32 mask;
   if (!t) return true;
   if (a->kind == ARG_hole) return rule_axis(fallback, t->rank, &mask, &err);
-  if (!given(a)) return nil_too;
+  if (!fits_given(a)) return nil_too;
   return a->kind != ARG_attr ? is_integer(g, a) && t->rank : arg_axes(a, t->rank, &mask);
 }
 
@@ -49,7 +49,8 @@ static bool scale_fits(const Graph *g, DimCtx *dims, const GraphArg *x, const Gr
   const ArrayType *xs[2] = {operand_type(g, x), operand_type(g, scale)};
   ArrayType both;
   RuleError err;
-  return !given(scale) || (xs[0] && xs[1] && xs[1]->rank <= xs[0]->rank && rule_broadcast(dims, 2, xs, &both, &err));
+  return !fits_given(scale) ||
+         (xs[0] && xs[1] && xs[1]->rank <= xs[0]->rank && rule_broadcast(dims, 2, xs, &both, &err));
 }
 
 static bool is_named(const OpParam *p, const char *name) {
@@ -65,7 +66,7 @@ static bool flags_fit(const OpInfo *info, const GraphArg *args) {
     if (a->kind == ARG_hole || !info->params[p].has_default ||
         (a->kind == ARG_attr && (a->attr->kind == ATTR_bool || a->attr->kind == ATTR_dtype)))
       continue;
-    if (given(a) && is_named(&info->params[p], "dtype")) return false;
+    if (fits_given(a) && is_named(&info->params[p], "dtype")) return false;
     for (u32 i = 0; i < COUNT_OF(flags); i++)
       if (is_named(&info->params[p], flags[i])) return false;
   }
@@ -81,9 +82,9 @@ static bool is_word(const GraphArg *a, const char *const *words) {
   return false;
 }
 
-static bool is_number(const Graph *g, const GraphArg *a) {
+static bool fits_is_number(const Graph *g, const GraphArg *a) {
   const ArrayType *t = operand_type(g, a);
-  return !given(a) || a->kind == ARG_attr || (t && t->rank == 0);
+  return !fits_given(a) || a->kind == ARG_attr || (t && t->rank == 0);
 }
 
 /* The order of a norm: any number. */
@@ -99,8 +100,9 @@ static bool random_fits(const Graph *g, DimCtx *dims, u32 op, const GraphArg *ar
     case OP_random_key: return is_integer(g, &args[0]);
     case OP_random_stream: return is_integer(g, &args[0]) && is_integer(g, &args[1]);
     case OP_random_fold_in: return key_fits(g, dims, &args[0]) && is_integer(g, &args[1]);
-    case OP_random_bernoulli: return key_fits(g, dims, &args[0]) && is_number(g, &args[1]);
-    case OP_random_uniform: return key_fits(g, dims, &args[0]) && is_number(g, &args[2]) && is_number(g, &args[3]);
+    case OP_random_bernoulli: return key_fits(g, dims, &args[0]) && fits_is_number(g, &args[1]);
+    case OP_random_uniform:
+      return key_fits(g, dims, &args[0]) && fits_is_number(g, &args[2]) && fits_is_number(g, &args[3]);
     case OP_random_permutation:
       return key_fits(g, dims, &args[0]) &&
              ((t = operand_type(g, &args[1])) ? t->rank || is_integer(g, &args[1]) : is_integer(g, &args[1]));
@@ -112,7 +114,7 @@ static bool random_fits(const Graph *g, DimCtx *dims, u32 op, const GraphArg *ar
 /* Operands by element that must be there are arrays. */
 static bool operands_fit(const OpInfo *info, const GraphArg *args) {
   for (u32 p = 0; p < info->nparams && !info->params[p].has_default; p++)
-    if (!given(&args[p])) return false;
+    if (!fits_given(&args[p])) return false;
   return true;
 }
 
@@ -142,10 +144,10 @@ bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args) 
              axes_fit(g, &args[0], &args[3], -1, true);
     case OP_tril:
     case OP_triu: return args[1].kind == ARG_hole || is_integer(g, &args[1]);
-    case OP_expand_dims: return args[1].kind == ARG_hole || given(&args[1]);
-    case OP_arange: return given(&args[0]);
+    case OP_expand_dims: return args[1].kind == ARG_hole || fits_given(&args[1]);
+    case OP_arange: return fits_given(&args[0]);
     case OP_norm: return is_order(g, &args[1]);
-    case OP_pad: return given(&args[1]) && is_word(&args[2], pads);
+    case OP_pad: return fits_given(&args[1]) && is_word(&args[2], pads);
     case OP_compress: return (t = operand_type(g, &args[1])) && t->dtype == DT_bool && t->rank == 1;
     case OP_searchsorted:
       t = operand_type(g, &args[0]);

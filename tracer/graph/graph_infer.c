@@ -57,7 +57,7 @@ static bool int_of_arg(Infer *c, u32 p, i64 fallback, i64 *out) {
   return arg_int(&c->args[p], fallback, out);
 }
 
-static bool given(const Infer *c, u32 p) {
+static bool infer_given(const Infer *c, u32 p) {
   const GraphArg *a = &c->args[p];
   return a->kind != ARG_hole && !(a->kind == ARG_attr && a->attr->kind == ATTR_nil);
 }
@@ -124,7 +124,7 @@ static bool same_as(Infer *c, const ArrayType *x) {
 }
 
 static bool axis_of_arg(Infer *c, u32 p, i64 fallback, bool *flat, i64 *axis) {
-  *flat = !given(c, p) && fallback == INT64_MIN;
+  *flat = !infer_given(c, p) && fallback == INT64_MIN;
   *axis = 0;
   if (*flat) return true;
   return int_of_arg(c, p, fallback, axis) || fail(c, EK_type, "the axis must be known while tracing");
@@ -221,7 +221,7 @@ static bool infer_view(Infer *c, const ArrayType *x) {
     case OP_permute_dims:
       n = x->rank;
       for (u32 d = 0; d < x->rank; d++) list[d] = x->rank - 1 - (i64)d;
-      if (given(c, 1) && !ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK)) return no_rule(c);
+      if (infer_given(c, 1) && !ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK)) return no_rule(c);
       if (!rule_permutation(n, list, x->rank, perm, err)) return false;
       shape_transpose(x, perm, out);
       return true;
@@ -237,12 +237,12 @@ static bool infer_view(Infer *c, const ArrayType *x) {
       shape_transpose(x, perm, out);
       return true;
     case OP_squeeze:
-      if (given(c, 1) && !arg_axes(&c->args[1], x->rank, &mask)) return no_rule(c);
-      return shape_squeeze(c->dims, x, !given(c, 1), given(c, 1) ? mask : 0, out, &mask, err);
+      if (infer_given(c, 1) && !arg_axes(&c->args[1], x->rank, &mask)) return no_rule(c);
+      return shape_squeeze(c->dims, x, !infer_given(c, 1), infer_given(c, 1) ? mask : 0, out, &mask, err);
     case OP_expand_dims:
       list[0] = 0;
       n = 1;
-      if (given(c, 1) && !ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK)) return no_rule(c);
+      if (infer_given(c, 1) && !ints_of_arg(c, 1, &n, list, TYPE_MAX_RANK)) return no_rule(c);
       return shape_expand_dims(x, n, list, out, &mask, err);
     case OP_broadcast_to:
       return (shape_of_arg(c, 1, &rank, dims) || no_rule(c)) && shape_broadcast_to(c->dims, x, rank, dims, out, err);
@@ -291,7 +291,7 @@ static bool infer_view(Infer *c, const ArrayType *x) {
     case OP_sliding_window: {
       u32 axes[TYPE_MAX_RANK];
       if (!shape_of_arg(c, 1, &rank, dims)) return no_rule(c);
-      if (given(c, 2)) {
+      if (infer_given(c, 2)) {
         if (!ints_of_arg(c, 2, &n, list, TYPE_MAX_RANK) || n != rank) return no_rule(c);
         for (u32 i = 0; i < n; i++)
           if (!rule_axis(list[i], x->rank, &axes[i], err)) return false;
@@ -337,14 +337,14 @@ static bool infer_ramp(Infer *c) {
     if (dtype != DT_NONE) out->dtype = (u8)dtype;
     return true;
   }
-  bool ints = true, known = true, literal = false, one = !given(c, 1);
+  bool ints = true, known = true, literal = false, one = !infer_given(c, 1);
   const ArrayType *xs[3];
   u32 n = 0;
   v[0] = value_i64(0);
   v[1] = value_i64(0);
   v[2] = value_i64(1);
   for (u32 i = 0; i < 3; i++) {
-    if (!given(c, i)) continue;
+    if (!infer_given(c, i)) continue;
     const ArrayType *t = type_arg(c, i);
     if (!t && dim_of_arg(c, i, 0, &d[i])) { /* an attribute */
       i64 k;
@@ -427,7 +427,7 @@ static bool infer_make(Infer *c) {
     case OP_eye:
       if (!dim_of_arg(c, 0, 0, &n)) return no_rule(c);
       m = n;
-      if (given(c, 1) && !dim_of_arg(c, 1, n, &m)) return no_rule(c);
+      if (infer_given(c, 1) && !dim_of_arg(c, 1, n, &m)) return no_rule(c);
       dtype = arg_dtype(&c->args[3]);
       out->dtype = (u8)(dtype ? dtype : DT_f64);
       out->rank = 2;
@@ -501,7 +501,7 @@ static bool infer_select(Infer *c) {
     case OP_compress:
       if (!x || !y || !axis_of_arg(c, 2, 0, &flat, &axis)) return no_rule(c);
       /* the recorder makes an index of it */
-      if (!given(c, 3)) return fail(c, EK_unsupported, "the length is known only at run time");
+      if (!infer_given(c, 3)) return fail(c, EK_unsupported, "the length is known only at run time");
       if (!dim_of_arg(c, 3, 0, &n)) return no_rule(c);
       same_as(c, x);
       return shape_resize_axis(x, axis, n, out, c->err);
@@ -511,7 +511,7 @@ static bool infer_select(Infer *c) {
       c->count = x->rank;
       return true;
     case OP_bincount: /* weights make it a sum */
-      if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (given(c, 1) && (!y || y->rank != 1)))
+      if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (infer_given(c, 1) && (!y || y->rank != 1)))
         return no_rule(c);
       *out = (ArrayType){.dtype = y ? (y->dtype == DT_f32 ? DT_f32 : DT_f64) : DT_i64, .rank = 1, .dims = {DIM_FRESH}};
       return !y || dim_equal(c->dims, x->dims[0], y->dims[0]) || fail(c, EK_shape, "the weights have another size");
@@ -519,11 +519,11 @@ static bool infer_select(Infer *c) {
       const ArrayType *edges = type_arg(c, 1);
       bool ends = c->args[2].kind == ARG_list && c->args[2].count == 2;
       for (u32 i = 0; i < 2 && ends; i++) ends = value_type(c->g, c->args[2].values[i])->rank == 0;
-      if (!x || c->capacity < 2 || (given(c, 2) && !ends)) return no_rule(c);
+      if (!x || c->capacity < 2 || (infer_given(c, 2) && !ends)) return no_rule(c);
       if (edges && edges->rank == 1) n = size_sub(&c->g->sizes, edges->dims[0], 1);
       else if (!dim_of_arg(c, 1, 10, &n)) return no_rule(c);
       if (n == DIM_NONE || size_prove(&c->g->sizes, REL_lt, 0, n) != TRUTH_always) return no_rule(c);
-      *out = (ArrayType){.dtype = given(c, 3) ? DT_f64 : DT_i64, .rank = 1, .dims = {n}};
+      *out = (ArrayType){.dtype = infer_given(c, 3) ? DT_f64 : DT_i64, .rank = 1, .dims = {n}};
       u32 of_edges = x->dtype;
       bool weak = x->weak, f32_edges = edges && edges->rank == 1 && edges->dtype == DT_f32;
       for (u32 i = 0; i < 2 && ends; i++) {
@@ -538,7 +538,7 @@ static bool infer_select(Infer *c) {
     case OP_unique: return infer_unique(c, x);
     case OP_sort:
     case OP_argsort:
-      if (!x || given(c, 3)) return no_rule(c);
+      if (!x || infer_given(c, 3)) return no_rule(c);
       same_as(c, x);
       if (c->op == OP_argsort) out->dtype = DT_i64;
       return true;
@@ -578,7 +578,7 @@ static bool infer_factors(Infer *c, const ArrayType *x) {
   ArrayType *out = c->out;
   bool full = c->op == OP_linalg_svd && arg_bool(&c->args[1], true);
   if (c->capacity < 3 || !shape_matrix(x, c->err)) return no_rule(c);
-  if (c->op == OP_linalg_qr && given(c, 1)) {
+  if (c->op == OP_linalg_qr && infer_given(c, 1)) {
     const GraphArg *mode = &c->args[1];
     if (mode->kind != ARG_attr || mode->attr->kind != ATTR_text) return no_rule(c);
     full = mode->attr->count == 8 && memcmp(mode->attr->text, "complete", 8) == 0;

@@ -63,14 +63,14 @@ typedef struct Unknown {
   bool found;
 } Unknown;
 
-static void look(void *ctx, u32 sym) {
+static void interp_look(void *ctx, u32 sym) {
   Unknown *u = ctx;
   u->found |= !u->r->known[sym];
 }
 
 WeftStatus run_size(GraphRun *r, Dim d, i64 *out) {
   Unknown u = {r, false};
-  size_symbols(&r->graph->sizes, d, look, &u);
+  size_symbols(&r->graph->sizes, d, interp_look, &u);
   if (u.found) return vm_error(r->vm, EK_unsupported, "a size is not known where it is needed");
   if (!size_eval_wrapped(&r->graph->sizes, d, r->syms, out)) return vm_error(r->vm, EK_value, "a size is out of range");
   return WEFT_OK;
@@ -107,7 +107,7 @@ static bool has_type(const GraphRun *r, ValueId id, Value v) {
   i64 n;
   for (u32 d = 0; d < t->rank; d++) {
     Unknown u = {r, false};
-    size_symbols(&r->graph->sizes, t->dims[d], look, &u);
+    size_symbols(&r->graph->sizes, t->dims[d], interp_look, &u);
     if (!u.found && size_eval(&r->graph->sizes, t->dims[d], r->syms, &n) && n != v.array->geometry[d]) return false;
   }
   return true;

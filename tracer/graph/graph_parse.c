@@ -349,7 +349,7 @@ static void tail(Parser *p, u32 *exit, Types *types) {
   }
 }
 
-static void control(Parser *p, NodeKind kind, const Head *h) {
+static void parse_control(Parser *p, NodeKind kind, const Head *h) {
   Graph *g = p->g;
   Ids lead = {0}, xs = {0}, caps = {0};
   BlockId sub[3] = {0};
@@ -495,7 +495,7 @@ static void node(Parser *p, const Head *h) {
                   {"recur", NODE_recur}};
   for (u32 i = 0; i < COUNT_OF(controls); i++)
     if (read_is(s, n, controls[i].name)) {
-      control(p, controls[i].kind, h);
+      parse_control(p, controls[i].kind, h);
       return;
     }
   plain(p, s, n, h);

@@ -25,7 +25,7 @@ typedef struct Pass {
 } Pass;
 
 /* A loop of the pass goes on, that many steps later. */
-static bool goes_on(Pass *p, u64 steps) {
+static bool passes_goes_on(Pass *p, u64 steps) {
   if (!toil(p->g->toil, steps)) p->failed = true;
   return !p->failed;
 }
@@ -46,7 +46,7 @@ static void replace(Pass *p, ValueId from, ValueId to) {
   if (from == to) return;
   u8 origin = p->g->values.data[to].origin;
   if (origin == GV_const || origin == GV_size) { /* a size is found where a value lies */
-    if (!goes_on(p, p->g->sizes.syms.count / 8) || graph_carries_size(p->g, from)) return;
+    if (!passes_goes_on(p, p->g->sizes.syms.count / 8) || graph_carries_size(p->g, from)) return;
   }
   if (!map_set(&p->to, from, to)) p->failed = true;
   p->changed = true;
@@ -128,7 +128,7 @@ static bool fold_numbers(u32 op, u32 n, Value a, Value b, const ArrayType *t, Va
 
 /* ---- fold: operations ------------------------------------------------------------------------------- */
 
-static bool is_number(const Pass *p, ValueId v, f64 want, bool positive_zero) {
+static bool passes_is_number(const Pass *p, ValueId v, f64 want, bool positive_zero) {
   Value x;
   if (!value_const(p->g, v, &x)) return false;
   f64 f = x.dtype == DT_f64 ? x.f : x.dtype == DT_f32 ? (f64)x.s : x.dtype == DT_u64 ? (f64)x.u : (f64)x.i;
@@ -157,16 +157,16 @@ static ValueId simpler(Pass *p, NodeId n) {
     return graph_const(g, out);
   switch (x->op) {
     case OP_multiply:
-      if (same_a && is_number(p, b, 1, false)) return a;
-      return same_b && is_number(p, a, 1, false) ? b : 0;
+      if (same_a && passes_is_number(p, b, 1, false)) return a;
+      return same_b && passes_is_number(p, a, 1, false) ? b : 0;
     case OP_divide:
     case OP_power: /* exact by definition (lang/math.loops); from derivatives of squares */
-    case OP_pow: return same_a && is_number(p, b, 1, false) ? a : 0;
-    case OP_subtract: return same_a && is_number(p, b, 0, true) ? a : 0;
+    case OP_pow: return same_a && passes_is_number(p, b, 1, false) ? a : 0;
+    case OP_subtract: return same_a && passes_is_number(p, b, 0, true) ? a : 0;
     case OP_add:
       if (floats) return 0; /* -0.0 + 0.0 is 0.0 */
-      if (same_a && is_number(p, b, 0, false)) return a;
-      return same_b && is_number(p, a, 0, false) ? b : 0;
+      if (same_a && passes_is_number(p, b, 0, false)) return a;
+      return same_b && passes_is_number(p, a, 0, false) ? b : 0;
     case OP_positive:
     case OP_astype:
     case OP_reshape:
@@ -285,7 +285,8 @@ static void fold(Pass *p) {
   Graph *g = p->g;
   for (u32 i = 0; i < p->count && !p->failed; i++) {
     BlockId b = p->blocks[i];
-    for (NodeId n = g->blocks.data[b].first, next; n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
+    for (NodeId n = g->blocks.data[b].first, next;
+         n && passes_goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
       next = g->nodes.data[n].next;
       u8 kind = g->nodes.data[n].kind;
       if (kind == NODE_op || kind == NODE_update) {
@@ -362,12 +363,12 @@ static void cse(Pass *p) {
     u32 nused = 0;
     if (i == 0) memset(slots, 0, sizeof *slots * cap);
     for (NodeId n = g->blocks.data[p->blocks[i]].first, next;
-         n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
+         n && passes_goes_on(p, 1 + g->nodes.data[n].operand_count); n = next) {
       next = g->nodes.data[n].next;
       bool check = g->nodes.data[n].kind == NODE_check;
       if (!check && !is_pure(g, n)) continue;
       u32 at = hash_node(p, n) & (cap - 1);
-      while (slots[at] && !same_node(p, slots[at], n) && goes_on(p, 1)) at = (at + 1) & (cap - 1);
+      while (slots[at] && !same_node(p, slots[at], n) && passes_goes_on(p, 1)) at = (at + 1) & (cap - 1);
       if (p->failed) break;
       if (!slots[at]) {
         slots[at] = n;
@@ -444,7 +445,7 @@ static void dce(Pass *p) {
   }
   for (u32 i = p->count; i-- > 0;) /* inner blocks first, each from its end */
     for (NodeId n = g->blocks.data[p->blocks[i]].last, prev;
-         n && goes_on(p, 1 + g->nodes.data[n].operand_count); n = prev) {
+         n && passes_goes_on(p, 1 + g->nodes.data[n].operand_count); n = prev) {
       const GraphNode *x = &g->nodes.data[n];
       prev = x->prev;
       bool used = x->result_count == 0;
@@ -469,11 +470,11 @@ static void captures(Pass *p) {
     return;
   }
   for (u32 i = p->count; i-- > 0;)
-    for (NodeId n = g->blocks.data[p->blocks[i]].first; n && goes_on(p, 1); n = g->nodes.data[n].next) {
+    for (NodeId n = g->blocks.data[p->blocks[i]].first; n && passes_goes_on(p, 1); n = g->nodes.data[n].next) {
       u32 first, count = node_captures(g, n, &first);
       for (u32 c = count; c-- > 0;) {
         u32 uses = 0;
-        for (u32 s = 0; s < node_subs(g, n) && goes_on(p, 1 + g->nodes.data[n].operand_count / 8); s++)
+        for (u32 s = 0; s < node_subs(g, n) && passes_goes_on(p, 1 + g->nodes.data[n].operand_count / 8); s++)
           uses += use_count(&u, g->blocks.data[g->nodes.data[n].sub[s]].captures.data[c].inner);
         if (uses) continue;
         graph_drop_capture(g, n, c);

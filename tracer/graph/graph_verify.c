@@ -446,7 +446,7 @@ static void check_self(Verifier *v, NodeId n, const GraphNode *x) {
 }
 
 /* Does what stands behind a control node run? Not where both arms of a branch leave. */
-static bool goes_on(const Graph *g, const GraphNode *x) {
+static bool verify_goes_on(const Graph *g, const GraphNode *x) {
   return x->kind != NODE_cond || g->blocks.data[x->sub[0]].term == TERM_yield ||
          g->blocks.data[x->sub[1]].term == TERM_yield;
 }
@@ -456,7 +456,7 @@ static void check_token(Verifier *v, NodeId n, const GraphNode *x) {
   u32 given = 0;
   if (!node_subs(v->g, n)) wrong(v, "uses the token without an effect");
   for (u32 i = 0; i < x->result_count; i++) given += value_is_token(v->g, x->result_first + i);
-  if (node_subs(v->g, n) && !given && goes_on(v->g, x)) wrong(v, "takes the token and does not give the next");
+  if (node_subs(v->g, n) && !given && verify_goes_on(v->g, x)) wrong(v, "takes the token and does not give the next");
 }
 
 static void check_node(Verifier *v, NodeId n) {

@@ -53,16 +53,16 @@ void explain_exit(Tracer *t, const Region *r, u32 exit) {
 
 /* ---- records of results ---------------------------------------------------------------------------------- */
 
-static bool put(Vm *vm, Value *rec, const char *key, Value v) { /* consumes v */
+static bool explain_put(Vm *vm, Value *rec, const char *key, Value v) { /* consumes v */
   Name name = name_cstr(&vm->names, key);
   if (name) return record_set(vm, rec, name, v);
   value_drop(vm, v);
   return false;
 }
 
-static bool put_text(Vm *vm, Value *rec, const char *key, const char *text, size_t len) {
+static bool explain_put_text(Vm *vm, Value *rec, const char *key, const char *text, size_t len) {
   Value v;
-  return text_new(vm, text, len, &v) && put(vm, rec, key, v);
+  return text_new(vm, text, len, &v) && explain_put(vm, rec, key, v);
 }
 
 /* A break of a graph, or why there is none. What was given up says so once, as the failure before. */
@@ -92,9 +92,10 @@ static bool breaks_list(Vm *vm, const Explain *x, Value *out) {
     if (f) sources_locate(&vm->sources, e->span, &line, &col);
     Value rec, reason;
     if (!record_new(vm, &rec)) return false;
-    bool ok = text_printf(vm, &reason, "%s: %s", reason_text(e->reason), e->text) && put(vm, &rec, "reason", reason) &&
-              put_text(vm, &rec, "file", f ? f->path : "", f ? strlen(f->path) : 0) &&
-              put(vm, &rec, "line", value_weak_i64(line));
+    bool ok = text_printf(vm, &reason, "%s: %s", reason_text(e->reason), e->text) &&
+              explain_put(vm, &rec, "reason", reason) &&
+              explain_put_text(vm, &rec, "file", f ? f->path : "", f ? strlen(f->path) : 0) &&
+              explain_put(vm, &rec, "line", value_weak_i64(line));
     if (!ok) {
       value_drop(vm, rec);
       return false;
@@ -153,9 +154,12 @@ static void profile_kernel(Profile *f, const Region *r, const KernelProfile *k) 
   Value rec;
   bool ok = f->list.kind == V_LIST && record_new(vm, &rec);
   if (!ok) return;
-  ok = put_text(vm, &rec, "region", r->name, strlen(r->name)) && put(vm, &rec, "line", value_weak_i64(line)) &&
-       put(vm, &rec, "operations", value_weak_i64(k->nodes)) && put(vm, &rec, "runs", value_weak_i64((i64)k->runs)) &&
-       put(vm, &rec, "bytes", value_weak_i64((i64)k->bytes)) && put(vm, &rec, "flops", value_weak_i64((i64)k->flops));
+  ok = explain_put_text(vm, &rec, "region", r->name, strlen(r->name)) &&
+       explain_put(vm, &rec, "line", value_weak_i64(line)) &&
+       explain_put(vm, &rec, "operations", value_weak_i64(k->nodes)) &&
+       explain_put(vm, &rec, "runs", value_weak_i64((i64)k->runs)) &&
+       explain_put(vm, &rec, "bytes", value_weak_i64((i64)k->bytes)) &&
+       explain_put(vm, &rec, "flops", value_weak_i64((i64)k->flops));
   if (!ok) value_drop(vm, rec);
   if (ok && list_push(vm, &f->list, rec)) return;
   value_drop(vm, f->list);
@@ -268,15 +272,17 @@ WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value 
     if (listed) places_each(&table, profile_place, &profile);
     Value rec = value_nil(), breaks = value_hole(), guards = value_hole();
     bool ok = !text.failed && !x.regions.failed && !x.guards.failed && record_new(vm, &rec) &&
-              put(vm, &rec, "graphs", value_weak_i64(x.graphs));
-    ok = ok && breaks_list(vm, &x, &breaks) && put(vm, &rec, "breaks", value_keep(breaks));
-    ok = ok && put(vm, &rec, "cold_exits", value_weak_i64(count_events(&x, EVENT_cold)));
-    ok = ok && guards_list(vm, &x, &guards) && put(vm, &rec, "guards", value_keep(guards));
-    ok = ok && put(vm, &rec, "kernels", value_weak_i64(x.kernels)) &&
-         put(vm, &rec, "natives", value_weak_i64(x.natives)) && put(vm, &rec, "externs", value_weak_i64(x.externs)) &&
-         put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
-         put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) && profile.list.kind == V_LIST &&
-         put(vm, &rec, "profile", value_keep(profile.list)) && put_text(vm, &rec, "text", buf_text(&text), text.len);
+              explain_put(vm, &rec, "graphs", value_weak_i64(x.graphs));
+    ok = ok && breaks_list(vm, &x, &breaks) && explain_put(vm, &rec, "breaks", value_keep(breaks));
+    ok = ok && explain_put(vm, &rec, "cold_exits", value_weak_i64(count_events(&x, EVENT_cold)));
+    ok = ok && guards_list(vm, &x, &guards) && explain_put(vm, &rec, "guards", value_keep(guards));
+    ok = ok && explain_put(vm, &rec, "kernels", value_weak_i64(x.kernels)) &&
+         explain_put(vm, &rec, "natives", value_weak_i64(x.natives)) &&
+         explain_put(vm, &rec, "externs", value_weak_i64(x.externs)) &&
+         explain_put(vm, &rec, "operations", value_weak_i64(x.operations)) &&
+         explain_put(vm, &rec, "compile_ms", value_weak_f64((double)x.compile_ns / 1e6)) &&
+         profile.list.kind == V_LIST && explain_put(vm, &rec, "profile", value_keep(profile.list)) &&
+         explain_put_text(vm, &rec, "text", buf_text(&text), text.len);
     buf_free(&text);
     value_drop(vm, profile.list);
     value_drop(vm, breaks);
@@ -312,7 +318,7 @@ typedef struct FnStats {
   RegionTotals sum;
 } FnStats;
 
-static void add_place(void *ctx, Place *p) {
+static void explain_add_place(void *ctx, Place *p) {
   FnStats *s = ctx;
   if (p->code != s->code) return;
   s->compiles += p->compiles;
@@ -346,23 +352,24 @@ WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
     FnStats s = {.code = fn.fn->code};
     Buf waits;
     buf_init(&waits, &vm->alloc);
-    if (t) places_each(&t->places, add_place, &s);
+    if (t) places_each(&t->places, explain_add_place, &s);
     if (t) rent_tell(t, s.code, &waits);
-    ok = put_text(vm, &rec, "waits", buf_text(&waits), waits.len) &&
-         put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) &&
-         put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
-         put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) &&
-         put(vm, &rec, "exits", value_weak_i64((i64)s.sum.exits)) &&
-         put(vm, &rec, "kernels", value_weak_i64((i64)s.sum.kernels)) &&
-         put(vm, &rec, "natives", value_weak_i64((i64)s.sum.natives)) &&
-         put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) &&
-         put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) &&
-         put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
-         put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) &&
-         put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
+    ok = explain_put_text(vm, &rec, "waits", buf_text(&waits), waits.len) &&
+         explain_put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) &&
+         explain_put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&
+         explain_put(vm, &rec, "breaks", value_weak_i64(t ? (i64)break_count(t, s.code) : 0)) &&
+         explain_put(vm, &rec, "exits", value_weak_i64((i64)s.sum.exits)) &&
+         explain_put(vm, &rec, "kernels", value_weak_i64((i64)s.sum.kernels)) &&
+         explain_put(vm, &rec, "natives", value_weak_i64((i64)s.sum.natives)) &&
+         explain_put(vm, &rec, "continuations", value_weak_i64((i64)s.continuations)) &&
+         explain_put(vm, &rec, "demotions", value_weak_i64((i64)s.demotions)) &&
+         explain_put(vm, &rec, "entered", value_weak_i64((i64)s.sum.entered)) &&
+         explain_put(vm, &rec, "compiled_ns", value_weak_i64((i64)s.sum.run_ns)) &&
+         explain_put(vm, &rec, "compile_ns", value_weak_i64((i64)s.sum.compile_ns));
     buf_free(&waits);
   } else if (fn.kind == V_NIL || fn.kind == V_HOLE) {
-    for (u32 i = 0; i < STAT_COUNT && ok; i++) ok = put(vm, &rec, stat_name(i), value_weak_i64((i64)vm_stat(vm, i)));
+    for (u32 i = 0; i < STAT_COUNT && ok; i++)
+      ok = explain_put(vm, &rec, stat_name(i), value_weak_i64((i64)vm_stat(vm, i)));
   } else {
     value_drop(vm, rec);
     return vm_error(vm, EK_type, "trace.stats: needs a function written in Weft or nothing, got %s",

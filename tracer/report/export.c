@@ -74,7 +74,7 @@ static void released(void *ctx) {
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-static bool put(Vm *vm, Value *rec, const char *key, Value v) { /* consumes v */
+static bool export_put(Vm *vm, Value *rec, const char *key, Value v) { /* consumes v */
   Name name = name_cstr(&vm->names, key);
   if (name) return record_set(vm, rec, name, v);
   value_drop(vm, v);
@@ -94,7 +94,7 @@ static bool put_lines(Vm *vm, Value *rec, const char *key, Buf *lines) {
     if (!list_push(vm, &list, line)) return false;
     at = nl + 1;
   }
-  return put(vm, rec, key, list);
+  return export_put(vm, rec, key, list);
 }
 
 static void guard_lines(void *ctx, Place *p) {
@@ -111,9 +111,9 @@ static WeftStatus record_of(Vm *vm, Exported *x, Value run_fn, Value *out) {
   *out = value_nil();
   places_each(&x->places, guard_lines, x);
   bool ok = !x->text.failed && record_new(vm, out) && text_new(vm, buf_text(&x->text), x->text.len, &text) &&
-            put(vm, out, "text", text) && put_lines(vm, out, "inputs", &x->inputs) &&
+            export_put(vm, out, "text", text) && put_lines(vm, out, "inputs", &x->inputs) &&
             put_lines(vm, out, "outputs", &x->outputs) && put_lines(vm, out, "guards", &x->guards) &&
-            put(vm, out, "run", value_keep(run_fn));
+            export_put(vm, out, "run", value_keep(run_fn));
   if (ok) return WEFT_OK;
   value_drop(vm, *out);
   *out = value_nil();

@@ -4,7 +4,7 @@
 #include "tracer/report/explain.h"
 #include "tracer/tracer.h"
 
-static void put_text(Buf *out, const char *s) {
+static void log_write_put_text(Buf *out, const char *s) {
   buf_putc(out, '"');
   for (; *s; s++) {
     u8 c = (u8)*s;
@@ -17,7 +17,7 @@ static void put_text(Buf *out, const char *s) {
 
 static void put_key(Buf *out, const char *key, const char *text) {
   buf_printf(out, ", \"%s\": ", key);
-  put_text(out, text);
+  log_write_put_text(out, text);
 }
 
 /* Microseconds with three digits behind the point, by integers: no locale has a say. */
@@ -38,7 +38,7 @@ static const char *const starts[] = {"entry", "loop", "continuation"};
 
 static void put_event(const Vm *vm, Buf *out, const TraceEvent *e) {
   buf_puts(out, "{\"kind\": ");
-  put_text(out, log_name(e->kind));
+  log_write_put_text(out, log_name(e->kind));
   put_key(out, "reason", reason_text(e->reason));
   put_key(out, e->kind == EVENT_miss ? "guard" : e->kind == EVENT_compile ? "region" : "text", e->text);
   if (e->expected[0] || e->got[0]) {
@@ -75,7 +75,7 @@ static void put_kernels(const Vm *vm, Buf *out, const Region *r) {
   buf_puts(out, ", \"kernels\": [");
   for (u32 i = 0; r->kernel && r->kernel(r, i, &k); i++) {
     buf_puts(out, i ? ", {\"name\": " : "{\"name\": ");
-    put_text(out, k.name ? k.name : "");
+    log_write_put_text(out, k.name ? k.name : "");
     buf_printf(out, ", \"operations\": %u, \"runs\": %llu, \"trips\": %llu, \"bytes\": %llu, \"flops\": %llu, "
                     "\"written\": %llu, \"ns\": %llu", k.nodes, (unsigned long long)k.runs, (unsigned long long)k.trips,
                (unsigned long long)k.bytes, (unsigned long long)k.flops, (unsigned long long)k.written,
@@ -91,7 +91,7 @@ static void put_region(RegionLines *l, const Place *p, const GuardEntry *e) {
   Buf *out = l->out;
   buf_puts(out, l->any ? ",\n    {\"name\": " : "\n    {\"name\": ");
   l->any = true;
-  put_text(out, r->name);
+  log_write_put_text(out, r->name);
   put_key(out, "start", starts[p->start]);
   put_place(l->vm, out, p->code->proto->spans[p->pc]);
   buf_printf(out, ", \"entered\": %llu, \"hits\": %llu, \"misses\": %llu, \"run_us\": ", (unsigned long long)r->entered,
@@ -144,7 +144,7 @@ static const char *region_name(const TraceLog *l, u64 id) {
 static void put_span(Buf *out, bool *any, const char *name, const char *category, u32 thread, u64 at, u64 ns) {
   buf_puts(out, *any ? ",\n  {\"name\": " : "\n  {\"name\": ");
   *any = true;
-  put_text(out, name);
+  log_write_put_text(out, name);
   buf_printf(out, ", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": %u, \"ts\": ", category, thread);
   put_us(out, at);
   buf_puts(out, ", \"dur\": ");
@@ -166,7 +166,7 @@ void log_chrome(const Tracer *t, Buf *out) {
     const TraceEvent *e = log_at(l, i);
     if (e->kind != EVENT_compile) {
       buf_puts(out, ",\n  {\"name\": ");
-      put_text(out, log_word(e->kind));
+      log_write_put_text(out, log_word(e->kind));
       buf_printf(out,
                  ", \"cat\": \"capture\", \"ph\": \"i\", \"s\": \"t\", \"pid\": 1, \"tid\": %d, \"ts\": ", CAPTURE);
       put_us(out, e->at_ns);

@@ -117,7 +117,7 @@ static void add_region(Rows *l, const Region *r) {
     l->failed = true;
 }
 
-static void add_place(void *ctx, Place *p) {
+static void profile_add_place(void *ctx, Place *p) {
   for (u32 i = 0; i < p->cache.entries.count; i++) add_region(ctx, p->cache.entries.data[i]->region);
 }
 
@@ -155,7 +155,7 @@ void log_profile(const Tracer *t, Buf *out) {
   Vm *vm = t->vm;
   Rows l = {.alloc = &vm->alloc};
   u64 all = log_now() - t->log.began, compiled = 0;
-  places_each((PlaceTable *)&t->places, add_place, &l);
+  places_each((PlaceTable *)&t->places, profile_add_place, &l);
   for (u32 i = 0; i < l.rows.count; i++) compiled += l.rows.data[i].ns;
   Machine m = measure(vm);
   buf_printf(out, "profile: %.3f ms, %.3f ms of them in compiled regions\n", (f64)all * 1e-6, (f64)compiled * 1e-6);
