@@ -597,8 +597,8 @@ static void refused_memory(void **state) {
       "let r = {a: {b: (1, 2)}}; let q = r; q.a.b += (3,); q.c = 1; r[\"zz\"] = 2; {...r, ...q}",
       "let a = zeros((40, 40)); let b = a; b[3, :] = 1; a[[1, 1, 2]] += 1; b[b > 0] = 5; a[:, [1, 2]] *= 2; a[0]",
       "let s = 0; for (k, v) in {a: 1, b: 2} { s += v }; for c in \"abc\" { s += 1 }; s",
-      "fn make(n) { fn a(x) = if x == 0 { n } else { b(x - 1) }\n fn b(x) = a(x)\n let f = x => a(x) + n\n"
-      " f }; make(3)(4)",
+      ("fn make(n) { fn a(x) = if x == 0 { n } else { b(x - 1) }\n fn b(x) = a(x)\n let f = x => a(x) + n\n"
+       " f }; make(3)(4)"),
       "try { [1, 2][7] } catch e { e.message }",
       "let n = cell(1); let xs = (n, n); xs[0].value += 2; n.value",
       "let {a, ...rest} = {a: 1, b: 2, c: 3}; let (x, ...y) = (1, 2, 3); (rest, y, [[1, 2], [3, 4]].T)",
