@@ -28,7 +28,7 @@ Jit *jit_new(Vm *vm, const LoopMath *math, u32 math_count) {
   jit->state = (JitState){.alloc = &vm->alloc, .math = math, .math_count = math_count, .cpu = vec_level_best()};
   for (u32 i = 0; i < COUNT_OF(targets); i++)
     jit->backends[i] = (Backend){.name = targets[i]->name, .compile = compile_for, .state = jit,
-                                 .weighed = targets[i] == &target_mir};
+                                 .weighed = targets[i]->weighed};
   return jit;
 }
 
@@ -106,11 +106,11 @@ WeftStatus jit_install(Vm *vm, const LoopMath *math, u32 math_count, const JitDe
     return vm_error_memory(vm);
   }
   jit->state.device = device;
-  if (device) jit->backends[TARGETS - 1].name = device->name;
   u32 added = 0;
   for (u32 i = 0; i < COUNT_OF(targets); i++) {
+    if (targets[i]->on_device && device) jit->backends[i].name = device->name;
     jit->backends[i].remove = remove_backend;
-    jit->removed[i] = (targets[i] == &target_device && !device) || !tracer_add_backend(vm, &jit->backends[i]);
+    jit->removed[i] = (targets[i]->on_device && !device) || !tracer_add_backend(vm, &jit->backends[i]);
     added += !jit->removed[i];
   }
   if (added) return WEFT_OK;

@@ -10,9 +10,19 @@
 typedef struct JitCode JitCode;
 typedef struct JitState JitState;
 
-/* How kernels and natives become callable. */
+/* How kernels and natives become callable, and what the passes may ask of them. A target that says nothing gets plans
+ * that any target can run. */
 typedef struct JitTarget {
   const char *name;
+  bool weighed;       /* the tier weighs its code against the interpreter */
+  bool on_device;     /* kernels over arrays of the JitDevice run there */
+  bool lazy;          /* cold kernels and natives are compiled at their first call */
+  bool gates;         /* native functions share the trips of kernels that they call among threads */
+  bool joins;         /* kernels over short rows that follow each other become one, written in C (plan/rows.h) */
+  bool splits_reductions; /* a long reduction becomes two kernels that threads share (plan/split_reduction.h) */
+  bool eager_scans;   /* long scans are left to the eager kernel, which takes segments at a time */
+  bool eager_moves;   /* large transposes, rolls and joins are left to the eager kernel, which copies in tiles */
+  bool splits_rolls;  /* the loop of a kernel is split where a roll that it reads turns (kernel_turns.c) */
   /* Fills fn or call and self of the plan's kernels and natives, whose `self` is their LoopFn. False with a line in
    * `why`. */
   bool (*link)(Vm *vm, JitCode *code, Plan *plan, Buf *why);

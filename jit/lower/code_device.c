@@ -12,4 +12,4 @@ static void unlink_device(Vm *vm, JitCode *code) {
   target_mir.unlink(vm, code);
 }
 
-const JitTarget target_device = {.name = "device", .link = link_device, .unlink = unlink_device};
+const JitTarget target_device = {.name = "device", .on_device = true, .link = link_device, .unlink = unlink_device};

@@ -279,7 +279,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
     buf_puts(why, "too many nodes");
     return BACKEND_skip;
   }
-  if (target == &target_device && region_on_device(r, state->device->device)) c.device = state->device->device;
+  if (target->on_device && region_on_device(r, state->device->device)) c.device = state->device->device;
   if (limits && limits->device != DEV_CPU) {
     buf_puts(why, "another device than the processor");
     return BACKEND_unsupported;
@@ -302,7 +302,7 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (c.plan && c.plan->failed) c.failed = true;
   u32 shared = 0;
   if (begins(&c) && MECHANISM(vm, shared_bodies) && !plan_share(c.plan, &shared)) c.failed = true;
-  if (begins(&c) && target == &target_mir && !c.device &&
+  if (begins(&c) && target->splits_reductions &&
       !plan_split_reductions(vm, c.plan, &c.code->module, abreast_most(state->cpu)))
     c.failed = true;
   if (begins(&c) && !c.code->target->link(vm, c.code, c.plan, why)) c.unsupported = true;

@@ -723,7 +723,7 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
     open_nest(&k, rank, dims, u->kind == UNIT_scan ? u->axis : UINT32_MAX, &ix);
     ok = !k.failed && !k.ax.failed;
     if (!ok) break;
-    k.split.collect = u->kind == UNIT_kernel && rank && !k.linear && c->code->target == &target_mir && !c->device;
+    k.split.collect = u->kind == UNIT_kernel && rank && !k.linear && c->code->target->splits_rolls;
     k.split.var = k.scopes.data[k.main_scopes - 1].var;
     built = u->kind == UNIT_scan ? want_scan(&k, ix, roots) : u->kind == UNIT_join ? want_parts(&k, part, ix, roots)
                                  : want_roots(&k, ix, roots);

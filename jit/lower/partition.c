@@ -101,8 +101,7 @@ static bool scan_is_eager(Compiler *c, NodeId n, const Unit *u) {
   const GraphNode *x = graph_node_at(c->g, n);
   const ArrayType *t = value_type(c->g, node_result(c->g, n, 0));
   i64 trips;
-  if (c->code->target != &target_mir || c->device || (x->op != OP_cumsum && x->op != OP_cumprod) ||
-      dtype_kind(t->dtype) != DK_FLOAT)
+  if (!c->code->target->eager_scans || (x->op != OP_cumsum && x->op != OP_cumprod) || dtype_kind(t->dtype) != DK_FLOAT)
     return false;
   return u->axis + 1 == u->rank && !u->reverse && size_hint(&c->g->sizes, u->dims[u->axis], &trips) &&
          trips >= SCAN_LONG;
@@ -117,7 +116,7 @@ static bool roll_is_eager(Compiler *c, NodeId n) {
   GraphArg args[OP_MAX_PARAMS];
   const ArrayType *t = value_type(g, node_result(g, n, 0));
   i64 size;
-  if (graph_node_at(g, n)->op != OP_roll || c->code->target != &target_mir || c->device || t->rank < 2) return false;
+  if (graph_node_at(g, n)->op != OP_roll || !c->code->target->eager_moves || t->rank < 2) return false;
   if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < ROLL_LARGE) return false;
   node_args(g, n, args);
   return args[2].kind == ARG_hole || (args[2].kind == ARG_attr && args[2].attr->kind == ATTR_nil);
@@ -133,7 +132,7 @@ static bool transpose_is_eager(Compiler *c, NodeId n) {
   ValueId v = node_result(g, n, 0);
   const ArrayType *t = value_type(g, v);
   i64 size;
-  if (x->op != OP_transpose || t->rank != 2 || c->code->target != &target_mir || c->device || dtype_bytes(t->dtype) < 4)
+  if (x->op != OP_transpose || t->rank != 2 || !c->code->target->eager_moves || dtype_bytes(t->dtype) < 4)
     return false;
   if (!size_hint(&g->sizes, dims_total(c, t), &size) || size < TRANSPOSE_LARGE) return false;
   for (NodeId u = node_next(g, n); u; u = node_next(g, u)) {
@@ -154,7 +153,7 @@ static bool join_is_eager(Compiler *c, NodeId n) {
   const ArrayType *t = value_type(g, node_result(g, n, 0));
   GraphArg args[OP_MAX_PARAMS];
   i64 size, axis;
-  if (x->op != OP_concat || c->code->target != &target_mir || c->device ||
+  if (x->op != OP_concat || !c->code->target->eager_moves ||
       !size_hint(&g->sizes, dims_total(c, t), &size) || size < JOINED_LARGE)
     return false;
   node_args(g, n, args);

@@ -134,7 +134,7 @@ static void note_calls(const Plan *plan, Linked *l, const LoopFn *fn, bool now, 
 }
 
 static void choose_parts(const JitCode *code, const Plan *plan, Linked *l) {
-  bool more = code->target == &target_mir;
+  bool more = code->target->lazy;
   for (u32 i = 0; i < l->count && more; i++)
     l->part[i] = i < l->kernels ? (plan->kernels.data[i].flags & PK_COLD ? PART_LATER : PART_NOW)
                                 : plan->natives.data[i - l->kernels].cold ? PART_LATER : PART_NOW;
@@ -361,8 +361,8 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   Linked *l = state->pool ? new_linked(vm, plan) : NULL;
   if (!l) return false;
   choose_parts(code, plan, l);
-  if (code->target == &target_mir) link_gates(vm, l, plan, state->memory);
-  bool joins = state->cpu >= VEC_AVX2 && code->target == &target_mir; /* a device has kernels of its own */
+  if (code->target->gates) link_gates(vm, l, plan, state->memory);
+  bool joins = state->cpu >= VEC_AVX2 && code->target->joins;
   bool made = link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan));
   vm->counters.at[STAT_mir_errors] = mir_pool_stats(state->pool).errors;
   if (made) {
@@ -407,4 +407,6 @@ static void print_vectors(const JitCode *code, const Plan *plan, Buf *out) {
 }
 
 const JitTarget target_mir = {.name = "mir", .link = link_mir, .unlink = unlink_mir, .print = print_mir,
-                              .print_machine = print_vectors};
+                              .print_machine = print_vectors, .weighed = true, .lazy = true, .gates = true,
+                              .joins = true, .splits_reductions = true, .eager_scans = true, .eager_moves = true,
+                              .splits_rolls = true};
