@@ -22,7 +22,7 @@ typedef struct JitTarget {
   bool splits_reductions; /* a long reduction becomes two kernels that threads share (plan/split_reduction.h) */
   bool eager_scans;   /* long scans are left to the eager kernel, which takes segments at a time */
   bool eager_moves;   /* large transposes, rolls and joins are left to the eager kernel, which copies in tiles */
-  bool splits_rolls;  /* the loop of a kernel is split where a roll that it reads turns (kernel_turns.c) */
+  bool splits_rolls;  /* the loop of a kernel is split where a roll wraps (kernel_index_split.c) */
   /* Fills fn or call and self of the plan's kernels and natives, whose `self` is their LoopFn. False with a line in
    * `why`. */
   bool (*link)(Vm *vm, JitCode *code, Plan *plan, Buf *why);
