@@ -92,6 +92,12 @@ static void read_at(void *ctx, u32 id) {
   if (last > l->last[id]) l->last[id] = last;
 }
 
+/* What a call passes when it leaves is read behind it, where its results lie in their registers already. */
+static void read_exit_values(Lives *l, u32 at, const LoopNode *n) {
+  Reader r = {l, at + 1};
+  for (u32 i = n->op == LOOP_CALL ? n->a : n->count; i < n->count; i++) read_at(&r, loop_list(l->fn, n)[i]);
+}
+
 /* A deferred value is read where it is branched on: so are its operands. Chains are walked with a small stack. */
 static void read_operands(Lives *l, u32 at, const LoopNode *n) {
   Reader r = {l, at};
@@ -208,6 +214,7 @@ static void find_uses(Lives *l) {
     u32 id = fn->body.data[pos], cond = branched_on(l, id);
     const LoopNode *n = node(l, id);
     read_operands(l, pos, n);
+    read_exit_values(l, pos, n);
     if (loop_is_head(n)) { /* a trip ends by comparing its index with the count */
       r.at = l->end[id];
       for (u32 axis = 0; axis < n->a; axis++) read_at(&r, loop_trips_of(fn, id, axis));
