@@ -26,12 +26,14 @@ static WeftStatus wrong(Vm *vm, Region *r, u64 *slots, u32 *exit) {
   return status;
 }
 
+static WeftStatus (*spoils)(Vm *vm, Region *r, u64 *slots, u32 *exit);
+
 static void spoil(void *ctx, Place *p) {
   for (u32 i = 0; i < p->cache.entries.count; i++) {
     Region *r = p->cache.entries.data[i]->region;
     if (!r->checked) continue;
     right = r->checked;
-    r->checked = wrong;
+    r->checked = spoils;
     ++*(int *)ctx;
   }
 }
@@ -49,6 +51,7 @@ static void A25_a_wrong_value_is_caught(void **state) {
   assert_string_equal(weft_show(vm, value), "25.0");
   weft_release(vm, value);
   int spoilt = 0;
+  spoils = wrong;
   Tracer *t = weft_vm_of(vm)->tier_state;
   places_each(&t->places, spoil, &spoilt);
   assert_true(spoilt > 0);
@@ -56,6 +59,57 @@ static void A25_a_wrong_value_is_caught(void **state) {
   assert_string_equal(weft_error_kind(vm), "assert");
   assert_non_null(strstr(weft_error_message(vm), "compiled code and the graph give different values"));
   weft_free(vm);
+}
+
+/* What was compiled, but for one element of each list of numbers that an exit by a check gives. */
+static bool last_element;
+static WeftStatus wrong_element(Vm *vm, Region *r, u64 *slots, u32 *exit) {
+  WeftStatus status = right(vm, r, slots, exit);
+  const RegionExit *e = &r->exits[*exit];
+  for (u32 i = 0; i < e->bind_count && r->graph->exits.exits.data[*exit].kind == EXIT_check; i++) {
+    const RegionBind *b = &r->binds[e->bind_first + i];
+    if (b->slot == BIND_NODE || b->slot < r->graph->guards.inputs.count || value_type(r->graph, b->value)->rank != 1)
+      continue;
+    Array *a = value_of_slot(r->graph, b->value, slots[b->slot]).array;
+    if (a->size && array_dtype(a) == DT_f64) ((f64 *)a->data)[last_element ? a->size - 1 : 0] += 1.0;
+  }
+  return status;
+}
+
+/* A list has room behind its items: what lies there is compared with nothing. */
+static void A25_items_that_an_exit_reads_are_compared(void **state) {
+  (void)state;
+  const char *program =
+      "fn d(c) { let s = c; let k = 0; while k < 3 { k += 1; s = s + k; assert(s < 25.0) }; s }\n"
+      "fn h(z) = while_loop(c => c < 20.0, c => d(c) + c, z[0])\n"
+      "fn f(n) { let out = (1.5,); try { for r in 0..n { out += (h([r * 0.5]),); out += (h([r * 6.5, 1.0]),) } } "
+      "catch e { nil }; out }\n"
+      "for i in 0..4 { f(i) }";
+  for (int last = 0; last < 2; last++) {
+    WeftOptions options = WEFT_OPTIONS_INIT;
+    options.backend = "verify";
+    options.hot = 1;
+    WeftVM *vm = weft_new(&options);
+    assert_non_null(vm);
+    tracer_ignore_clock(tracer_of(weft_vm_of(vm)));
+    assert_int_equal(weft_eval(vm, program, "a", NULL), WEFT_OK);
+    int spoilt = 0;
+    last_element = last;
+    spoils = wrong_element;
+    places_each(&((Tracer *)weft_vm_of(vm)->tier_state)->places, spoil, &spoilt);
+    assert_true(spoilt > 0);
+    WeftValue *value = NULL;
+    WeftStatus status = weft_eval(vm, "f(6)", "b", &value);
+    if (last) {
+      assert_int_equal(status, WEFT_OK);
+      assert_string_equal(weft_show(vm, value), "(1.5, 42.0, 42.0, 20.0)");
+      weft_release(vm, value);
+    } else {
+      assert_int_equal(status, WEFT_ERROR);
+      assert_non_null(strstr(weft_error_message(vm), "compiled code and the graph give different values"));
+    }
+    weft_free(vm);
+  }
 }
 
 /* ---- graphs that are wrong: one operation is another ------------------------------------------------------------- */
@@ -167,6 +221,7 @@ static void A25_a_body_may_end_compiled(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(A25_a_wrong_value_is_caught),
+      cmocka_unit_test(A25_items_that_an_exit_reads_are_compared),
       cmocka_unit_test(A25_a_wrong_graph_is_caught),
       cmocka_unit_test(A25_a_body_may_end_compiled),
   };

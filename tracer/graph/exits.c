@@ -282,6 +282,7 @@ bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe) {
 typedef struct Visit {
   const ExitTable *t;
   void (*value)(void *ctx, u32 value);
+  void (*counted)(void *ctx, u32 value, RecipeId count);
   void (*size)(void *ctx, Dim d);
   void *ctx;
   void (*source)(void *ctx, SourceId source);
@@ -294,6 +295,7 @@ static void visit(const Visit *v, RecipeId r) {
   switch (x->kind) {
     case RCP_value:
       if (v->value) v->value(v->ctx, x->a);
+      if (v->counted) v->counted(v->ctx, x->a, 0);
       return;
     case RCP_size:
       if (v->size) v->size(v->ctx, x->dim);
@@ -303,6 +305,7 @@ static void visit(const Visit *v, RecipeId r) {
       return;
     case RCP_items:
       if (v->value) v->value(v->ctx, x->a);
+      if (v->counted) v->counted(v->ctx, x->a, x->count ? v->t->ids.data[x->first] : 0);
       visit(v, x->b);
       break;
     default: break;
@@ -316,6 +319,7 @@ static inline __attribute__((always_inline)) void visit_any(const Visit *v, Reci
   if (!r) return;
   if (x->kind == RCP_value) {
     if (v->value) v->value(v->ctx, x->a);
+    if (v->counted) v->counted(v->ctx, x->a, 0);
   } else if (x->count || x->kind == RCP_size || x->kind == RCP_items || x->kind == RCP_source) {
     visit(v, r);
   }
@@ -337,6 +341,11 @@ static void visit_exit(const Visit *v, u32 exit) {
 
 void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value), void *ctx) {
   Visit v = {.t = t, .value = each, .ctx = ctx};
+  visit_exit(&v, exit);
+}
+
+void exit_counted(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value, RecipeId count), void *ctx) {
+  Visit v = {.t = t, .counted = each, .ctx = ctx};
   visit_exit(&v, exit);
 }
 

@@ -188,6 +188,8 @@ bool exit_reg(ExitTable *t, u32 exit, u16 reg, RecipeId recipe); /* of the frame
 
 /* Every value of the graph that the exit (its registers, selves and journal) needs; `each` may see one twice. */
 void exit_values(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value), void *ctx);
+/* Likewise, with the recipe that says how many of its items are read, from the first on; 0: all of it is. */
+void exit_counted(const ExitTable *t, u32 exit, void (*each)(void *ctx, u32 value, RecipeId count), void *ctx);
 /* Every size expression likewise. */
 void exit_sizes(const ExitTable *t, u32 exit, void (*each)(void *ctx, Dim d), void *ctx);
 /* Does some exit read the source anew? */

@@ -39,13 +39,15 @@ static bool same_number(u32 dtype, const void *a, const void *b) {
   }
 }
 
-static bool same_array(Array *a, Array *b) {
+/* Their first `most` items along axis 0. */
+static bool same_array(Array *a, Array *b, i64 most) {
   u32 rank = array_rank(a), dtype = array_dtype(a), bytes = dtype_bytes(dtype);
   if (array_rank(b) != rank || array_dtype(b) != dtype || array_device(a) != array_device(b)) return false;
   if (rank && memcmp(array_dims(a), array_dims(b), rank * sizeof(i64)) != 0) return false;
   if (array_device(a) != DEV_CPU) return true; /* the device's own tests look at what lies there */
-  i64 at[ARRAY_MAX_RANK] = {0}, x = 0, y = 0;
-  for (i64 i = 0; i < a->size; i++) {
+  i64 at[ARRAY_MAX_RANK] = {0}, x = 0, y = 0, size = a->size;
+  if (rank && most < array_dims(a)[0]) size = a->size / array_dims(a)[0] * most;
+  for (i64 i = 0; i < size; i++) {
     if (!same_number(dtype, (const char *)a->data + x * bytes, (const char *)b->data + y * bytes)) return false;
     for (u32 d = rank; d-- > 0;) {
       x += array_strides(a)[d];
@@ -91,7 +93,7 @@ static bool same(Vm *vm, Value a, Value b, u32 depth) {
   if (a.bits == b.bits || depth > NESTED_MOST) return true;
   depth++;
   switch (a.kind) {
-    case V_ARRAY: return same_array(a.array, b.array);
+    case V_ARRAY: return same_array(a.array, b.array, INT64_MAX);
     case V_TEXT: return a.text->len == b.text->len && memcmp(a.text->data, b.text->data, a.text->len) == 0;
     case V_RANGE:
       return a.range->start == b.range->start && a.range->stop == b.range->stop && a.range->step == b.range->step;
@@ -112,6 +114,10 @@ static bool same(Vm *vm, Value a, Value b, u32 depth) {
 }
 
 bool values_same(Vm *vm, Value a, Value b) { return same(vm, a, b, 0); }
+bool values_same_to(Vm *vm, Value a, Value b, i64 most) {
+  bool arrays = a.kind == V_ARRAY && b.kind == V_ARRAY && a.array != b.array && most >= 0;
+  return arrays ? same_array(a.array, b.array, most) : same(vm, a, b, 0);
+}
 
 /* ---- the state -------------------------------------------------------------------------------------------- */
 
@@ -348,13 +354,13 @@ static void hold_effects(Rehearsal *r, bool hold) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-static void show(Vm *vm, Value v, char out[64]) {
+void value_show(Vm *vm, Value v, char out[SHOWN]) {
   Value args[OP_MAX_PARAMS], text;
   for (u32 i = 0; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
   args[0] = v;
-  log_copy(out, 64, "?");
+  log_copy(out, SHOWN, "?");
   if (v.kind == V_HOLE || v.kind == V_TRACKED || vm_op(vm, OP_str, args, &text) != WEFT_OK) return vm_error_clear(vm);
-  if (text.kind == V_TEXT) log_copy(out, 64, text.text->data);
+  if (text.kind == V_TEXT) log_copy(out, SHOWN, text.text->data);
   value_drop(vm, text);
 }
 
@@ -364,15 +370,15 @@ static bool only_weak(Value a, Value b) {
 }
 
 static void tell(Rehearsal *r, Buf *why, const char *what, Value compiled, Value interpreted) {
-  char a[64], b[64];
+  char a[SHOWN], b[SHOWN];
   if (why->len) return; /* the first is told */
   if (only_weak(compiled, interpreted)) {
     buf_printf(why, "%s: %s compiled, %s interpreted", what, compiled.flags & VF_WEAK ? "weak" : "strong",
                interpreted.flags & VF_WEAK ? "weak" : "strong");
     return;
   }
-  show(r->vm, compiled, a);
-  show(r->vm, interpreted, b);
+  value_show(r->vm, compiled, a);
+  value_show(r->vm, interpreted, b);
   buf_printf(why, "%s: compiled %s, interpreted %s", what, a, b);
 }
 

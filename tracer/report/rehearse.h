@@ -6,6 +6,11 @@
 
 /* Values as V_NUM, V_ARRAY and trees of such are compared: to the last bit, any NaN like any other. */
 bool values_same(Vm *vm, Value a, Value b);
+/* Likewise the first `most` items of two arrays of one shape. */
+bool values_same_to(Vm *vm, Value a, Value b, i64 most);
+/* How a message names a value: as `str` does, cut off at the end; "?" where that has no text. */
+enum { SHOWN = 64 };
+void value_show(Vm *vm, Value v, char out[SHOWN]);
 
 typedef struct Rehearsal Rehearsal;
 
