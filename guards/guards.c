@@ -472,6 +472,15 @@ bool guard_relation(GuardSet *g, SizePool *p, SizeRel rel, Dim a, Dim b, const c
 
 /* ---- sizes while tracing --------------------------------------------------------------------------- */
 
+/* May a == b hold beside what is known? Two arms may need different things of one size: a check that can never hold,
+ * since others stand before it, would leave the region in each run. */
+static bool may_hold(SizePool *p, Dim a, Dim b) {
+  SizeMark m = size_mark(p);
+  bool may = size_assume(p, REL_eq, a, b);
+  size_rollback(p, m);
+  return may;
+}
+
 /* Answers by hint and makes the answer hold; `needed`: only a yes has to be made certain. */
 static bool decide(GuardDims *d, SizeRel rel, Dim a, Dim b) {
   SizeTruth t = size_prove(d->sizes, rel, a, b);
@@ -488,7 +497,8 @@ static bool decide(GuardDims *d, SizeRel rel, Dim a, Dim b) {
       d->unknown |= d->exact;
       return false;
     }
-    if (!d->emit_check || rel != REL_eq || !d->emit_check(d->check_ctx, a, b)) return false;
+    if (!d->emit_check || rel != REL_eq || !may_hold(d->sizes, a, b) || !d->emit_check(d->check_ctx, a, b))
+      return false;
     return size_assume(d->sizes, rel, a, b);
   }
   i64 x, y;

@@ -457,7 +457,7 @@ static bool equate(SizePool *p, Dim diff) {
   /* what was known of the symbol's range holds for its replacement; of sizes that are there on entry a run-time check
    * tells nothing */
   SizeSym s = p->syms.data[best_sym];
-  if (!narrow_facts(p)) return false;
+  if (!narrow_facts(p) || !may_be(p)) return false;
   if (s.unbacked && !size_is_unbacked(p, same)) return true;
   return assume_range(p, size_const(p, s.lo), same) && assume_range(p, same, size_const(p, s.hi));
 }

@@ -413,6 +413,21 @@ static void limits(void **state) {
   assert_null(size_parse(p, "", "", &out));
 }
 
+/* A size that is equated makes what was known of it something that cannot be. */
+static void equating_contradicts_facts(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim even = size_mul(p, 2, size_floordiv(p, f->u, 2));
+  assert_true(size_assume(p, REL_eq, even, f->u));
+  SizeMark m = size_mark(p);
+  assert_false(size_assume(p, REL_eq, f->u, 3));
+  size_rollback(p, m);
+  assert_true(size_assume(p, REL_eq, f->u, 4));
+  size_rollback(p, m);
+  assert_true(size_assume(p, REL_ne, size_mul(p, f->u, f->u), 16));
+  assert_false(size_assume(p, REL_eq, f->u, 4));
+}
+
 /* ---- random expressions ---------------------------------------------------------------------------- */
 
 static u64 seed;
@@ -580,6 +595,7 @@ static void refused_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(canonical_sums, setup, teardown),
+      cmocka_unit_test_setup_teardown(equating_contradicts_facts, setup, teardown),
       cmocka_unit_test_setup_teardown(division, setup, teardown),
       cmocka_unit_test_setup_teardown(extremes, setup, teardown),
       cmocka_unit_test_setup_teardown(proofs, setup, teardown),
