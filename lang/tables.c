@@ -48,12 +48,12 @@ int stat_by_name(const char *s, size_t len) {
 /* ---- tunables ------------------------------------------------------------------------------------- */
 
 static const Tunables defaults = {
-#define TUNABLE(name, value, env, why) .name = value,
+#define TUNABLE(name, value, unit, env, why) .name = value,
 #include "lang/tunables.def"
 };
 
 static const TunableInfo tunables[] = {
-#define TUNABLE(name, value, env, why) {#name, env, why, value},
+#define TUNABLE(name, value, unit, env, why) {#name, unit, env, why, value},
 #include "lang/tunables.def"
 };
 
@@ -73,6 +73,6 @@ static void take(i64 *to, const char *text) {
 }
 
 void tunables_environment(Tunables *t, const char *(*get)(const char *name)) {
-#define TUNABLE(name, value, env, why) if (env[0]) take(&t->name, get(env));
+#define TUNABLE(name, value, unit, env, why) if (env[0]) take(&t->name, get(env));
 #include "lang/tunables.def"
 }

@@ -39,6 +39,8 @@ typedef enum WeftStatus {
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { NS_PER_US = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000, PS_PER_NS = 1000 };
 #define PRAGMA(text) _Pragma(#text)
 /* In front of a loop. UNROLL(n): its body is written out n times. INDEPENDENT: no trip reads what another one
  * writes. */

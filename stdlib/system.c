@@ -79,8 +79,8 @@ static void describe_name(const char *s, u32 len, Buf *b) {
     buf_printf(b, "%s: a counter of trace.stats(), %s\n  %s\n", s,
                strcmp(stat_unit((u32)stat), "count") == 0 ? "a number" : stat_unit((u32)stat), stat_doc((u32)stat));
   if (t)
-    buf_printf(b, "%s: a threshold, %lld%s%s%s\n  %s\n", t->name, (long long)t->value, *t->environment ? " (" : "",
-               t->environment, *t->environment ? " sets it)" : "", t->why);
+    buf_printf(b, "%s: a threshold, %lld %s%s%s%s\n  %s\n", t->name, (long long)t->value, t->unit,
+               *t->environment ? " (" : "", t->environment, *t->environment ? " sets it)" : "", t->why);
   if (!op && !reserved && stat < 0 && !t) buf_printf(b, "no built-in function is called \"%s\"\n", s);
 }
 

@@ -24,7 +24,7 @@ typedef struct SiteState {
   u32 work;     /* low half of vm->work at the last back-edge or call */
   void *entry;  /* tracer: its place here, or NULL */
 } SiteState;
-enum { TAKEN_FULL = 1 << 15 }; /* fifteen outcomes are known */
+enum { TAKEN_SEEN = 16, TAKEN_FULL = 1 << 15 }; /* outcomes that are kept, the mark included; fifteen are known */
 enum {
   SITE_COLD = 1,     /* never ask the tier again (demoted) */
   SITE_WAS_COLD = 2, /* asked all the same, for one run */

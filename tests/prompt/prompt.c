@@ -863,8 +863,8 @@ static void commands(void) {
   told(&s, "help(sum, source=true)", "sum is not written in Weft");
   told(&s, "help(\"kernels\")", "kernels: a counter of trace.stats(), a number\n  kernels made");
   told(&s, "help(\"peak\")", "peak: a counter of trace.stats(), bytes\n  most bytes held");
-  told(&s, "help(\"hot_trips\")", "hot_trips: a threshold, 60 (WEFT_HOT sets it)\n  trips until a loop is traced");
-  told(&s, "help(\"miss_ns\")", "miss_ns: a threshold, 40\n  nanoseconds of a look-up that finds nothing");
+  told(&s, "help(\"hot_trips\")", "hot_trips: a threshold, 60 trips (WEFT_HOT sets it)\n  until a loop is traced");
+  told(&s, "help(\"miss_ns\")", "miss_ns: a threshold, 40 ns\n  of a look-up that finds nothing");
   leave(&s);
   static const char *const args[] = {"-i", "loaded.weft", NULL};
   s = open_prompt(&(Setup){.args = args});

@@ -443,8 +443,6 @@ static u32 times_taken(const Recorder *r, const RecState *base, u32 k, u32 *pass
   return (u32)__builtin_popcount((k ? ~bits : bits) & all);
 }
 
-enum { EARLY = 4 }; /* trips */
-
 /* Inside of a loop that is not the one that the trace is made of. */
 static bool is_inside(const Recorder *r) {
   return r->loop && (r->loop->outer || !r->stop_after_loop || r->loop->depth || r->loop->extent != r->root_extent);
@@ -494,7 +492,8 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   for (u32 k = 0; k < 2; k++) {
     u32 passed = 0, times = arms[k].cold ? times_taken(r, base, k, &passed) : 0;
     if (r->left_often < times) r->left_often = times;
-    r->left_early |= times > 1 && times * EARLY >= passed && is_inside(r) && !r->lifted_loops;
+    bool early = times > 1 && times * PERCENT >= passed * (u64)r->vm->tunables.early_percent;
+    r->left_early |= early && is_inside(r) && !r->lifted_loops;
   }
   rec_restore(r, base);
   bool updated = any && (j.x->updated || j.x->safe_exit != base->safe_exit ||

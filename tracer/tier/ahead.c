@@ -14,25 +14,15 @@
 #include "tracer/tier/places.h"
 #include "tracer/tier/rent.h"
 
-enum {
-  SCAN_MOST = 256,   /* instructions looked at */
-  CALLS_DEEP = 3,    /* functions called in functions that are called */
-  TRIPS = 8,         /* of a loop that says nothing of them */
-  TRIPS_MOST = 1 << 20,
-  GAIN_MOST = 1 << 30, /* nanoseconds: more of it decides nothing */
-  SURE = 2,          /* times its cost that the gain has to be */
-  LOST_PERCENT = 3,  /* of the time that the program ran, for recordings of which nothing came … */
-  LOST_NS = 300000,  /* … and so much at once */
-  LARGER = 2,        /* times the elements of what did not pay */
-  FAILED_FAR = 16,   /* instructions for which a recording stands that came to nothing at all */
-};
+/* More trips, or nanoseconds, decide nothing. */
+enum { TRIPS_MOST = 1 << 20, GAIN_MOST = 1 << 30 };
 
 static u64 least(u64 a, u64 b) { return a < b ? a : b; }
 
 /* Nanoseconds that compiled code saves on so many elements. */
 static u64 saved(const Tunables *tun, u64 elements) {
   u64 each = (u64)tun->large_save_ps;
-  return elements && each > (u64)GAIN_MOST * 1000 / elements ? GAIN_MOST : elements * each / 1000;
+  return elements && each > (u64)GAIN_MOST * PS_PER_NS / elements ? GAIN_MOST : elements * each / PS_PER_NS;
 }
 
 static bool is_compiled(const Place *p) { return p && p->cache.entries.count && !p->eager; }
@@ -57,9 +47,9 @@ static void meet(Scan *s, Value v) {
 }
 
 /* Trips of a loop from here on: of one that the frame stands in those that are left. */
-static u64 trips_of(const Proto *p, const Extent *x, const Frame *f) {
+static u64 trips_of(const Tunables *tun, const Proto *p, const Extent *x, const Frame *f) {
   Ins ins = p->code[x->head];
-  if (!f || x->kind != EXT_FOR || x->begin >= f->pc || ins_op(ins) != BC_fornext) return TRIPS;
+  if (!f || x->kind != EXT_FOR || x->begin >= f->pc || ins_op(ins) != BC_fornext) return (u64)tun->large_trips;
   u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u;
   return count > at ? least(count - at, TRIPS_MOST) : 1;
 }
@@ -77,7 +67,8 @@ static u64 weight_at(const Scan *s, const Code *code, u32 pc, const Frame *f, u3
     if (x->begin > pc || x->end <= pc) continue;
     if (x->end < *until) *until = x->end;
     if ((x->kind == EXT_FOR || x->kind == EXT_WHILE) && loop_is_compiled(s->t, code, x->head)) weight = 0;
-    else if (x->kind == EXT_FOR || x->kind == EXT_WHILE) weight = least(weight * trips_of(p, x, f), TRIPS_MOST);
+    else if (x->kind == EXT_FOR || x->kind == EXT_WHILE)
+      weight = least(weight * trips_of(&s->t->vm->tunables, p, x, f), TRIPS_MOST);
     else if (x->kind != EXT_IF || !f || x->begin >= f->pc) *certain = false;
   }
   return weight;
@@ -102,7 +93,7 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
         Value v = code->module->slots[ins_x(ins)].value;
         meet(s, v);
         if (does_io(v) && certain) ends = ins_a(ins);
-        if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && depth < CALLS_DEEP &&
+        if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && depth < s->t->vm->tunables.large_calls &&
             !scan(s, v.fn->code, NULL, 0, weight, depth + 1))
           return false;
         break;
@@ -125,28 +116,30 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
 
 u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
   const Tunables *tun = &t->vm->tunables;
-  Scan s = {.t = t, .left = SCAN_MOST};
+  Scan s = {.t = t, .left = (u32)tun->large_scan};
   for (u32 i = 0; i < f->code->proto->nregs; i++) meet(&s, f->base[i]);
   (void)scan(&s, f->code, f, f->pc, 1, 0);
   u64 items = least(vm_maps(f->base, f->code->proto->code[f->pc]), GAIN_MOST);
-  *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST) + items * (u64)tun->map_item_ns, GAIN_MOST) / SURE;
+  *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST) + items * (u64)tun->map_item_ns, GAIN_MOST);
+  *gain /= (u64)tun->large_sure;
   return *gain < rent_cost(t, s.ops) ? 0 : s.elements > items ? s.elements : items;
 }
 
 /* Recordings for nothing are not to slow a program down that gains nothing from any. What did not pay from one
  * instruction on does not pay from a later one either, up to where its graph ended, but on larger arrays. */
 bool ahead_affords(const Tracer *t, const Frame *f, u64 elements) {
+  const Tunables *tun = &t->vm->tunables;
   for (u32 i = 0; i < LARGE_REFUSED; i++) {
     const LargeRefused *r = &t->large_refused[i];
-    if (r->code == f->code->id && r->from <= f->pc && f->pc < r->until && elements <= LARGER * r->elements)
-      return false;
+    bool here = r->code == f->code->id && r->from <= f->pc && f->pc < r->until;
+    if (here && elements <= (u64)tun->large_again * r->elements) return false;
   }
-  return t->vm->tunables.large_units < 0 ||
-         t->large_lost_ns <= LOST_NS + (tracer_now(t) - t->began) * LOST_PERCENT / 100;
+  return tun->large_units < 0 ||
+         t->large_lost_ns <= (u64)tun->large_lost_ns + percent_of(tracer_now(t) - t->began, tun->large_lost_percent);
 }
 
 void ahead_refuse(Tracer *t, const Place *p, u64 elements) {
-  u32 until = t->large_until > p->pc ? t->large_until : p->pc + FAILED_FAR;
+  u32 until = t->large_until > p->pc ? t->large_until : p->pc + (u32)t->vm->tunables.large_failed;
   t->large_refused[t->large_next++ % LARGE_REFUSED] = (LargeRefused){.code = p->code->id, .from = p->pc, .until = until,
                                                                      .elements = elements};
 }
@@ -189,7 +182,8 @@ static u64 op_gain(const Gain *x, NodeId id) {
 }
 
 /* Of a loop that counts the last comparison of its condition says how far. */
-static u64 while_trips(const Graph *g, BlockId cond) {
+static u64 while_trips(const Gain *x, BlockId cond) {
+  const Graph *g = x->g;
   for (NodeId id = g->blocks.data[cond].last; id; id = graph_node_at(g, id)->prev) {
     const GraphNode *n = graph_node_at(g, id);
     i64 trips;
@@ -199,7 +193,7 @@ static u64 while_trips(const Graph *g, BlockId cond) {
       return trips > 1 ? least((u64)trips, TRIPS_MOST) : 1;
     if (v->origin == GV_const && (i64)v->bits > 0) return least(v->bits, TRIPS_MOST);
   }
-  return TRIPS;
+  return (u64)x->t->vm->tunables.large_trips;
 }
 
 static u64 block_gain(const Gain *x, BlockId b) {
@@ -212,9 +206,10 @@ static u64 block_gain(const Gain *x, BlockId b) {
       case NODE_op:
       case NODE_index:
       case NODE_update: each = op_gain(x, id); break;
-      case NODE_while: trips = while_trips(x->g, n->sub[0]); break;
+      case NODE_while: trips = while_trips(x, n->sub[0]); break;
       case NODE_scan:
-        trips = size_hint(&x->g->sizes, n->length, &length) && length > 0 ? least((u64)length, TRIPS_MOST) : TRIPS;
+        trips = size_hint(&x->g->sizes, n->length, &length) && length > 0 ? least((u64)length, TRIPS_MOST)
+                                                                       : (u64)x->t->vm->tunables.large_trips;
         break;
       default: break;
     }
@@ -246,5 +241,5 @@ u64 ahead_gain(Tracer *t, const Graph *g) {
     u64 n = value_is_token(g, v) ? 0 : elements_of(&x, v);
     if (n / 2 > x.usual) x.usual = n / 2;
   }
-  return block_gain(&x, 1) / SURE;
+  return block_gain(&x, 1) / (u64)t->vm->tunables.large_sure;
 }

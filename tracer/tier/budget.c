@@ -95,7 +95,7 @@ void region_totals(const Region *r, RegionTotals *sum) {
  * tried again. */
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   i64 decay = t->vm->tunables.decay_calls;
-  bool again = !p->eager && decay > 0 && p->demoted < 8;
+  bool again = !p->eager && decay > 0 && p->demoted < t->vm->tunables.decay_most;
   p->eager = false; /* this reason is told too */
   place_demote(t, p, reason, text);
   for (u32 i = p->cache.entries.count; i-- > 0;) {
@@ -141,12 +141,11 @@ static void give_up(Tracer *t, Place *p, const Frame *frame) {
   buf_free(&b);
 }
 
-enum { ROOM = 2 }; /* entries for what is not known of a function */
-
 /* Missed so often, would the source be left open by the entry that is made next? */
 static bool is_opened(const Tracer *t, const Place *p, u32 times) {
-  return times >= t->vm->tunables.open_after &&
-         (p->cache.last_miss.kind != GUARD_code || p->cache.entries.count + ROOM >= p->cache.limit);
+  const Tunables *tun = &t->vm->tunables;
+  return times >= tun->open_after &&
+         (p->cache.last_miss.kind != GUARD_code || p->cache.entries.count + tun->open_room >= p->cache.limit);
 }
 
 /* Counts the source that misses; often enough, and later traces leave it open. */
@@ -195,9 +194,6 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-/* PACE_UNLOST: percent, where nothing lost by its times yet */
-enum { PACE_NAP = 16, PACE_LONG_NAP = 1024, PACE_PARTS = 100, PACE_SURE = 4, PACE_UNLOST = 100 };
-
 /* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it
  * slows nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait
  * longer. */
@@ -207,19 +203,20 @@ static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
   u64 ran = tracer_now(t) - t->began;
   ran = ran > t->compiling_ns ? ran - t->compiling_ns : 0;
   bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
-  u64 percent = (u64)(tried ? tun->pace_percent : tun->pace_first_percent);
+  u64 sure = percent_of(p->rent.ahead_ns, tun->pace_sure);
+  i64 percent = tried ? tun->pace_percent : tun->pace_first_percent;
   if (rent_applies(t)) { /* what the place itself says was looked at: this is against storms alone */
-    percent = tried || t->losers_ns ? (u64)tun->pace_first_percent : PACE_UNLOST;
-    if (p->rent.ahead_ns / PACE_SURE > expected) ran += p->rent.ahead_ns / PACE_SURE * 100 / percent;
+    percent = tried || t->losers_ns ? tun->pace_first_percent : tun->pace_new_percent;
+    if (sure > expected) ran += sure * PERCENT / (u64)percent;
   }
-  return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + ran * percent / 100;
+  return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + percent_of(ran, percent);
 }
 
 /* The first compilation sets up what the later ones find. */
 bool place_may_compile(Tracer *t, Place *p, bool had) {
   if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns))
     return true;
-  if (!had) p->sleep = p->rent.slept = PACE_NAP;
+  if (!had) p->sleep = p->rent.slept = (u32)t->vm->tunables.pace_nap;
   return false;
 }
 
@@ -231,19 +228,22 @@ bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
   u32 parts = graph_parts(g);
   if (rent_applies(t)) return rent_affords(t, p, parts, rent_gain(t, p, g, broke));
-  if (parts <= PACE_PARTS ||
+  if (parts <= tun->pace_nodes ||
       has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns))
     return true;
-  p->sleep = PACE_LONG_NAP;
+  p->sleep = (u32)tun->pace_long_nap;
   return false;
 }
+
+enum { LATE_MOST = 20 }; /* not a threshold: doublings of a count, which is of 32 bits */
 
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
   const Tunables *tun = &t->vm->tunables;
   if (p->eager) return false;
   if (paced(t) && !rent_applies(t) && p->recompiles >= tun->free_recompiles) {
     i64 late = p->recompiles - tun->free_recompiles;
-    if (p->count < tun->hot_calls << (late < 20 ? late : 20) || (!lasted(tun, p) && !opens(t, p, frame))) return false;
+    if (p->count < doubled((u64)tun->hot_calls, (u64)late, LATE_MOST)) return false;
+    if (!lasted(tun, p) && !opens(t, p, frame)) return false;
   }
   if (full(p) && !t->forced) {
     give_up(t, p, frame);
@@ -299,8 +299,6 @@ u64 graph_elements(const Graph *g, ValueId v) {
   return n;
 }
 
-enum { SMALL = 64 }; /* elements of arrays on which what a call costs counts more than the work */
-
 /* Of an operation on numbers and small arrays; 0: much more than what such a count says. */
 static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
   const GraphNode *n = graph_node_at(g, id);
@@ -321,8 +319,8 @@ static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
     array |= value_type(g, v)->rank > 0;
     if (elements > most) most = elements;
   }
-  if (most > SMALL) return 0;
-  return array ? (u64)tun->array_op_ns + most / 4 : (u64)tun->scalar_op_ns;
+  if (most > (u64)tun->small_elements) return 0;
+  return array ? (u64)tun->array_op_ns + most * (u64)tun->array_item_ps / PS_PER_NS : (u64)tun->scalar_op_ns;
 }
 
 /* Records and lists that the region gives back, by their parts. */
@@ -382,27 +380,26 @@ static bool leads_on(const Tracer *t, const Region *r) {
   return false;
 }
 
-enum { PACK_NS = 2, PACK_MUCH = 1 << 16, PACK_FAR = 10 };
-
 /* Lists and texts are packed at each entry, whole: a loop that is left and entered again and again gains less than that
  * takes. */
 static bool only_packs(Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
   u64 packed = 0, spent = 0;
   for (u32 i = 0; i < p->cache.entries.count; i++) {
     const Region *r = p->cache.entries.data[i]->region;
     packed += r->packed;
-    spent += r->run_ns + r->entered * (u64)t->vm->tunables.enter_ns;
+    spent += r->run_ns + r->entered * (u64)tun->enter_ns;
   }
-  if (packed < PACK_MUCH || packed * PACK_NS < PACK_FAR * spent) return false;
+  if (packed < (u64)tun->pack_much || packed * (u64)tun->pack_ns < (u64)tun->pack_far * spent) return false;
   place_retire(t, p, REASON_no_payback, "packing its lists and texts takes longer than what is done with them");
   return true;
 }
 
 void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  if (p->passes % PACK_EACH == 0 && paced(t) && !t->private_places && MECHANISM(t->vm, payback) && only_packs(t, p))
-    return;
-  if (p->passes % (u64)tun->payback_calls || !MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  if (!MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  if (!(p->passes & (tun->pack_each - 1)) && only_packs(t, p)) return;
+  if (p->passes % (u64)tun->payback_calls) return;
   /* visits that were timed said so, which tell more than counts of operations */
   if (p->watch.won && MECHANISM(t->vm, times_tell)) return;
   u64 eager = 0, compiled = p->cache.misses * (u64)tun->miss_ns;
@@ -413,7 +410,7 @@ void place_weigh(Tracer *t, Place *p) {
     eager += r->entered * r->eager_ns;
     compiled += r->entered * (r->least_ns ? r->least_ns : r->last_ns + (u64)tun->enter_ns);
   }
-  if (compiled * 100 <= eager * (u64)tun->payback_percent) return;
+  if (compiled * PERCENT <= eager * (u64)tun->payback_percent) return;
   char text[96];
   snprintf(text, sizeof text, "its regions took %llu ns, the interpreter about %llu", (unsigned long long)compiled,
            (unsigned long long)eager);
@@ -421,6 +418,6 @@ void place_weigh(Tracer *t, Place *p) {
 }
 
 void place_left_by_check(Tracer *t, Place *p) {
-  if (++p->spurious < (u32)t->vm->tunables.spurious_limit * 16) return;
+  if (++p->spurious < (u32)t->vm->tunables.spurious_limit) return;
   place_retire(t, p, REASON_checks_fail, "its checks keep failing");
 }

@@ -4,7 +4,6 @@
 
 #include "tracer/tracer.h"
 
-enum { PACK_EACH = 8 }; /* entries until what they packed is looked at */
 enum { GRAPH_MANY = 1 << 20 };
 /* of a value, by the hints; not told exactly from GRAPH_MANY on, UINT64_MAX: not known */
 u64 graph_elements(const Graph *g, ValueId v);
@@ -20,9 +19,10 @@ void place_left_by_check(Tracer *t, Place *p);
 /* After a run: gives the place's entries up when the interpreter would be faster. */
 void place_weigh(Tracer *t, Place *p);
 static inline void place_passed(Tracer *t, Place *p) {
-  i64 each = t->vm->tunables.payback_calls;
+  const Tunables *tun = &t->vm->tunables;
+  i64 each = tun->payback_calls;
   p->passes = p->passes + 1 == UINT32_MAX ? 0 : p->passes + 1;
-  if (each && (p->passes % PACK_EACH == 0 || UNLIKELY(p->passes % (u64)each == 0))) place_weigh(t, p);
+  if (each && (!(p->passes & (tun->pack_each - 1)) || UNLIKELY(p->passes % (u64)each == 0))) place_weigh(t, p);
 }
 void place_retire(Tracer *t, Place *p, u32 reason, const char *text); /* demoted until it was passed often enough */
 /* Is there time to compile, by what was spent on it and on running so far? False: the place naps. */

@@ -88,15 +88,19 @@ static void donate_inputs(Graph *g) {
 }
 
 /* Nanoseconds that are left of a compilation's budget: 1 when it is used up. */
-static u64 time_allowed(const Tracer *t) { return (u64)t->vm->tunables.compile_ms * 1000000u; }
+static u64 time_allowed(const Tracer *t) { return (u64)t->vm->tunables.compile_ms * NS_PER_MS; }
 
 static u64 time_left(const Tracer *t, u64 begin) { /* 1: none */
   u64 budget = time_allowed(t), spent = tracer_now(t) - begin;
   return budget > spent ? budget - spent : 1;
 }
 
-/* Recording is a fourth of a compilation: what takes twice as long is a graph that the place could not pay. */
-enum { RECORD_LEAST_NS = 300000, RECORD_PART = 2, RECORD_DEAR = 8 };
+/* What a recording may take: where it takes longer, the graph is one that the place could not pay. */
+static u64 record_allowed(const Tracer *t, const Place *p) {
+  const Tunables *tun = &t->vm->tunables;
+  if (!rent_applies(t) || p->rent.ahead_ns >= time_allowed(t)) return time_allowed(t);
+  return percent_of(p->rent.ahead_ns, tun->record_worth) + (u64)tun->record_least_ns;
+}
 
 /* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
 static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason) {
@@ -239,8 +243,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   bool had_error = vm->error.raised;
   t->demand.refusal = (Refusal){.reason = REASON_trace_failed};
   t->tracing = p;
-  t->record_most = rent_applies(t) && p->rent.ahead_ns < time_allowed(t) ? p->rent.ahead_ns / RECORD_PART +
-                   RECORD_LEAST_NS : time_allowed(t);
+  t->record_most = record_allowed(t, p);
   t->record_until = begin + t->record_most;
   t->record_worked = tracer_worked(t);
   Limits watched = {t, begin, !t->forced && MECHANISM(vm, compile_time)};
@@ -257,7 +260,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (was_stopped(t, p, rec.span)) return NULL;
     /* the whole would have taken as much again, and more */
-    if (rec.reason == REASON_too_long) rent_wasted(p, (RECORD_DEAR - 1) * t->record_most);
+    if (rec.reason == REASON_too_long) rent_wasted(p, (u64)(vm->tunables.record_dear - 1) * t->record_most);
     if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
     else if (rec.reason == REASON_too_long) place_cut(t, p, rec.span, rec.why);
     else place_failed(t, p, rec.reason, rec.span, rec.why);

@@ -287,10 +287,12 @@ WeftStatus demand_call(Tracer *t, const char *whole, Value f, const Value *args,
   return status;
 }
 
+enum { TREE_DEEP = 32 }; /* not a threshold: a limit of the language */
+
 /* Trees of arguments with their arrays on a device. */
 static WeftStatus to_device(Vm *vm, Value v, Value device, u32 depth, Value *out) {
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
-  if (depth > 32) return vm_error(vm, EK_limit, "jit: the arguments are nested too deep");
+  if (depth > TREE_DEEP) return vm_error(vm, EK_limit, "jit: the arguments are nested too deep");
   if (v.kind == V_ARRAY) {
     Value params[OP_MAX_PARAMS];
     for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();

@@ -15,21 +15,7 @@
 #include "tracer/tier/gate.h"
 #include "tracer/tier/rent.h"
 
-enum {
-  SAMPLES = 4,  /* entries that are measured first: the first of them find cold caches */
-  REST = 4,     /* of the interpreter's time, this part is what compiled code takes for the same */
-  LOOK_NS = 40, /* of what is measured, the clock's own part */
-  TRIP_LEAST = 8,
-  NS_MOST = 1 << 28,
-  NEED_MOST = 1 << 12,
-  RUNS = 16,    /* that are looked at until it is decided how long they are */
-  LONG = 12,    /* of these, so many are when they are entered at once */
-  DULL_MOST = 5,
-  /* runs one after the other that were over too soon, until fewer are looked at: of twice as many, twice as few */
-  BRIEF = 8,
-  SKIP_MOST = 64, /* trips of one that is interpreted to be timed, and … */
-  SKIP_NS = 6400, /* … the time that these may take: beside longer ones being asked is little */
-};
+enum { NS_MOST = 1 << 28 }; /* of a trip or an entry: longer ones are entered anyway */
 
 static bool is_loop(const Extent *x) { return x->kind == EXT_FOR || x->kind == EXT_WHILE; }
 
@@ -40,44 +26,45 @@ static u32 loop_of(const Place *p) {
   return 0;
 }
 
-void gate_open(Place *p, u64 trip_ns) {
+void gate_open(const Tunables *tun, Place *p, u64 trip_ns) {
   PlaceGate *g = &p->gate;
   *g = (PlaceGate){.loop = p->start == RECORD_LOOP ? loop_of(p) : 0};
-  if (trip_ns < NS_MOST) g->trip_ns = trip_ns > TRIP_LEAST ? (u32)trip_ns : TRIP_LEAST;
+  if (trip_ns < NS_MOST) g->trip_ns = trip_ns > (u64)tun->trip_least_ns ? (u32)trip_ns : (u32)tun->trip_least_ns;
   else g->loop = 0;
   g->through = g->loop && p->code->proto->extents[g->loop].kind == EXT_FOR &&
                rent_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
 }
 
-void gate_trip(Place *p, u64 ns) {
+void gate_trip(const Tunables *tun, Place *p, u64 ns) {
   PlaceGate *g = &p->gate;
   u64 most = 2 * (u64)g->trip_ns; /* it was interrupted, or is of another kind */
   g->trip_ns = (g->trip_ns + (u32)(ns > most ? most : ns) + 1) / 2;
-  if (g->trip_ns < TRIP_LEAST) g->trip_ns = TRIP_LEAST;
+  if (g->trip_ns < tun->trip_least_ns) g->trip_ns = (u32)tun->trip_least_ns;
 }
 
 /* The entries were quick to be made: were their runs long? */
-static void look_back(PlaceGate *g, u64 spent) {
-  g->reached += spent * REST >= g->around_ns;
-  if (++g->seen < RUNS) return;
-  if (g->reached <= RUNS / 2) {
+static void look_back(const Tunables *tun, PlaceGate *g, u64 spent) {
+  g->reached += spent >= percent_of(g->around_ns, tun->compiled_percent);
+  if (++g->seen < tun->run_seen) return;
+  if (g->reached <= tun->run_seen / 2) {
     g->quick = false;
-    g->rushed += g->rushed < DULL_MOST;
+    g->rushed += g->rushed < tun->run_doublings;
   }
   g->seen = g->reached = 0;
 }
 
-void gate_note(Place *p, u64 around, u64 spent) {
+void gate_note(const Tunables *tun, Place *p, u64 around, u64 spent) {
   PlaceGate *g = &p->gate;
   if (!g->loop) return;
-  u32 ns = around > LOOK_NS ? around < NS_MOST ? (u32)around - LOOK_NS : NS_MOST : 1;
-  if (g->samples < SAMPLES) {
+  u32 look = (u32)tun->clock_ns, ns = around > look ? around < NS_MOST ? (u32)around - look : NS_MOST : 1,
+      of = (u32)tun->run_average;
+  if (g->samples < tun->run_samples) {
     if (!g->samples++ || ns < g->around_ns) g->around_ns = ns;
   } else {
-    u32 most = 4 * g->around_ns + LOOK_NS; /* it was interrupted */
-    g->around_ns = (7 * g->around_ns + (ns < most ? ns : most)) / 8;
+    u32 most = (u32)tun->run_jump * g->around_ns + look; /* it was interrupted */
+    g->around_ns = ((of - 1) * g->around_ns + (ns < most ? ns : most)) / of;
   }
-  if (g->quick) look_back(g, spent);
+  if (g->quick) look_back(tun, g, spent);
 }
 
 static SiteState *site_of(const Code *code, const Extent *x) {
@@ -85,13 +72,15 @@ static SiteState *site_of(const Code *code, const Extent *x) {
   return site ? &code->sites[site - 1] : NULL;
 }
 
+enum { HASH = 31 }; /* not a threshold: an odd number */
+
 /* Another one in each run of the loop, but for a chance that does no harm. */
 u32 gate_run(const Place *p, const Frame *f) {
   const Proto *proto = p->code->proto;
-  u32 id = (u32)((uintptr_t)f->base >> 4) + 31 * (u32)p->code->sites[0].count;
+  u32 id = (u32)((uintptr_t)f->base >> 4) + HASH * (u32)p->code->sites[0].count;
   for (u32 i = proto->extents[p->gate.loop].parent; i && i < proto->nextents; i = proto->extents[i].parent) {
     const SiteState *s = is_loop(&proto->extents[i]) ? site_of(p->code, &proto->extents[i]) : NULL;
-    if (s) id = 31 * id + (u32)s->count;
+    if (s) id = HASH * id + (u32)s->count;
   }
   return id;
 }
@@ -104,13 +93,14 @@ static bool pass(const Tracer *t, PlaceGate *g, SiteState *s, u64 trips) {
 }
 
 void gate_skip(const Tracer *t, Place *p, const Frame *f) {
+  const Tunables *tun = &t->vm->tunables;
   Ins ins = f->code->proto->code[f->pc];
   SiteState *s = p->gate.loop &&
                  ins_op(ins) == BC_fornext ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
   if (!s || !MECHANISM(t->vm, trials_ask_seldom)) return;
   u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u, left = count > at ? count - at : 0,
-      most = SKIP_NS / (p->gate.trip_ns + 1);
-  if (most > SKIP_MOST) most = SKIP_MOST;
+      most = (u64)tun->skip_ns / (p->gate.trip_ns + 1);
+  if (most > (u64)tun->skip_trips) most = (u64)tun->skip_trips;
   if (most > 1) pass(t, &p->gate, s, left < most ? left : most);
 }
 
@@ -123,13 +113,14 @@ void gate_wake(const Tracer *t, Place *p) {
 
 /* A run of which nothing is known. */
 static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, u64 need) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceGate *g = &p->gate;
   if (g->quick) return false;
   u32 run = gate_run(p, f);
   bool same = g->waits && g->run == run, missed = g->waits && !same;
   g->reached += same;
-  if (++g->seen >= (u32)RUNS << g->rushed) {
-    g->quick = g->reached >= (u32)LONG << g->rushed;
+  if (++g->seen >= (u32)tun->run_seen << g->rushed) {
+    g->quick = g->reached >= (u32)tun->run_long << g->rushed;
     g->seen = g->reached = 0;
   }
   g->waits = !same;
@@ -139,36 +130,38 @@ static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, 
     return false;
   }
   /* the next trips are let be, then another run is looked at */
-  if (missed && ++g->brief >= BRIEF && MECHANISM(t->vm, short_runs_are_let_be)) {
+  if (missed && ++g->brief >= tun->run_brief && MECHANISM(t->vm, short_runs_are_let_be)) {
     g->waits = false;
-    u32 times = 0;
-    while (times < (u32)DULL_MOST && g->brief >> times >= 2 * BRIEF) times++;
-    if (g->brief >= (u32)BRIEF << (DULL_MOST + 1)) g->brief--;
+    u32 times = 0, least = 2 * (u32)tun->run_brief;
+    while (times < tun->run_doublings && g->brief >> times >= least) times++;
+    if (g->brief >= least << tun->run_doublings) g->brief--;
     return pass(t, g, s, need << times);
   }
   return pass(t, g, s, need);
 }
 
 bool gate_closed(const Tracer *t, Place *p, const Frame *f) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceGate *g = &p->gate;
   g->passing = false;
-  if (!g->loop || g->samples < SAMPLES || !rent_applies(t) || t->force.kind || !MECHANISM(t->vm, long_runs))
+  if (!g->loop || g->samples < tun->run_samples || !rent_applies(t) || t->force.kind || !MECHANISM(t->vm, long_runs))
     return false;
   const Proto *proto = p->code->proto;
   SiteState *s = site_of(p->code, &proto->extents[g->loop]);
   Ins ins = proto->code[f->pc];
-  u64 saved = g->trip_ns - g->trip_ns / REST, need = (g->around_ns + saved / 2) / saved, left = UINT64_MAX;
+  u64 saved = g->trip_ns - percent_of(g->trip_ns, tun->compiled_percent), left = UINT64_MAX,
+      need = (g->around_ns + saved / 2) / saved;
   if (!s || !need) return false;
-  if (need > (u64)NEED_MOST) need = NEED_MOST;
+  if (need > (u64)tun->run_trips_most) need = (u64)tun->run_trips_most;
   if (ins_op(ins) == BC_fornext) {
     u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u;
     left = count > at ? count - at : 0;
   }
   if (left <= need) { /* and of others as short as this one no more than some */
     u64 more = need << g->dull;
-    if (g->dull < (u32)DULL_MOST) g->dull++;
+    if (g->dull < tun->run_doublings) g->dull++;
     else s->flags &= (u16)~SITE_STARTS;
-    return pass(t, g, s, g->dull < (u32)DULL_MOST || more < left ? left : more);
+    return pass(t, g, s, g->dull < tun->run_doublings || more < left ? left : more);
   }
   g->dull = 0;
   return !g->through && is_waiting(t, p, f, s, need);

@@ -4,9 +4,10 @@
 
 #include "tracer/tracer.h"
 
-void gate_open(Place *p, u64 trip_ns); /* a loop was compiled, a trip of which the interpreter takes so long for */
-void gate_trip(Place *p, u64 ns); /* so long it takes by now */
-void gate_note(Place *p, u64 around, u64 spent); /* an entry took so long beside its run */
+/* a loop was compiled, a trip of which the interpreter takes so long for */
+void gate_open(const Tunables *tun, Place *p, u64 trip_ns);
+void gate_trip(const Tunables *tun, Place *p, u64 ns); /* so long it takes by now */
+void gate_note(const Tunables *tun, Place *p, u64 around, u64 spent); /* an entry took so long beside its run */
 /* this run of the loop is too short, so far; it is asked again when it may be longer */
 bool gate_closed(const Tracer *t, Place *p, const Frame *f);
 /* the run is interpreted to be timed: for some trips of it nothing is asked */

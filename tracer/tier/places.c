@@ -7,7 +7,8 @@
 static void region_destroy(Vm *vm, void *region) { region_free(vm, region); }
 
 static u32 place_hash(const Code *code, u32 pc, u32 start) {
-  return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 2654435761u) ^ (start * 97u);
+  /* not a threshold: odd numbers that spread the bits */
+  return (u32)((code->id * 0x9E3779B97F4A7C15ull) >> 32) ^ (pc * 0x9E3779B1u) ^ (start * 0x61u);
 }
 
 Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start) {
@@ -18,7 +19,7 @@ Place *place_find(const PlaceTable *t, const Code *code, u32 pc, u32 start) {
 }
 
 static bool places_grow(Vm *vm, PlaceTable *t) {
-  u32 count = t->slot_count ? t->slot_count * 2 : 64;
+  u32 count = t->slot_count ? t->slot_count * 2 : 1 << 6;
   Place **slots = mem_alloc_zero(&vm->alloc, sizeof *slots * count);
   if (!slots) return false;
   for (u32 i = 0; i < t->slot_count; i++)

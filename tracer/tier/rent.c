@@ -23,49 +23,6 @@
 #include "tracer/tier/rent.h"
 #include "tracer/tier/watch.h"
 
-enum {
-  LOOK_NS = 120,   /* what a look at the clock takes, and the visit with it */
-  SPAN = 16,       /* trips that are measured in a row where a single one is short */
-  JUMP = 4,        /* times the last sample: a longer one was interrupted, and counts as this */
-  /* samples that come to no end, as runs have no second trip or others stand between the trips of a recursion, until
-   * … */
-  VAIN_FREE = 2,
-  VAIN_MOST = 8,   /* … the loop sleeps, twice as long each time, at most two to this many trips */
-  SLEEP_LEAST = 8,
-  /* loops whose runs are of known lengths are asked that often, or once a run: a hundred times what it takes */
-  ASKED_NS = 40000,
-  SLEEP_MOST = 1 << 16,
-  FRAMES = 4,      /* callers whose loops are looked at */
-  DEFERS = 32,     /* times that a place is left to the loop around it */
-  DEFERS_LONG = 2, /* of these, so many where the run that goes on takes longer than compiling is expected to … */
-  LONGER = 2,      /* … but no more than so many times that, and … */
-  TRIPS_SURE = 8,  /* … the loop around it has more trips left than that: both would be compiled, one after the other */
-  MISSES = 8,      /* passes without an entry that fits, until one more is thought of */
-  PART_NS = 15,    /* of an input or a value that exits write, at each entry */
-  PACK_NS = 2,     /* of an item of a list or text that is packed, at least */
-  LIST_NS = 80,    /* of a list that is packed, whatever is in it */
-  BREAK_NS = 500,  /* of a break: making frames, finding the continuation */
-  SLOWER = 3,      /* times the work of a region that going in and out takes, where it is lost for sure */
-  /* of the time that the loops around it announce, this part counts, as not all of it will be gained; or what there
-   * was */
-  KNOWN = 2,
-  /* of what a region with copies of the function that it stands in saves, this part: below them the interpreter goes
-   * on */
-  SELF = 2,
-  REST = 4,        /* of the interpreter's time, this part is what compiled code takes for the same */
-  /* behind a call that no region leads to, this part of what is taken there between two breaks: it holds the next call
-   * too */
-  BEHIND = 4,
-  BEFORE = 3,      /* of a pass, this part comes before a break */
-  /* times the operations of a region: with calls, moves, what is read from records and lists, in the interpreter */
-  MOVED = 4,
-  GAIN_LEAST = 10, /* percent */
-  SUNK = 4,        /* of its cost, this part is spent once it was recorded, and would be spent again the next time */
-  /* of a graph for each instruction that was recorded: a node, and an input, a check or a value that an exit writes */
-  PARTS = 2,
-  FAR = 10,        /* what has taken less than this part of its cost is not told of a whole program */
-};
-
 bool rent_applies(const Tracer *t) {
   const Tunables *tun = &t->vm->tunables;
   return !t->forced && tun->hot_calls && tun->warm_trips < tun->hot_trips && tun->compile_gain && tun->pace_percent &&
@@ -82,12 +39,14 @@ static u64 times(u64 a, u64 b) { return b && a > ((u64)1 << 40) / b ? (u64)1 << 
 
 /* ---- what a pass takes ------------------------------------------------------------------------------------ */
 
-static void took(Place *p, u64 each, u64 limit) {
+static void took(const Tracer *t, Place *p, u64 each) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceRent *r = &p->rent;
+  u64 most = (u64)tun->sample_jump * r->each_ns + (u64)tun->sample_ns, limit = rent_now(t);
   /* interrupted, or the first of a kind: the next one tells */
-  if (r->samples && each > JUMP * r->each_ns + LOOK_NS) each = JUMP * r->each_ns + LOOK_NS;
+  if (r->samples && each > most) each = most;
   r->each_ns = r->samples > 1 ? (r->each_ns + each) / 2 : each;
-  if (r->samples < 255) r->samples++;
+  if (r->samples < UINT8_MAX) r->samples++;
   r->used_ns = times(each, r->passes); /* as fast as they are by now: what they call may have been compiled */
   if (r->used_ns > limit) r->used_ns = limit; /* passes inside of passes */
 }
@@ -99,11 +58,17 @@ u64 rent_passes(const Tracer *t, const Place *p) {
   return r->passes + (r->slept > left ? r->slept - (u64)(left > 0 ? left : 0) : 0);
 }
 
+/* What a sample took, without the look at the clock. */
+static u64 sampled_ns(const Tracer *t, u64 ns) {
+  u64 look = (u64)t->vm->tunables.sample_ns;
+  return ns > look ? ns - look : 0;
+}
+
 /* A recursion passes as often as it calls itself until its outermost call returns: each of these passes takes its
  * part. */
 void rent_returned(Tracer *t, Place *p, u64 ns, u64 passes) {
   if (passes > UINT32_MAX) return; /* it was compiled meanwhile */
-  took(p, (ns > LOOK_NS ? ns - LOOK_NS : 0) / (1 + passes), rent_now(t));
+  took(t, p, sampled_ns(t, ns) / (1 + passes));
   p->rent.fresh = true;
 }
 
@@ -116,16 +81,17 @@ static bool for_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
   return true;
 }
 
-static bool vain(PlaceRent *r) {
-  if (r->vain < VAIN_MOST) r->vain++;
-  return r->vain > VAIN_FREE;
+static bool vain(const Tunables *tun, PlaceRent *r) {
+  if (r->vain < tun->vain_doublings) r->vain++;
+  return r->vain > tun->vain_samples;
 }
 
 /* True: a loop's sample was begun or is not complete, so that nothing is decided at this visit. */
 static bool sample_loop(Tracer *t, Place *p, Frame *f) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceRent *r = &p->rent;
-  u32 depth = t->vm->frame_count;
-  if (r->probing && !(r->depth == depth && f->flags & FRAME_PROBED) && vain(r)) {
+  u32 depth = t->vm->frame_count, span = (u32)tun->sample_trips;
+  if (r->probing && !(r->depth == depth && f->flags & FRAME_PROBED) && vain(tun, r)) {
     r->probing = false;
     p->sleep = r->slept = 1u << r->vain;
     return true;
@@ -136,12 +102,12 @@ static bool sample_loop(Tracer *t, Place *p, Frame *f) {
     u64 trips = counted && at > r->at && count == r->count ? at - r->at : r->span ? r->span : 1, spent = now - r->begin;
     r->probing = false;
     r->vain = 0;
-    took(p, (spent > LOOK_NS ? spent - LOOK_NS : 0) / trips, now);
-    if (r->span || spent > SPAN * LOOK_NS) return false;
-    r->span = SPAN; /* a single short trip is not measured well */
-    if (counted && count - at <= SPAN) return false;
+    took(t, p, sampled_ns(t, spent) / trips);
+    if (r->span || spent > span * (u64)tun->sample_ns) return false;
+    r->span = span; /* a single short trip is not measured well */
+    if (counted && count - at <= span) return false;
   } else {
-    r->span = r->span && !r->probing ? SPAN : 0;
+    r->span = r->span && !r->probing ? span : 0;
   }
   r->probing = true;
   r->depth = depth;
@@ -229,7 +195,7 @@ static Ahead look_ahead(const Vm *vm, const Frame *f, const Place *p) {
   for (u32 i = 1; i < proto->nextents && p->start == RECORD_LOOP; i++)
     if (is_loop(&proto->extents[i]) && proto->extents[i].head == f->pc) loop = i;
   frame_ahead(f, f->pc, loop, &a);
-  for (u32 n = 1; n <= FRAMES && n < vm->frame_count; n++) {
+  for (u32 n = 1; n <= vm->tunables.callers && n < vm->frame_count; n++) {
     const Frame *up = f - n;
     if ((f - n + 1)->flags & FRAME_NATIVE_CALL || up->code == f->code) break; /* by a built-in function; by itself */
     frame_ahead(up, up->pc, 0, &a);
@@ -243,11 +209,19 @@ static bool is_waiting(const Tracer *t, const Place *p) {
 
 /* ---- rent or buy ------------------------------------------------------------------------------------------ */
 
-static u64 scaled(const Tracer *t, u64 ns) { return t->cost_percent ? ns * t->cost_percent / 100 : ns; }
+static u64 scaled(const Tracer *t, u64 ns) { return t->cost_percent ? percent_of(ns, (i64)t->cost_percent) : ns; }
+
+/* Of a graph of so many nodes, inputs and values that its exits write. */
+static u64 compile_ns(const Tunables *tun, u64 parts) {
+  return (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns;
+}
+
+/* What is left of a cost once the place was recorded. */
+static u64 sunk(const Tunables *tun, u64 cost) { return cost - percent_of(cost, tun->record_percent); }
 
 u64 rent_cost(const Tracer *t, u64 parts) {
   const Tunables *tun = &t->vm->tunables;
-  return scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns) +
+  return scaled(t, compile_ns(tun, parts)) +
          (t->compilings ? 0 : (u64)tun->compile_first_ns);
 }
 
@@ -272,15 +246,16 @@ static u32 instructions(const Place *p) {
 static u64 cost_of(const Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   if (!p->rent.length) p->rent.length = instructions(p) + 1;
-  u64 cost = scaled(t, (u64)tun->compile_base_ns + PARTS * (u64)p->rent.length * (u64)tun->compile_node_ns);
-  cost -= cost / SUNK; /* as little will do once it was recorded */
-  if (!p->rent.cost_ns && is_awaited(p)) cost *= BEHIND;
+  /* as little will do once it was recorded */
+  u64 cost = sunk(tun, scaled(t, compile_ns(tun, (u64)tun->instruction_nodes * p->rent.length)));
+  if (!p->rent.cost_ns && is_awaited(p)) cost *= (u64)tun->awaited_times;
   if (p->rent.cost_ns > cost) cost = p->rent.cost_ns;
   if (!t->compilings) cost += (u64)tun->compile_first_ns;
   cost += p->rent.lost_ns;
-  cost *= 1 + p->compiles + p->tries + 4 * (u64)p->demoted;
+  cost *= 1 + p->compiles + p->tries + (u64)tun->demoted_cost * p->demoted;
   /* a program that compiling does not suit */
-  return t->compiling_wall ? cost * (100 + 200 * t->losers_ns / t->compiling_wall) / 100 : cost;
+  u64 lost = t->compiling_wall ? (u64)tun->losers_percent * t->losers_ns / t->compiling_wall : 0;
+  return percent_of(cost, PERCENT + (i64)lost);
 }
 
 /* The place of the loop around extent `i` in whose favour it stands back: the first one that has no entries. NULL:
@@ -306,11 +281,13 @@ static Place *around(Tracer *t, const Frame *f, u32 i) {
 
 /* A loop around it, in its frame or where its function was called, is asked at its next trip. */
 static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceRent *r = &p->rent;
-  u64 at, count, own = a->own ? a->own : SPAN;
+  u64 at, count, own = a->own ? a->own : (u64)tun->sample_trips;
   bool called = p->start == RECORD_ENTRY || !a->outer;
-  if (r->defers >= DEFERS || (!a->over && times(r->each_ns, own) > cost *
-                              (called || r->defers >= DEFERS_LONG || a->around < TRIPS_SURE ? 1 : LONGER)))
+  bool longer = !called && r->defers < tun->defers_long && a->around >= (u64)tun->defer_trips;
+  if (r->defers >= tun->defers ||
+      (!a->over && times(r->each_ns, own) > cost * (longer ? (u64)tun->defer_longer : 1)))
     return false;
   if (called && (f->flags & FRAME_NATIVE_CALL || t->vm->frame_count < 2 || f[-1].code == f->code)) return false;
   Place *outer = called ? around(t, f - 1, innermost(f[-1].code->proto, f[-1].pc)) : around(t, f, a->outer);
@@ -320,20 +297,20 @@ static bool defer(Tracer *t, Place *p, const Frame *f, const Ahead *a, u64 cost)
     outer->rent.told = true;
   }
   r->defers++;
-  p->sleep = r->slept = (u32)(own < SLEEP_MOST ? own : SLEEP_MOST);
+  p->sleep = r->slept = (u32)(own < (u64)tun->wait_most ? own : (u64)tun->wait_most);
   return true;
 }
 
-static void rest(Place *p, u64 missing, const Ahead *a) {
+static void rest(const Tunables *tun, Place *p, u64 missing, const Ahead *a) {
   PlaceRent *r = &p->rent;
   u64 n = missing / (2 * r->each_ns + 1);
   if (a->own && n > a->own) { /* its next run may be a longer one */
-    u64 least = a->sure ? 0 : ASKED_NS / (r->each_ns + 1);
-    if (n > a->own + least) n = a->own + least;
+    u64 next = a->sure ? 0 : (u64)tun->wait_run_ns / (r->each_ns + 1);
+    if (n > a->own + next) n = a->own + next;
   }
-  if (n < SLEEP_LEAST && r->each_ns * SLEEP_LEAST * 16 > missing) n = 0; /* each is long */
-  else if (n < SLEEP_LEAST) n = SLEEP_LEAST;
-  p->sleep = r->slept = (u32)(n < SLEEP_MOST ? n : SLEEP_MOST);
+  u64 least = (u64)tun->wait_least, most = (u64)tun->wait_most;
+  if (n < least) n = r->each_ns * least * (u64)tun->wait_close > missing ? 0 : least; /* each is long */
+  p->sleep = r->slept = (u32)(n < most ? n : most);
 }
 
 /* Is there a sample to decide by? If not, one is begun. */
@@ -346,7 +323,7 @@ static bool sampled(Tracer *t, Place *p, Frame *f) {
   if (p->start == RECORD_LOOP) return !sample_loop(t, p, f);
   const Watch *outer = watch_probed(t, p);
   if (outer && r->passes > outer->at && MECHANISM(t->vm, recursions_are_timed)) {
-    took(p, (rent_now(t) - outer->begin) / (r->passes - outer->at), rent_now(t));
+    took(t, p, (rent_now(t) - outer->begin) / (r->passes - outer->at));
     return true;
   }
   if (!r->fresh) watch_probe(t, p, f);
@@ -373,24 +350,24 @@ bool rent_due(Tracer *t, Place *p, Frame *f) {
   if (!sampled(t, p, f)) return false;
   Ahead a = look_ahead(t->vm, f, p);
   if (p->cache.entries.count) { /* as often as nothing fitted so far */
-    if (r->passes < MISSES) return false;
+    if (r->passes < t->vm->tunables.miss_passes) return false;
     a.passes = 1 + a.passes / (1 + (p->passes - r->entries) / r->passes);
     a.sure = false;
   }
   u64 cost = cost_of(t, p), ahead = times(r->each_ns, a.passes);
   r->own = a.own ? a.own : trips_per_run(p, f, &a);
-  ahead /= KNOWN;
+  ahead = percent_of(ahead, t->vm->tunables.known_percent);
   r->ahead_ns = a.sure || ahead > r->used_ns ? ahead : r->used_ns;
   if (r->ahead_ns < cost) {
-    rest(p, cost - r->ahead_ns, &a);
+    rest(&t->vm->tunables, p, cost - r->ahead_ns, &a);
     return false;
   }
   return p->start == RECORD_RESUME || (!defer(t, p, f, &a, cost) && !a.over);
 }
 
-void rent_denied(Place *p, u64 missing) {
+void rent_denied(const Tracer *t, Place *p, u64 missing) {
   Ahead none = {0};
-  rest(p, missing, &none);
+  rest(&t->vm->tunables, p, missing, &none);
 }
 
 /* What passes in a nap counts as what passes while it waits. */
@@ -403,7 +380,7 @@ void rent_naps(Place *p, u32 n) {
 /* Lists and texts that did not lie in columns are packed at each entry, whole; there is room for as many items
  * again. Those that keep their columns are so only where the region is left often; if they are others each time,
  * that shows soon (only_packs). */
-static u64 packing_ns(const Graph *g, bool often) {
+static u64 packing_ns(const Tunables *tun, const Graph *g, bool often) {
   u64 items = 0, lists = 0;
   for (u32 i = 0; i < g->inputs.count; i++) {
     const GraphInput *x = &g->inputs.data[i];
@@ -416,18 +393,22 @@ static u64 packing_ns(const Graph *g, bool often) {
     if (size_hint(&g->sizes, value_type(g, x->value)->dims[0], &room) && room > ROWS_ROOM)
       items += (u64)(room - ROWS_ROOM) / 2 * (column ? ROWS_DEEP : 1);
   }
-  return items * PACK_NS + lists * LIST_NS;
+  return items * (u64)tun->pack_ns + lists * (u64)tun->list_ns;
+}
+
+/* Of going in and out, where an exit writes so many values. */
+static u64 around_ns(const Tunables *tun, const Graph *g, u64 written, bool broke, bool often) {
+  return (u64)tun->enter_ns + (u64)tun->part_ns * (g->inputs.count + written) + (broke ? (u64)tun->break_ns : 0) +
+         packing_ns(tun, g, often);
 }
 
 /* Do going in and out take longer than what is done in between does in the interpreter? */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke) {
   const Tunables *tun = &t->vm->tunables;
   if (!rent_applies(t)) return false;
-  u64 eager = region_eager_ns(tun, g),
-      around = (u64)tun->enter_ns + PART_NS * (u64)(g->inputs.count + g->exits.recipes.count) + (broke ? BREAK_NS : 0) +
-               packing_ns(g, true);
+  u64 eager = region_eager_ns(tun, g), around = around_ns(tun, g, g->exits.recipes.count, broke, true);
   if (!eager) return false;
-  return SLOWER * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
+  return (u64)tun->lost_times * eager < around || (p->start == RECORD_ENTRY && !broke && p->rent.each_ns < around);
 }
 
 /* What an exit of these kinds writes, at most. */
@@ -454,42 +435,42 @@ static bool holds_itself(const Place *p, const Graph *g) {
 
 /* Of the time of its passes, the part that the region is expected to save, in percent of what the best do. */
 u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke) {
-  if (graph_recurs(g) || !MECHANISM(t->vm, gains_count)) return 100; /* one entry for all calls inside */
+  const Tunables *tun = &t->vm->tunables;
+  if (graph_recurs(g) || !MECHANISM(t->vm, gains_count)) return PERCENT; /* one entry for all calls inside */
   const PlaceRent *r = &p->rent;
-  u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : SPAN : 1,
-      parts = g->inputs.count + written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check));
-  if (r->left_often && trips > 16 / r->left_often) trips = 16 / r->left_often;
-  u64 around = (u64)t->vm->tunables.enter_ns + PART_NS * parts + (broke ? BREAK_NS : 0) +
-               packing_ns(g, broke || r->left_often);
+  u64 trips = p->start == RECORD_LOOP && !broke ? r->own ? r->own : (u64)tun->sample_trips : 1,
+      around = around_ns(tun, g, written(&g->exits, broke ? 1u << EXIT_break : ~(1u << EXIT_check)), broke,
+                         broke || r->left_often);
+  if (r->left_often && trips > TAKEN_SEEN / r->left_often) trips = TAKEN_SEEN / r->left_often;
   /* a break leaves most to the interpreter */
-  u64 each = r->each_ns, spent = (broke ? each - each / BEFORE : each / REST) + around / trips;
+  u64 each = r->each_ns, compiled = percent_of(each, tun->compiled_percent),
+      spent = (broke ? each - percent_of(each, tun->break_percent) : compiled) + around / trips;
   if (each <= spent) return 0;
-  u64 gain = (each - spent) * 100 / (each - each / REST);
-  if (holds_itself(p, g) && MECHANISM(t->vm, copies_gain_less)) gain /= SELF;
-  u64 early = p->rent.left_early ? region_early_ns(&t->vm->tunables, g)
-                                 : broke ? region_eager_ns(&t->vm->tunables, g) : 0;
-  if (!early) return is_awaited(p) && broke ? gain / BEHIND : gain;
-  early = early * MOVED > around ? early * MOVED - around : 0; /* it saves no more than what it does */
-  return early < each && early * 100 / each < gain ? early * 100 / each : gain;
+  u64 gain = (each - spent) * PERCENT / (each - compiled);
+  if (holds_itself(p, g) && MECHANISM(t->vm, copies_gain_less)) gain = percent_of(gain, tun->copies_percent);
+  u64 early = p->rent.left_early ? region_early_ns(tun, g) : broke ? region_eager_ns(tun, g) : 0;
+  if (!early) return is_awaited(p) && broke ? gain / (u64)tun->awaited_times : gain;
+  early *= (u64)tun->moves_times;
+  early = early > around ? early - around : 0; /* it saves no more than what it does */
+  return early < each && early * PERCENT / each < gain ? early * PERCENT / each : gain;
 }
 
 /* Of a graph that was recorded. False: it is not worth it yet. */
 bool rent_affords(const Tracer *t, Place *p, u64 parts, u64 gain) {
   const Tunables *tun = &t->vm->tunables;
-  u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
+  u64 cost = scaled(t, compile_ns(tun, parts));
   if (t->large) return p->rent.ahead_ns >= rent_cost(t, parts);
-  p->rent.cost_ns = cost * 100 / (gain > GAIN_LEAST ? gain : GAIN_LEAST); /* it is not recorded again sooner */
+  u64 least = (u64)tun->gain_least;
+  p->rent.cost_ns = cost * PERCENT / (gain > least ? gain : least); /* it is not recorded again sooner */
   cost = cost_of(t, p);
-  if (gain && p->rent.ahead_ns >= cost - cost / SUNK) return true;
+  if (gain && p->rent.ahead_ns >= sunk(tun, cost)) return true;
   if (!gain) p->rent.lost_ns += cost; /* nor again before it took twice as long */
-  rent_denied(p, cost > p->rent.ahead_ns ? cost - p->rent.ahead_ns : cost);
+  rent_denied(t, p, cost > p->rent.ahead_ns ? cost - p->rent.ahead_ns : cost);
   return false;
 }
 
 /* A recording, or a compilation, of which nothing came. */
 void rent_wasted(Place *p, u64 ns) { p->rent.lost_ns += ns; }
-
-enum { PERCENT_LEAST = 20, PERCENT_MOST = 500 };
 
 /* Loops around it and inside of it take another time from now on. */
 static void begin_anew(void *code, Place *p) {
@@ -505,7 +486,7 @@ static void costs_no_less(Tracer *t, const Code *code, u32 pc, RecordStart start
  * that. */
 static void tell_around(Tracer *t, const Place *p, u64 cost) {
   const Frame *f = &t->vm->frames[t->vm->frame_count - 1];
-  for (u32 n = 0; n <= FRAMES && n < t->vm->frame_count; n++, f--) {
+  for (u32 n = 0; n <= t->vm->tunables.callers && n < t->vm->frame_count; n++, f--) {
     const Code *code = f->code;
     const Proto *proto = code->proto;
     if (n && (f[1].flags & FRAME_NATIVE_CALL || f[1].code == code)) return;
@@ -519,15 +500,16 @@ static void tell_around(Tracer *t, const Place *p, u64 cost) {
 
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns) {
   const Tunables *tun = &t->vm->tunables;
-  u64 cost = scaled(t, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns);
-  if (p->start != RECORD_RESUME && rent_applies(t)) tell_around(t, p, cost - cost / SUNK);
+  u64 cost = scaled(t, compile_ns(tun, parts));
+  if (p->start != RECORD_RESUME && rent_applies(t)) tell_around(t, p, sunk(tun, cost));
   places_each(&t->places, begin_anew, p->code);
-  if (p->rent.each_ns) gate_open(p, p->rent.each_ns);
+  if (p->rent.each_ns) gate_open(tun, p, p->rent.each_ns);
   p->rent = (PlaceRent){.entries = p->passes};
-  u64 percent = ns * 100 / ((u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns + 1);
-  if (percent < PERCENT_LEAST) percent = PERCENT_LEAST;
-  if (percent > PERCENT_MOST) percent = PERCENT_MOST;
-  if (t->compilings) t->cost_percent = ((t->cost_percent ? t->cost_percent : 100) * 3 + percent) / 4;
+  u64 percent = ns * PERCENT / (compile_ns(tun, parts) + 1), new = (u64)tun->cost_newest;
+  if (percent < (u64)tun->cost_least) percent = (u64)tun->cost_least;
+  if (percent > (u64)tun->cost_most) percent = (u64)tun->cost_most;
+  if (t->compilings)
+    t->cost_percent = ((t->cost_percent ? t->cost_percent : PERCENT) * (PERCENT - new) + percent * new) / PERCENT;
 }
 
 /* What the places of `code` that are not compiled yet took, and what they wait for. */
@@ -542,15 +524,15 @@ static void tell(void *context, Place *p) {
   Vm *vm = x->t->vm;
   if ((x->code && x->code != p->code) || !is_waiting(x->t, p)) return;
   u64 cost = cost_of(x->t, p);
-  if (!x->code && p->rent.used_ns * FAR < cost) return;
+  if (!x->code && p->rent.used_ns < percent_of(cost, x->t->vm->tunables.tell_percent)) return;
   u32 line = 0, col = 0;
   Span at = p->code->proto->spans[p->pc];
   const SourceFile *f = sources_get(&vm->sources, at.file);
   if (f) sources_locate(&vm->sources, at, &line, &col);
   buf_printf(x->out, "%s:%u:%u: not compiled yet: it took %llu us in the interpreter so far, "
                      "%llu more count as sure; compiling would take about %llu\n", f ? f->path : "?", line,
-             col, (unsigned long long)(p->rent.used_ns / 1000), (unsigned long long)(p->rent.ahead_ns / 1000),
-             (unsigned long long)(cost / 1000));
+             col, (unsigned long long)(p->rent.used_ns / NS_PER_US), (unsigned long long)(p->rent.ahead_ns / NS_PER_US),
+             (unsigned long long)(cost / NS_PER_US));
 }
 
 void rent_tell(const Tracer *t, const Code *code, Buf *out) {

@@ -13,7 +13,7 @@ bool rent_due(Tracer *t, Place *p, Frame *f);
 u64 rent_gain(const Tracer *t, const Place *p, const Graph *g, bool broke);
 bool rent_affords(const Tracer *t, Place *p, u64 parts, u64 gain); /* rent_due for a graph that was recorded */
 bool rent_is_lost(const Tracer *t, const Place *p, const Graph *g, bool broke);
-void rent_denied(Place *p, u64 missing);      /* it has to wait until its passes took so much more */
+void rent_denied(const Tracer *t, Place *p, u64 missing); /* it has to wait until its passes took so much more */
 void rent_naps(Place *p, u32 n);              /* it takes a nap of so many passes */
 void rent_wasted(Place *p, u64 ns);
 void rent_paid(Tracer *t, Place *p, u64 parts, u64 ns);

@@ -26,7 +26,7 @@ u64 tracer_worked(const Tracer *t) {
   struct timespec now;
   if (t->work_clock) return t->work_clock(t->clock_context);
   if (t->clock || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return tracer_now(t);
-  return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+  return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
 }
 
 /* The clock, which is cheaper to look at, runs ahead of the processor's time. */
@@ -40,7 +40,7 @@ bool tracer_late(const Tracer *t) {
 bool tier_slots(Tracer *t, u32 n) {
   if (t->slot_cap - t->slot_top >= n) return true;
   if (t->depth) return false; /* regions on the stack hold pointers into it */
-  u32 cap = t->slot_cap ? t->slot_cap : 4096;
+  u32 cap = t->slot_cap ? t->slot_cap : 1 << 12;
   while (cap - t->slot_top < n) cap *= 2;
   u64 *slots = mem_resize(&t->vm->alloc, t->slots, sizeof *slots * t->slot_cap, sizeof *slots * cap);
   if (!slots) return false;
@@ -51,7 +51,7 @@ bool tier_slots(Tracer *t, u32 n) {
 
 static inline bool has_slots(Tracer *t, u32 n) { return LIKELY(t->slot_cap - t->slot_top >= n) || tier_slots(t, n); }
 
-enum { SCRATCH = 256 };
+enum { SCRATCH = 1 << 8 };
 
 static GuardEntry *look_up_with(Tracer *t, Frame *frame, Place *p, Value *scratch) {
   t->vm->counters.at[STAT_lookups]++;
@@ -82,22 +82,21 @@ static __attribute__((noinline)) GuardEntry *look_up(Tracer *t, Frame *frame, Pl
 typedef enum Ran { RAN_NOT, RAN_ON, RAN_BREAK, RAN_CALLED, RAN_RETURNED, RAN_RAISED } Ran;
 
 /* Reading the clock costs as much as entering a region: what is short is timed now and then, and stands for the
- * rest, but for those of loops that take long. */
-enum { TIMED_FIRST = 16, TIMED_ALL = 1024, TIMED_EACH = 32, TIMED_OFTEN = 1 << 14, TIMED_SELDOM = 128,
-       TIMED_ALWAYS_NS = 4000 };
-
-static inline u64 timed_each(u64 times) { return times < TIMED_OFTEN ? TIMED_EACH : TIMED_SELDOM; }
+ * rest, but for those of loops that take long. Which of so many runs it is, among those of which one is timed. */
+static inline u64 timed_turn(const Tunables *tun, u64 times) {
+  return times & (u64)((times < (u64)tun->timed_often ? tun->timed_each : tun->timed_seldom) - 1);
+}
 
 static bool is_timed(const Tracer *t, const Region *r) {
-  return t->log.run_limit || r->entered <= TIMED_ALL || r->last_ns >= TIMED_ALWAYS_NS ||
-         r->entered % timed_each(r->entered) == 0;
+  const Tunables *tun = &t->vm->tunables;
+  return t->log.run_limit || r->entered <= (u64)tun->timed_all || r->last_ns >= (u64)tun->timed_always_ns ||
+         !timed_turn(tun, r->entered);
 }
 
 /* A run that was not timed: loops may take long for once, however short the runs before were. */
 static u64 spent_untimed(Tracer *t, Region *r, u64 begin) {
-  enum { LONG = 1 << 14 };
   u64 end = begin ? tier_ticks(t) : 0, now;
-  if (end <= begin + LONG) return r->last_ns;
+  if (end <= begin + (u64)t->vm->tunables.untimed_ticks) return r->last_ns;
   now = tracer_now(t);
   if (end <= t->began_ticks || now <= t->began) return r->last_ns;
   return r->last_ns = (u64)((f64)(end - begin) * ((f64)(now - t->began) / (f64)(end - t->began_ticks)));
@@ -122,7 +121,7 @@ static inline void passed(Tracer *t, const Run *r, Place *p) {
   if (UNLIKELY(r->since)) {
     u64 all = tracer_now(t) - r->since;
     if (!region->least_ns || all < region->least_ns) region->least_ns = all;
-    if (r->timed && all > r->spent) gate_note(p, all - r->spent, r->spent);
+    if (r->timed && all > r->spent) gate_note(&t->vm->tunables, p, all - r->spent, r->spent);
   }
   place_passed(t, p);
 }
@@ -381,7 +380,8 @@ static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place 
   if (watched && watch_begin(t, p, frame)) return RAN_NOT;
   had = p->cache.entries.count > 0;
   /* two in a row: entries that take turns both come by */
-  u64 since = had && (p->passes < TIMED_FIRST || p->passes % timed_each(p->passes) < 2) ? tracer_now(t) : 0;
+  const Tunables *tun = &vm->tunables;
+  u64 since = had && (p->passes < tun->timed_first || timed_turn(tun, p->passes) < 2) ? tracer_now(t) : 0;
   GuardEntry *entry = had ? look_up(t, frame, p) : NULL;
   if (LIKELY(entry != NULL)) {
     p->missed = p->nap = 0;
@@ -505,32 +505,29 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
   }
 }
 
-enum { LEVELS_FREE = 64 }; /* more than calls that a region inlines */
-
 /* Near the limits of depth the interpreter counts each call: a region does not know those that stand inlined in it.
  * Compiling, and what compiled code does where it leaves, needs some of the C stack. */
 static bool near_limit(const Vm *vm) {
-  return vm->frame_count + vm->native_depth + LEVELS_FREE > vm->limits.depth || !cstack_has(CSTACK_DEEP);
+  u32 free = (u32)vm->tunables.levels_free;
+  return vm->frame_count + vm->native_depth + free > vm->limits.depth || !cstack_has(CSTACK_DEEP);
 }
 
 static inline bool asleep(const Tracer *t, const Frame *frame) {
-  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER || t->depth > 64 ||
-         UNLIKELY(near_limit(t->vm));
+  return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER ||
+         t->depth > t->vm->tunables.regions_deep || UNLIKELY(near_limit(t->vm));
 }
 
-enum { SLEEPS_IN_SITE = 16, SLEEP_MOST = 1 << 30 };
+enum { SLEEP_MOST = 1 << 30 };
 
 /* A place that sleeps for long is counted awake by the interpreter, which is cheaper than to be asked each time. */
 static void sleep_in_site(Tracer *t, SiteState *s, Place *p, bool loop) {
   const Tunables *tun = &t->vm->tunables;
-  if (p->sleep < SLEEPS_IN_SITE || !tun->hot_calls || !tun->hot_trips || t->private_places || t->forced || demanded(t))
-    return;
+  bool counts = tun->hot_calls && tun->hot_trips && !t->private_places && !t->forced && !demanded(t);
+  if (p->sleep < tun->sleep_in_site || !counts) return;
   u32 sleep = p->sleep < SLEEP_MOST ? p->sleep : SLEEP_MOST;
   s->count = (i32)(loop ? tun->warm_trips : tun->warm_calls) - (i32)sleep;
   p->slept = sleep;
 }
-
-enum { START_MISFITS = 4 };
 
 static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
   Tracer *t = tracer_of(vm);
@@ -564,7 +561,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
     }
   }
   /* it may be compiled now; place and code may be gone then */
-  if (loop && p->unfit < START_MISFITS) s->flags |= SITE_STARTS;
+  if (loop && p->unfit < tun->start_misfits) s->flags |= SITE_STARTS;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL;
   Ran ran = enter_place(t, p);
@@ -587,7 +584,7 @@ static TierResult on_start(Vm *vm, Frame *frame, u32 site) {
   Ran ran = enter_fitting(t, p, &fits);
   if (LIKELY(ran == RAN_ON || (ran == RAN_RETURNED && bottom))) return TIER_RAN;
   if (ran != RAN_NOT) return follow(t, ran, depth, bottom);
-  if (!fits && ++p->unfit == START_MISFITS) s->flags &= (u16)~SITE_STARTS;
+  if (!fits && ++p->unfit == t->vm->tunables.start_misfits) s->flags &= (u16)~SITE_STARTS;
   return TIER_STAY;
 }
 
@@ -628,8 +625,6 @@ static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   return now;
 }
 
-enum { LARGE_NEAR = 4, LARGE_DULL = 7 };
-
 /* And so its caller, when it returned. Where it is not entered time and again, it is asked for after twice as much each
  * time. */
 static TierResult on_large(Vm *vm, Frame *frame) {
@@ -643,12 +638,12 @@ static TierResult on_large(Vm *vm, Frame *frame) {
   }
   if (ran || now != TIER_STAY) {
     t->large_dull = 0;
-    t->large_near = LARGE_NEAR;
+    t->large_near = (u32)vm->tunables.large_near;
   } else if (t->large_near) {
     t->large_near--;
     vm->large_left = -1;
   } else if (vm->tunables.large_units > 0) {
-    t->large_dull += t->large_dull < LARGE_DULL;
+    t->large_dull += t->large_dull < vm->tunables.large_doublings;
     vm->large_left = vm->tunables.large_units << t->large_dull;
   }
   return ran && now == TIER_STAY ? TIER_RAN : now;

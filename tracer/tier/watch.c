@@ -21,11 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ASK_NS: of a trip, being asked at its end, at least */
-enum { WATCH_EARLY = 4, WATCH_CLEAR = 2, CLEAR = 8, CLEAR_MOST = 64, WATCH_AGAIN = 1024, WATCH_AGAIN_MOST = 1 << 16,
-       CUT = 8, LONGER = 2, SHORT_NS = 2000, LONG_NS = 5000000, WATCH_LOST = 5, RECURS = 4, LONG_TRIPS = 64, UNEVEN = 6,
-       ASKED_EACH = 16, TRIAL_NS = 1000000, ASK_NS = 40 };
-
 /* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
 static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
   Ins ins = f->code->proto->code[pc];
@@ -69,8 +64,8 @@ static u64 median(const WatchTimes *times) {
 }
 
 /* What was interrupted, or is quite another thing than the rest, counts for no more than some of the rest. */
-static u64 mean(const WatchTimes *times) {
-  u64 most = median(times) * CUT + 1, sum = 0;
+static u64 mean(const Tunables *tun, const WatchTimes *times) {
+  u64 most = median(times) * (u64)tun->watch_cut + 1, sum = 0;
   for (u32 i = 0; i < times->count; i++) sum += times->ns[i] < most ? times->ns[i] : most;
   return sum / times->count;
 }
@@ -80,16 +75,17 @@ static void begin_rounds(PlaceWatch *w) {
   w->rounds = 0;
 }
 
-static void again(Place *p) {
+static void again(const Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceWatch *w = &p->watch;
   w->times[0].count = w->times[1].count = 0;
   begin_rounds(w);
-  w->in = WATCH_AGAIN << (w->won < 6 ? w->won : 6);
-  if (w->won < 255) w->won++;
+  w->in = (u32)doubled((u64)tun->watch_again, w->won, tun->watch_again_most);
+  if (w->won < UINT8_MAX) w->won++;
 }
 
 /* Runs of a loop are of any length: many of them tell, the fewer the clearer it is. */
-static bool sum_up(PlaceWatch *w, u64 *c, u64 *e) {
+static bool sum_up(const Tunables *tun, PlaceWatch *w, u64 *c, u64 *e) {
   w->sum[0] += *c;
   w->sum[1] += *e;
   w->rounds++;
@@ -98,29 +94,31 @@ static bool sum_up(PlaceWatch *w, u64 *c, u64 *e) {
   *e = w->sum[1];
   for (u32 i = 0; i < WATCH_TIMES; i++)
     if (w->times[0].ns[i] > w->longest) w->longest = w->times[0].ns[i];
-  u64 clear = w->rounds < 2 ? CLEAR : w->rounds < UNEVEN ? 2 : 0;
+  u64 clear = w->rounds < 2 ? (u64)tun->watch_clear : w->rounds < tun->watch_rounds ? 2 : 0;
   if (clear && *c < clear * *e && *e < clear * *c) return false;
   begin_rounds(w);
   return true;
 }
 
 static void decide(Tracer *t, Place *p) {
+  const Tunables *tun = &t->vm->tunables;
   PlaceWatch *w = &p->watch;
   const WatchTimes *compiled = &w->times[0], *eager = &w->times[1];
   u32 least = compiled->count < eager->count ? compiled->count : eager->count;
   if (!least) return;
-  u64 c = mean(compiled), e = mean(eager), percent = (u64)t->vm->tunables.watch_percent, factor = c / (e + 1);
+  u64 c = mean(tun, compiled), e = mean(tun, eager), factor = c / (e + 1), clear = (u64)tun->watch_clear,
+      most = (u64)tun->watch_clear_most;
   bool uneven = w->end == WATCH_run && ins_op(p->code->proto->code[p->pc]) != BC_fornext;
-  if (!uneven && e > LONG_NS && e > CLEAR * c) { /* another such visit would be dear */
-    again(p);
+  if (!uneven && e > (u64)tun->trial_long_ns && e > clear * c) { /* another such visit would be dear */
+    again(t, p);
     return;
   }
-  if (least < WATCH_CLEAR || (least < WATCH_EARLY && factor < CLEAR)) return;
+  if (least < tun->watch_sure || (least < tun->watch_early && factor < clear)) return;
   if (least < WATCH_TIMES && (uneven || (c < 2 * e && e < 2 * c))) return; /* too close to tell yet */
-  if (uneven && !sum_up(w, &c, &e)) return;
-  bool lost = c * 100 > e * percent;
+  if (uneven && !sum_up(tun, w, &c, &e)) return;
+  bool lost = c * PERCENT > e * (u64)tun->watch_percent;
   if (!lost) {
-    again(p);
+    again(t, p);
     return;
   }
   char text[96];
@@ -130,13 +128,13 @@ static void decide(Tracer *t, Place *p) {
   w->in = 0;
   for (u32 i = 0; i < p->cache.entries.count && !w->lost && !p->demoted; i++)
     t->losers_ns += ((Region *)p->cache.entries.data[i]->region)->compile_ns;
-  if (++w->lost % WATCH_LOST == 0) {
+  if (++w->lost % tun->watch_losses == 0) {
     place_retire(t, p, REASON_no_payback, text);
     return;
   }
-  u64 rest = (u64)t->vm->tunables.watch_rest << (2 * (w->lost < 10 ? w->lost - 1 : 9));
+  u64 rest = doubled((u64)tun->watch_rest, 2 * (w->lost - 1u), 2 * tun->watch_rest_most);
   /* what the next trial may cost is to be little of it */
-  rest *= factor < 1 ? 1 : factor < CLEAR_MOST ? factor : CLEAR_MOST;
+  rest *= factor < 1 ? 1 : factor < most ? factor : most;
   p->sleep = rest < UINT32_MAX / 2 ? (u32)rest : UINT32_MAX / 2;
   t->vm->counters.at[STAT_rests]++;
   tracer_event(t, EVENT_rest, REASON_no_payback, p->code->proto->spans[p->pc], 0, "%s", text);
@@ -150,7 +148,7 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
   }
   if (w->eager && p->watch.end != end) return;
   if (w->eager && p->gate.loop) gate_wake(t, p);
-  if (w->eager && end == WATCH_trips && p->gate.loop) gate_trip(p, ns / (trips ? trips : 1));
+  if (w->eager && end == WATCH_trips && p->gate.loop) gate_trip(&t->vm->tunables, p, ns / (trips ? trips : 1));
   WatchTimes *times = &p->watch.times[w->eager];
   u64 each = ns / (trips ? trips : 1);
   if (times->count < WATCH_TIMES) times->ns[times->count++] = each;
@@ -177,17 +175,21 @@ static u64 longest(const PlaceWatch *w) {
 }
 
 /* A visit without an entry that takes so long has shown that the region wins. */
-static bool is_overlong(const Place *p, u64 spent) { return spent > LONGER * longest(&p->watch) + SHORT_NS; }
+static bool is_overlong(const Tracer *t, const Place *p, u64 spent) {
+  const Tunables *tun = &t->vm->tunables;
+  return spent > (u64)tun->trial_longer * longest(&p->watch) + (u64)tun->trial_short_ns;
+}
 
 /* Whole runs of a loop of so many trips, whose trips took so long in the interpreter that one more such run would be
  * dear: the first trial can be spared. */
 static bool is_clear(const Tracer *t, const Place *p, const Watch *made) {
+  const Tunables *tun = &t->vm->tunables;
   const PlaceWatch *w = &p->watch;
   if (w->won || w->lost || !MECHANISM(t->vm, trials_end) || !made->counted || !p->gate.loop || w->end == WATCH_trips ||
       made->count < made->at)
     return false;
   u64 trips = made->count - made->at, spent = trips <= UINT32_MAX ? trips * p->gate.trip_ns : 0;
-  return spent > TRIAL_NS && spent > CLEAR * longest(w) && trips <= 2 * w->entered_trips;
+  return spent > (u64)tun->trial_ns && spent > (u64)tun->watch_clear * longest(w) && trips <= 2 * w->entered_trips;
 }
 
 static bool is_trial(const Tracer *t) {
@@ -201,17 +203,18 @@ static bool is_trial(const Tracer *t) {
 bool watch_trial_goes_on(Tracer *t) {
   if (!is_trial(t)) return false;
   /* looking at the clock is to be little of what is timed */
-  if (++t->trial_asked % ASKED_EACH || !MECHANISM(t->vm, trials_end)) return true;
+  if (++t->trial_asked % t->vm->tunables.trial_asked || !MECHANISM(t->vm, trials_end)) return true;
   drop_stale(t);
   u64 now = watch_now(t);
   for (u32 i = t->watch_count; i-- > 0;) {
     const Watch *w = &t->watches[i];
     Place *p = w->place;
     /* where the head of a loop was not reached yet, too */
-    if (!w->eager || w->runs || now - w->begin < TRIAL_NS || !is_overlong(p, now - w->begin)) continue;
+    if (!w->eager || w->runs || now - w->begin < (u64)t->vm->tunables.trial_ns) continue;
+    if (!is_overlong(t, p, now - w->begin)) continue;
     drop(t, i);
     if (p->gate.loop) gate_wake(t, p);
-    again(p);
+    again(t, p);
   }
   return is_trial(t);
 }
@@ -250,7 +253,7 @@ const Watch *watch_probed(Tracer *t, const Place *p) {
 
 /* Was it called by itself, with few calls between? Most calls of a recursion are its leaves. */
 static bool calls_itself(const Vm *vm, const Frame *f) {
-  for (u32 n = 1; n <= RECURS && n < vm->frame_count; n++)
+  for (u32 n = 1; n <= vm->tunables.callers && n < vm->frame_count; n++)
     if (f[-(i64)n].code == f->code) return true;
   return false;
 }
@@ -267,10 +270,12 @@ static const Extent *loop_around(const Frame *f) {
 }
 
 /* The loop whose trips tell of a place behind a break: the frame will not return soon. */
-static const Extent *timed_loop(const Place *p, const Frame *f) {
+static const Extent *timed_loop(const Tunables *tun, const Place *p, const Frame *f) {
   u64 at, count;
   const Extent *x = p->start == RECORD_RESUME ? loop_around(f) : NULL;
-  return x && (f->flags & FRAME_MODULE || (position_at(f, x->head, &at, &count) && count - at > LONG_TRIPS)) ? x : NULL;
+  bool tells = x && (f->flags & FRAME_MODULE || (position_at(f, x->head, &at, &count) &&
+                                                 count - at > (u64)tun->watch_loop_trips));
+  return tells ? x : NULL;
 }
 
 /* Its head is to be asked at the next trip. False: it cannot be, or its trips cannot be counted. */
@@ -290,7 +295,7 @@ static bool ask_head(const Vm *vm, Watch *w, const Frame *f, const Extent *x) {
 
 bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   if (!watch_wanted(t, p) || (p->recurs && calls_itself(t->vm, frame))) {
-    p->watch.in = 64;
+    p->watch.in = (u32)t->vm->tunables.watch_unwanted;
     return false;
   }
   u32 depth = clear_top(t, frame);
@@ -305,7 +310,7 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
     }
   const PlaceWatch *w = &p->watch;
   bool eager = w->times[0].count > w->times[1].count;
-  t->watch_seed = t->watch_seed * 1664525u + 1013904223u;
+  t->watch_seed = t->watch_seed * 1664525u + 1013904223u; /* not a threshold: a generator of random numbers */
   p->watch.in = 1 + (t->watch_seed >> 30); /* not in step with what the program does in turns */
   Watch *made = &t->watches[t->watch_count++];
   *made = (Watch){.place = p, .depth = depth, .eager = eager};
@@ -315,13 +320,13 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   if (made->runs) made->run = gate_run(p, frame);
   if (eager && is_clear(t, p, made)) {
     t->watch_count--;
-    again(p);
+    again(t, p);
     return false;
   }
-  const Extent *loop = MECHANISM(t->vm, loops_of_breaks) ? timed_loop(p, frame) : NULL;
+  const Extent *loop = MECHANISM(t->vm, loops_of_breaks) ? timed_loop(&t->vm->tunables, p, frame) : NULL;
   if (loop && !ask_head(t->vm, made, frame, loop)) {
     t->watch_count--;
-    p->watch.in = WATCH_AGAIN;
+    p->watch.in = (u32)t->vm->tunables.watch_again;
     return false;
   }
   frame->flags |= FRAME_WATCHED;
@@ -346,9 +351,9 @@ static bool trips_since(const Watch *w, const Frame *f, u64 *trips) {
 
 /* One run of a loop whose trips cannot be counted, as far as it was seen: its last trip was not. */
 static void take_run(Tracer *t, const Watch *w, u64 now) {
-  u64 spent = (w->last ? w->last : now) - w->begin, asked = w->trips * (u64)ASK_NS;
+  u64 spent = (w->last ? w->last : now) - w->begin, asked = w->trips * (u64)t->vm->tunables.clock_ns;
   if (w->eager && MECHANISM(t->vm, trials_ask_seldom)) spent -= asked < spent / 2 ? asked : spent / 2;
-  if (w->eager && w->trips) gate_trip(w->place, spent / w->trips);
+  if (w->eager && w->trips) gate_trip(&t->vm->tunables, w->place, spent / w->trips);
   if (w->eager && w->last) spent = w->trips ? spent + spent / w->trips : spent;
   if (w->eager && !w->trips && w->place->gate.trip_ns < spent) spent = w->place->gate.trip_ns;
   take(t, w, WATCH_run, spent, 1);
@@ -403,7 +408,7 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
   u64 spent = watch_now(t) - w->begin;
   if (w->head) return visit_in_loop(t, i, frame, spent);
   if (w->eager) { /* it would go on for too long: the region wins */
-    if (p->watch.end != WATCH_trips && is_overlong(p, spent)) {
+    if (p->watch.end != WATCH_trips && is_overlong(t, p, spent)) {
       bool own = w->depth == depth;
       if (w->runs) {
         Watch done = *w;
@@ -414,8 +419,8 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
       }
       drop(t, i);
       if (p->gate.loop) gate_wake(t, p);
-      if (own) again(p);
-      else p->watch.in = 8;
+      if (own) again(t, p);
+      else p->watch.in = (u32)t->vm->tunables.watch_soon;
       return false;
     }
   }
@@ -441,7 +446,8 @@ bool watch_visit(Tracer *t, Place *p, const Frame *frame) {
     if (!counted && p->watch.lifted && !(frame->flags & FRAME_MODULE)) return false;
     Watch done = *w;
     drop(t, i);
-    if (!counted && p->watch.lifted) p->watch.in = WATCH_AGAIN; /* how many trips it ran cannot be told */
+    /* how many trips it ran cannot be told */
+    if (!counted && p->watch.lifted) p->watch.in = (u32)t->vm->tunables.watch_again;
     else take(t, &done, !counted || on ? WATCH_trips : WATCH_run, spent, on ? at - done.at : 1);
     return false;
   }
