@@ -237,7 +237,7 @@ static bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const v
 
 /* A dtype of which this build has arrays. */
 static bool has_dtype(WeftVM *w, WeftDType dtype) {
-  if (dtype_has_kernels(dtype)) return true;
+  if (dtype_can(dtype, NEED_store) != CAN_none) return true;
   (void)vm_error_at(w->vm, EK_unsupported, (Span){0}, "arrays of dtype %s are not supported", dtype_name(dtype));
   return false;
 }

@@ -414,7 +414,7 @@ static void describe_num(Value v, Buf *out) {
     case DK_BOOL: buf_puts(out, v.i ? "true" : "false"); return;
     case DK_FLOAT: {
       char text[40];
-      snprintf(text, sizeof text, "%.17g", v.dtype == DT_f32 ? (f64)v.s : v.f);
+      snprintf(text, sizeof text, "%.17g", num_as_f64(v));
       number_point(text);
       buf_puts(out, text);
       if (!strpbrk(text, ".en")) buf_puts(out, ".0");

@@ -3,11 +3,24 @@
 
 #include <string.h>
 
+#define KIND_BOOL DK_BOOL, false
+#define KIND_SINT DK_INT, true
+#define KIND_UINT DK_INT, false
+#define KIND_FLOAT DK_FLOAT, false
+#define KIND_COMPLEX DK_COMPLEX, false
+
 const DTypeInfo dtype_info[DT_COUNT] = {
-    [DT_NONE] = {"none", 0, DK_NONE, ""},
-#define DTYPE(name, bytes, kind, doc) [DT_##name] = {#name, bytes, DK_##kind, doc},
+    [DT_NONE] = {.name = "none", .doc = ""},
+#define DTYPE(name, bytes, kind, computes, sums, loops, doc) \
+  [DT_##name] = {#name, bytes, KIND_##kind, DT_##computes, DT_##sums, doc},
 #include "lang/dtypes.def"
-#undef DTYPE
+};
+
+const u8 dtype_cans[DT_COUNT][NEED_COUNT] = {
+#define DTYPE_CAN(name, store, convert, compute, reduce, order, product, factor, random, print)                \
+  [DT_##name] = {CAN_own,         CAN_##store,   CAN_##convert, CAN_##compute, CAN_##reduce, CAN_##order, \
+                 CAN_##product, CAN_##factor,  CAN_##random,  CAN_##print},
+#include "lang/dtypes.def"
 };
 
 DType dtype_by_name(const char *s, size_t len) {
@@ -15,8 +28,6 @@ DType dtype_by_name(const char *s, size_t len) {
     if (strlen(dtype_info[d].name) == len && memcmp(dtype_info[d].name, s, len) == 0) return (DType)d;
   return DT_NONE;
 }
-
-bool dtype_is_signed(u32 d) { return d == DT_i32 || d == DT_i64; }
 
 static DType promote_ints(u32 a, u32 b) {
   bool sa = dtype_is_signed(a), sb = dtype_is_signed(b);
@@ -56,33 +67,18 @@ DType dtype_promote_weak(u32 a, bool a_weak, u32 b, bool b_weak, bool *weak) {
   switch (dtype_kind(w)) {
     case DK_INT: return DT_i64;
     case DK_FLOAT: return DT_f64;
-    case DK_COMPLEX: return s == DT_f32 || s == DT_f16 || s == DT_bf16 ? DT_c64 : DT_c128;
+    case DK_COMPLEX: return dtype_compute(s) == DT_f32 ? DT_c64 : DT_c128;
     default: return (DType)w;
   }
 }
 
 DType dtype_float_of(u32 d) { return dtype_kind(d) >= DK_FLOAT ? (DType)d : DT_f64; }
 
-DType dtype_accum(u32 d) {
-  switch (d) {
-    case DT_bool:
-    case DT_u8:
-    case DT_i32: return DT_i64;
-    case DT_u32: return DT_u64;
-    default: return (DType)d;
-  }
-}
-
 DType dtype_real_of(u32 d) { return d == DT_c64 ? DT_f32 : d == DT_c128 ? DT_f64 : (DType)d; }
 
-i64 dtype_int_min(u32 d) { return d == DT_i32 ? INT32_MIN : d == DT_i64 ? INT64_MIN : 0; }
+i64 dtype_int_min(u32 d) { return dtype_is_signed(d) ? INT64_MIN >> (64 - 8 * dtype_bytes(d)) : 0; }
 
 u64 dtype_int_max(u32 d) {
-  switch (d) {
-    case DT_u8: return UINT8_MAX;
-    case DT_i32: return INT32_MAX;
-    case DT_u32: return UINT32_MAX;
-    case DT_i64: return INT64_MAX;
-    default: return UINT64_MAX;
-  }
+  if (dtype_kind(d) != DK_INT) return UINT64_MAX;
+  return UINT64_MAX >> (64 - 8 * dtype_bytes(d) + dtype_is_signed(d));
 }

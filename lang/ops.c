@@ -30,6 +30,23 @@ bool op_takes_shape(u32 op) {
   return false;
 }
 
+DTypeNeed op_need(u32 op) {
+  static const u8 of_family[FAM_COUNT] = {
+      [FAM_elementwise] = NEED_compute, [FAM_reduce] = NEED_reduce, [FAM_scan] = NEED_reduce,
+      [FAM_view] = NEED_store, [FAM_index] = NEED_order, [FAM_make] = NEED_store, [FAM_sort] = NEED_order,
+      [FAM_linalg] = NEED_factor, [FAM_random] = NEED_random, [FAM_text] = NEED_print, [FAM_io] = NEED_print,
+  };
+  static const u8 of_op[OP_COUNT] = {/* which is not that of their family */
+      [OP_astype] = NEED_convert, [OP_where] = NEED_store, [OP_stop_gradient] = NEED_store,
+      [OP_array] = NEED_convert, [OP_arange] = NEED_compute, [OP_linspace] = NEED_compute,
+      [OP_take] = NEED_store, [OP_take_along_axis] = NEED_store, [OP_compress] = NEED_store,
+      [OP_one_hot] = NEED_convert, [OP_scatter] = NEED_compute,
+      [OP_matmul] = NEED_product, [OP_dot] = NEED_product, [OP_vecdot] = NEED_product, [OP_outer] = NEED_product,
+      [OP_tensordot] = NEED_product, [OP_einsum] = NEED_product, [OP_linalg_diagonal] = NEED_store,
+  };
+  return (DTypeNeed)(of_op[op] ? of_op[op] : of_family[op_info(op)->family]);
+}
+
 OpId op_by_name(const char *s, size_t len) {
   for (u32 i = 1; i < OP_COUNT; i++) {
     const char *name = op_infos[i].name;

@@ -76,6 +76,7 @@ enum { OP_MODULES(OP_MODULE) OP_MODULE_COUNT };
 #undef OP_MODULE
 extern const char *const op_modules[OP_MODULE_COUNT];
 bool op_takes_shape(u32 op); /* has a parameter `shape` */
+DTypeNeed op_need(u32 op);   /* what its operands' dtypes must be able to do */
 /* what it gives depends on its operands alone */
 static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; }
 static inline const char *op_name(u32 op) { return op_info(op)->name; }

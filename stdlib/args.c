@@ -56,8 +56,8 @@ WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) {
 }
 
 WeftStatus args_dtype_supported(Vm *vm, u32 op, u32 dtype) {
-  if (dtype_has_kernels(dtype)) return WEFT_OK;
-  return vm_error(vm, EK_unsupported, "%s: not supported: dtype %s", op_name(op), dtype_name(dtype));
+  if (dtype_can(dtype, op_need(op)) != CAN_none) return WEFT_OK;
+  return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(dtype));
 }
 
 WeftStatus args_array(Vm *vm, u32 op, u32 param, Value v) {

@@ -413,13 +413,8 @@ Array *array_of(Value v, NumBox *box) {
 }
 
 f64 num_as_f64(Value v) {
-  switch (v.dtype) {
-    case DT_f64: return v.f;
-    case DT_f32: return v.s;
-    case DT_u32:
-    case DT_u64: return (f64)v.u;
-    default: return (f64)v.i;
-  }
+  if (dtype_kind(v.dtype) != DK_FLOAT) return dtype_is_signed(v.dtype) ? (f64)v.i : (f64)v.u;
+  return dtype_compute(v.dtype) == DT_f32 ? (f64)v.s : v.f;
 }
 
 Value num_convert_unchecked(Value v, u32 dtype) {

@@ -5,8 +5,7 @@ _Static_assert(BC_sub == BC_add + 1 && BC_mul == BC_sub + 1, "add, sub, mul stan
 _Static_assert(BC_ge - BC_eq == 5, "comparisons stand together");
 
 static bool is_real(u32 d) { /* computed here; the others only store */
-  return d == DT_bool || d == DT_u8 || d == DT_i32 || d == DT_i64 || d == DT_u32 || d == DT_u64 || d == DT_f32 ||
-         d == DT_f64;
+  return dtype_kind(d) != DK_COMPLEX && dtype_compute(d) == d;
 }
 
 bool num_fits(Value v, u32 dtype) {
@@ -26,19 +25,15 @@ bool num_store_convert(Value v, u32 dtype, Value *out) {
 
 static Value make_int(u32 dtype, u8 flags, u64 u) {
   Value v = {.kind = V_NUM, .dtype = (u8)dtype, .flags = flags};
-  switch (dtype) {
-    case DT_bool: v.u = u & 1; break;
-    case DT_u8: v.u = (u8)u; break;
-    case DT_i32: v.i = (i32)u; break;
-    case DT_u32: v.u = (u32)u; break;
-    default: v.u = u; break;
-  }
+  u32 unused = 64 - (dtype_kind(dtype) == DK_BOOL ? 1 : 8 * dtype_bytes(dtype));
+  if (dtype_is_signed(dtype)) v.i = (i64)(u << unused) >> unused;
+  else v.u = u << unused >> unused;
   return v;
 }
 
 static Value make_float(u32 dtype, u8 flags, f64 f) {
   Value v = {.kind = V_NUM, .dtype = (u8)dtype, .flags = flags};
-  if (dtype == DT_f32) v.s = (f32)f;
+  if (dtype_compute(dtype) == DT_f32) v.s = (f32)f;
   else v.f = f;
   return v;
 }
@@ -100,7 +95,7 @@ static bool bit_arithmetic(u32 bc, u32 dtype, u8 flags, Value a, Value b, Value 
 }
 
 static bool float_arithmetic(u32 bc, u32 dtype, u8 flags, Value a, Value b, Value *out) {
-  if (dtype == DT_f32) {
+  if (dtype_compute(dtype) == DT_f32) {
     f32 x = a.s, y = b.s, r;
     switch (bc) {
       case BC_add: r = x + y; break;
@@ -134,9 +129,9 @@ static bool float_arithmetic(u32 bc, u32 dtype, u8 flags, Value a, Value b, Valu
     default: return (x) >= (y);           \
   }
 static bool compare_numbers(u32 bc, u32 dtype, Value a, Value b) {
-  if (dtype == DT_f32) COMPARE(a.s, b.s)
+  if (dtype_compute(dtype) == DT_f32) COMPARE(a.s, b.s)
   if (dtype == DT_f64) COMPARE(a.f, b.f)
-  if (dtype == DT_u64) COMPARE(a.u, b.u)
+  if (!dtype_is_signed(dtype)) COMPARE(a.u, b.u)
   COMPARE(a.i, b.i)
 }
 
@@ -182,8 +177,7 @@ bool num_unary(u32 bc, Value a, Value *out) {
   if (d == DT_bool) d = DT_i64;
   a = num_convert_unchecked(a, d);
   if (bc == BC_pos) *out = a;
-  else if (d == DT_f64) *out = make_float(d, flags, -a.f);
-  else if (d == DT_f32) *out = make_float(d, flags, -a.s);
+  else if (dtype_kind(d) == DK_FLOAT) *out = make_float(d, flags, -num_as_f64(a));
   else *out = make_int(d, flags, 0 - a.u);
   return true;
 }

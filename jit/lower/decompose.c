@@ -192,7 +192,7 @@ static ValueId differences(Rewrite *r, const GraphArg *args) {
 static ValueId inner(Rewrite *r, u32 op, const GraphArg *args) {
   if (args[1].kind != ARG_value || value_is_token(r->g, args[1].value)) return 0;
   const ArrayType x = *value_type(r->g, args[0].value), y = *value_type(r->g, args[1].value);
-  if (x.dtype != y.dtype || (x.dtype != DT_f64 && x.dtype != DT_f32) || x.rank != y.rank || !x.rank) return 0;
+  if (x.dtype != y.dtype || dtype_kind(x.dtype) != DK_FLOAT || x.rank != y.rank || !x.rank) return 0;
   if (op == OP_vecdot ? args[2].kind != ARG_hole : x.rank != 1) return 0;
   return reduced(r, OP_sum, op2(r, OP_multiply, args[0].value, args[1].value), 1u << (x.rank - 1), false);
 }

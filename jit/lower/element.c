@@ -5,17 +5,11 @@
 #include <string.h>
 
 LoopType loop_type_of_dtype(u32 dtype) {
-  switch (dtype) {
-    case DT_bool: return LT_I1;
-    case DT_u8: return LT_U8;
-    case DT_i32: return LT_I32;
-    case DT_i64: return LT_I64;
-    case DT_u32: return LT_U32;
-    case DT_u64: return LT_U64;
-    case DT_f32: return LT_F32;
-    case DT_f64: return LT_F64;
-    default: return LT_VOID;
-  }
+  static const u8 types[DT_COUNT] = {
+#define DTYPE(name, bytes, kind, computes, sums, loops, doc) [DT_##name] = LT_##loops,
+#include "lang/dtypes.def"
+  };
+  return (LoopType)types[dtype];
 }
 
 /* ---- which operations ------------------------------------------------------------------------------ */

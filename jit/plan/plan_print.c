@@ -46,8 +46,7 @@ static void put_nodes(const Printer *w, u32 first, u32 count) {
 
 static void put_number(Buf *out, u32 dtype, u64 bits) {
   Value v = {.dtype = (u8)dtype, .bits = bits};
-  if (dtype == DT_f64) buf_printf(out, "%.17g", v.f);
-  else if (dtype == DT_f32) buf_printf(out, "%.9g", (f64)v.s);
+  if (dtype_kind(dtype) == DK_FLOAT) buf_printf(out, "%.*g", dtype_bytes(dtype) == 8 ? 17 : 9, num_as_f64(v));
   else if (dtype == DT_bool) buf_puts(out, v.i ? "true" : "false");
   else buf_printf(out, "%lld", (long long)v.i);
 }

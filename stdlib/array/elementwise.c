@@ -425,7 +425,7 @@ static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out
   u8 dtypes[MAX_OPERANDS] = {r.compute, r.compute, r.compute};
   Step step = step_of(stdlib_of(vm)->strips, op, r.compute);
   if (step.fn == NULL)
-    return vm_error(vm, EK_unsupported, "%s: not supported: dtype %s", op_name(op), dtype_name(r.compute));
+    return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(r.compute));
   if (nums) return run_nums(vm, op, &step, n, args, dtypes, &r, out);
   return run_general(vm, op, &step, n, args, dtypes, ptrs, &r, out);
 }

@@ -459,7 +459,7 @@ WeftStatus reduce_value(Vm *vm, u32 op, ReduceKind kind, Value x, u32 compute, u
   j.rows = j.strips->rows[kind][compute];
   j.columns = j.strips->columns[kind][compute];
   j.combine = j.strips->ops[combine_op[kind]][compute];
-  if (!j.rows) return vm_error(vm, EK_unsupported, "%s: not supported: dtype %s", op_name(op), dtype_name(compute));
+  if (!j.rows) return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(compute));
   rule_reduce(&type, mask, keepdims, &shape);
   split_axes(j.a, mask, &j.s);
   TRY(kernel_poll(vm, j.a->size < POLL_ELEMENTS ? j.a->size : POLL_ELEMENTS));

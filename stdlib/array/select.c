@@ -467,7 +467,7 @@ WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
     if (status == WEFT_OK) {
       ArrayType type;
       type_of_value(args[1], &type);
-      dtype = type.dtype == DT_f32 ? DT_f32 : DT_f64; /* as NumPy, and f32 stays */
+      dtype = dtype_float_of(type.dtype); /* as NumPy, and f32 stays */
       if (type.rank != 1 || type.dims[0] != x->size)
         status = vm_error(vm, EK_shape, "bincount: shapes (%lld,) and %s of x and the weights differ",
                           (long long)x->size, shape_text(&type).s);
@@ -546,7 +546,7 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
       status = vm_error(vm, EK_shape, "histogram: the edges need rank 1 and at least 2 elements");
     if (status == WEFT_OK) {
       Value kept = edges;
-      dtype = array_dtype(kept.array) == DT_f32 ? DT_f32 : DT_f64;
+      dtype = dtype_float_of(array_dtype(kept.array));
       status = dense_as(vm, OP_histogram, kept, DT_f64, &edges);
       value_drop(vm, kept);
       if (status != WEFT_OK) edges = value_hole();

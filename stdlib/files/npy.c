@@ -15,10 +15,17 @@ typedef struct NpyHeader {
   char why[96];
 } NpyHeader;
 
-static const struct {
-  const char *name;
-  u8 dtype;
-} descrs[] = {{"b1", DT_bool}, {"u1", DT_u8}, {"i4", DT_i32}, {"i8", DT_i64}, {"f4", DT_f32}, {"f8", DT_f64}};
+/* What NumPy calls it, without the order of bytes: "f4". */
+typedef struct Descr {
+  char s[8];
+} Descr;
+static Descr descr_of(u32 dtype) {
+  static const char letters[] = {[DK_BOOL] = 'b', [DK_INT] = 'i', [DK_FLOAT] = 'f', [DK_COMPLEX] = 'c'};
+  Descr d;
+  char letter = dtype_kind(dtype) == DK_INT && !dtype_is_signed(dtype) ? 'u' : letters[dtype_kind(dtype)];
+  snprintf(d.s, sizeof d.s, "%c%u", letter, dtype_bytes(dtype));
+  return d;
+}
 
 /* What is left of the header. */
 typedef struct Header {
@@ -67,13 +74,16 @@ static const char *parse_dtype(Header *at, NpyHeader *h) {
   if (n && strchr("<>|=", *s)) type++;
   h->swapped = n && *s == '>';
   h->dtype = DT_NONE;
-  for (u32 i = 0; i < COUNT_OF(descrs); i++)
-    if (is_text(type, n - (size_t)(type - s), descrs[i].name)) h->dtype = descrs[i].dtype;
+  for (u32 d = 1; d < DT_COUNT && !h->dtype; d++)
+    if (dtype_can(d, NEED_store) && is_text(type, n - (size_t)(type - s), descr_of(d).s)) h->dtype = d;
   if (h->dtype) return NULL;
   for (size_t i = 0; i < n; i++)
     if (s[i] < ' ' || s[i] > '~') return "its 'descr' is malformed";
-  snprintf(h->why, sizeof h->why, "its dtype '%.*s' is not supported; b1, u1, i4, i8, f4 and f8 are",
-           (int)(n < 20 ? n : 20), s);
+  int used = snprintf(h->why, sizeof h->why, "its dtype '%.*s' is not supported; ", (int)(n < 20 ? n : 20), s);
+  for (u32 d = 1; d < DT_COUNT; d++)
+    if (dtype_can(d, NEED_store))
+      used += snprintf(h->why + used, sizeof h->why - (size_t)used, "%s%s", descr_of(d).s,
+                          d == DT_f64 ? " are" : d == DT_f32 ? " and " : ", ");
   return h->why;
 }
 
@@ -198,14 +208,11 @@ WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
   TRY(array_make_dense(vm, args[1], &dense));
   NumBox box;
   Array *a = array_of(dense, &box);
-  const char *descr = "";
-  for (u32 i = 0; i < COUNT_OF(descrs); i++)
-    if (descrs[i].dtype == array_dtype(a)) descr = descrs[i].name;
   Buf b;
   buf_init(&b, &vm->alloc);
   buf_put(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
   buf_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-             dtype_bytes(array_dtype(a)) == 1 ? '|' : '<', descr);
+             dtype_bytes(array_dtype(a)) == 1 ? '|' : '<', descr_of(array_dtype(a)).s);
   for (u32 d = 0; d < array_rank(a); d++)
     buf_printf(&b, "%lld,%s", (long long)array_dims(a)[d], d + 1 < array_rank(a) ? " " : "");
   buf_puts(&b, "), }");

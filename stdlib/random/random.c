@@ -109,8 +109,8 @@ static WeftStatus draw_shape(Vm *vm, u32 op, u32 param, Value v, u32 *rank, i64 
 }
 
 static WeftStatus need_float(Vm *vm, u32 op, u32 dtype) {
-  return dtype == DT_f64 || dtype == DT_f32 ? WEFT_OK : vm_error(vm, EK_dtype, "%s: dtype must be f32 or f64, got %s",
-                                                                 op_name(op), dtype_name(dtype));
+  if (dtype_kind(dtype) == DK_FLOAT) return WEFT_OK;
+  return vm_error(vm, EK_dtype, "%s: dtype must be f32 or f64, got %s", op_name(op), dtype_name(dtype));
 }
 
 /* An interval from lo on, without hi, which may lie below lo. What rounding takes to hi or beyond becomes the

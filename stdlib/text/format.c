@@ -12,8 +12,8 @@
 
 /* Digits that read back, fewest first: 15 and 17 decide for f64, 6 and 9 for f32 (IEEE 754, 5.12.2); subnormal
  * numbers hold fewer. */
-static int shortest(f64 x, bool single, char *digits, size_t cap) {
-  bool subnormal = fabs(x) < (single ? (f64)FLT_MIN : DBL_MIN);
+static int shortest(f64 x, u32 dtype, char *digits, size_t cap) {
+  bool single = dtype == DT_f32, subnormal = fabs(x) < (single ? (f64)FLT_MIN : DBL_MIN);
   int least = subnormal ? 1 : single ? 6 : 15, most = single ? 9 : 17;
   for (int p = least; p <= most; p++) {
     int n = snprintf(digits, cap, "%.*e", p - 1, x);
@@ -32,8 +32,8 @@ u32 format_digits(char *text, int *point) {
   return n;
 }
 
-u32 format_shortest(f64 x, bool single, char *digits, int *point) {
-  shortest(x, single, digits, SHORTEST_ROOM);
+u32 format_shortest(f64 x, u32 dtype, char *digits, int *point) {
+  shortest(x, dtype, digits, SHORTEST_ROOM);
   u32 n = format_digits(digits, point);
   while (n > 1 && digits[n - 1] == '0') n--;
   return n;
@@ -59,7 +59,7 @@ static bool few_digits(f64 x, Buf *out) {
   return true;
 }
 
-void format_f64(f64 x, bool single, Buf *out) {
+void format_float(f64 x, u32 dtype, Buf *out) {
   if (isnan(x)) {
     buf_puts(out, "nan");
     return;
@@ -68,10 +68,10 @@ void format_f64(f64 x, bool single, Buf *out) {
     buf_puts(out, x < 0 ? "-inf" : "inf");
     return;
   }
-  if (!single && few_digits(x, out)) return;
+  if (dtype == DT_f64 && few_digits(x, out)) return;
   char digits[SHORTEST_ROOM];
   int point;
-  u32 n = format_shortest(fabs(x), single, digits, &point);
+  u32 n = format_shortest(fabs(x), dtype, digits, &point);
   int exponent = point - 1;
   if (signbit(x)) buf_putc(out, '-');
   if (exponent < -4 || exponent >= 16) {
@@ -96,10 +96,9 @@ void format_f64(f64 x, bool single, Buf *out) {
 }
 
 void format_number(Value v, Buf *out) {
-  switch (v.dtype) {
-    case DT_bool: buf_puts(out, v.i ? "true" : "false"); break;
-    case DT_f32: format_f64((f64)v.s, true, out); break;
-    case DT_f64: format_f64(v.f, false, out); break;
+  switch (dtype_kind(v.dtype)) {
+    case DK_BOOL: buf_puts(out, v.i ? "true" : "false"); break;
+    case DK_FLOAT: format_float(num_as_f64(v), v.dtype, out); break;
     default: {
       char digits[NUMBER_DIGITS];
       buf_put(out, digits, number_digits(v, digits));

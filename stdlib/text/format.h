@@ -7,12 +7,12 @@
 /* format_value is in stdlib.h. Values nested deeper than FORMAT_DEPTH show as `…`. */
 enum { FORMAT_DEPTH = 200, FORMAT_ELEMENTS = 1000, FORMAT_EDGE = 3 };
 void format_number(Value v, Buf *out); /* V_NUM; floats in the fewest digits that read back */
-void format_f64(f64 x, bool single, Buf *out);
+void format_float(f64 x, u32 dtype, Buf *out); /* a number of that dtype */
 
-/* The digits of x >= 0 that read back, without zeros at their end, and how many of them stand before the point: 0.001
- * is "1", -2. */
+/* The digits of x >= 0 that read back as that dtype, without zeros at their end, and how many of them stand before the
+ * point: 0.001 is "1", -2. */
 enum { SHORTEST_ROOM = 48 };
-u32 format_shortest(f64 x, bool single, char *digits, int *point);
+u32 format_shortest(f64 x, u32 dtype, char *digits, int *point);
 /* Takes what printf made by "%.*e" to its digits, in place. */
 u32 format_digits(char *text, int *point);
 

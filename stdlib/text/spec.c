@@ -222,7 +222,7 @@ static void with_point(const char *digits, i64 n, i64 point, bool exponent, i64 
 }
 
 /* |x| of a finite float. */
-static void magnitude(const Spec *sp, f64 m, bool single, Buf *out) {
+static void magnitude(const Spec *sp, f64 m, u32 dtype, Buf *out) {
   char type = sp->type | 0x20;
   i32 p = sp->precision < 0 ? 6 : sp->precision;
   int point;
@@ -232,7 +232,7 @@ static void magnitude(const Spec *sp, f64 m, bool single, Buf *out) {
     printed(m, type, sp->alternate, p, out);
   } else if (!sp->type && sp->precision < 0) {
     char digits[SHORTEST_ROOM];
-    u32 n = format_shortest(m, single, digits, &point);
+    u32 n = format_shortest(m, dtype, digits, &point);
     with_point(digits, n, point, point <= -4 || point > 16, n, true, sp->alternate, out);
   } else {
     Buf digits;
@@ -261,7 +261,7 @@ static void real(const Spec *sp, Value v, char align, Buf *out) {
   buf_init(&body, out->alloc);
   if (sp->type == '%') m *= 100;
   if (isnan(m) || isinf(m)) buf_puts(&body, isnan(m) ? "nan" : "inf");
-  else magnitude(sp, m, v.dtype == DT_f32, &body);
+  else magnitude(sp, m, v.dtype, &body);
   if (sp->no_minus && shows_zero(buf_text(&body))) negative = false;
   if (sp->type == '%') buf_putc(&body, '%');
   if (sp->type && strchr("EFG", sp->type))

@@ -202,19 +202,8 @@ ValueId graph_const(Graph *g, Value num) {
 }
 
 ValueId graph_const_f64(Graph *g, u32 dtype, f64 x) {
-  Value v = {.kind = V_NUM, .dtype = (u8)dtype};
-  switch (dtype) {
-    case DT_f64: v.f = x; break;
-    case DT_f32: v.s = (f32)x; break;
-    case DT_bool: v.i = x != 0; break;
-    case DT_u64: v.u = (u64)x; break;
-    case DT_f16:
-    case DT_bf16:
-    case DT_c64:
-    case DT_c128: return graph_refused(g);
-    default: v.i = (i64)x; break;
-  }
-  return graph_const(g, v);
+  if (dtype_kind(dtype) == DK_COMPLEX) return graph_refused(g);
+  return graph_const(g, num_convert_unchecked(value_f64(x), dtype));
 }
 
 ValueId graph_size_typed(Graph *g, Dim d, u32 dtype, bool weak) {

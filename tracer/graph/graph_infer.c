@@ -319,10 +319,6 @@ static bool infer_list_of_arrays(Infer *c) {
   return true;
 }
 
-static f64 as_f64(Value v) {
-  return v.dtype == DT_f64 ? v.f : v.dtype == DT_f32 ? (f64)v.s : v.dtype == DT_u64 ? (f64)v.u : (f64)v.i;
-}
-
 static bool infer_ramp(Infer *c) {
   ArrayType *out = c->out;
   Graph *g = c->g;
@@ -371,7 +367,8 @@ static bool infer_ramp(Infer *c) {
   out->weak = false;
   if (!ints) {
     if (!known) return fail(c, EK_unsupported, "the length is known only at run time");
-    f64 from = one ? 0 : as_f64(v[0]), to = as_f64(v[one ? 0 : 1]), by = as_f64(v[2]), count = ceil((to - from) / by);
+    f64 from = one ? 0 : num_as_f64(v[0]), to = num_as_f64(v[one ? 0 : 1]), by = num_as_f64(v[2]),
+        count = ceil((to - from) / by);
     if (!(by != 0) || count != count || count >= (f64)SIZE_LIMIT) return no_rule(c);
     out->dims[0] = count > 0 ? (i64)count : 0;
     return true;
@@ -513,7 +510,7 @@ static bool infer_select(Infer *c) {
     case OP_bincount: /* weights make it a sum */
       if (!x || x->rank != 1 || dtype_kind(x->dtype) > DK_INT || (infer_given(c, 1) && (!y || y->rank != 1)))
         return no_rule(c);
-      *out = (ArrayType){.dtype = y ? (y->dtype == DT_f32 ? DT_f32 : DT_f64) : DT_i64, .rank = 1, .dims = {DIM_FRESH}};
+      *out = (ArrayType){.dtype = (u8)(y ? dtype_float_of(y->dtype) : DT_i64), .rank = 1, .dims = {DIM_FRESH}};
       return !y || dim_equal(c->dims, x->dims[0], y->dims[0]) || fail(c, EK_shape, "the weights have another size");
     case OP_histogram: {
       const ArrayType *edges = type_arg(c, 1);
@@ -525,12 +522,12 @@ static bool infer_select(Infer *c) {
       if (n == DIM_NONE || size_prove(&c->g->sizes, REL_lt, 0, n) != TRUTH_always) return no_rule(c);
       *out = (ArrayType){.dtype = infer_given(c, 3) ? DT_f64 : DT_i64, .rank = 1, .dims = {n}};
       u32 of_edges = x->dtype;
-      bool weak = x->weak, f32_edges = edges && edges->rank == 1 && edges->dtype == DT_f32;
+      bool weak = x->weak;
       for (u32 i = 0; i < 2 && ends; i++) {
         const ArrayType *end = value_type(c->g, c->args[2].values[i]);
         of_edges = dtype_promote_weak(of_edges, weak, end->dtype, end->weak, &weak);
       }
-      if (edges && edges->rank == 1) of_edges = f32_edges ? DT_f32 : DT_f64;
+      if (edges && edges->rank == 1) of_edges = edges->dtype;
       out[1] = (ArrayType){.dtype = (u8)dtype_float_of(of_edges), .rank = 1, .dims = {size_add(&c->g->sizes, n, 1)}};
       c->count = 2;
       return out[1].dims[0] != DIM_NONE || no_rule(c);

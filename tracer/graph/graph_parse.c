@@ -98,16 +98,13 @@ Value read_literal(Parser *p) {
     read_fail(p, "the literal does not have this type");
   v.dtype = (u8)dtype;
   v.flags = weak ? VF_WEAK : 0;
-  switch (dtype) {
-    case DT_f64: v.f = real ? x : (f64)i; break;
-    case DT_f32: v.bits = 0; v.s = real ? (f32)x : (f32)i; break;
-    case DT_f16:
-    case DT_bf16:
-    case DT_c64:
-    case DT_u64: v.u = u; break;
-    case DT_c128: read_fail(p, "c128 has no literals"); break;
-    default: v.i = i; break;
+  if (dtype == DT_c128) read_fail(p, "c128 has no literals");
+  if (dtype_kind(dtype) == DK_FLOAT) {
+    Value made = num_convert_unchecked(real ? value_f64(x) : value_i64(i), dtype);
+    made.flags = v.flags;
+    return made;
   }
+  v.u = dtype_kind(dtype) == DK_BOOL || dtype_is_signed(dtype) ? (u64)i : u;
   return v;
 }
 

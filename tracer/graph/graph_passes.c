@@ -131,8 +131,7 @@ static bool fold_numbers(u32 op, u32 n, Value a, Value b, const ArrayType *t, Va
 static bool passes_is_number(const Pass *p, ValueId v, f64 want, bool positive_zero) {
   Value x;
   if (!value_const(p->g, v, &x)) return false;
-  f64 f = x.dtype == DT_f64 ? x.f : x.dtype == DT_f32 ? (f64)x.s : x.dtype == DT_u64 ? (f64)x.u : (f64)x.i;
-  return f == want && (!positive_zero || x.bits == 0);
+  return num_as_f64(x) == want && (!positive_zero || x.bits == 0);
 }
 
 /* The value that the node's only result is equal to, 0 when it has to be computed. */

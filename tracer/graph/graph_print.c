@@ -29,7 +29,7 @@ static const char *const term_kinds[TERM_COUNT] = {
 
 /* ---- numbers and sizes ----------------------------------------------------------------------------- */
 
-static void put_float(Buf *out, f64 x, bool single) {
+static void put_float(Buf *out, f64 x, u32 dtype) {
   char text[40];
   if (x != x) {
     buf_puts(out, "nan");
@@ -42,7 +42,9 @@ static void put_float(Buf *out, f64 x, bool single) {
   for (int digits = 1; digits <= 17; digits++) { /* the shortest that reads back */
     snprintf(text, sizeof text, "%.*g", digits, x);
     f64 back;
-    if (sscanf(text, "%lf", &back) == 1 && (single ? (f32)back == (f32)x : back == x)) break; /* in the same locale */
+    if (sscanf(text, "%lf", &back) == 1 && /* in the same locale */
+        num_as_f64(num_convert_unchecked(value_f64(back), dtype)) == x)
+      break;
   }
   number_point(text);
   buf_puts(out, text);
@@ -51,15 +53,11 @@ static void put_float(Buf *out, f64 x, bool single) {
 
 static void put_number(Buf *out, u32 dtype, bool weak, u64 bits) {
   Value v = {.dtype = (u8)dtype, .bits = bits};
-  switch (dtype) {
-    case DT_bool: buf_puts(out, v.i ? "true" : "false"); break;
-    case DT_f64: put_float(out, v.f, false); break;
-    case DT_f32: put_float(out, (f64)v.s, true); break;
-    case DT_u64: buf_printf(out, "%llu", (unsigned long long)bits); break;
-    case DT_f16:
-    case DT_bf16:
-    case DT_c64: buf_printf(out, "0x%llx", (unsigned long long)bits); break;
-    default: buf_printf(out, "%lld", (long long)v.i); break;
+  switch (dtype_kind(dtype)) {
+    case DK_BOOL: buf_puts(out, v.i ? "true" : "false"); break;
+    case DK_FLOAT: put_float(out, num_as_f64(v), dtype); break;
+    case DK_COMPLEX: buf_printf(out, "0x%llx", (unsigned long long)bits); break;
+    default: buf_printf(out, dtype_is_signed(dtype) ? "%lld" : "%llu", (long long)v.i); break;
   }
   if (!weak || (dtype != DT_i64 && dtype != DT_f64 && dtype != DT_bool))
     buf_printf(out, weak ? ":weak %s" : ":%s", dtype_name(dtype));
@@ -144,7 +142,7 @@ static void put_attr(const Printer *p, const GraphAttr *a) {
     case ATTR_nil: buf_puts(out, "nil"); return;
     case ATTR_bool: buf_puts(out, a->i ? "true" : "false"); return;
     case ATTR_int: buf_printf(out, "%lld", (long long)a->i); return;
-    case ATTR_float: put_float(out, a->f, false); return;
+    case ATTR_float: put_float(out, a->f, DT_f64); return;
     case ATTR_dtype: buf_puts(out, dtype_name((u32)a->i)); return;
     case ATTR_text: put_quoted(out, a->text, a->count); return;
     case ATTR_list: buf_printf(out, "*%u", a->count); return;

@@ -813,7 +813,8 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (dims.unknown) return rec_dims_no(r, &dims, op_name(op), &err);
   for (u32 i = 0; i < n + nresults && !r->abstract; i++) {
     u32 dtype = i < n ? value_type(r->g, operands[i])->dtype : results[i - n].dtype;
-    if (!dtype_has_kernels(dtype)) return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
+    if (dtype_can(dtype, op_need(op)) == CAN_none)
+      return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
   }
   Dim fresh;
   ValueId weak;

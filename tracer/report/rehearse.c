@@ -15,6 +15,7 @@
 #include "tracer/report/rehearse.h"
 #include "tracer/tier/tier.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,21 +23,14 @@ enum { STEPS_MOST = 20000000, REFS_MOST = 4096, NESTED_MOST = 64 };
 
 /* ---- are two values the same? ---------------------------------------------------------------------------- */
 
+static bool is_nan(Value v) { return dtype_kind(v.dtype) == DK_FLOAT && isnan(num_as_f64(v)); }
+
+/* Any NaN is like any other. */
+static bool same_nan(Value a, Value b) { return is_nan(a) && is_nan(b); }
+
 static bool same_number(u32 dtype, const void *a, const void *b) {
   if (memcmp(a, b, dtype_bytes(dtype)) == 0) return true;
-  f64 x[2];
-  f32 s[2];
-  switch (dtype) { /* any NaN is like any other */
-    case DT_f64:
-      memcpy(&x[0], a, sizeof x[0]);
-      memcpy(&x[1], b, sizeof x[1]);
-      return x[0] != x[0] && x[1] != x[1];
-    case DT_f32:
-      memcpy(&s[0], a, sizeof s[0]);
-      memcpy(&s[1], b, sizeof s[1]);
-      return s[0] != s[0] && s[1] != s[1];
-    default: return false;
-  }
+  return dtype_kind(dtype) == DK_FLOAT && same_nan(num_load(a, dtype), num_load(b, dtype));
 }
 
 /* Their first `most` items along axis 0. */
@@ -88,7 +82,7 @@ static bool same_fn(Vm *vm, const Fn *a, const Fn *b, u32 depth) {
 /* Deeper than that nothing is looked at: refs may lead in circles. */
 static bool same(Vm *vm, Value a, Value b, u32 depth) {
   if (a.kind == V_NUM && b.kind == V_NUM)
-    return a.dtype == b.dtype && (a.flags & VF_WEAK) == (b.flags & VF_WEAK) && same_number(a.dtype, &a.i, &b.i);
+    return a.dtype == b.dtype && (a.flags & VF_WEAK) == (b.flags & VF_WEAK) && (a.bits == b.bits || same_nan(a, b));
   if (a.kind != b.kind) return false;
   if (a.bits == b.bits || depth > NESTED_MOST) return true;
   depth++;
