@@ -273,6 +273,9 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   if (!x) return OUT_FAIL;
   Av got = x;
   bool number = av_is_number(r, x);
+  u32 own = number ? value_type(r->g, av_value(r, x))->dtype : DT_i64;
+  if (dtype_can(own, op_need(OP_array)) == CAN_none)
+    return rec_stuck(r, REASON_no_rule, "an array of %s", dtype_name(own));
   if (av_at(r, x)->kind == AV_LIST) {
     u32 n = av_at(r, x)->count;
     Av few[32], *parts = n <= COUNT_OF(few) ? few : rec_avs(r, n);

@@ -729,6 +729,11 @@ static Outcome drawn_count(Recorder *r, u32 op, Av *a) {
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
+  for (u32 i = 0; i < info->nparams && !r->abstract; i++) {
+    const ArrayType *t = params[i] && av_is_number(r, params[i]) ? value_type(r->g, av_value(r, params[i])) : NULL;
+    if (t && dtype_can(t->dtype, op_need(op)) == CAN_none)
+      return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(t->dtype));
+  }
   if (op == OP_take) return take(r, params, out);
   if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays)
     return rec_parts(r, op, params, out);
