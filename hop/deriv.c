@@ -77,7 +77,7 @@ Dv dv_convert(Deriv *d, Dv x, u32 dtype) {
   return dv_op(d, OP_astype, &x, 1, &a, 1);
 }
 
-Dv deriv_add(Deriv *d, Dv a, Dv b) { return !a ? b : !b ? a : dv2(d, OP_add, a, b); }
+Dv dv_add(Deriv *d, Dv a, Dv b) { return !a ? b : !b ? a : dv2(d, OP_add, a, b); }
 
 Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
   if (!ct || d->failed) return 0;
@@ -106,122 +106,6 @@ bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) {
 }
 
 bool deriv_is_zero(u32 op) { return op_info(op)->deriv == DERIVATIVE_zero; }
-
-/* ---- what is read --------------------------------------------------------------------------------------------- */
-
-/* NOTHING: types at most. RESULT: that alone. OPERANDS: all of them, not the result. OTHERS: an operand where
- * another one is wanted. ALL: what is not listed. The tape saves what is read, and of all else the type. */
-typedef enum Reads { READS_all, READS_nothing, READS_result, READS_operands, READS_others, READS_divide, READS_power,
-                     READS_condition, READS_indices } Reads;
-
-static Reads reads_of(u32 op) {
-  switch (op) {
-    case OP_add:
-    case OP_subtract:
-    case OP_negative:
-    case OP_positive:
-    case OP_astype:
-    case OP_to:
-    case OP_reshape:
-    case OP_ravel:
-    case OP_squeeze:
-    case OP_expand_dims:
-    case OP_transpose:
-    case OP_permute_dims:
-    case OP_moveaxis:
-    case OP_swapaxes:
-    case OP_broadcast_to:
-    case OP_broadcast_arrays:
-    case OP_flip:
-    case OP_roll:
-    case OP_tile:
-    case OP_tril:
-    case OP_triu:
-    case OP_concat:
-    case OP_stack:
-    case OP_unstack:
-    case OP_split:
-    case OP_sum:
-    case OP_mean:
-    case OP_cumsum:
-    case OP_diff: return READS_nothing;
-    case OP_sqrt:
-    case OP_cbrt:
-    case OP_exp:
-    case OP_exp2:
-    case OP_expm1:
-    case OP_tan:
-    case OP_tanh:
-    case OP_sigmoid:
-    case OP_reciprocal:
-    case OP_nn_softmax:
-    case OP_nn_log_softmax: return READS_result;
-    case OP_abs:
-    case OP_square:
-    case OP_log:
-    case OP_log2:
-    case OP_log10:
-    case OP_log1p:
-    case OP_sin:
-    case OP_cos:
-    case OP_asin:
-    case OP_acos:
-    case OP_atan:
-    case OP_sinh:
-    case OP_cosh:
-    case OP_asinh:
-    case OP_acosh:
-    case OP_atanh:
-    case OP_erf:
-    case OP_erfc:
-    case OP_relu:
-    case OP_softplus:
-    case OP_gelu:
-    case OP_maximum:
-    case OP_minimum:
-    case OP_clip:
-    case OP_atan2: return READS_operands;
-    case OP_multiply:
-    case OP_matmul:
-    case OP_dot:
-    case OP_outer:
-    case OP_vecdot:
-    case OP_tensordot:
-    case OP_einsum: return READS_others;
-    case OP_divide: return READS_divide;
-    case OP_power:
-    case OP_pow: return READS_power;
-    case OP_where: return READS_condition;
-    case OP_take:
-    case OP_take_along_axis: return READS_indices;
-    default: return READS_all;
-  }
-}
-
-bool deriv_reads(u32 op, u32 i, const bool *wants, u32 count) {
-  bool others = false;
-  switch (reads_of(op)) {
-    case READS_nothing:
-    case READS_result: return false;
-    case READS_others:
-      for (u32 k = 0; k < count; k++) others |= k != i && wants[k];
-      return others;
-    case READS_divide: return i == 1;
-    case READS_condition: return i == 0;
-    case READS_indices: return i > 0;
-    default: return true;
-  }
-}
-
-bool deriv_reads_results(u32 op, const bool *wants, u32 count) {
-  switch (reads_of(op)) {
-    case READS_all:
-    case READS_result: return true;
-    case READS_divide:
-    case READS_power: return count > 1 && wants[1];
-    default: return false;
-  }
-}
 
 /* ---- one operand ------------------------------------------------------------------------------------------ */
 
@@ -262,7 +146,7 @@ static Dv trigamma(Deriv *d, Dv x) {
   Dv low = dv2(d, OP_less, x, NUM(0.5)), y = dv3(d, OP_where, low, SUB(NUM(1), x), x), sum = 0;
   for (u32 k = 0; k < STEPS; k++) {
     Dv at = dv1(d, OP_reciprocal, k ? ADD(y, NUM(k)) : y);
-    sum = deriv_add(d, sum, MUL(at, at));
+    sum = dv_add(d, sum, MUL(at, at));
   }
   Dv inverse = dv1(d, OP_reciprocal, ADD(y, NUM(STEPS))), square = MUL(inverse, inverse), tail = 0;
   for (u32 k = COUNT_OF(series); k-- > 0;) tail = tail ? ADD(MUL(tail, square), NUM(series[k])) : NUM(series[k]);
@@ -271,54 +155,48 @@ static Dv trigamma(Deriv *d, Dv x) {
   return dv3(d, OP_where, low, SUB(MUL(sine, sine), sum), sum);
 }
 
-static Dv one_operand(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g) {
-  switch (n->op) {
-    case OP_negative: return NEG(g);
-    case OP_positive:
-    case OP_astype:
-    case OP_to: return g;
-    case OP_abs: return MUL(g, dv1(d, OP_sign, x));
-    case OP_square: return MUL(g, MUL(x, NUM(2)));
-    case OP_sqrt: return DIV(g, MUL(y, NUM(2)));
-    case OP_cbrt: return DIV(g, MUL(MUL(y, y), NUM(3)));
-    case OP_exp: return MUL(g, y);
-    case OP_exp2: return MUL(g, MUL(y, NUM(M_LN2)));
-    case OP_expm1: return MUL(g, ADD(y, NUM(1)));
-    case OP_log: return DIV(g, x);
-    case OP_log2: return DIV(g, MUL(x, NUM(M_LN2)));
-    case OP_log10: return DIV(g, MUL(x, NUM(M_LN10)));
-    case OP_log1p: return DIV(g, ADD(x, NUM(1)));
-    case OP_sin: return MUL(g, dv1(d, OP_cos, x));
-    case OP_cos: return NEG(MUL(g, dv1(d, OP_sin, x)));
-    case OP_tan: return MUL(g, ADD(MUL(y, y), NUM(1)));
-    case OP_asin: return DIV(g, dv1(d, OP_sqrt, SUB(NUM(1), MUL(x, x))));
-    case OP_acos: return NEG(DIV(g, dv1(d, OP_sqrt, SUB(NUM(1), MUL(x, x)))));
-    case OP_atan: return DIV(g, ADD(MUL(x, x), NUM(1)));
-    case OP_sinh: return MUL(g, dv1(d, OP_cosh, x));
-    case OP_cosh: return MUL(g, dv1(d, OP_sinh, x));
-    case OP_tanh: return MUL(g, SUB(NUM(1), MUL(y, y)));
-    case OP_asinh: return DIV(g, dv1(d, OP_sqrt, ADD(MUL(x, x), NUM(1))));
-    case OP_acosh: return DIV(g, dv1(d, OP_sqrt, SUB(MUL(x, x), NUM(1))));
-    case OP_atanh: return DIV(g, SUB(NUM(1), MUL(x, x)));
-    case OP_erf: return MUL(g, MUL(dv1(d, OP_exp, NEG(MUL(x, x))), NUM(M_2_SQRTPI)));
-    case OP_erfc: return MUL(g, MUL(dv1(d, OP_exp, NEG(MUL(x, x))), NUM(-M_2_SQRTPI)));
-    case OP_sinc: return MUL(g, sinc_slope(d, x, y));
-    case OP_erfinv: return MUL(g, MUL(dv1(d, OP_exp, MUL(y, y)), NUM(1 / M_2_SQRTPI)));
-    case OP_gamma: return MUL(g, MUL(y, dv1(d, OP_digamma, x)));
-    case OP_lgamma: return MUL(g, dv1(d, OP_digamma, x));
-    case OP_digamma: return MUL(g, trigamma(d, x));
-    case OP_reciprocal: return NEG(MUL(g, MUL(y, y)));
-    case OP_sigmoid: return MUL(g, MUL(y, SUB(NUM(1), y)));
-    case OP_relu: return dv3(d, OP_where, dv2(d, OP_greater, x, NUM(0)), g, NUM(0));
-    case OP_softplus: return MUL(g, dv1(d, OP_sigmoid, x));
-    case OP_silu: {
-      Dv s = dv1(d, OP_sigmoid, x);
-      return MUL(g, ADD(s, MUL(y, SUB(NUM(1), s))));
-    }
-    case OP_gelu: return gelu(d, n, x, g);
-    default: return 0;
-  }
+static Dv silu(Deriv *d, Dv x, Dv y, Dv g) {
+  Dv s = dv1(d, OP_sigmoid, x);
+  return MUL(g, ADD(s, MUL(y, SUB(NUM(1), s))));
 }
+
+ONE(negative, nothing, NEG(g))
+ONE(abs, operands, MUL(g, dv1(d, OP_sign, x)))
+ONE(square, operands, MUL(g, MUL(x, NUM(2))))
+ONE(sqrt, result, DIV(g, MUL(y, NUM(2))))
+ONE(cbrt, result, DIV(g, MUL(MUL(y, y), NUM(3))))
+ONE(exp, result, MUL(g, y))
+ONE(exp2, result, MUL(g, MUL(y, NUM(M_LN2))))
+ONE(expm1, result, MUL(g, ADD(y, NUM(1))))
+ONE(log, operands, DIV(g, x))
+ONE(log2, operands, DIV(g, MUL(x, NUM(M_LN2))))
+ONE(log10, operands, DIV(g, MUL(x, NUM(M_LN10))))
+ONE(log1p, operands, DIV(g, ADD(x, NUM(1))))
+ONE(sin, operands, MUL(g, dv1(d, OP_cos, x)))
+ONE(cos, operands, NEG(MUL(g, dv1(d, OP_sin, x))))
+ONE(tan, result, MUL(g, ADD(MUL(y, y), NUM(1))))
+ONE(asin, operands, DIV(g, dv1(d, OP_sqrt, SUB(NUM(1), MUL(x, x)))))
+ONE(acos, operands, NEG(DIV(g, dv1(d, OP_sqrt, SUB(NUM(1), MUL(x, x))))))
+ONE(atan, operands, DIV(g, ADD(MUL(x, x), NUM(1))))
+ONE(sinh, operands, MUL(g, dv1(d, OP_cosh, x)))
+ONE(cosh, operands, MUL(g, dv1(d, OP_sinh, x)))
+ONE(tanh, result, MUL(g, SUB(NUM(1), MUL(y, y))))
+ONE(asinh, operands, DIV(g, dv1(d, OP_sqrt, ADD(MUL(x, x), NUM(1)))))
+ONE(acosh, operands, DIV(g, dv1(d, OP_sqrt, SUB(MUL(x, x), NUM(1)))))
+ONE(atanh, operands, DIV(g, SUB(NUM(1), MUL(x, x))))
+ONE(erf, operands, MUL(g, MUL(dv1(d, OP_exp, NEG(MUL(x, x))), NUM(M_2_SQRTPI))))
+ONE(erfc, operands, MUL(g, MUL(dv1(d, OP_exp, NEG(MUL(x, x))), NUM(-M_2_SQRTPI))))
+ONE(sinc, all, MUL(g, sinc_slope(d, x, y)))
+ONE(erfinv, all, MUL(g, MUL(dv1(d, OP_exp, MUL(y, y)), NUM(1 / M_2_SQRTPI))))
+ONE(gamma, all, MUL(g, MUL(y, dv1(d, OP_digamma, x))))
+ONE(lgamma, all, MUL(g, dv1(d, OP_digamma, x)))
+ONE(digamma, all, MUL(g, trigamma(d, x)))
+ONE(reciprocal, result, NEG(MUL(g, MUL(y, y))))
+ONE(sigmoid, result, MUL(g, MUL(y, SUB(NUM(1), y))))
+ONE(relu, operands, dv3(d, OP_where, dv2(d, OP_greater, x, NUM(0)), g, NUM(0)))
+ONE(softplus, operands, MUL(g, dv1(d, OP_sigmoid, x)))
+ONE(gelu, operands, gelu(d, n, x, g))
+ONE(silu, all, silu(d, x, y, g))
 
 /* ---- two operands and more --------------------------------------------------------------------------------- */
 
@@ -339,82 +217,20 @@ static Dv power_base(Deriv *d, Dv x, Dv e, Dv g) {
   return MUL(g, MUL(e, dv2(d, OP_power, x, less)));
 }
 
-static bool two_operands(Deriv *d, const DerivNode *n, Dv a, Dv b, Dv y, Dv g, const bool *wants, Dv *out) {
-  switch (n->op) {
-    case OP_add:
-      out[0] = out[1] = g;
-      return true;
-    case OP_subtract:
-      out[0] = g;
-      if (wants[1]) out[1] = NEG(g);
-      return true;
-    case OP_multiply:
-      if (wants[0]) out[0] = MUL(g, b);
-      if (wants[1]) out[1] = MUL(g, a);
-      return true;
-    case OP_divide:
-      if (wants[0]) out[0] = DIV(g, b);
-      if (wants[1]) out[1] = NEG(DIV(MUL(g, y), b));
-      return true;
-    case OP_power:
-    case OP_pow:
-      if (wants[0]) out[0] = power_base(d, a, b, g);
-      if (wants[1]) {
-        Dv safe = dv3(d, OP_where, dv2(d, OP_equal, a, NUM(0)), NUM(1), a);
-        out[1] = MUL(g, MUL(y, dv1(d, OP_log, safe)));
-      }
-      return true;
-    case OP_remainder:
-      out[0] = g;
-      if (wants[1]) out[1] = NEG(MUL(g, dv1(d, OP_floor, DIV(a, b))));
-      return true;
-    case OP_fmod:
-      out[0] = g;
-      if (wants[1]) out[1] = NEG(MUL(g, dv1(d, OP_trunc, DIV(a, b))));
-      return true;
-    case OP_copysign:
-      if (wants[0])
-        out[0] = dv3(d, OP_where, dv2(d, OP_equal, dv1(d, OP_signbit, a), dv1(d, OP_signbit, y)), g, NEG(g));
-      return true;
-    case OP_nextafter:
-      if (wants[0]) out[0] = g;
-      return true;
-    case OP_atan2: {
-      Dv r2 = ADD(MUL(a, a), MUL(b, b));
-      if (wants[0]) out[0] = DIV(MUL(g, b), r2);
-      if (wants[1]) out[1] = NEG(DIV(MUL(g, a), r2));
-      return true;
-    }
-    case OP_hypot:
-      if (wants[0]) out[0] = DIV(MUL(g, a), y);
-      if (wants[1]) out[1] = DIV(MUL(g, b), y);
-      return true;
-    case OP_logaddexp:
-      if (wants[0]) out[0] = MUL(g, dv1(d, OP_exp, SUB(a, y)));
-      if (wants[1]) out[1] = MUL(g, dv1(d, OP_exp, SUB(b, y)));
-      return true;
-    case OP_maximum:
-      if (wants[0]) out[0] = share(d, OP_greater, a, b, g);
-      if (wants[1]) out[1] = share(d, OP_greater, b, a, g);
-      return true;
-    case OP_minimum:
-      if (wants[0]) out[0] = share(d, OP_less, a, b, g);
-      if (wants[1]) out[1] = share(d, OP_less, b, a, g);
-      return true;
-    default: return false;
-  }
+static Dv power_exponent(Deriv *d, Dv a, Dv y, Dv g) {
+  return MUL(g, MUL(y, dv1(d, OP_log, dv3(d, OP_where, dv2(d, OP_equal, a, NUM(0)), NUM(1), a))));
 }
 
-static bool where_or_clip(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  Dv zero = NUM(0);
-  if (n->op == OP_where) {
-    if (wants[1]) out[1] = dv3(d, OP_where, n->operands[0], g, zero);
-    if (wants[2]) out[2] = dv3(d, OP_where, n->operands[0], zero, g);
-    return true;
-  }
-  if (n->op != OP_clip) return false;
-  /* a limit takes the cotangent where x is beyond it; at it, x has it */
-  Dv x = n->operands[0], inside = g;
+static bool pull_atan2(Deriv *d, Dv a, Dv b, Dv g, const bool *wants, Dv *out) {
+  Dv r2 = ADD(MUL(a, a), MUL(b, b));
+  if (wants[0]) out[0] = DIV(MUL(g, b), r2);
+  if (wants[1]) out[1] = NEG(DIV(MUL(g, a), r2));
+  return true;
+}
+
+/* A limit takes the cotangent where x is beyond it; at it, x has it. */
+static bool pull_clip(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+  Dv x = n->operands[0], inside = g, zero = NUM(0);
   for (u32 p = 1; p < 3; p++) {
     if (n->args[p].kind != ARG_value) continue;
     Dv beyond = dv2(d, p == 1 ? OP_less : OP_greater, x, n->args[p].value);
@@ -426,22 +242,93 @@ static bool where_or_clip(Deriv *d, const DerivNode *n, Dv g, const bool *wants,
   return true;
 }
 
+static bool pull_where(Deriv *d, Dv c, Dv g, const bool *wants, Dv *out) {
+  Dv zero = NUM(0);
+  if (wants[1]) out[1] = dv3(d, OP_where, c, g, zero);
+  if (wants[2]) out[2] = dv3(d, OP_where, c, zero, g);
+  return true;
+}
+
+TWO(add, nothing, g, g)
+TWO(subtract, nothing, g, NEG(g))
+TWO(multiply, others, MUL(g, b), MUL(g, x))
+TWO(divide, divide, DIV(g, b), NEG(DIV(MUL(g, y), b)))
+TWO(power, power, power_base(d, x, b, g), power_exponent(d, x, y, g))
+TWO(remainder, all, g, NEG(MUL(g, dv1(d, OP_floor, DIV(x, b)))))
+TWO(fmod, all, g, NEG(MUL(g, dv1(d, OP_trunc, DIV(x, b)))))
+TWO(copysign, all, dv3(d, OP_where, dv2(d, OP_equal, dv1(d, OP_signbit, x), dv1(d, OP_signbit, y)), g, NEG(g)), 0)
+TWO(nextafter, all, g, 0)
+TWO(hypot, all, DIV(MUL(g, x), y), DIV(MUL(g, b), y))
+TWO(logaddexp, all, MUL(g, dv1(d, OP_exp, SUB(x, y))), MUL(g, dv1(d, OP_exp, SUB(b, y))))
+TWO(maximum, operands, share(d, OP_greater, x, b, g), share(d, OP_greater, b, x, g))
+TWO(minimum, operands, share(d, OP_less, x, b, g), share(d, OP_less, b, x, g))
+RULE(atan2, operands, n->count == 2 && pull_atan2(d, x, b, g, wants, out))
+RULE(clip, operands, pull_clip(d, n, g, wants, out))
+RULE(where, condition, n->count == 3 && pull_where(d, x, g, wants, out))
+
 /* ---- all ------------------------------------------------------------------------------------------------------ */
 
-static bool pull_op(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
-  Dv g = ct[0], y = n->results[0];
-  if (n->count && n->nresults == 1) {
-    if (n->count == 2 && two_operands(d, n, n->operands[0], n->operands[1], y, g, wants, out)) return true;
-    if (where_or_clip(d, n, g, wants, out)) return true;
-    if (n->count == 1 && (out[0] = one_operand(d, n, n->operands[0], y, g))) return true;
-    if (d->failed) return false;
-    if (rules_reduce(d, n, g, wants, out) || d->failed) return !d->failed;
-    if (rules_product(d, n, g, wants, out) || d->failed) return !d->failed;
-    if (rules_linalg(d, n, g, wants, out) || d->failed) return !d->failed;
+/* The cell `deriv` of each row of ops.def: the rule, or none. A rule that is not there does not compile. */
+#define CELL_rule OWN, 0
+#define CELL_by(rule) SHARED, rule
+#define CELL_zero NONE, 0
+#define CELL_none(instead) NONE, 0
+#define CELL_construct NONE, 0
+#define CELL_weft NONE, 0
+#define CELL(name, cell) CELL_OF(name, cell)
+#define CELL_OF(name, kind, rule) RULE_##kind(name, rule)
+
+#define RULE_OWN(name, rule) extern const DerivRule deriv_##name;
+#define RULE_SHARED(name, rule) extern const DerivRule deriv_##rule;
+#define RULE_NONE(name, rule)
+#define OP(name, signature, family, dtype, check, effect, agree, lower, deriv, ...) CELL(name, CELL_##deriv)
+#include "lang/ops.def"
+#undef RULE_OWN
+#undef RULE_SHARED
+#undef RULE_NONE
+
+static const DerivRule *const rules[OP_COUNT] = {
+#define RULE_OWN(name, rule) [OP_##name] = &deriv_##name,
+#define RULE_SHARED(name, rule) [OP_##name] = &deriv_##rule,
+#define RULE_NONE(name, rule)
+#include "lang/ops.def"
+#undef OP
+};
+
+static Reads reads_of(u32 op) { return rules[op] ? (Reads)rules[op]->reads : READS_all; }
+
+bool deriv_reads(u32 op, u32 i, const bool *wants, u32 count) {
+  bool others = false;
+  switch (reads_of(op)) {
+    case READS_nothing:
+    case READS_result: return false;
+    case READS_others:
+      for (u32 k = 0; k < count; k++) others |= k != i && wants[k];
+      return others;
+    case READS_divide: return i == 1;
+    case READS_condition: return i == 0;
+    case READS_indices: return i > 0;
+    default: return true;
   }
-  if (rules_factors(d, n, ct, wants, out) || d->failed || d->detail) return !d->failed && !d->detail;
-  if (rules_select(d, n, ct, wants, out) || d->failed) return !d->failed;
-  return rules_shape(d, n, ct, wants, out);
+}
+
+bool deriv_reads_results(u32 op, const bool *wants, u32 count) {
+  switch (reads_of(op)) {
+    case READS_all:
+    case READS_result: return true;
+    case READS_divide:
+    case READS_power: return count > 1 && wants[1];
+    default: return false;
+  }
+}
+
+static bool pull_op(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
+  const DerivRule *rule = rules[n->op];
+  if (!rule || !n->count || (n->nresults != 1 && !rule->many)) return false;
+  const Pull p = {.x = n->operands[0], .b = n->count > 1 ? n->operands[1] : 0, .y = n->results[0], .g = ct[0],
+                  .t = dv_type(d, n->operands[0]), .ct = ct, .wants = wants, .out = out};
+  if (rule->pull) return rule->pull(d, n, &p) && !d->failed && !d->detail;
+  return n->count == 1 && (out[0] = rule->one(d, n, &p)) != 0;
 }
 
 /* Of what was written v gets g back where it stands: of several at one place that is the last. */

@@ -75,7 +75,7 @@ bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) MUST_USE;
  * d->failed, or there is no rule, and *why says of what. */
 bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out, const char **why) MUST_USE;
 
-Dv deriv_add(Deriv *d, Dv a, Dv b);
+Dv dv_add(Deriv *d, Dv a, Dv b);
 /* ct summed over what was broadcast, in the dtype of t. */
 Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t);
 

@@ -359,7 +359,7 @@ static void give_rows(Walk *w, ValueId to, Dv rows, ValueId there) {
   Deriv *d = &w->d.head;
   if (!pull_is_active(w, to)) return;
   if (!w->ct[to] || w->there[to]) {
-    Dv begun = deriv_add(d, rows, dv_num(d, 0.0));
+    Dv begun = dv_add(d, rows, dv_num(d, 0.0));
     rows = w->ct[to] && !w->filled[to] ? dv3(d, OP_where, w->there[to], rows, begun) : w->ct[to] ? rows : begun;
   }
   pull_give_if(w, to, rows, there);

@@ -272,7 +272,7 @@ static Dv sum_with(Walk *w, ValueId to, Dv ct, ValueId there) {
   ValueId was = w->there[to];
   bool begins = w->filled[to] == FILLED_zero && was;
   Dv before = w->filled[to] ? w->ct[to] : pull_only_if(w, was, w->ct[to], -0.0);
-  Dv sum = deriv_add(d, before, pull_only_if(w, there, ct, -0.0));
+  Dv sum = dv_add(d, before, pull_only_if(w, there, ct, -0.0));
   if (!begins || !sum) return sum;
   Dv first = pull_only_if(w, there, ct, 0.0), v = dv3(d, OP_where, was, sum, first);
   NodeId n = v ? value_node(w->d.g, v) : 0;

@@ -38,14 +38,66 @@ typedef struct Lined {
 Dv dv_lined(Deriv *d, Dv x, const ArrayType *t, u32 mask, Lined *l);
 Dv dv_unlined(Deriv *d, Dv x, const Lined *l);
 
-/* False, without d->failed: no rule here. */
-bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
-bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
-bool rules_factors(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out); /* linalg */
-bool rules_product(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out);
-bool rules_select(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
+/* ---- rules -------------------------------------------------------------------------------------------------- */
+
+/* What a rule reads beside types. result: that alone; operands: all of them, not the result; others: an operand where
+ * another one is wanted. The tape saves what is read, and of all else the type. */
+typedef enum Reads { READS_all, READS_nothing, READS_result, READS_operands, READS_others, READS_divide, READS_power,
+                     READS_condition, READS_indices } Reads;
+
+/* What is pulled back by an operation: operands x and b (0: it has one), the first result y, cotangents. */
+typedef struct Pull {
+  Dv x, b, y, g; /* g: of y */
+  ArrayType t;   /* of x */
+  const Dv *ct;  /* of all results */
+  const bool *wants;
+  Dv *out;
+} Pull;
+
+/* The rule of an operation, or of several: the cell `deriv` of ops.def names it. It has either of the functions. */
+typedef struct DerivRule {
+  u8 reads;  /* Reads */
+  bool many; /* of an operation with several results */
+  /* of one operand and one result: the cotangent of x; 0 without d->failed: there is none for these arguments */
+  Dv (*one)(Deriv *d, const DerivNode *n, const Pull *p);
+  /* the cotangents of operands; false without d->failed: there is no rule for these arguments */
+  bool (*pull)(Deriv *d, const DerivNode *n, const Pull *p);
+} DerivRule;
+
+/* Each writes one rule, deriv_NAME, in the names of Pull. ONE: the cotangent of x. TWO: those of the operands x and b.
+ * RULE: whether it holds, out being filled. MANY: the same of several results. */
+#define RULE_NAMES                                                                              \
+  const Dv x = p->x, b = p->b, y = p->y, g = p->g, *const ct = p->ct;                           \
+  const ArrayType *const t = &p->t;                                                             \
+  const bool *const wants = p->wants;                                                           \
+  Dv *const out = p->out;                                                                       \
+  (void)d, (void)n, (void)x, (void)b, (void)y, (void)g, (void)ct, (void)t, (void)wants, (void)out
+#define ONE(name, reads_, formula)                                         \
+  static Dv one_##name(Deriv *d, const DerivNode *n, const Pull *p) {      \
+    RULE_NAMES;                                                            \
+    return formula;                                                        \
+  }                                                                        \
+  const DerivRule deriv_##name = {.reads = READS_##reads_, .one = one_##name};
+#define TWO(name, reads_, to_x, to_b)                                      \
+  static bool two_##name(Deriv *d, const DerivNode *n, const Pull *p) {    \
+    RULE_NAMES;                                                            \
+    if (n->count != 2) return false;                                       \
+    if (wants[0]) out[0] = to_x;                                           \
+    if (wants[1]) out[1] = to_b;                                           \
+    return true;                                                           \
+  }                                                                        \
+  const DerivRule deriv_##name = {.reads = READS_##reads_, .pull = two_##name};
+#define RULE_OF(name, reads_, many_, holds)                                \
+  static bool rule_##name(Deriv *d, const DerivNode *n, const Pull *p) {   \
+    RULE_NAMES;                                                            \
+    return holds;                                                          \
+  }                                                                        \
+  const DerivRule deriv_##name = {.reads = READS_##reads_, .many = many_, .pull = rule_##name};
+#define RULE(name, reads, holds) RULE_OF(name, reads, false, holds)
+#define MANY(name, reads, holds) RULE_OF(name, reads, true, holds)
+
+bool dv_pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out); /* of x @ y */
 bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after,
                            Dv g, Dv *out);
-bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out);
 
 #endif

@@ -117,7 +117,7 @@ static Dv diagonals(Deriv *d, Dv v) {
 /* V (diag(gw) + F (V^T gV)) V^T */
 static Dv pull_eigh(Deriv *d, Dv w, Dv v, Dv gw, Dv gv) {
   Dv inner = gw ? diagonals(d, gw) : 0;
-  if (gv) inner = deriv_add(d, inner, MUL(gaps(d, w), MM(TURN(v), gv)));
+  if (gv) inner = dv_add(d, inner, MUL(gaps(d, w), MM(TURN(v), gv)));
   return symmetric(d, MM(MM(v, inner), TURN(v)));
 }
 
@@ -134,7 +134,7 @@ static Dv pull_svd(Deriv *d, Dv u, Dv s, Dv vh, Dv gu, Dv gs, Dv gvh) {
       inner = gs ? diagonals(d, gs) : 0, sum = 0;
   if (gu) {
     Dv m = MM(TURN(u), gu);
-    inner = deriv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), row));
+    inner = dv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), row));
     if (!d->to->same(d, rows_of(&tu), columns_of(&tu))) {
       Dv beside = SUB(gu, MM(u, m));
       sum = MM(DIV(beside, row), vh);
@@ -142,13 +142,13 @@ static Dv pull_svd(Deriv *d, Dv u, Dv s, Dv vh, Dv gu, Dv gs, Dv gvh) {
   }
   if (gvh) {
     Dv gv = TURN(gvh), v = TURN(vh), m = MM(vh, gv);
-    inner = deriv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), column));
+    inner = dv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), column));
     if (!d->to->same(d, rows_of(&tv), columns_of(&tv))) {
       Dv beside = SUB(gv, MM(v, m));
-      sum = deriv_add(d, sum, MM(u, DIV(TURN(beside), column)));
+      sum = dv_add(d, sum, MM(u, DIV(TURN(beside), column)));
     }
   }
-  return deriv_add(d, sum, MM(MM(u, inner), vh));
+  return dv_add(d, sum, MM(MM(u, inner), vh));
 }
 
 static bool square(Deriv *d, const ArrayType *t) { return d->to->same(d, rows_of(t), columns_of(t)); }
@@ -188,7 +188,7 @@ static bool pull_qr(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
   if (ct[1]) m = MM(r, TURN(ct[1]));
   if (ct[0]) m = m ? SUB(m, MM(TURN(ct[0]), q)) : NEG(MM(TURN(ct[0]), q));
   Dv below = lower(d, m, -1);
-  Dv c = ADD(lower(d, m, 0), TURN(below)), left = deriv_add(d, ct[0], MM(q, c));
+  Dv c = ADD(lower(d, m, 0), TURN(below)), left = dv_add(d, ct[0], MM(q, c));
   out[0] = TURN(dv2(d, OP_linalg_solve, r, TURN(left)));
   return true;
 }
@@ -232,10 +232,10 @@ static bool pull_power(Deriv *d, const DerivNode *n, Dv x, Dv g, Dv *out) {
   u64 bits = e < 0 ? 0 - (u64)e : (u64)e;
   for (u32 k = top + 1; k-- > 0;) {
     if (bits >> k & 1) {
-      gs[k] = deriv_add(d, gs[k], results[k] ? MM(TURN(results[k]), g) : g);
+      gs[k] = dv_add(d, gs[k], results[k] ? MM(TURN(results[k]), g) : g);
       if (results[k]) g = MM(g, TURN(squares[k]));
     }
-    if (k) gs[k - 1] = deriv_add(d, gs[k - 1], ADD(MM(gs[k], TURN(squares[k - 1])), MM(TURN(squares[k - 1]), gs[k])));
+    if (k) gs[k - 1] = dv_add(d, gs[k - 1], ADD(MM(gs[k], TURN(squares[k - 1])), MM(TURN(squares[k - 1]), gs[k])));
   }
   out[0] = e < 0 ? pull_inv(d, base, gs[0]) : gs[0];
   return true;
@@ -311,32 +311,24 @@ static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv 
   return true;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------- */
+/* ---- the rules ------------------------------------------------------------------------------------------------- */
 
-bool rules_factors(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
-  if (n->count == 0) return false;
-  Dv x = n->operands[0], y = n->nresults ? n->results[0] : 0, g = ct[0], b = n->count > 1 ? n->operands[1] : 0;
-  bool ok = true;
-  switch (n->op) {
-    case OP_linalg_slogdet: /* the sign is constant */
-      if (ct[1]) out[0] = MUL(per_matrix(d, ct[1]), TURN(dv1(d, OP_linalg_inv, x)));
-      break;
-    case OP_linalg_eigh: out[0] = pull_eigh(d, n->results[0], n->results[1], ct[0], ct[1]); break;
-    case OP_linalg_svd: ok = pull_svd_node(d, n, ct, out); break;
-    case OP_linalg_qr: ok = pull_qr(d, n, ct, out); break;
-    case OP_linalg_solve: pull_solve(d, x, b, y, g, wants, out); break;
-    case OP_linalg_lstsq: pull_lstsq(d, x, b, g, wants, out); break;
-    case OP_linalg_inv: out[0] = pull_inv(d, y, g); break;
-    case OP_linalg_det: out[0] = pull_det(d, x, y, g); break;
-    case OP_linalg_cholesky: out[0] = pull_cholesky(d, n, y, g); break;
-    case OP_linalg_svdvals: out[0] = pull_svdvals(d, x, g); break;
-    case OP_linalg_eigvalsh: out[0] = pull_eigvalsh(d, x, g); break;
-    case OP_linalg_pinv: out[0] = pull_pinv(d, x, y, g); break;
-    case OP_linalg_matrix_power: ok = pull_power(d, n, x, g, out); break;
-    case OP_linalg_matrix_norm: ok = pull_matrix_norm(d, n, x, y, g, out); break;
-    case OP_linalg_kron: ok = pull_kron(d, x, b, g, wants, out); break;
-    case OP_linalg_cross: ok = pull_cross(d, n, x, b, g, wants, out); break;
-    default: return false;
-  }
-  return ok && !d->failed;
-}
+/* the sign is constant */
+static Dv pull_slogdet(Deriv *d, Dv x, Dv g) { return MUL(per_matrix(d, g), TURN(dv1(d, OP_linalg_inv, x))); }
+
+MANY(linalg_slogdet, all, (out[0] = ct[1] ? pull_slogdet(d, x, ct[1]) : 0, true))
+MANY(linalg_eigh, all, (out[0] = pull_eigh(d, n->results[0], n->results[1], ct[0], ct[1]), true))
+MANY(linalg_svd, all, pull_svd_node(d, n, ct, out))
+MANY(linalg_qr, all, pull_qr(d, n, ct, out))
+RULE(linalg_solve, all, (pull_solve(d, x, b, y, g, wants, out), true))
+RULE(linalg_lstsq, all, (pull_lstsq(d, x, b, g, wants, out), true))
+RULE(linalg_inv, all, (out[0] = pull_inv(d, y, g), true))
+RULE(linalg_det, all, (out[0] = pull_det(d, x, y, g), true))
+RULE(linalg_cholesky, all, (out[0] = pull_cholesky(d, n, y, g), true))
+RULE(linalg_svdvals, all, (out[0] = pull_svdvals(d, x, g), true))
+RULE(linalg_eigvalsh, all, (out[0] = pull_eigvalsh(d, x, g), true))
+RULE(linalg_pinv, all, (out[0] = pull_pinv(d, x, y, g), true))
+RULE(linalg_matrix_power, all, pull_power(d, n, x, g, out))
+RULE(linalg_matrix_norm, all, pull_matrix_norm(d, n, x, y, g, out))
+RULE(linalg_kron, all, pull_kron(d, x, b, g, wants, out))
+RULE(linalg_cross, all, pull_cross(d, n, x, b, g, wants, out))

@@ -298,20 +298,19 @@ static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
   return true;
 }
 
-bool rules_product(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  Dv x = n->operands[0];
-  ArrayType t = dv_type(d, x);
-  switch (n->op) {
-    case OP_prod: return pull_prod(d, n, x, &t, g, out);
-    case OP_cumprod: return pull_cumprod(d, n, x, &t, g, out);
-    case OP_tensordot: return n->count == 2 && pull_tensordot(d, n, g, wants, out);
-    case OP_einsum: return pull_einsum(d, n, g, wants, out);
-    case OP_dot: {
-      ArrayType ty = dv_type(d, n->operands[1]);
-      if (ty.rank <= 2 || t.rank == 0) return false;
-      u32 xa = t.rank - 1u, ya = ty.rank - 2u;
-      return pull_contraction(d, x, n->operands[1], 1, &xa, &ya, g, wants, out);
-    }
-    default: return false;
-  }
+/* A product with a stack of matrices contracts the last axis of x with the last but one of y. */
+static bool pull_dot(Deriv *d, const DerivNode *n, const ArrayType *tx, Dv g, const bool *wants, Dv *out) {
+  if (n->count != 2) return false;
+  Dv x = n->operands[0], y = n->operands[1];
+  ArrayType ty = dv_type(d, y);
+  if (ty.rank <= 2) return dv_pull_matmul(d, x, y, g, wants, out);
+  if (tx->rank == 0) return false;
+  u32 xa = tx->rank - 1u, ya = ty.rank - 2u;
+  return pull_contraction(d, x, y, 1, &xa, &ya, g, wants, out);
 }
+
+RULE(prod, all, pull_prod(d, n, x, t, g, out))
+RULE(cumprod, all, pull_cumprod(d, n, x, t, g, out))
+RULE(dot, others, pull_dot(d, n, t, g, wants, out))
+RULE(tensordot, others, n->count == 2 && pull_tensordot(d, n, g, wants, out))
+RULE(einsum, others, pull_einsum(d, n, g, wants, out))

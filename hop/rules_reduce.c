@@ -74,17 +74,6 @@ static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   ArrayType t = dv_type(d, x);
   u32 mask, axis = op_param(n->op, "axis");
   bool known = true;
-  switch (n->op) {
-    case OP_sum:
-    case OP_mean:
-    case OP_min:
-    case OP_max:
-    case OP_var:
-    case OP_std:
-    case OP_norm:
-    case OP_logsumexp: break;
-    default: return false;
-  }
   if (!arg_axes(&n->args[axis], t.rank, &mask)) return false;
   g = kept(d, g, &t, mask);
   y = kept(d, y, &t, mask);
@@ -103,6 +92,9 @@ static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   return true;
 }
 
+RULE(sum, nothing, reduction(d, n, g, out))
+RULE(reduction, all, reduction(d, n, g, out))
+
 /* ---- running sums and differences ----------------------------------------------------------------------------- */
 
 static Dv running(Deriv *d, u32 op, Dv x, u32 axis, bool reverse) {
@@ -110,32 +102,31 @@ static Dv running(Deriv *d, u32 op, Dv x, u32 axis, bool reverse) {
   return dv_op(d, op, &x, 1, attrs, 2);
 }
 
-static bool cumulative(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
-  Dv x = n->operands[0];
-  ArrayType t = dv_type(d, x);
-  if (n->op == OP_diff) { /* the adjoint of a difference is minus the difference with zeros around */
-    i64 times, axis;
-    u32 at;
-    RuleError err;
-    if (!arg_int(&n->args[1], 1, &times) || !arg_int(&n->args[2], -1, &axis) || !rule_axis(axis, t.rank, &at, &err))
-      return false;
-    for (i64 k = 0; k < times; k++) {
-      i64 widths[2 * TYPE_MAX_RANK] = {0};
-      widths[2 * at] = widths[2 * at + 1] = 1;
-      GraphAttr pad = {.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2u * t.rank, .ints = widths};
-      GraphAttr by[2] = {attr_int(1, 1), attr_int(2, at)};
-      Dv padded = dv_op(d, OP_pad, &g, 1, &pad, 1);
-      g = NEG(dv_op(d, OP_diff, &padded, 1, by, 2));
-    }
-    out[0] = g;
-    return true;
+/* The adjoint of a difference is minus the difference with zeros around. */
+static bool pull_diff(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  i64 times, axis;
+  u32 at;
+  RuleError err;
+  if (!arg_int(&n->args[1], 1, &times) || !arg_int(&n->args[2], -1, &axis) || !rule_axis(axis, t->rank, &at, &err))
+    return false;
+  for (i64 k = 0; k < times; k++) {
+    i64 widths[2 * TYPE_MAX_RANK] = {0};
+    widths[2 * at] = widths[2 * at + 1] = 1;
+    GraphAttr pad = {.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2u * t->rank, .ints = widths};
+    GraphAttr by[2] = {attr_int(1, 1), attr_int(2, at)};
+    Dv padded = dv_op(d, OP_pad, &g, 1, &pad, 1);
+    g = NEG(dv_op(d, OP_diff, &padded, 1, by, 2));
   }
-  if (n->op != OP_cumsum) return false;
+  out[0] = g;
+  return true;
+}
+
+static bool pull_cumsum(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   bool flat = n->args[1].kind != ARG_attr || n->args[1].attr->kind == ATTR_nil;
   i64 axis = 0;
   u32 at = 0;
   RuleError err;
-  if (!flat && (!arg_int(&n->args[1], 0, &axis) || !rule_axis(axis, t.rank, &at, &err))) return false;
+  if (!flat && (!arg_int(&n->args[1], 0, &axis) || !rule_axis(axis, t->rank, &at, &err))) return false;
   bool reverse = arg_bool(&n->args[2], false);
   g = running(d, OP_cumsum, g, at, !reverse);
   if (arg_bool(&n->args[3], false)) { /* the sum of nothing, first or last, is constant */
@@ -143,72 +134,72 @@ static bool cumulative(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
     if (d->failed) return false;
     g = reverse ? d->to->part(d, g, at, 0, d->to->dim(d, '-', size, 1)) : d->to->part(d, g, at, 1, size);
   }
-  out[0] = dv_reshape(d, g, t.rank, t.dims);
+  out[0] = dv_reshape(d, g, t->rank, t->dims);
   return true;
 }
 
+RULE(cumsum, nothing, pull_cumsum(d, n, t, g, out))
+RULE(diff, nothing, pull_diff(d, n, t, g, out))
+
 /* ---- softmax, normalisation, cross entropy ----------------------------------------------------------------------- */
 
-static bool normalising(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  Dv x = n->operands[0], y = n->results[0];
-  ArrayType t = dv_type(d, x);
-  u32 mask = t.rank ? 1u << (t.rank - 1) : 0;
-  switch (n->op) {
-    case OP_nn_softmax:
-      if (n->args[1].kind != ARG_hole && !arg_axes(&n->args[1], t.rank, &mask)) return false;
-      out[0] = MUL(SUB(g, dv_reduce(d, OP_sum, MUL(g, y), mask, true)), y);
-      return true;
-    case OP_nn_log_softmax:
-      if (n->args[1].kind != ARG_hole && !arg_axes(&n->args[1], t.rank, &mask)) return false;
-      out[0] = SUB(g, MUL(dv1(d, OP_exp, y), dv_reduce(d, OP_sum, g, mask, true)));
-      return true;
-    case OP_nn_layer_norm: {
-      f64 eps = 0;
-      bool computed = n->args[4].kind == ARG_value;
-      if (n->args[3].kind != ARG_hole && !arg_axes(&n->args[3], t.rank, &mask)) return false;
-      if (!computed && !number_of(d, &n->args[4], 1e-5, &eps)) return false;
-      Dv count = count_over(d, &t, mask);
-      Dv from = SUB(x, DIV(dv_reduce(d, OP_sum, x, mask, true), count));
-      Dv var = DIV(dv_reduce(d, OP_sum, MUL(from, from), mask, true), count);
-      Dv scale = DIV(NUM(1), dv1(d, OP_sqrt, ADD(var, computed ? n->args[4].value : NUM(eps))));
-      Dv unit = MUL(from, scale), gx = g;
-      u32 at = 1;
-      if (n->args[1].kind == ARG_value) {
-        if (wants[at]) out[at] = MUL(g, unit);
-        gx = MUL(g, n->args[1].value);
-        at++;
-      }
-      if (n->args[2].kind == ARG_value) {
-        if (wants[at]) out[at] = g;
-        at++;
-      }
-      if (computed && wants[at])
-        out[at] = dv_reduce(d, OP_sum, MUL(MUL(gx, unit), MUL(MUL(scale, scale), NUM(-0.5))),
-                            (1u << t.rank) - 1, false);
-      if (!wants[0]) return true;
-      Dv mean = DIV(dv_reduce(d, OP_sum, gx, mask, true), count);
-      Dv along = DIV(dv_reduce(d, OP_sum, MUL(gx, unit), mask, true), count);
-      out[0] = MUL(SUB(SUB(gx, mean), MUL(unit, along)), scale);
-      return true;
-    }
-    case OP_nn_cross_entropy: { /* (softmax(x) - one_hot(labels)) / the number of labels */
-      Dv labels = n->operands[1];
-      ArrayType l = dv_type(d, labels);
-      if (!t.rank) return false;
-      Dv count = count_over(d, &l, l.rank ? (1u << l.rank) - 1 : 0);
-      GraphAttr axis = attr_int(1, -1), hot[2] = {attr_dim(1, t.dims[t.rank - 1]), attr_dtype(2, t.dtype)};
-      Dv p = dv_op(d, OP_nn_softmax, &x, 1, &axis, 1);
-      out[0] = MUL(SUB(p, dv_op(d, OP_one_hot, &labels, 1, hot, 2)), DIV(g, count));
-      return true;
-    }
-    default: return false;
-  }
+/* The one axis of a setting, the last one by default. */
+static bool axis_mask(const GraphArg *a, const ArrayType *t, u32 *mask) {
+  *mask = t->rank ? 1u << (t->rank - 1) : 0;
+  return a->kind == ARG_hole || arg_axes(a, t->rank, mask);
 }
 
-bool rules_reduce(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  return reduction(d, n, g, out) || (!d->failed && cumulative(d, n, g, out)) ||
-         (!d->failed && normalising(d, n, g, wants, out));
+static bool pull_softmax(Deriv *d, const DerivNode *n, const ArrayType *t, Dv y, Dv g, Dv *out) {
+  u32 mask;
+  if (!axis_mask(&n->args[1], t, &mask)) return false;
+  if (n->op == OP_nn_softmax) out[0] = MUL(SUB(g, dv_reduce(d, OP_sum, MUL(g, y), mask, true)), y);
+  else out[0] = SUB(g, MUL(dv1(d, OP_exp, y), dv_reduce(d, OP_sum, g, mask, true)));
+  return true;
 }
+
+static bool pull_layer_norm(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
+  f64 eps = 0;
+  u32 mask, at = 1;
+  bool computed = n->args[4].kind == ARG_value;
+  if (!axis_mask(&n->args[3], t, &mask) || (!computed && !number_of(d, &n->args[4], 1e-5, &eps))) return false;
+  Dv count = count_over(d, t, mask);
+  Dv from = SUB(x, DIV(dv_reduce(d, OP_sum, x, mask, true), count));
+  Dv var = DIV(dv_reduce(d, OP_sum, MUL(from, from), mask, true), count);
+  Dv scale = DIV(NUM(1), dv1(d, OP_sqrt, ADD(var, computed ? n->args[4].value : NUM(eps))));
+  Dv unit = MUL(from, scale), gx = g;
+  if (n->args[1].kind == ARG_value) {
+    if (wants[at]) out[at] = MUL(g, unit);
+    gx = MUL(g, n->args[1].value);
+    at++;
+  }
+  if (n->args[2].kind == ARG_value) {
+    if (wants[at]) out[at] = g;
+    at++;
+  }
+  if (computed && wants[at])
+    out[at] = dv_reduce(d, OP_sum, MUL(MUL(gx, unit), MUL(MUL(scale, scale), NUM(-0.5))), (1u << t->rank) - 1, false);
+  if (!wants[0]) return true;
+  Dv mean = DIV(dv_reduce(d, OP_sum, gx, mask, true), count);
+  Dv along = DIV(dv_reduce(d, OP_sum, MUL(gx, unit), mask, true), count);
+  out[0] = MUL(SUB(SUB(gx, mean), MUL(unit, along)), scale);
+  return true;
+}
+
+/* (softmax(x) - one_hot(labels)) / the number of labels */
+static bool pull_cross_entropy(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
+  if (!t->rank || n->count != 2) return false;
+  Dv labels = n->operands[1];
+  ArrayType l = dv_type(d, labels);
+  Dv count = count_over(d, &l, l.rank ? (1u << l.rank) - 1 : 0);
+  GraphAttr axis = attr_int(1, -1), hot[2] = {attr_dim(1, t->dims[t->rank - 1]), attr_dtype(2, t->dtype)};
+  Dv p = dv_op(d, OP_nn_softmax, &x, 1, &axis, 1);
+  out[0] = MUL(SUB(p, dv_op(d, OP_one_hot, &labels, 1, hot, 2)), DIV(g, count));
+  return true;
+}
+
+RULE(nn_softmax, result, pull_softmax(d, n, t, y, g, out))
+RULE(nn_layer_norm, all, pull_layer_norm(d, n, x, t, g, wants, out))
+RULE(nn_cross_entropy, all, pull_cross_entropy(d, n, x, t, g, out))
 
 /* ---- products of matrices and vectors -------------------------------------------------------- */
 
@@ -230,7 +221,7 @@ Dv dv_widened(Deriv *d, Dv v, u32 at) {
   return dv_reshape(d, v, t.rank + 1u, t.dims);
 }
 
-static bool pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
+bool dv_pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
   ArrayType tx = dv_type(d, x), ty = dv_type(d, y), t;
   u32 rank = dv_type(d, g).rank;
   if (tx.rank == 0 || ty.rank == 0) return false;
@@ -248,32 +239,28 @@ static bool pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) 
   return true;
 }
 
-bool rules_linalg(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  if (n->count != 2) return false;
-  Dv x = n->operands[0], y = n->operands[1];
-  ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
-  RuleError err;
-  i64 axis;
-  u32 at;
-  switch (n->op) {
-    case OP_matmul: return pull_matmul(d, x, y, g, wants, out);
-    case OP_dot: return ty.rank <= 2 && pull_matmul(d, x, y, g, wants, out);
-    case OP_outer:
-      if (tx.rank != 1 || ty.rank != 1) return false;
-      if (wants[0]) out[0] = dv2(d, OP_matmul, g, y);
-      if (wants[1]) out[1] = dv2(d, OP_matmul, x, g);
-      return true;
-    case OP_vecdot: {
-      /* the contracted axis counts from the end, so that leading axes may broadcast */
-      u32 rank = tx.rank > ty.rank ? tx.rank : ty.rank;
-      if (!arg_int(&n->args[2], -1, &axis)) return false;
-      if (axis >= 0 && tx.rank != ty.rank) return false;
-      if (!rule_axis(axis, rank, &at, &err)) return false;
-      g = dv_widened(d, g, at);
-      if (wants[0]) out[0] = MUL(g, y);
-      if (wants[1]) out[1] = MUL(g, x);
-      return true;
-    }
-    default: return false;
-  }
+static bool pull_outer(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
+  if (dv_type(d, x).rank != 1 || dv_type(d, y).rank != 1) return false;
+  if (wants[0]) out[0] = dv2(d, OP_matmul, g, y);
+  if (wants[1]) out[1] = dv2(d, OP_matmul, x, g);
+  return true;
 }
+
+static bool pull_vecdot(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
+  ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
+  /* the contracted axis counts from the end, so that leading axes may broadcast */
+  u32 at, rank = tx.rank > ty.rank ? tx.rank : ty.rank;
+  i64 axis;
+  RuleError err;
+  if (!arg_int(&n->args[2], -1, &axis)) return false;
+  if (axis >= 0 && tx.rank != ty.rank) return false;
+  if (!rule_axis(axis, rank, &at, &err)) return false;
+  g = dv_widened(d, g, at);
+  if (wants[0]) out[0] = MUL(g, y);
+  if (wants[1]) out[1] = MUL(g, x);
+  return true;
+}
+
+RULE(matmul, others, n->count == 2 && dv_pull_matmul(d, x, b, g, wants, out))
+RULE(outer, others, n->count == 2 && pull_outer(d, x, b, g, wants, out))
+RULE(vecdot, others, n->count == 2 && pull_vecdot(d, n, x, b, g, wants, out))

@@ -376,52 +376,44 @@ bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, con
   return true;
 }
 
-static bool one_result(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, const bool *wants, Dv *out) {
-  Dv x = n->operands[0];
+static bool pull_take_along_axis(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   u32 axis;
-  switch (n->op) {
-    case OP_take: return pull_take(d, n, t, g, out);
-    case OP_take_along_axis: {
-      if (n->count != 2 || !select_axis_of(n, 2, -1, t->rank, &axis)) return false;
-      ArrayType gt = dv_type(d, g);
-      for (u32 i = 0; i < t->rank; i++)
-        if (i != axis && !d->to->same(d, gt.dims[i], t->dims[i])) {
-          d->detail = "take_along_axis of a stretched array";
-          return false;
-        }
-      ArrayType it = dv_type(d, n->operands[1]);
-      out[0] = add_along(d, t, axis, dv_stretch(d, n->operands[1], gt.rank, it.rank == gt.rank ? gt.dims : it.dims), g);
-      return true;
+  if (n->count != 2 || !select_axis_of(n, 2, -1, t->rank, &axis)) return false;
+  ArrayType gt = dv_type(d, g);
+  for (u32 i = 0; i < t->rank; i++)
+    if (i != axis && !d->to->same(d, gt.dims[i], t->dims[i])) {
+      d->detail = "take_along_axis of a stretched array";
+      return false;
     }
-    case OP_sort: /* back by the inverse of the order */
-      if (given(&n->args[3]) || !select_axis_of(n, 1, -1, t->rank, &axis)) return false;
-      out[0] = take_along(d, g, order_of(d, order_of(d, x, arg_bool(&n->args[2], false), axis), false, axis), axis);
-      return true;
-    case OP_median: return pull_median(d, n, x, t, g, out);
-    case OP_quantile: return pull_quantile(d, n, x, t, g, wants, out);
-    case OP_cummax:
-    case OP_cummin: return pull_extreme(d, n, x, t, g, out);
-    case OP_scatter: return pull_scatter(d, n, t, g, wants, out);
-    case OP_compress: return pull_compress(d, n, t, g, wants, out);
-    case OP_sliding_window: return pull_window(d, n, t, g, out);
-    case OP_linalg_diagonal:
-    case OP_diag: return pull_diag(d, n, t, g, out);
-    case OP_bincount:
-      if (n->count != 2 || n->args[1].kind != ARG_value) return false;
-      out[1] = take(d, g, x, 0);
-      return true;
-    default: return false;
-  }
+  ArrayType it = dv_type(d, n->operands[1]);
+  out[0] = add_along(d, t, axis, dv_stretch(d, n->operands[1], gt.rank, it.rank == gt.rank ? gt.dims : it.dims), g);
+  return true;
 }
 
-bool rules_select(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
+/* Back by the inverse of the order. */
+static bool pull_sort(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
   u32 axis;
-  if (n->count == 0) return false;
-  ArrayType t = dv_type(d, n->operands[0]);
-  if (n->op == OP_topk) {
-    if (!ct[0] || n->nresults != 2 || !select_axis_of(n, 2, -1, t.rank, &axis)) return false;
-    out[0] = add_along(d, &t, axis, n->results[1], ct[0]);
-    return !d->failed;
-  }
-  return n->nresults == 1 && one_result(d, n, &t, ct[0], wants, out) && !d->failed;
+  if (given(&n->args[3]) || !select_axis_of(n, 1, -1, t->rank, &axis)) return false;
+  out[0] = take_along(d, g, order_of(d, order_of(d, x, arg_bool(&n->args[2], false), axis), false, axis), axis);
+  return true;
 }
+
+static bool pull_topk(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  u32 axis;
+  if (!g || n->nresults != 2 || !select_axis_of(n, 2, -1, t->rank, &axis)) return false;
+  out[0] = add_along(d, t, axis, n->results[1], g);
+  return true;
+}
+
+RULE(take, indices, pull_take(d, n, t, g, out))
+RULE(take_along_axis, indices, pull_take_along_axis(d, n, t, g, out))
+RULE(sort, all, pull_sort(d, n, x, t, g, out))
+RULE(median, all, pull_median(d, n, x, t, g, out))
+RULE(quantile, all, pull_quantile(d, n, x, t, g, wants, out))
+RULE(extreme, all, pull_extreme(d, n, x, t, g, out))
+RULE(scatter, all, pull_scatter(d, n, t, g, wants, out))
+RULE(compress, all, pull_compress(d, n, t, g, wants, out))
+RULE(sliding_window, all, pull_window(d, n, t, g, out))
+RULE(diag, all, pull_diag(d, n, t, g, out))
+RULE(bincount, all, n->count == 2 && n->args[1].kind == ARG_value && (out[1] = take(d, g, x, 0), true))
+MANY(topk, all, pull_topk(d, n, t, g, out))

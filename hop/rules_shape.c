@@ -159,40 +159,30 @@ static bool pull_pad(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, con
   return true;
 }
 
-static bool view(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  ArrayType t = dv_type(d, n->operands[0]);
+static bool pull_permutation(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
   u32 perm[TYPE_MAX_RANK], inverse[TYPE_MAX_RANK];
-  switch (n->op) {
-    case OP_reshape:
-    case OP_ravel:
-    case OP_squeeze:
-    case OP_expand_dims: out[0] = dv_reshape(d, g, t.rank, t.dims); return true;
-    case OP_transpose:
-    case OP_permute_dims:
-    case OP_moveaxis:
-    case OP_swapaxes:
-      if (!permutation_of(n, &t, perm)) return false;
-      for (u32 i = 0; i < t.rank; i++) inverse[perm[i]] = i;
-      out[0] = dv_permute(d, g, inverse);
-      return true;
-    case OP_broadcast_to: out[0] = g; return true; /* deriv_fit sums */
-    case OP_flip:
-    case OP_tril:
-    case OP_triu: out[0] = again(d, n, g); return true;
-    case OP_roll: return pull_roll(d, n, g, out);
-    case OP_tile:
-    case OP_repeat: return pull_copies(d, n, &t, g, out);
-    case OP_pad: return pull_pad(d, n, &t, g, wants, out);
-    default: return false;
-  }
+  if (!permutation_of(n, t, perm)) return false;
+  for (u32 i = 0; i < t->rank; i++) inverse[perm[i]] = i;
+  out[0] = dv_permute(d, g, inverse);
+  return true;
 }
+
+ONE(same, nothing, g)
+RULE(reshape, nothing, (out[0] = dv_reshape(d, g, t->rank, t->dims), true))
+RULE(transpose, nothing, pull_permutation(d, n, t, g, out))
+RULE(broadcast_to, nothing, (out[0] = g, true)) /* deriv_fit sums */
+RULE(again, nothing, (out[0] = again(d, n, g), true))
+RULE(roll, nothing, pull_roll(d, n, g, out))
+RULE(tile, nothing, pull_copies(d, n, t, g, out))
+RULE(repeat, all, pull_copies(d, n, t, g, out))
+RULE(pad, all, pull_pad(d, n, t, g, wants, out))
 
 /* ---- joins and parts --------------------------------------------------------------------------------------------- */
 
-static bool shape_join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
+static bool pull_join(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
   ArrayType whole = dv_type(d, g);
   u32 axis;
-  if ((n->op != OP_concat && n->op != OP_stack) || !shape_axis_of(n, 1, 0, whole.rank, &axis)) return false;
+  if (!shape_axis_of(n, 1, 0, whole.rank, &axis)) return false;
   /* nil: the items of each, row by row */
   bool flat = n->op == OP_concat && n->args[1].kind != ARG_hole && !shape_is_given(&n->args[1]);
   Dim at = 0;
@@ -218,74 +208,57 @@ static bool filled(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
   return true;
 }
 
-static bool parts(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
-  ArrayType t = dv_type(d, n->operands[0]);
+static bool pull_parts(Deriv *d, const DerivNode *n, const ArrayType *t, const Dv *ct, Dv *out) {
   u32 axis;
-  switch (n->op) {
-    case OP_unstack:
-    case OP_split: {
-      Dv *all = deriv_room(d, n->nresults, sizeof *all);
-      if (!all || !shape_axis_of(n, n->op == OP_split ? 2 : 1, 0, t.rank, &axis) || !filled(d, n, ct, all))
-        return false;
-      GraphAttr attrs[2] = {attr_list(0, n->nresults), attr_int(1, axis)};
-      out[0] = dv_op(d, n->op == OP_split ? OP_concat : OP_stack, all, n->nresults, attrs, 2);
-      return true;
-    }
-    case OP_broadcast_arrays:
-      for (u32 i = 0; i < n->count && i < n->nresults; i++) out[i] = ct[i];
-      return true;
-    case OP_meshgrid: { /* each along its own axis */
-      const GraphArg *by = &n->args[1];
-      bool ij = by->kind == ARG_attr && by->attr->kind == ATTR_text && by->attr->count == 2 &&
-                memcmp(by->attr->text, "ij", 2) == 0;
-      for (u32 i = 0; i < n->count && i < n->nresults; i++) {
-        if (!ct[i]) continue;
-        ArrayType whole = dv_type(d, ct[i]), own = dv_type(d, n->operands[i]);
-        u32 along = !ij && n->count > 1 && i < 2 ? 1 - i : i;
-        u32 mask = ((1u << whole.rank) - 1) & ~(1u << along);
-        out[i] = dv_reshape(d, mask ? dv_reduce(d, OP_sum, ct[i], mask, false) : ct[i], own.rank, own.dims);
-      }
-      return true;
-    }
-    default: return false;
-  }
+  Dv *all = deriv_room(d, n->nresults, sizeof *all);
+  if (!all || !shape_axis_of(n, n->op == OP_split ? 2 : 1, 0, t->rank, &axis) || !filled(d, n, ct, all)) return false;
+  GraphAttr attrs[2] = {attr_list(0, n->nresults), attr_int(1, axis)};
+  out[0] = dv_op(d, n->op == OP_split ? OP_concat : OP_stack, all, n->nresults, attrs, 2);
+  return true;
 }
+
+static bool pull_stretched(const DerivNode *n, const Dv *ct, Dv *out) {
+  for (u32 i = 0; i < n->count && i < n->nresults; i++) out[i] = ct[i];
+  return true;
+}
+
+/* Each along its own axis. */
+static bool pull_meshgrid(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
+  const GraphArg *by = &n->args[1];
+  bool ij = by->kind == ARG_attr && by->attr->kind == ATTR_text && by->attr->count == 2 &&
+            memcmp(by->attr->text, "ij", 2) == 0;
+  for (u32 i = 0; i < n->count && i < n->nresults; i++) {
+    if (!ct[i]) continue;
+    ArrayType whole = dv_type(d, ct[i]), own = dv_type(d, n->operands[i]);
+    u32 along = !ij && n->count > 1 && i < 2 ? 1 - i : i;
+    u32 mask = ((1u << whole.rank) - 1) & ~(1u << along);
+    out[i] = dv_reshape(d, mask ? dv_reduce(d, OP_sum, ct[i], mask, false) : ct[i], own.rank, own.dims);
+  }
+  return true;
+}
+
+RULE(concat, nothing, pull_join(d, n, g, wants, out))
+MANY(split, nothing, pull_parts(d, n, t, ct, out))
+MANY(broadcast_arrays, nothing, pull_stretched(n, ct, out))
+MANY(meshgrid, all, pull_meshgrid(d, n, ct, out))
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static bool make(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
-  switch (n->op) {
-    case OP_full:
-    case OP_full_like:
-      if (n->op == OP_full) out[0] = g; /* deriv_fit sums */
-      else if (n->count > 1) out[1] = g;
-      return true;
-    case OP_array: out[0] = g; return true;
-    case OP_linspace: { /* start (1 - t) + stop t */
-      Dv ends[2] = {NUM(0), NUM(1)};
-      GraphAttr attrs[OP_MAX_PARAMS];
-      u32 na = 0;
-      for (u32 p = 2; p < 5; p++)
-        if (n->args[p].kind == ARG_attr) attrs[na++] = *n->args[p].attr;
-      if (n->count != 2) return false;
-      Dv t = dv_op(d, OP_linspace, ends, 2, attrs, na);
-      out[0] = MUL(g, SUB(NUM(1), t));
-      out[1] = MUL(g, t);
-      return true;
-    }
-    default: return false;
-  }
+/* start (1 - t) + stop t */
+static bool pull_linspace(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+  Dv ends[2] = {NUM(0), NUM(1)};
+  GraphAttr attrs[OP_MAX_PARAMS];
+  u32 na = 0;
+  for (u32 p = 2; p < 5; p++)
+    if (n->args[p].kind == ARG_attr) attrs[na++] = *n->args[p].attr;
+  if (n->count != 2) return false;
+  Dv t = dv_op(d, OP_linspace, ends, 2, attrs, na);
+  out[0] = MUL(g, SUB(NUM(1), t));
+  out[1] = MUL(g, t);
+  return true;
 }
 
-bool rules_shape(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
-  if (n->count == 0) return false;
-  bool list = n->op == OP_unstack || n->op == OP_split || n->op == OP_broadcast_arrays || n->op == OP_meshgrid;
-  bool ok = list                               ? parts(d, n, ct, out)
-            : n->nresults != 1                 ? false
-            : view(d, n, ct[0], wants, out)    ? true
-            : d->failed                        ? false
-            : shape_join(d, n, ct[0], wants, out)    ? true
-            : d->failed                        ? false
-                                               : make(d, n, ct[0], out);
-  return ok && !d->failed;
-}
+RULE(array, all, (out[0] = g, true))
+RULE(full, all, (out[0] = g, true)) /* deriv_fit sums */
+RULE(full_like, all, (n->count > 1 ? (void)(out[1] = g) : (void)0, true))
+RULE(linspace, all, pull_linspace(d, n, g, out))

@@ -6,9 +6,13 @@
 #include "op_params.h" /* made by jit/host/gen_ops.c: SHOWN_name, PARAMS_name */
 
 #define DERIVATIVE_none(instead) DERIVATIVE_none
+#define DERIVATIVE_by(rule) DERIVATIVE_rule
 #define INSTEAD_none(instead) instead
+#define INSTEAD_by(rule) ""
 #define INSTEAD_rule ""
 #define INSTEAD_zero ""
+#define INSTEAD_construct ""
+#define INSTEAD_weft ""
 
 const OpInfo op_infos[OP_COUNT] = {
     {"none", "()", "", "", .params = NULL},

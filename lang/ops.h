@@ -34,7 +34,8 @@ typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_sta
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern,
                        LOWER_weft } OpLower;
-typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero } OpDeriv;
+typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero, DERIVATIVE_construct,
+                       DERIVATIVE_weft } OpDeriv;
 typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop } OpBatch;
 
 enum { OP_MAX_PARAMS = 10 };

@@ -381,7 +381,7 @@ int main(void) {
   int failures = check_parameters() + check_all_settings();
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
-    if (info->deriv != DERIVATIVE_rule || info->family == FAM_control) continue;
+    if (info->deriv != DERIVATIVE_rule && info->deriv != DERIVATIVE_weft) continue;
     const char *bad = NULL, *at = NULL;
     u32 found = 0;
     for (u32 i = 0; i < sizeof points / sizeof points[0] && !bad; i++) {
