@@ -218,14 +218,14 @@ build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.aw
 # Line numbers are all that a stack trace needs of what -g writes.
 # Instrumented code makes gcc warn of conversions that are not in the source; the plain build looks at those.
 SANITIZE := -fsanitize=address,undefined
-CALM     := -Wall -Wextra -Wno-maybe-uninitialized
-# Programs of 40 MB, one for each test: gold links them in half the time.
+CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized
+# Programs of 40 MB, one for each test: gold links them in half the time (it cannot read DWARF 5).
 GOLD     := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 asan:                      ## the same tree under AddressSanitizer and UBSan, in build/asan
 fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/asan \
-	  OPT="-O1 -g1 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	  OPT="-O1 -g1 -gdwarf-4 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
 	  LDFLAGS="$(SANITIZE) $(GOLD)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= \
 	  $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
 
