@@ -140,7 +140,7 @@ lib: $(B)/libweft.a $(B)/libweft-internal.a $(B)/$(SO_FILE)
 quick: WERROR := -Werror
 quick: all $(UNIT_BIN) ; @: ## the library, the program and the unit tests; warnings are errors; runs nothing
 
-# For what looks inside (the program, the tests): every object by itself, MIR's among them.
+# For what looks inside (the tests): every object by itself, MIR's among them.
 $(B)/libweft-internal.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) qcs $@ $(LIB_OBJ) $(MIR_DIR)/obj/*.o
@@ -171,8 +171,9 @@ $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
 
-$(B)/weft: $(REPL_OBJ) $(B)/libweft-internal.a
-	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft-internal.a $(LIBS) -lreadline -o $@
+# A host like any other: it links with what hosts get.
+$(B)/weft: $(REPL_OBJ) $(B)/libweft.a
+	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $< $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@

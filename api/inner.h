@@ -22,6 +22,9 @@ void blocks_free(Blocks *b);
 /* malloc and free; frees what blocks_resize gave as well */
 void *system_resize(void *context, void *p, size_t old_size, size_t new_size);
 
+static inline bool is_name_byte(char c) { /* of a name, or of a character in one */
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (u8)c >= 0x80;
+}
 bool api_is_name(const char *name); /* can a program write it as the name of a variable? NULL: no */
 
 struct WeftValue {
@@ -30,6 +33,15 @@ struct WeftValue {
   WeftVM *vm; /* NULL: it was released, as long as nothing else lies there */
   WeftValue *prev, *next; /* all that the host holds */
 };
+
+/* What weft_complete gave last. */
+typedef struct Words {
+  Buf text; /* each ends in a NUL */
+  VEC(u32) starts;
+  const char **sorted;
+  u32 room; /* of sorted */
+} Words;
+void words_free(WeftVM *w);
 
 enum { HOST_BACKENDS = 8 };
 
@@ -40,8 +52,11 @@ struct WeftVM {
   struct Module *main;
   void (*output)(void *context, const char *text, size_t length);
   void *output_context;
+  ptrdiff_t (*input)(void *context, char *to, size_t room);
+  void *input_context;
   WeftValue *values;
   Buf text; /* the last text handed out */
+  Words words;
   struct HostBackend *backends[HOST_BACKENDS];
   u32 backend_count;
   u32 compiling; /* compile hooks running: programs must not */

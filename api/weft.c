@@ -2,10 +2,14 @@
 #include "api/backends.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "gpu/gpu.h"
 #include "hop/hop.h"
@@ -52,9 +56,26 @@ void *system_resize(void *context, void *p, size_t old_size, size_t new_size) {
 }
 
 static WeftStatus host_output(void *ctx, const char *text, size_t len) {
-  WeftVM *w = ctx;
-  if (len) w->output(w->output_context, text, len);
-  return WEFT_OK;
+  const WeftVM *w = ctx;
+  bool before = w->vm->error.raised;
+  w->output(w->output_context, text, len);
+  return w->vm->error.raised && !before ? WEFT_ERROR : WEFT_OK;
+}
+
+static i64 host_input(void *ctx, char *to, size_t room) {
+  const WeftVM *w = ctx;
+  i64 n = w->input(w->input_context, to, room);
+  return n > (i64)room ? (i64)room : n;
+}
+
+void weft_prepare_process(void) {
+#ifdef __GLIBC__
+  /* Arrays of a few megabytes come and go in every step of a loop. Where glibc gives their memory back to the system
+   * each time, the pages are cleared and mapped anew: 0.4 s of a run of 0.8 s of examples/digits.weft. */
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+  stdlib_choose_blas_core();
 }
 
 /* ---- a VM --------------------------------------------------------------------------------------------------- */
@@ -67,48 +88,122 @@ static bool wire(Vm *vm, const char *cuda_driver, const char *cpu) {
          hop_install(vm) == WEFT_OK;
 }
 
-WeftVM *weft_new(const WeftOptions *given) {
+typedef struct Why {
+  char *text;
+  size_t room;
+} Why;
+
+static WeftStatus say_why(const Why *why, WeftStatus status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static WeftStatus say_why(const Why *why, WeftStatus status, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (why->text && why->room) (void)vsnprintf(why->text, why->room, fmt, ap);
+  va_end(ap);
+  return status;
+}
+
+#define LOG_WORDS "ast,bytecode,copies,graph,guards,loops,breaks,recompiles"
+
+/* The first of the words between commas that `log` does not know, or NULL. */
+static const char *unknown_word(const char *words) {
+  while (words && *words) {
+    size_t len = strcspn(words, ",");
+    bool known = len == 0;
+    for (const char *w = LOG_WORDS; !known;) {
+      size_t n = strcspn(w, ",");
+      known = n == len && strncmp(w, words, n) == 0;
+      if (!w[n]) break;
+      w += n + 1;
+    }
+    if (!known) return words;
+    words += len + (words[len] == ',');
+  }
+  return NULL;
+}
+
+/* The VM inside; limits and hooks that need no other folder. */
+static bool make_inner(WeftVM *w, const WeftOptions *o) {
+  VmOptions options = {.alloc = &w->memory.base, .keep = o->keep};
+  options.limits = (VmLimits){.bytes = o->memory, .fuel = o->fuel ? o->fuel : UINT64_MAX,
+                              .deadline = o->deadline > 0 ? vm_clock() + o->deadline : 0,
+                              .depth = o->depth ? o->depth : 20000,
+                              .output = o->output_limit ? o->output_limit : UINT64_MAX,
+                              .allow_files = o->allow_files, .allow_env = o->allow_env,
+                              .allow_imports = o->allow_imports, .allow_gpu = o->allow_gpu};
+  Vm *vm = w->vm = vm_new(&options);
+  if (!vm) return false;
+  buf_init(&w->text, &vm->alloc);
+  if (o->output) vm->output = host_output, vm->output_ctx = w;
+  if (o->input) vm->input = host_input, vm->input_ctx = w;
+  vm->tell = o->log_output;
+  vm->tell_ctx = o->log_context;
+  vm->resolve_module = o->resolve_module;
+  vm->resolver_ctx = o->resolve_context;
+  Tunables *tun = &vm->tunables;
+  tun->threads = o->threads;
+  if (o->hot > 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o->hot > 1 ? o->hot : 0;
+  return true;
+}
+
+static WeftStatus set_up(WeftVM *w, const WeftOptions *o, const Why *why) {
+  const char *unknown = unknown_word(o->log);
+  if (unknown) return say_why(why, WEFT_MISUSE, "log is unknown (" LOG_WORDS "): %s", unknown);
+  if (o->cpu && !jit_cpu_known(o->cpu))
+    return say_why(why, WEFT_MISUSE, "cpu is unknown (scalar, strip, avx2, avx512): %s", o->cpu);
+  if (o->cpu && !jit_cpu_runs(o->cpu)) return say_why(why, WEFT_MISUSE, "cpu is beyond this processor: %s", o->cpu);
+  if (!make_inner(w, o) || !wire(w->vm, o->cuda_driver, o->cpu)) return WEFT_ERROR;
+  Vm *vm = w->vm;
+  if (!backends_add(w, o->backends, o->backend_count))
+    return say_why(why, WEFT_MISUSE, "backends: one is incomplete, has a name that is taken, or is one too many");
+  if (!device_add(w, o->own_device))
+    return say_why(why, WEFT_MISUSE, "own_device is incomplete, or has a name that is taken");
+  if (weft_set_device(w, o->device ? o->device : "cpu") != WEFT_OK)
+    return say_why(why, WEFT_MISUSE, "device is unknown: %s", o->device);
+  if (!tracer_use_backend(vm, o->backend ? o->backend : "mir"))
+    return say_why(why, WEFT_MISUSE, "backend is unknown: %s", o->backend);
+  if (!tracer_force(vm, o->force)) return say_why(why, WEFT_MISUSE, "force is unknown: %s", o->force);
+  if (o->backend && o->allow_gpu && strcmp(o->backend, "ptx") == 0 && gpu_open(vm) != WEFT_OK)
+    return say_why(why, WEFT_ERROR, "backend is ptx: %s", vm_error_message(vm, &(size_t){0}));
+  if (o->ignore_clock) tracer_ignore_clock(tracer_of(vm));
+  if (o->log) vm_log(vm, o->log), tracer_log(vm, o->log);
+  w->main = module_new(vm, "main", "");
+  return w->main ? WEFT_OK : WEFT_ERROR;
+}
+
+WeftStatus weft_open(const WeftOptions *given, WeftVM **out, char *text, size_t room) {
   WeftOptions o = WEFT_OPTIONS_INIT;
-  /* 0: none is shorter so far */
-  if (given) memcpy(&o, given, given->size && given->size < sizeof o ? given->size : sizeof o);
+  Why why = {text, room};
+  if (!out) return say_why(&why, WEFT_MISUSE, "no place for the VM");
+  *out = NULL;
+  if (given) {
+    size_t size = given->size ? given->size : offsetof(WeftOptions, log); /* 0: the struct of version 0.1 */
+    memcpy(&o, given, size < sizeof o ? size : sizeof o);
+  }
   HostMemory memory = {{host_resize}, o.resize ? o.resize : system_resize, o.resize_context};
+  if (o.memory) say_why(&why, WEFT_ERROR, "memory: %llu bytes are too few to start, or out of memory",
+                        (unsigned long long)o.memory);
+  else say_why(&why, WEFT_ERROR, "out of memory");
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
-  if (!w) return NULL;
-  *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context, .stack = o.stack};
+  if (!w) return WEFT_ERROR;
+  *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context, .input = o.input,
+                .input_context = o.input_context, .stack = o.stack};
   ON_STACK_OF(w);
   if (!o.resize && !o.memory) {
     w->memory.resize = blocks_resize;
     w->memory.context = &w->blocks;
   }
-  VmOptions options = {.alloc = &w->memory.base, .keep = o.keep};
-  options.limits = (VmLimits){.bytes = o.memory, .fuel = o.fuel ? o.fuel : UINT64_MAX,
-                              .deadline = o.deadline > 0 ? vm_clock() + o.deadline : 0,
-                              .depth = o.depth ? o.depth : 20000,
-                              .output = o.output_limit ? o.output_limit : UINT64_MAX,
-                              .allow_files = o.allow_files, .allow_env = o.allow_env, .allow_imports = o.allow_imports,
-                              .allow_gpu = o.allow_gpu};
-  w->vm = vm_new(&options);
-  if (!w->vm) goto fail;
-  buf_init(&w->text, &w->vm->alloc);
-  if (o.output) {
-    w->vm->output = host_output;
-    w->vm->output_ctx = w;
+  WeftStatus status = set_up(w, &o, &why);
+  if (status == WEFT_OK) {
+    *out = w;
+    return say_why(&why, WEFT_OK, "%s", "");
   }
-  w->vm->resolve_module = o.resolve_module;
-  w->vm->resolver_ctx = o.resolve_context;
-  w->vm->tunables.threads = o.threads;
-  Tunables *tun = &w->vm->tunables;
-  if (o.hot > 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o.hot > 1 ? o.hot : 0;
-  if (!wire(w->vm, o.cuda_driver, o.cpu) || !backends_add(w, o.backends, o.backend_count) ||
-      !device_add(w, o.own_device) || weft_set_device(w, o.device ? o.device : "cpu") != WEFT_OK ||
-      !tracer_use_backend(w->vm, o.backend ? o.backend : "mir") || !tracer_force(w->vm, o.force))
-    goto fail;
-  w->main = module_new(w->vm, "main", "");
-  if (!w->main) goto fail;
-  return w;
-fail:
   weft_free(w);
-  return NULL;
+  return status;
+}
+
+WeftVM *weft_new(const WeftOptions *given) {
+  WeftVM *w;
+  return weft_open(given, &w, NULL, 0) == WEFT_OK ? w : NULL;
 }
 
 void weft_free(WeftVM *w) {
@@ -116,6 +211,7 @@ void weft_free(WeftVM *w) {
   if (w->vm) {
     while (w->values) weft_release_all(w, w->values);
     buf_free(&w->text);
+    words_free(w);
     vm_free(w->vm);
   }
   backends_free(w);
@@ -242,9 +338,11 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 
-WeftStatus weft_run_text(WeftVM *w, const char *text, size_t len, const char *path, WeftValue **out) {
+WeftStatus weft_load_text(WeftVM *w, const char *text, size_t length, const char *path, WeftValue **out) {
+  if (!usable(w) || (!text && length) || !path || !name_ok(path)) return WEFT_MISUSE;
+  if (out) *out = NULL;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
-  WeftStatus status = evaluate_file(w, text, len, path, out);
+  WeftStatus status = evaluate_file(w, text ? text : "", length, path, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 
@@ -277,11 +375,8 @@ WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
 
 bool api_is_name(const char *name) {
   if (!name || !*name || (*name >= '0' && *name <= '9') || !utf8_valid(name, strlen(name))) return false;
-  for (const char *c = name; *c; c++) {
-    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' ||
-                  (u8)*c >= 0x80;
-    if (!letter) return false;
-  }
+  for (const char *c = name; *c; c++)
+    if (!is_name_byte(*c)) return false;
   for (const char *const *word = parser_reserved_words(); *word; word++)
     if (strcmp(*word, name) == 0) return false;
   return true;
@@ -362,6 +457,7 @@ static const char *dump_log(WeftVM *w, WeftValue *fn, const char *what) {
   w->text.len = 0;
   w->text.failed = false;
   if (strcmp(what, "why") == 0) tracer_why(w->vm, fn ? fn->value : value_nil(), &w->text);
+  else if (strcmp(what, "explain") == 0) tracer_report(w->vm, &w->text);
   else if (!tracer_write(w->vm, what, &w->text)) return NULL;
   return w->text.failed ? "" : buf_text(&w->text);
 }
@@ -384,6 +480,16 @@ const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
     if (!w->text.len) buf_puts(&w->text, "nothing is compiled for it yet: it is compiled when it is hot\n");
   }
   return buf_text(&w->text);
+}
+
+WeftStatus weft_dump_file(WeftVM *w, WeftValue *fn, const char *what, const char *path) {
+  const char *text = path && usable(w) ? weft_dump(w, fn, what) : NULL;
+  if (!text) return WEFT_MISUSE;
+  vm_error_clear(w->vm);
+  if (w->text.failed) return vm_error_memory(w->vm);
+  int code = file_put(w->vm, path, text, w->text.len);
+  if (code == FILE_STOPPED) return WEFT_ERROR;
+  return code ? vm_error_at(w->vm, EK_io, (Span){0}, "cannot write \"%s\": %s", path, strerror(code)) : WEFT_OK;
 }
 
 const char *weft_build(WeftVM *w) {

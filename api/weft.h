@@ -117,12 +117,14 @@ typedef struct WeftDevice { /* must live as long as the VM */
 
 /* Every field that is 0 means its default: options may be cleared by memset as well as set to WEFT_OPTIONS_INIT. */
 typedef struct WeftOptions {
-  /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it; 0: of the struct as version 0.1 has it, which goes to `stack` */
+  /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it; 0: of the struct as version 0.1 has it, which goes to `stack`,
+   * and what stands behind that is not looked at */
   size_t size;
   /* Memory: behaves as realloc and is told old sizes; new_size 0 frees; NULL refuses. NULL: the C library. */
   void *(*resize)(void *context, void *p, size_t old_size, size_t new_size);
   void *resize_context;
-  /* What programs print. NULL: standard output. */
+  /* What programs print; length 0: the program is about to wait for input. weft_fail in it ends the program that
+   * prints. NULL: standard output. */
   void (*output)(void *context, const char *text, size_t length);
   void *output_context;
   /* Source text of the module at a path, to be freed with free(); NULL: there is none. NULL function: files. */
@@ -164,20 +166,43 @@ typedef struct WeftOptions {
    * "limit". 96 KiB are needed to run at all, and 192 KiB to compile; a main thread's 8 MiB hold some thousands of
    * calls through built-in functions */
   size_t stack;
+  /* What is told while programs run: words between commas of "ast", "bytecode", "copies" (made since a value was
+   * shared), "graph", "guards", "loops", "breaks", "recompiles". NULL: nothing. weft_dump gives what is kept. */
+  const char *log;
+  /* Where that goes. Must not call the VM. NULL: standard error. */
+  void (*log_output)(void *context, const char *text, size_t length);
+  void *log_context;
+  /* Nothing that is decided about compiling goes by the clock: a place is compiled at call 30 or trip 60 (or `hot`),
+   * and each run of a program compiles the same. Results never depend on it. */
+  bool ignore_clock;
+  /* What read_line() reads: up to `room` bytes into `to`, no further than the end of a line; how many, 0: the input is
+   * over, -1: the host has nothing, and standard input is read, which needs allow_files. weft_fail in it ends the
+   * program that reads. NULL: standard input. */
+  ptrdiff_t (*input)(void *context, char *to, size_t room);
+  void *input_context;
 } WeftOptions;
 
 #define WEFT_OPTIONS_INIT                                                                                         \
   {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
-   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0}
+   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, NULL, NULL}
 
-/* options may be NULL. NULL when memory was refused, `backend`, `device` or `force` is unknown, `cpu` is unknown or
- * beyond this processor, or `own_device` or one of `backends` is incomplete, has a name that is taken, or is one
- * too many. */
+/* A VM into *vm. `why` (may be NULL) gets the reason for which there is none, a line of at most `room` bytes that
+ * begins with the name of the option it is about: "cpu is beyond this processor: avx512".
+ *   WEFT_MISUSE: `backend`, `device`, `force`, `cpu` or a word of `log` is unknown, `cpu` is beyond this processor, or
+ *     `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many.
+ *   WEFT_ERROR: memory was refused, or `backend` is "ptx", the GPU is allowed, and there is none that can be used.
+ * options may be NULL. */
+WEFT_API WeftStatus weft_open(const WeftOptions *options, WeftVM **vm, char *why, size_t room);
+/* The same for who need not know why: NULL when there is none. */
 WEFT_API WeftVM *weft_new(const WeftOptions *options);
 /* Values still held by the host become invalid. vm may be NULL. Does nothing while a program of this VM runs: from a
  * host function, say. */
 WEFT_API void weft_free(WeftVM *vm);
 WEFT_API const char *weft_version(void); /* "0.1.0" */
+/* For a program whose process is its own, before it has threads and loads libraries: settings of the process that make
+ * Weft faster. Freed memory is kept by the C library (glibc), and OPENBLAS_CORETYPE is set where OpenBLAS would choose
+ * slow code. */
+WEFT_API void weft_prepare_process(void);
 
 /* Stops the program that runs, soon: the call in progress gives an error of kind "interrupt". When none runs, the
  * next call that would run one (weft_eval and its kind, weft_load_file, weft_call) gives that error and runs
@@ -206,11 +231,54 @@ WEFT_API WeftStatus weft_eval_length(WeftVM *vm, const char *text, size_t length
 WEFT_API WeftStatus weft_eval_line(WeftVM *vm, const char *text, const char *name, WeftValue **out);
 /* Runs a file in the main module. Needs no capability: the host chose it. */
 WEFT_API WeftStatus weft_load_file(WeftVM *vm, const char *path, WeftValue **out);
+/* The same with the text of a file that the host has read: imports are looked for beside `path`, which stands in
+ * messages. */
+WEFT_API WeftStatus weft_load_text(WeftVM *vm, const char *text, size_t length, const char *path, WeftValue **out);
 /* Calls a function value with `count` arguments. */
 WEFT_API WeftStatus weft_call(WeftVM *vm, WeftValue *function, WeftValue *const *args, size_t count, WeftValue **out);
 /* Variables of the main module. Getting one that is not there is an error of kind "name". */
 WEFT_API WeftStatus weft_get_global(WeftVM *vm, const char *name, WeftValue **out);
 WEFT_API WeftStatus weft_set_global(WeftVM *vm, const char *name, WeftValue *value);
+
+/* ---- a prompt -------------------------------------------------------------------------------------- */
+
+/* What a host needs for a prompt of its own, beside weft_eval_line, weft_display and weft_interrupt. The program `weft`
+ * is one (docs/prompt.md); it includes this header alone. */
+
+typedef enum WeftInput {
+  WEFT_INPUT_WHOLE = 0,  /* weft_eval_line runs it; weft_display says what is shown of its value */
+  WEFT_INPUT_DECLARES,   /* the same, and it ends in the declaration of a function, which need not be shown */
+  WEFT_INPUT_UNFINISHED, /* it ends inside a construct: more lines are wanted */
+  WEFT_INPUT_COMMAND     /* for weft_command: ":graph f", "?sum", "help", "quit" … */
+} WeftInput;
+
+/* What was entered, one line or several. Runs nothing and raises nothing. */
+WEFT_API WeftInput weft_input(WeftVM *vm, const char *text);
+
+typedef enum WeftCommandEnd {
+  WEFT_COMMAND_DONE = 0,
+  WEFT_COMMAND_FAILED,  /* the error can be read */
+  WEFT_COMMAND_HELP,    /* done; the text lists the commands: a host adds what its keys do */
+  WEFT_COMMAND_QUIT,    /* the host is to end its prompt */
+  WEFT_COMMAND_UNKNOWN  /* it is no command; nothing was done */
+} WeftCommandEnd;
+
+/* Does what such a line asks for. *text (may be NULL) is what is to be shown, lines or ""; what a program prints that
+ * the command runs goes to `output`. ":load" needs no capability. */
+WEFT_API WeftCommandEnd weft_command(WeftVM *vm, const char *line, const char **text);
+
+typedef struct WeftCompletion {
+  size_t from; /* where in the line the word begins that is completed */
+  bool files;  /* the name of a file is wanted, which is the host's to look for: no words */
+  bool blank;  /* a blank follows the word */
+  size_t count;
+  const char *const *words; /* that may stand from there on, sorted; until the next weft_complete of this VM */
+} WeftCompletion;
+
+/* How the line may go on at byte `at`: commands and their arguments, variables, built-in names, reserved words, members
+ * behind a point, arguments by name. Runs nothing and raises nothing: names are followed through records and modules
+ * only. No words when memory was refused. */
+WEFT_API void weft_complete(WeftVM *vm, const char *line, size_t at, WeftCompletion *out);
 
 /* ---- errors -------------------------------------------------------------------------------------- */
 
@@ -225,6 +293,8 @@ WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more
 WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
 /* as a literal, as the REPL shows it; "" when memory was refused */
 WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);
+/* the lines that the prompt shows of it: none of nil, the text of what trace.explain gave, else weft_show's line */
+WEFT_API const char *weft_display(WeftVM *vm, WeftValue *value);
 /* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
 WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value);
 WEFT_API const char *weft_type(WeftVM *vm, WeftValue *value);     /* "array", "text", "list" … */
@@ -405,10 +475,13 @@ WEFT_API const char *weft_stat_at(WeftVM *vm, unsigned index, double *value);
  * compute; with `runs` each run of a compiled region as well. Before a program runs; costs time in every kernel. */
 WEFT_API void weft_keep_log(WeftVM *vm, bool runs);
 /* The log as text: `what` is "json", "chrome" (spans for about:tracing and Perfetto),
- * "profile" (a table of the kernels beside what the machine can do, which it measures: 0.2 s), or "why" (the last
- * break or recompile; with a function all of its own). Else what was compiled for a function: `what` is "graph",
- * "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
+ * "profile" (a table of the kernels beside what the machine can do, which it measures: 0.2 s), "explain" (what was
+ * compiled, what was not, and why), or "why" (the last break or recompile; with a function all of its own). Else what
+ * was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
+/* The same into a file, as programs write files: replaced as a whole, or written in place where that cannot be. Needs
+ * no capability. WEFT_ERROR of kind "io", or "interrupt" while a pipe is waited for. WEFT_MISUSE: unknown `what`. */
+WEFT_API WeftStatus weft_dump_file(WeftVM *vm, WeftValue *function, const char *what, const char *path);
 /* The name and version of this library, a line. */
 WEFT_API const char *weft_build(WeftVM *vm);
 

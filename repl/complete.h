@@ -7,13 +7,4 @@
 void complete_begin(void);
 void complete_in(WeftVM *vm); /* whose names are offered */
 
-/* Commands of the prompt, by name: what stands behind them. */
-typedef enum CommandArg { ARG_NONE, ARG_FUNCTION, ARG_CODE, ARG_FILE } CommandArg;
-typedef struct Command {
-  const char *name;
-  CommandArg arg;
-  bool needed; /* the argument */
-} Command;
-extern const Command commands[]; /* the last has no name (repl.c) */
-
 #endif

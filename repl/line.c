@@ -244,13 +244,20 @@ static void look_at_next(void) {
 
 const char *line_next_word(void) { return next_word; }
 
-int line_typed(void) {
+static int typed(void) {
   if (ahead >= 0) {
     int c = ahead;
     ahead = NO_KEY;
     return c;
   }
   return peeked_at < peeked_count ? (unsigned char)peeked[peeked_at++] : -1;
+}
+
+ptrdiff_t line_input(void *context, char *to, size_t room) {
+  size_t n = 0;
+  (void)context;
+  for (int c = 0; n < room && c != '\n' && (c = typed()) >= 0;) to[n++] = (char)c;
+  return n ? (ptrdiff_t)n : -1;
 }
 
 /* ---- lines ------------------------------------------------------------------------------------ */

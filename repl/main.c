@@ -1,25 +1,18 @@
 /* main.c — the program `weft`: command line, programs from files and standard input; repl.c is the interactive part. */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "api/api.h"
-#include "gpu/gpu.h"
-#include "jit/jit.h"
 #include "api/weft.h"
+#include "repl/line.h"
 #include "repl/output.h"
 #include "repl/repl.h"
-#include "stdlib/stdlib.h"
-#include "tracer/tracer.h"
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
-
-#define LOG_WORDS "ast,bytecode,copies,graph,guards,loops,breaks,recompiles"
 
 static const char usage[] =
     "usage: weft [options] [FILE [args]]\n"
@@ -38,7 +31,8 @@ static const char usage[] =
     "  --help                this text\n"
     "  --                    the next argument is FILE, whatever it begins with\n"
     "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  "
-    "WEFT_PACE=0  WEFT_THREADS=N  WEFT_LOG=" LOG_WORDS "\n"
+    "WEFT_PACE=0  WEFT_THREADS=N  "
+    "WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
     "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and "
     "--trace-file;  WEFT_HISTORY=PATH  what was entered at the prompt\n";
 
@@ -142,12 +136,11 @@ static int finish(WeftVM *vm, WeftStatus status) {
 
 /* A part of the log into a file; false, said: it cannot be written. */
 static bool write_log(WeftVM *vm, const char *what, const char *path) {
-  if (!path || !*path) return true;
-  const char *text = weft_dump(vm, NULL, what);
-  int code = text && *text ? file_put(weft_vm_of(vm), path, text, strlen(text)) : ENOMEM;
-  if (code)
-    fprintf(stderr, "weft: cannot write \"%s\": %s\n", path, code == FILE_STOPPED ? "interrupted" : strerror(code));
-  return !code;
+  if (!path || !*path || weft_dump_file(vm, NULL, what, path) == WEFT_OK) return true;
+  if (strcmp(weft_error_kind(vm), "interrupt") == 0)
+    fprintf(stderr, "weft: cannot write \"%s\": interrupted\n", path);
+  else fprintf(stderr, "weft: %s\n", weft_error_message(vm));
+  return false;
 }
 
 /* Where the spans of a profile go: the program's name in the current folder. */
@@ -157,19 +150,16 @@ static const char *name_spans(const char *program, char *out, size_t room) {
   return out;
 }
 
+static void tell_explained(WeftVM *vm) {
+  out_flush();
+  const char *text = weft_dump(vm, NULL, "explain");
+  fputs(text ? text : "", stderr);
+}
+
 static void tell_profile(WeftVM *vm, const char *spans) {
   out_flush();
   const char *text = weft_dump(vm, NULL, "profile");
   fprintf(stderr, "%sspans: %s\n", text ? text : "", spans);
-}
-
-/* Arrays of a few megabytes come and go in every step of a loop. Where glibc gives their memory back to the system each
- * time, the pages are cleared and mapped anew: 0.4 s of a run of 0.8 s of examples/digits.weft. */
-static void keep_freed_memory(void) {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
-#endif
 }
 
 /* A whole number in the environment; false when it is none, or out of 0..most. Not there, or empty: as it was. */
@@ -184,30 +174,16 @@ static bool whole_setting(const char *name, int64_t most, int64_t *value) {
   return true;
 }
 
-/* The first of the words between commas that WEFT_LOG does not know, or NULL. */
-static const char *unknown_word(const char *words) {
-  while (words && *words) {
-    size_t len = strcspn(words, ",");
-    bool known = len == 0;
-    for (const char *w = LOG_WORDS; !known;) {
-      size_t n = strcspn(w, ",");
-      known = n == len && strncmp(w, words, n) == 0;
-      if (!w[n]) break;
-      w += n + 1;
-    }
-    if (!known) return words;
-    words += len + (words[len] == ',');
-  }
-  return NULL;
-}
-
 /* What print writes. Nothing to write: it is to be seen, since input is waited for, and who types ends the line. */
-static WeftStatus on_output(void *ctx, const char *text, size_t len) {
+static void on_output(void *context, const char *text, size_t len) {
+  char why[200];
+  (void)context;
   if (len) out_put(text, len);
   else out_ask();
-  if (!out_error()) return WEFT_OK;
+  if (!out_error()) return;
   output_told = true;
-  return vm_error(ctx, EK_io, "cannot write to standard output: %s", strerror(out_error()));
+  snprintf(why, sizeof why, "cannot write to standard output: %s", strerror(out_error()));
+  (void)weft_fail(running, "io", why);
 }
 
 /* ---- the command line ---------------------------------------------------------------------------- */
@@ -267,28 +243,29 @@ static int parse_options(Options *o, int argc, char **argv) {
   return 0;
 }
 
+/* A setting in the environment; NULL: it is not there, or empty. */
+static const char *setting(const char *name) {
+  const char *text = getenv(name);
+  return text && *text ? text : NULL;
+}
+
 /* The same for the environment. */
 static int parse_environment(Options *o) {
   WeftOptions *v = &o->vm;
   int64_t hot = -1, threads = v->threads;
-  v->backend = getenv("WEFT_BACKEND");
-  if (v->backend && !*v->backend) v->backend = NULL;
-  v->cpu = getenv("WEFT_CPU");
-  if (v->cpu && !*v->cpu) v->cpu = NULL;
-  if (v->cpu && !jit_cpu_runs(v->cpu))
-    return wrong_usage(jit_cpu_known(v->cpu) ? "WEFT_CPU is beyond this processor"
-                                             : "WEFT_CPU is unknown (scalar, strip, avx2, avx512)", v->cpu);
-  v->cuda_driver = getenv("WEFT_CUDA_DRIVER");
-  v->force = getenv("WEFT_FORCE");
-  if (v->cuda_driver && !*v->cuda_driver) v->cuda_driver = NULL;
+  v->backend = setting("WEFT_BACKEND");
+  v->cpu = setting("WEFT_CPU");
+  v->cuda_driver = setting("WEFT_CUDA_DRIVER");
+  v->force = setting("WEFT_FORCE");
+  v->log = setting("WEFT_LOG");
+  const char *pace = setting("WEFT_PACE");
+  v->ignore_clock = pace && strcmp(pace, "0") == 0;
   if (!whole_setting("WEFT_HOT", INT32_MAX, &hot))
     return wrong_usage("WEFT_HOT must be a whole number from 0", getenv("WEFT_HOT"));
   if (!whole_setting("WEFT_THREADS", 1024, &threads))
     return wrong_usage("WEFT_THREADS must be a whole number from 0 (all processors) to 1024", getenv("WEFT_THREADS"));
   v->hot = hot < 0 ? 0 : hot ? (int)hot : 1;
   v->threads = (uint32_t)threads;
-  const char *unknown = unknown_word(getenv("WEFT_LOG"));
-  if (unknown) return wrong_usage("WEFT_LOG is unknown (" LOG_WORDS ")", unknown);
   o->log_file = getenv("WEFT_LOG_FILE");
   o->trace_file = getenv("WEFT_TRACE_FILE");
   return 0;
@@ -316,32 +293,28 @@ static int load_program(const Options *o, Program *p) {
   return input ? EXIT_ERROR : EXIT_USAGE;
 }
 
-/* A VM with everything wired; NULL, said: there is none, and *status is the exit status. */
+/* `why` begins with the name of an option: said as whoever set it knows that. The exit status. */
+static int wrong_options(WeftStatus status, const char *why) {
+  static const char *const options[][2] = {{"backend", "WEFT_BACKEND"}, {"cpu", "WEFT_CPU"}, {"force", "WEFT_FORCE"},
+                                           {"log", "WEFT_LOG"}, {"memory", "--memory"}};
+  const char *name = "";
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    size_t n = strlen(options[i][0]);
+    if (strncmp(why, options[i][0], n) != 0 || !strchr(" :", why[n])) continue;
+    name = options[i][1];
+    why += n;
+    break;
+  }
+  fprintf(stderr, "weft: %s%s\n%s", name, why, status == WEFT_MISUSE ? "try: weft --help\n" : "");
+  return status == WEFT_MISUSE ? EXIT_USAGE : EXIT_ERROR;
+}
+
+/* NULL, said: there is none, and *status is the exit status. */
 static WeftVM *make_vm(const Options *o, int *status) {
-  WeftVM *vm = weft_new(&o->vm);
-  if (!vm) {
-    *status = EXIT_ERROR;
-    if (o->vm.backend) *status = wrong_usage("WEFT_BACKEND is unknown, or out of memory", o->vm.backend);
-    else if (o->vm.force && *o->vm.force) *status = wrong_usage("WEFT_FORCE is unknown, or out of memory", o->vm.force);
-    else if (o->vm.memory)
-      fprintf(stderr, "weft: --memory: %llu bytes are too few to start, or out of memory\n",
-              (unsigned long long)o->vm.memory);
-    else fputs("weft: out of memory\n", stderr);
-    return NULL;
-  }
-  Vm *inner = weft_vm_of(vm);
-  inner->output = on_output;
-  inner->output_ctx = inner;
-  if (o->vm.backend && strcmp(o->vm.backend, "ptx") == 0 && gpu_open(inner) != WEFT_OK) {
-    fprintf(stderr, "weft: WEFT_BACKEND=ptx: %s\n", weft_error_message(vm));
-    weft_free(vm);
-    *status = EXIT_ERROR;
-    return NULL;
-  }
-  const char *pace = getenv("WEFT_PACE"), *log = getenv("WEFT_LOG");
-  if (pace && strcmp(pace, "0") == 0) tracer_ignore_clock(tracer_of(inner));
-  if (log) vm_log(inner, log);
-  if (log) tracer_log(inner, log);
+  WeftVM *vm;
+  char why[300];
+  WeftStatus made = weft_open(&o->vm, &vm, why, sizeof why);
+  if (made != WEFT_OK) return *status = wrong_options(made, why), NULL;
   bool traced = o->trace_file && *o->trace_file;
   if (traced || (o->log_file && *o->log_file)) weft_keep_log(vm, traced);
   return vm;
@@ -360,8 +333,9 @@ static int run_code(WeftVM *vm, const Program *code) {
 
 int main(int argc, char **argv) {
   Options o = {.vm = WEFT_OPTIONS_INIT};
-  keep_freed_memory();
-  stdlib_choose_blas_core(); /* before any library is loaded: the environment is the program's own */
+  weft_prepare_process();
+  o.vm.output = on_output;
+  o.vm.input = line_input;
   o.vm.allow_files = o.vm.allow_env = o.vm.allow_imports = o.vm.allow_gpu = true;
   int result = parse_environment(&o);
   if (!result) result = parse_options(&o, argc, argv);
@@ -384,8 +358,8 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error of who writes it */
   weft_set_args(vm, argc - o.rest, argv + o.rest);
   if (o.code.text) result = run_code(vm, &o.code);
-  if (program.text) result = finish(vm, weft_run_text(vm, program.text, program.len, program.name, NULL));
-  if (o.explain) repl_explain(vm);
+  if (program.text) result = finish(vm, weft_load_text(vm, program.text, program.len, program.name, NULL));
+  if (o.explain) tell_explained(vm);
   if (prompt && weft_exit_code(vm) < 0) result = repl_run(vm);
   if (o.profile) tell_profile(vm, o.trace_file);
   interrupt_forget();

@@ -4,8 +4,7 @@
 
 #include "api/weft.h"
 
-int repl_run(WeftVM *vm);       /* until end of input or exit(); returns the exit code */
-void repl_explain(WeftVM *vm);  /* what was compiled so far, to standard error */
-void interrupt_forget(void);    /* what Ctrl-C asked for has been done (main.c) */
+int repl_run(WeftVM *vm);    /* until end of input or exit(); returns the exit code */
+void interrupt_forget(void); /* what Ctrl-C asked for has been done (main.c) */
 
 #endif

@@ -235,18 +235,35 @@ WeftStatus eager_exit(Vm *vm, Value *args, Value *out) {
   return vm_exit(vm, (i32)code);
 }
 
+static WeftStatus may_read(Vm *vm) {
+  if (vm->limits.allow_files) return WEFT_OK;
+  return vm_error(vm, EK_limit, "read_line: the host does not allow reading input");
+}
+
+/* What the host has of a line; *over: it ends there, or the input does. */
+static WeftStatus line_of_host(Vm *vm, Buf *line, bool *any, bool *over) {
+  char part[256];
+  for (i64 n; vm->input && !*over;) {
+    if ((n = vm->input(vm->input_ctx, part, sizeof part)) < 0) break;
+    TRY(vm_poll(vm, 0));
+    if (vm->error.raised) return WEFT_ERROR;
+    *any |= n > 0;
+    buf_put(line, part, (size_t)n);
+    *over = !n || part[n - 1] == '\n';
+  }
+  return WEFT_OK;
+}
+
 /* A line without its end into *line; false: there is none. A signal in the middle of it ends nothing, and the end of
  * input of a terminal is not its last. */
 static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
   char *part = NULL;
   size_t cap = 0;
-  WeftStatus status = WEFT_OK;
+  bool over = false;
   *any = false;
-  for (int c; vm->typed && (c = vm->typed()) >= 0;) { /* the prompt read it to see whether its input goes on */
-    *any = true;
-    buf_putc(line, (char)c);
-    if (c == '\n') return WEFT_OK;
-  }
+  WeftStatus status = line_of_host(vm, line, any, &over);
+  if (over || status != WEFT_OK) return status;
+  TRY(may_read(vm));
   for (;;) {
     clearerr(stdin);
     /* the program weft leaves nothing of a terminal in stdio's buffer */
@@ -271,7 +288,7 @@ static WeftStatus next_line(Vm *vm, Buf *line, bool *any) {
 
 WeftStatus eager_read_line(Vm *vm, Value *args, Value *out) {
   (void)args;
-  if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "read_line: the host does not allow reading input");
+  if (!vm->input) TRY(may_read(vm));
   TRY(vm_flush(vm));
   Buf line;
   bool any;

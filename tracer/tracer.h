@@ -224,7 +224,8 @@ void tracer_keep(Vm *vm, bool runs);
 bool tracer_write(Vm *vm, const char *form, Buf *out); /* the log as "json", "chrome" or "profile" */
 /* What the log says of a function (fn a closure), or of the last break or recompile (fn nil). */
 void tracer_why(Vm *vm, Value fn, Buf *out);
-void tracer_report(Vm *vm); /* breaks, cold exits and places that stay eager so far, to standard error */
+/* What was compiled so far, breaks, cold exits and places that stay eager. */
+void tracer_report(Vm *vm, Buf *out);
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;
 /* of a record that has the keys of what tracer_explain gives; NULL: it is none */

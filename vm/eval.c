@@ -25,7 +25,7 @@ static void log_copy(Vm *vm) {
   const SourceFile *f = sources_get(&vm->sources, at.file);
   u32 line, column;
   sources_locate(&vm->sources, at, &line, &column);
-  if (f) fprintf(stderr, "%s: copied because shared, line %u\n", f->path, line);
+  if (f) vm_tell(vm, "%s: copied because shared, line %u\n", f->path, line);
 }
 
 void vm_log(Vm *vm, const char *words) {
@@ -38,7 +38,8 @@ static void log_ast(Vm *vm, const Ast *ast) {
   buf_init(&b, &vm->alloc);
   AstPrint how = {.names = &vm->names, .where = &vm->sources};
   if (vm->log & VM_LOG_AST) ast_print(ast, ast->root, &how, &b);
-  if (b.len) fprintf(stderr, "%s\n", buf_text(&b));
+  if (b.len) buf_putc(&b, '\n');
+  vm_tell_text(vm, buf_text(&b), b.len);
   buf_free(&b);
 }
 
@@ -46,7 +47,7 @@ static void log_bytecode(Vm *vm, const Module *m, const Proto *p) {
   Buf b;
   buf_init(&b, &vm->alloc);
   if (vm->log & VM_LOG_BYTECODE) proto_print(p, &vm->names, &vm->sources, &m->scope, &b);
-  fputs(buf_text(&b), stderr);
+  vm_tell_text(vm, buf_text(&b), b.len);
   buf_free(&b);
 }
 

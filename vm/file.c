@@ -95,6 +95,22 @@ WeftStatus vm_write(Vm *vm, const char *text, size_t len) {
   return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_io, "the output failed");
 }
 
+void vm_tell_text(Vm *vm, const char *text, size_t len) {
+  if (vm->tell && len) vm->tell(vm->tell_ctx, text, len);
+  else if (len) (void)fwrite(text, 1, len, stderr);
+}
+
+void vm_tell(Vm *vm, const char *fmt, ...) {
+  Buf line;
+  va_list ap;
+  buf_init(&line, &vm->alloc);
+  va_start(ap, fmt);
+  buf_vprintf(&line, fmt, ap);
+  va_end(ap);
+  vm_tell_text(vm, buf_text(&line), line.len);
+  buf_free(&line);
+}
+
 WeftStatus vm_flush(Vm *vm) {
   if (vm->output) {
     if (vm->output(vm->output_ctx, "", 0) == WEFT_OK) return WEFT_OK;

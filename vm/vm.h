@@ -329,8 +329,13 @@ struct Vm {
   u64 printed;        /* calls of print by the region that runs, since its last safe point */
   u64 unseen;         /* that many calls of print give nothing: a region made them before what is now done again */
   void *output_ctx;
-  /* the next character of the terminal's input that the host has read ahead, -1: none; NULL: it never does */
-  int (*typed)(void);
+  /* what the host has for read_line: bytes into `to`, no further than a line's end; 0: the input is over, -1: standard
+   * input is read. NULL: it has nothing */
+  i64 (*input)(void *ctx, char *to, size_t room);
+  void *input_ctx;
+  /* what is told to who watches (vm_tell); NULL: standard error */
+  void (*tell)(void *ctx, const char *text, size_t len);
+  void *tell_ctx;
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
   void *resolver_ctx;
   int argc;
@@ -506,6 +511,8 @@ WeftStatus vm_catch_up(Vm *vm) MUST_USE;
  * is waited for. */
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) MUST_USE;
 WeftStatus vm_flush(Vm *vm) MUST_USE;
+void vm_tell(Vm *vm, const char *fmt, ...) PRINTF_LIKE(2, 3); /* to who watches (WEFT_LOG): no part of the output */
+void vm_tell_text(Vm *vm, const char *text, size_t len);
 /* All of a file, a pipe or a device, which is opened once: data[len] is 0, cap bytes of the VM's allocator. Else
  * why not: -1, the error stands in the VM (a limit, an interrupt), or an errno (ENOMEM: memory was refused; EFBIG:
  * more than `most` bytes). */

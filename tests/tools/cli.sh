@@ -338,7 +338,7 @@ if [ -e "$mock" ]; then
   }
   expect gpu-no-driver 1 'the GPU cannot be used: no CUDA driver was found: .*nowhere' env \
     WEFT_CUDA_DRIVER="$d/nowhere.so" "$W" -e 'to(1.0, "gpu")'
-  expect gpu-no-driver-ptx 1 'WEFT_BACKEND=ptx: the GPU cannot be used: no CUDA driver' env \
+  expect gpu-no-driver-ptx 1 'WEFT_BACKEND is ptx: the GPU cannot be used: no CUDA driver' env \
     WEFT_CUDA_DRIVER="$d/nowhere.so" WEFT_BACKEND=ptx "$W" -e 1
   gpu gpu-value 0 '^\[2.0, 4.0\]~$' '' 'print(to([1.0, 2.0], "gpu") * 2.0)'
   gpu gpu-no-card 1 'does not start' WEFT_MOCK_FAIL=cuDeviceGetCount 'to(1.0, "gpu")'

@@ -144,7 +144,7 @@ static Outcome step_and_back(Recorder *r, const Scope *s, Outcome (*once)(Record
       if (before.len != after.len || memcmp(buf_text(&before), buf_text(&after), before.len) != 0) {
         r->vm->counters.at[STAT_unclean]++;
         if (r->tracer->log.words & LOG_graph)
-          fprintf(stderr, "--- before\n%s--- after\n%s", buf_text(&before), buf_text(&after));
+          vm_tell(r->vm, "--- before\n%s--- after\n%s", buf_text(&before), buf_text(&after));
       }
     }
     o = OUT_GO;

@@ -63,7 +63,7 @@ static void say(Vm *vm, const TraceEvent *e) {
   const SourceFile *f = sources_get(&vm->sources, e->span.file);
   if (f) sources_locate(&vm->sources, e->span, &line, &col);
   bool wanted = e->expected[0] || e->got[0];
-  fprintf(stderr, "weft: %s: %s: %s%s%s%s%s (%s:%u:%u)\n", names[e->kind], reason_text(e->reason), e->text,
+  vm_tell(vm, "weft: %s: %s: %s%s%s%s%s (%s:%u:%u)\n", names[e->kind], reason_text(e->reason), e->text,
           wanted ? ", wanted " : "", wanted ? e->expected : "", wanted ? ", got " : "", wanted ? e->got : "",
           f ? f->path : "?", line, col);
 }
@@ -147,19 +147,19 @@ void log_compile(Tracer *t, const Region *r, const Place *p, u32 reason, u64 beg
   log_add(t, &e);
 }
 
-void tracer_report(Vm *vm) {
+void tracer_report(Vm *vm, Buf *out) {
+  static const u32 counters[] = {STAT_compiles, STAT_kernels, STAT_natives, STAT_lifted_loops, STAT_cold_exits,
+                                 STAT_breaks, STAT_recompiles, STAT_continuations, STAT_exits, STAT_demotions};
   const Tracer *t = tracer_of(vm);
-  Buf line;
-  buf_init(&line, &vm->alloc);
+  buf_puts(out, "what was compiled:\n");
+  for (u32 i = 0; i < COUNT_OF(counters); i++)
+    buf_printf(out, "  %-14s %.0f\n", stat_name(counters[i]), (double)vm_stat(vm, counters[i]));
   for (u32 i = 0; t && i < log_count(&t->log); i++) {
-    line.len = 0;
-    log_line(vm, log_at(&t->log, i), &line);
-    fprintf(stderr, "  %s\n", buf_text(&line));
+    buf_puts(out, "  ");
+    log_line(vm, log_at(&t->log, i), out);
+    buf_putc(out, '\n');
   }
-  line.len = 0;
-  if (t) rent_tell(t, NULL, &line);
-  if (line.len) fputs(buf_text(&line), stderr);
-  buf_free(&line);
+  if (t) rent_tell(t, NULL, out);
 }
 
 void tracer_log(Vm *vm, const char *list) {

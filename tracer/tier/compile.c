@@ -18,7 +18,7 @@ static void log_text(Tracer *t, u32 flag, void (*print)(void *ctx, Buf *out), vo
   Buf b;
   buf_init(&b, &t->vm->alloc);
   print(ctx, &b);
-  fputs(buf_text(&b), stderr);
+  vm_tell_text(t->vm, buf_text(&b), b.len);
   buf_free(&b);
 }
 
@@ -122,7 +122,7 @@ static bool verifies(Tracer *t, Place *p, const RecordResult *rec, const char *n
   if (!good && refused) {
     place_failed(t, p, REASON_trace_failed, rec->span, "out of memory");
   } else if (!good) {
-    if (t->log.words) fprintf(stderr, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
+    if (t->log.words) vm_tell(t->vm, "weft: graph %s does not verify:\n%s", name, buf_text(&bad));
     log_text(t, LOG_graph, print_bare, rec->graph);
     t->vm->counters.at[STAT_unverified]++;
     place_failed(t, p, REASON_not_verified, rec->span.file ? rec->span : p->code->proto->spans[p->pc],
