@@ -205,7 +205,7 @@ bool rows_small(Value v); /* such an array */
 bool rows_ragged_kind(Vm *vm, const Value *items, u32 count, Value *kind);
 bool rows_ragged(Value kind);
 /* Records of numbers of one kind whose keys are single characters of ASCII: three columns
- * (tracer/record/record_keyed.c). */
+ * (tracer/record/repr_keyed.c). */
 enum { KEYS_ROOM = 0x80 + 1 };
 static inline Value rows_keyed_of(u32 dtype, bool weak) {
   return (Value){.kind = V_DTYPE, .dtype = (u8)dtype, .flags = weak ? VF_WEAK : 0};

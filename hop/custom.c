@@ -323,16 +323,11 @@ Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out) {
     Av fn = av_force(r, params[i]);
     Value v;
     if (!fn) return OUT_FAIL;
-    u8 kind = av_at(r, fn)->kind;
-    bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM ||
-                    (av_const_value(r, fn, &v) && (v.kind == V_FN || v.kind == V_DTYPE));
+    bool callable = av_is_callable(r, fn) || (av_const_value(r, fn, &v) && v.kind == V_DTYPE);
     if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, fn));
   }
-  parts[1] = op == OP_custom_vjp ? av_items(r, AV_LIST, params + 1, 2) : av_const(r, value_nil());
-  *out = parts[0] && parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0;
-  if (!*out) return OUT_FAIL;
-  av_at(r, *out)->op = op == OP_custom_vjp ? TF_custom_vjp : TF_checkpoint;
-  return OUT_GO;
+  parts[1] = op == OP_custom_vjp ? av_list(r, params + 1, 2) : av_const(r, value_nil());
+  return rec_made(r, av_transform(r, op == OP_custom_vjp ? TF_custom_vjp : TF_checkpoint, parts[0], parts[1]), out);
 }
 
 /* Recomputing is a matter of memory, not of values: a graph keeps what it likes. */
@@ -343,10 +338,8 @@ Outcome record_custom(Recorder *r, Av transform, const Av *args, u32 nargs, Av *
 }
 
 Outcome record_with_hook(Recorder *r, u32 op, const Av *params, Av *out) {
-  Value h;
-  u8 kind = av_at(r, av_force(r, params[1]))->kind;
   if (r->differentiating) return rec_stuck(r, REASON_no_rule, "a hook on a gradient");
-  if (kind != AV_CLOSURE && kind != AV_TRANSFORM && !(av_const_value(r, params[1], &h) && h.kind == V_FN))
+  if (!av_is_callable(r, av_force(r, params[1])))
     return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, params[1]));
   *out = av_force(r, params[0]);
   return *out ? OUT_GO : OUT_FAIL;

@@ -183,9 +183,9 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
     *out = tree;
     return OUT_GO;
   }
-  if (at && av_at(r, at)->kind != AV_HOLE && !rec_literal(r, at, "associative_scan", &axis))
+  if (at && !av_is_hole(r, at) && !rec_literal(r, at, "associative_scan", &axis))
     return rec_stuck(r, REASON_literal_needed, "associative_scan: `axis` must be known");
-  if (back && av_at(r, back)->kind != AV_HOLE) {
+  if (back && !av_is_hole(r, back)) {
     if (!av_const_value(r, back, &flag) || flag.kind != V_NUM)
       return rec_stuck(r, REASON_literal_needed, "associative_scan: `reverse` must be known");
     reverse = flag.i != 0;

@@ -11,9 +11,9 @@
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_range.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_range.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_tree.h"
@@ -21,7 +21,7 @@
 
 static bool is_given(Recorder *r, Av a) {
   Value v;
-  if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return false;
+  if (!a || av_is_hole(r, av_force(r, a))) return false;
   return !(av_const_value(r, a, &v) && v.kind == V_NIL);
 }
 
@@ -311,11 +311,11 @@ static Outcome call_again(Recorder *r, Av f, const Av *args, u32 n, Av *out) {
 
 static Outcome map_item(Recorder *r, const MapSpec *m, Av at, Av *out) {
   Av item;
-  Outcome o = av_at(r, m->seq)->kind == AV_RANGE ? rec_range_item(r, m->seq, at, &item)
+  Outcome o = av_is_range(r, m->seq) ? rec_range_item(r, m->seq, at, &item)
                                                  : rec_rows_item(r, m->seq, at, &item);
   if (o != OUT_GO || !m->trees) return o == OUT_GO ? call_again(r, m->f, &item, 1, out) : o;
   AvVec trees = {0};
-  if (m->trees > 1 && (av_at(r, item)->kind != AV_LIST || av_at(r, item)->count != m->trees)) return OUT_FAIL;
+  if (m->trees > 1 && (!av_is_list(r, item) || av_at(r, item)->count != m->trees)) return OUT_FAIL;
   for (u32 i = 0; i < m->trees; i++)
     if (!vec_push(&r->vm->alloc, &trees, m->trees == 1 ? item : av_item(r, item, i))) o = OUT_FAIL;
   r->repeats++;
@@ -383,7 +383,7 @@ static Outcome record_loop_once(Recorder *r, const LoopSpec *s, Carry *c, DTypeV
     if (o == OUT_GO) o = rec_binary(r, BC_add, args[0], one, &step);
     if (o == OUT_GO && !s->map) o = rec_tree(r, result, &result);
     Av pair[2] = {step, result};
-    if (o == OUT_GO && !(result = av_items(r, AV_LIST, pair, 2))) o = OUT_FAIL;
+    if (o == OUT_GO && !(result = av_list(r, pair, 2))) o = OUT_FAIL;
   } else {
     o = call_again(r, s->body, &state, 1, &result);
     if (o == OUT_GO) o = rec_tree(r, result, &result);
@@ -488,7 +488,7 @@ Outcome record_while_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   Av both, pair[2] = {av_const(r, value_weak_i64(0)), s.tree};
   s.bounded = true;
-  if (!pair[0] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
+  if (!pair[0] || !(s.tree = av_list(r, pair, 2))) return OUT_FAIL;
   Outcome o = record_loop(r, &s, &both);
   return o == OUT_GO ? rec_made(r, av_item(r, both, 1), out) : o;
 }
@@ -512,7 +512,7 @@ Outcome record_fori_loop(Recorder *r, u32 op, const Av *params, Av *out) {
   Av pair[2] = {first, 0};
   Outcome o = rec_tree(r, params[3], &pair[1]);
   if (o != OUT_GO) return o;
-  LoopSpec s = {.who = "fori_loop", .body = params[2], .tree = av_items(r, AV_LIST, pair, 2),
+  LoopSpec s = {.who = "fori_loop", .body = params[2], .tree = av_list(r, pair, 2),
                 .bound = av_value(r, params[1]), .counted = true};
   Av both;
   if (!s.tree) return OUT_FAIL;
@@ -560,7 +560,7 @@ static Outcome map_into_columns(Recorder *r, MapSpec *m, Av count, Av *out) {
     return rec_stuck(r, REASON_size_expression, "the length of a list");
   pair[1] = rec_columns_new(r, m->kind, room);
   LoopSpec s = {.who = m->trees ? "tree_map" : "map", .map = m, .bound = av_value(r, count), .counted = true};
-  if (!pair[0] || !pair[1] || !(s.tree = av_items(r, AV_LIST, pair, 2))) return OUT_FAIL;
+  if (!pair[0] || !pair[1] || !(s.tree = av_list(r, pair, 2))) return OUT_FAIL;
   o = record_loop(r, &s, &both);
   return o == OUT_GO ? rec_made(r, rec_new_rows(r, av_item(r, both, 1), count, m->kind), out) : o;
 }
@@ -572,7 +572,7 @@ Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out) {
   MapSpec m = {.f = params[0], .seq = params[1]};
   Av count;
   Outcome o = OUT_GO;
-  if (av_at(r, m.seq)->kind == AV_RANGE) o = rec_range_count(r, m.seq, &count);
+  if (av_is_range(r, m.seq)) o = rec_range_count(r, m.seq, &count);
   else if ((o = rec_rows_of(r, params[1], NULL, &m.seq)) == OUT_GO) count = av_item(r, m.seq, 1);
   if (o == OUT_GO && rec_is_text(r, m.seq)) o = OUT_STUCK;
   return o == OUT_GO ? map_into_columns(r, &m, count, out) : o;
@@ -601,7 +601,7 @@ Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out) {
   ValueId is = rec_strengthen(r, av_value(r, some), DT_bool);
   if (!is || (o = rec_check(r, CHECK_assertion, &is, 1)) != OUT_GO) return is ? o : OUT_FAIL;
   if ((o = fold_step(r, &fold, first, &pair[1])) != OUT_GO) return o;
-  LoopSpec s = {.who = "tree_reduce", .fold = &fold, .tree = av_items(r, AV_LIST, pair, 2), .bound = av_value(r, count),
+  LoopSpec s = {.who = "tree_reduce", .fold = &fold, .tree = av_list(r, pair, 2), .bound = av_value(r, count),
                 .counted = true};
   if (!s.tree) return OUT_FAIL;
   o = record_loop(r, &s, &both);
@@ -613,7 +613,7 @@ Outcome record_fold_rows(Recorder *r, Av f, Av rows, Av init, Av *out) {
 static bool flag_of(Recorder *r, Av a, bool *out) {
   Value v;
   *out = false;
-  if (!a || av_at(r, av_force(r, a))->kind == AV_HOLE) return true;
+  if (!a || av_is_hole(r, av_force(r, a))) return true;
   if (!av_const_value(r, a, &v) || v.kind != V_NUM || v.dtype != DT_bool) return false;
   *out = v.i != 0;
   return true;
@@ -710,7 +710,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
     if (o == OUT_GO) o = item ? rec_call(r, params[0], args, NULL, 2, &result) : OUT_FAIL;
     if (o == OUT_GO) o = rec_tree(r, result, &result);
     if (o == OUT_GO) {
-      if (av_at(r, result)->kind != AV_LIST || av_at(r, result)->count != 2)
+      if (!av_is_list(r, result) || av_at(r, result)->count != 2)
         o = rec_stuck(r, REASON_raises, "scan: f must give a list (carry, y)");
     }
     if (o == OUT_GO) o = rec_cells_grow(r, &cells, &grown);
@@ -752,7 +752,7 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
         rec_restore(r, &state);
         o = rec_cells_take(r, &cells, pair[0], &pair[0]);
       }
-      if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, pair, 2), out);
+      if (o == OUT_GO) o = rec_made(r, av_list(r, pair, 2), out);
       r->vm->counters.at[STAT_constructs]++;
     }
     vec_free(alloc, &params_x);

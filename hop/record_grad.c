@@ -468,12 +468,10 @@ Outcome pull_walk_back(Walk *w) {
 Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : av_const(r, value_weak_i64(0))};
   if (!parts[0] || !parts[1]) return OUT_FAIL;
-  if (av_at(r, parts[1])->kind == AV_HOLE) parts[1] = av_const(r, value_weak_i64(0));
-  u8 kind = av_at(r, parts[0])->kind;
-  Value f;
-  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && f.kind == V_FN);
-  if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
-  bool list = av_at(r, parts[1])->kind == AV_LIST; /* what is no position is refused where the transform is made */
+  if (av_is_hole(r, parts[1])) parts[1] = av_const(r, value_weak_i64(0));
+  if (!av_is_callable(r, parts[0]))
+    return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
+  bool list = av_is_list(r, parts[1]); /* what is no position is refused where the transform is made */
   u32 n = list ? av_at(r, parts[1])->count : 1;
   if (n == 0) return rec_stuck(r, REASON_raises, "%s: argnum names no argument", op_name(op));
   for (u32 i = 0; i < n; i++) {
@@ -481,9 +479,7 @@ Outcome record_make_grad(Recorder *r, u32 op, const Av *params, Av *out) {
     if (!rec_literal(r, list ? av_item(r, parts[1], i) : parts[1], "argnum", &at))
       return rec_stuck(r, REASON_literal_needed, "argnum must be known");
   }
-  Av a = av_items(r, AV_TRANSFORM, parts, 2);
-  if (a) av_at(r, a)->op = op == OP_grad ? TF_grad : TF_value_and_grad;
-  return rec_made(r, a, out);
+  return rec_made(r, av_transform(r, op == OP_grad ? TF_grad : TF_value_and_grad, parts[0], parts[1]), out);
 }
 
 Outcome record_stop_gradient(Recorder *r, u32 op, const Av *params, Av *out) {
@@ -553,7 +549,7 @@ static Outcome read_request(Recorder *r, Av transform, u32 nargs, Request *q) {
   q->argnum = av_force(r, av_item(r, transform, 1));
   q->value = av_at(r, transform)->op == TF_value_and_grad;
   if (!q->argnum) return OUT_FAIL;
-  q->list = av_at(r, q->argnum)->kind == AV_LIST;
+  q->list = av_is_list(r, q->argnum);
   q->count = q->list ? av_at(r, q->argnum)->count : 1;
   u8 *chosen = arena_alloc(&r->g->arena, nargs + 1u);
   q->at = arena_alloc(&r->g->arena, sizeof *q->at * (q->count + 1));
@@ -626,8 +622,8 @@ static Outcome differentiate(Recorder *r, const Request *q, const Av *args, u32 
     if (!(grads[i] = pull_gradients(r, &w, passed[q->at[i]], variables.data + first[i], first[i + 1] - first[i])))
       o = OUT_FAIL;
   if (o == OUT_GO) {
-    Av pair[2] = {y, q->list ? av_items(r, AV_LIST, grads, q->count) : grads[0]};
-    o = pair[1] ? rec_made(r, q->value ? av_items(r, AV_LIST, pair, 2) : pair[1], out) : OUT_FAIL;
+    Av pair[2] = {y, q->list ? av_list(r, grads, q->count) : grads[0]};
+    o = pair[1] ? rec_made(r, q->value ? av_list(r, pair, 2) : pair[1], out) : OUT_FAIL;
   }
   pull_walk_free(&w);
   vec_free(alloc, &variables);

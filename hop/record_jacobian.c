@@ -224,9 +224,7 @@ Outcome record_jacobian(Recorder *r, Av transform, const Av *args, u32 nargs, Av
   if (at < -(i64)nargs || at >= nargs) return rec_stuck(r, REASON_raises, "argnum");
   if (at < 0) at += nargs;
   if (kind == TF_hessian) { /* jacfwd of jacrev */
-    Av parts[2] = {fn, argnum};
-    if (!(fn = av_items(r, AV_TRANSFORM, parts, 2))) return OUT_FAIL;
-    av_at(r, fn)->op = TF_jacrev;
+    if (!(fn = av_transform(r, TF_jacrev, fn, argnum))) return OUT_FAIL;
     kind = TF_jacfwd;
   }
   RecMark mark = rec_mark(r);
@@ -239,16 +237,13 @@ Outcome record_jacobian(Recorder *r, Av transform, const Av *args, u32 nargs, Av
 Outcome record_make_jacobian(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), params[1] ? av_force(r, params[1]) : 0};
   if (!parts[0]) return OUT_FAIL;
-  if (!parts[1] || av_at(r, parts[1])->kind == AV_HOLE) parts[1] = av_const(r, value_weak_i64(0));
+  if (!parts[1] || av_is_hole(r, parts[1])) parts[1] = av_const(r, value_weak_i64(0));
   i64 at;
   if (!rec_literal(r, parts[1], "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
-  u8 kind = av_at(r, parts[0])->kind;
-  Value f;
-  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM || (av_const_value(r, parts[0], &f) && f.kind == V_FN);
-  if (!callable) return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
-  Av a = av_items(r, AV_TRANSFORM, parts, 2);
-  if (a) av_at(r, a)->op = op == OP_jacrev ? TF_jacrev : op == OP_jacfwd ? TF_jacfwd : TF_hessian;
-  return rec_made(r, a, out);
+  if (!av_is_callable(r, parts[0]))
+    return rec_stuck(r, REASON_raises, "%s of %s", op_name(op), av_kind_text(r, parts[0]));
+  const TransformKind made = op == OP_jacrev ? TF_jacrev : op == OP_jacfwd ? TF_jacfwd : TF_hessian;
+  return rec_made(r, av_transform(r, made, parts[0], parts[1]), out);
 }
 
 static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
@@ -296,7 +291,7 @@ static Outcome push_forward(Recorder *r, Av fn, Av xs, Av ts, Av *out) {
   u32 next = 0;
   if (o == OUT_GO) {
     Av pair[2] = {f.tree, rec_tree_rebuild(r, f.tree, dy.data, &next)};
-    o = pair[1] ? rec_made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+    o = pair[1] ? rec_made(r, av_list(r, pair, 2), out) : OUT_FAIL;
   }
   pull_walk_free(&w);
   forward_free(r, &f);
@@ -314,7 +309,7 @@ Outcome record_jvp(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome opened = rec_tree(r, params[1], &xs);
   if (opened == OUT_GO) opened = rec_tree(r, params[2], &ts);
   if (opened != OUT_GO) return opened;
-  if (av_at(r, xs)->kind != AV_LIST || av_at(r, ts)->kind != AV_LIST || av_at(r, xs)->count == 0)
+  if (!av_is_list(r, xs) || !av_is_list(r, ts) || av_at(r, xs)->count == 0)
     return rec_stuck(r, REASON_raises, "jvp: xs and ts must be lists");
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;

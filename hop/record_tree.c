@@ -6,11 +6,11 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_listed.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
@@ -20,13 +20,13 @@ enum { TREE_NEST = 60,
 
 static bool is_list(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  return v->kind == AV_LIST || v->kind == AV_ROW || (rec_is_listed(r, a) && !rec_is_keyed(r, a));
+  return kind_is_list(v->kind) || kind_is_row(v->kind) || (rec_is_listed(r, a) && !rec_is_keyed(r, a));
 }
-static bool is_open(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LIST || av_at(r, a)->kind == AV_RECORD; }
+static bool is_open(const Recorder *r, Av a) { return av_is_open(r, a); }
 /* Taken item by item at once: its length is known here. */
 static bool is_short(Recorder *r, Av a) {
   i64 n = FEW;
-  return av_at(r, a)->kind == AV_ROWS && av_known_int(r, av_item(r, a, 1), &n) && n < FEW;
+  return av_in_columns(r, a) && av_known_int(r, av_item(r, a, 1), &n) && n < FEW;
 }
 
 /* ---- tree_map ---------------------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static Outcome map_opened(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
     Av y = 0;
     parts.count = 0;
     for (u32 i = 0; i < n && o == OUT_GO; i++) {
-      i32 at = t.kind == AV_LIST ? (i32)k : av_field(r, trees[i], t.shape->keys[k]);
+      i32 at = kind_is_list(t.kind) ? (i32)k : av_field(r, trees[i], t.shape->keys[k]);
       if (at < 0) o = rec_stuck(r, REASON_raises, "tree_map of records that differ");
       else if (!vec_push(&r->vm->alloc, &parts, av_item(r, trees[i], (u32)at))) o = OUT_FAIL;
     }
@@ -50,7 +50,7 @@ static Outcome map_opened(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, y)) o = OUT_FAIL;
   }
   if (o == OUT_GO)
-    o = rec_made(r, t.kind == AV_LIST ? av_items(r, AV_LIST, items.data, items.count)
+    o = rec_made(r, kind_is_list(t.kind) ? av_list(r, items.data, items.count)
                                       : av_record(r, t.shape->keys, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   vec_free(&r->vm->alloc, &parts);
@@ -65,7 +65,7 @@ static Outcome zipped(Recorder *r, const Av *trees, u32 n, Av *out) {
     Av x = 0;
     o = is_list(r, trees[i]) ? rec_rows_of(r, trees[i], NULL, &x)
                              : rec_stuck(r, REASON_raises, "tree_map of trees that differ");
-    if (o == OUT_GO && (av_at(r, x)->kind != AV_ROWS || rows_ragged(av_at(r, x)->konst) || rec_is_keyed(r, x)))
+    if (o == OUT_GO && (!av_in_columns(r, x) || rows_ragged(av_at(r, x)->konst) || rec_is_keyed(r, x)))
       o = rec_stuck(r, REASON_no_rule, "tree_map of lists of lists of any length");
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &rows, x)) o = OUT_FAIL;
   }
@@ -112,7 +112,7 @@ Outcome record_map_trees(Recorder *r, Av f, const Av *given, u32 n, Av *out) {
   if (o != OUT_GO) goto done;
   if (av_is_number(r, t)) o = rec_call(r, f, trees.data, NULL, n, out);
   else if (open) o = map_opened(r, f, trees.data, n, out);
-  else if (!is_list(r, t) && !is_open(r, t) && !av_is_opaque(r, t) && av_at(r, t)->kind != AV_OPTION &&
+  else if (!is_list(r, t) && !is_open(r, t) && !av_is_opaque(r, t) && !av_is_option(r, t) &&
            !rec_is_keyed(r, t))
     o = rec_made(r, t, out);
   else {
@@ -149,13 +149,13 @@ Outcome record_tree_map(Recorder *r, u32 op, const Av *params, Av *out) {
 /* Is a list in columns of numbers and arrays alone: the list of its leaves? */
 static bool is_flat(Recorder *r, Av rows) {
   const Value kind = av_at(r, rows)->konst;
-  return av_at(r, rows)->kind == AV_ROWS && (kind.kind == V_NUM || kind.kind == V_ARRAY);
+  return av_in_columns(r, rows) && (kind.kind == V_NUM || kind.kind == V_ARRAY);
 }
 
 /* *rows: a list in columns; 0: it is something else, or had better be taken apart. */
 static Outcome in_columns(Recorder *r, Av tree, Av *rows) {
   *rows = 0;
-  if (is_open(r, tree) || !is_list(r, tree) || is_short(r, tree) || av_at(r, tree)->kind == AV_ROW) return OUT_GO;
+  if (is_open(r, tree) || !is_list(r, tree) || is_short(r, tree) || av_is_row(r, tree)) return OUT_GO;
   Outcome o = rec_rows_of(r, tree, NULL, rows);
   if (o == OUT_STUCK) *rows = 0;
   return o == OUT_STUCK && !r->lacks ? OUT_GO : o;
@@ -170,7 +170,7 @@ Outcome record_tree_leaves(Recorder *r, u32 op, const Av *params, Av *out) {
   if (o == OUT_GO && rows && is_flat(r, rows)) return rec_made(r, rows, out);
   if (o == OUT_GO) o = rec_tree(r, tree, &tree);
   if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
-  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, leaves.data, leaves.count), out);
+  if (o == OUT_GO) o = rec_made(r, av_list(r, leaves.data, leaves.count), out);
   vec_free(&r->vm->alloc, &leaves);
   return o;
 }

@@ -21,7 +21,7 @@ static Outcome vjp_forward(Recorder *r, Av fn, Av xs, Av *out) {
   AvVec leaves = {0};
   Outcome o = args ? OUT_GO : OUT_FAIL;
   for (u32 i = 0; i < n && o == OUT_GO; i++) o = pull_variables(r, av_item(r, xs, i), &variables, &args[i]);
-  Av varied = o == OUT_GO ? av_items(r, AV_LIST, args, n) : 0;
+  Av varied = o == OUT_GO ? av_list(r, args, n) : 0;
   if (o == OUT_GO && !varied) o = OUT_FAIL;
   if (o == OUT_GO) {
     r->differentiating++;
@@ -36,10 +36,9 @@ static Outcome vjp_forward(Recorder *r, Av fn, Av xs, Av *out) {
     o = rec_stuck(r, REASON_raises, "vjp of a function that gives %s", av_kind_text(r, y));
   if (o == OUT_GO) {
     Av trees[2] = {y, varied}, place[2] = {av_const(r, value_i64(block)), av_const(r, value_i64(before))};
-    Av parts[2] = {av_items(r, AV_LIST, trees, 2), place[0] && place[1] ? av_items(r, AV_LIST, place, 2) : 0};
-    Av pair[2] = {y, parts[0] && parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0};
-    if (pair[1]) av_at(r, pair[1])->op = TF_pullback;
-    o = pair[1] ? rec_made(r, av_items(r, AV_LIST, pair, 2), out) : OUT_FAIL;
+    Av parts[2] = {av_list(r, trees, 2), place[0] && place[1] ? av_list(r, place, 2) : 0};
+    Av pair[2] = {y, av_transform(r, TF_pullback, parts[0], parts[1])};
+    o = pair[1] ? rec_made(r, av_list(r, pair, 2), out) : OUT_FAIL;
     r->pulls = true;
   }
   vec_free(&r->vm->alloc, &variables);
@@ -51,7 +50,7 @@ Outcome record_vjp(Recorder *r, u32 op, const Av *params, Av *out) {
   RecState state;
   Av xs = av_force(r, params[1]);
   (void)op;
-  if (!xs || av_at(r, xs)->kind != AV_LIST) return rec_stuck(r, REASON_raises, "vjp");
+  if (!xs || !av_is_list(r, xs)) return rec_stuck(r, REASON_raises, "vjp");
   u32 n = av_at(r, xs)->count;
   if (n == 0) return rec_stuck(r, REASON_raises, "vjp of %u arguments", n);
   if (r->no_pulls) return rec_stuck(r, REASON_no_rule, "vjp whose pullback leaves the graph");
@@ -113,7 +112,7 @@ static Outcome pull(Recorder *r, Av transform, Av ct, Av *out) {
       o = OUT_FAIL;
     first += leaves.count;
   }
-  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, grads, n), out);
+  if (o == OUT_GO) o = rec_made(r, av_list(r, grads, n), out);
   pull_walk_free(&w);
   vec_free(&r->vm->alloc, &variables);
   vec_free(&r->vm->alloc, &leaves);
@@ -125,7 +124,7 @@ Outcome record_pull(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
   RecState state;
   Av place = av_force(r, av_item(r, transform, 1));
   if (!place) return OUT_FAIL;
-  if (av_at(r, transform)->source || av_at(r, place)->kind != AV_LIST)
+  if (av_at(r, transform)->source || !av_is_list(r, place))
     return rec_stuck(r, REASON_no_rule, "a pullback that was made outside the graph");
   if (nargs != 1) return rec_stuck(r, REASON_raises, "a pullback of %u arguments", nargs);
   RecMark mark = rec_mark(r);

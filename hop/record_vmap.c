@@ -41,11 +41,11 @@ static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
   }
   u8 kind = av_at(r, spec)->kind;
   u32 n = av_at(r, spec)->count;
-  if ((kind != AV_LIST && kind != AV_RECORD) || av_at(r, tree)->kind != kind || av_at(r, tree)->count != n)
+  if ((!kind_is_open(kind)) || av_at(r, tree)->kind != kind || av_at(r, tree)->count != n)
     return rec_stuck(r, REASON_literal_needed, "the axes of vmap must be known and fit");
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
-    i32 at = kind == AV_RECORD ? av_field(r, spec, av_at(r, tree)->shape->keys[i]) : (i32)i;
+    i32 at = kind_is_record(kind) ? av_field(r, spec, av_at(r, tree)->shape->keys[i]) : (i32)i;
     o = at < 0 ? rec_stuck(r, REASON_raises, "the axes of vmap do not fit")
                : spread(r, av_item(r, spec, (u32)at), av_item(r, tree, i), depth + 1, out);
   }
@@ -94,7 +94,7 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
   Graph *g = r->g;
   spec = av_force(r, spec);
   if (!spec) return OUT_FAIL;
-  bool list = av_at(r, spec)->kind == AV_LIST;
+  bool list = av_is_list(r, spec);
   l->lanes = DIM_NONE;
   if (list && av_at(r, spec)->count != nargs)
     return rec_stuck(r, REASON_raises, "vmap: in_axes names another number of arguments");
@@ -300,7 +300,7 @@ static bool are_axes(Recorder *r, Av spec, u32 depth) {
   if (!spec || depth > 60) return false;
   if (axis_of(r, spec, &axis)) return axis > -64 && axis < 64;
   u8 kind = av_at(r, spec)->kind;
-  bool good = kind == AV_LIST || kind == AV_RECORD;
+  bool good = kind_is_open(kind);
   for (u32 i = 0; good && i < av_at(r, spec)->count; i++) good = are_axes(r, av_item(r, spec, i), depth + 1);
   return good;
 }
@@ -310,19 +310,15 @@ Outcome record_make_vmap(Recorder *r, u32 op, const Av *params, Av *out) {
   Av parts[2] = {av_force(r, params[0]), 0}, axes[2];
   for (u32 i = 0; i < 2; i++) {
     axes[i] = params[i + 1] ? av_force(r, params[i + 1]) : 0;
-    if (!axes[i] || av_at(r, axes[i])->kind == AV_HOLE) axes[i] = av_const(r, value_weak_i64(0));
+    if (!axes[i] || av_is_hole(r, axes[i])) axes[i] = av_const(r, value_weak_i64(0));
   }
-  if (!parts[0] || !axes[0] || !axes[1] || !(parts[1] = av_items(r, AV_LIST, axes, 2))) return OUT_FAIL;
+  if (!parts[0] || !axes[0] || !axes[1] || !(parts[1] = av_list(r, axes, 2))) return OUT_FAIL;
   Value to;
   bool none = av_const_value(r, axes[1], &to) && to.kind == V_NIL;
   if (none || !are_axes(r, axes[0], 0) || !are_axes(r, axes[1], 0))
     return rec_stuck(r, REASON_literal_needed, "the axes of vmap must be known and fit");
-  u8 kind = av_at(r, parts[0])->kind;
   Value f;
-  bool callable = kind == AV_CLOSURE || kind == AV_TRANSFORM ||
-                  (av_const_value(r, parts[0], &f) && (f.kind == V_FN || f.kind == V_DTYPE));
+  bool callable = av_is_callable(r, parts[0]) || (av_const_value(r, parts[0], &f) && f.kind == V_DTYPE);
   if (!callable) return rec_stuck(r, REASON_raises, "vmap of %s", av_kind_text(r, parts[0]));
-  Av a = av_items(r, AV_TRANSFORM, parts, 2);
-  if (a) av_at(r, a)->op = TF_vmap;
-  return rec_made(r, a, out);
+  return rec_made(r, av_transform(r, TF_vmap, parts[0], parts[1]), out);
 }

@@ -31,7 +31,7 @@ static WeftStatus next_item(Vm *vm, Value all, u64 *pos, Value *out) {
 /* The first `count` numbers of a dense array behind those of an empty list, at once. False: not so, nothing was
  * done. */
 static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list) {
-  if (form == 2 || all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) ||
+  if (form == ITEMS_texts || all.kind != V_ARRAY || array_rank(all.array) != 1 || !array_dense(all.array) ||
       array_device(all.array) != DEV_CPU)
     return false;
   u32 dtype = array_dtype(all.array);
@@ -86,7 +86,7 @@ static WeftStatus take_column(RecipeBuild *b, const Recipe *r, Columns *c, Value
   u64 size = plain ? (u64)at->array->size : 0; /* else it is taken as too short to be packed */
   if (most >= 0 && (u64)most < size) size = (u64)most;
   if (size < c->length) c->length = size;
-  *kind = r->constant == 2 ? value_hole()
+  *kind = r->constant == ITEMS_texts ? value_hole()
                            : (Value){.kind = V_NUM, .dtype = at->dtype, .flags = r->constant ? VF_WEAK : 0};
   return WEFT_OK;
 }
@@ -157,7 +157,7 @@ static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   if (items_of_numbers(b->vm, all, count, r->constant, out)) goto done;
   for (u64 i = 0; i < count; i++) {
     if (next_item(b->vm, all, &pos, &item) != WEFT_OK) goto fail;
-    if (r->constant == 2 && !text_of_number(b->vm, item.i, &item)) goto fail;
+    if (r->constant == ITEMS_texts && !text_of_number(b->vm, item.i, &item)) goto fail;
     if (r->constant && item.kind == V_NUM) item.flags |= VF_WEAK;
     if (!list_push(b->vm, out, item)) goto fail;
   }
@@ -295,21 +295,26 @@ static WeftStatus text_of_column(RecipeBuild *b, const Recipe *items, Value *out
   return status;
 }
 
+static ValueKind kind_of_part(TextForm form, u32 i) {
+  if (form == TEXT_points) return V_LIST;
+  return form == TEXT_character || form == TEXT_numbered || (form == TEXT_part && i) ? V_NUM : V_TEXT;
+}
+
 static WeftStatus make_text(Vm *vm, const Recipe *r, const Value *parts, Value *out) {
   for (u32 i = 0; i < r->count; i++)
-    if (r->a && parts[i].kind != (r->a == 3 ? V_LIST : r->a == 2 || r->a == 4 || (r->a == 5 && i) ? V_NUM : V_TEXT))
+    if (r->a != TEXT_formatted && parts[i].kind != kind_of_part(r->a, i))
       return vm_error(vm, EK_unsupported, "what is joined is no text");
   switch (r->a) {
-    case 0: return vm_text(vm, parts[0], parts[1], out);
-    case 2: return made(text_of_point(vm, (u32)parts[0].i, out));
-    case 3: return make_points(vm, parts[0].list, out);
-    case 4: return made(text_of_number(vm, parts[0].i, out));
-    case 5:
+    case TEXT_formatted: return vm_text(vm, parts[0], parts[1], out);
+    case TEXT_character: return made(text_of_point(vm, (u32)parts[0].i, out));
+    case TEXT_points: return make_points(vm, parts[0].list, out);
+    case TEXT_numbered: return made(text_of_number(vm, parts[0].i, out));
+    case TEXT_part:
       if (parts[1].i < 0 || parts[2].i < 0 || parts[1].i > parts[0].text->count ||
           parts[2].i > parts[0].text->count - parts[1].i)
         return vm_error(vm, EK_unsupported, "a part of a text that is not there");
       return made(text_slice(vm, parts[0], parts[1].i, parts[1].i + parts[2].i, 1, out));
-    case 6: return made(text_slice(vm, parts[0], (i64)parts[0].text->count - 1, -1, -1, out));
+    case TEXT_reversed: return made(text_slice(vm, parts[0], (i64)parts[0].text->count - 1, -1, -1, out));
     default: return made(text_concat(vm, parts, r->count, out));
   }
 }
@@ -408,7 +413,7 @@ WeftStatus build_parts(RecipeBuild *b, const Recipe *r, Value *out) {
     if (leave_packed(b, tree, out, &done) != WEFT_OK) return WEFT_ERROR;
     if (done) return WEFT_OK;
   }
-  if (r->kind == RCP_text && r->a == 3) {
+  if (r->kind == RCP_text && r->a == TEXT_points) {
     WeftStatus status = text_of_column(b, &b->graph->exits.recipes.data[b->graph->exits.ids.data[r->first]],
                                        out, &done);
     if (done || status != WEFT_OK) return status;

@@ -152,7 +152,7 @@ RecipeId recipe_range(ExitTable *t, RecipeId start, RecipeId stop, RecipeId step
   return with_items(t, (Recipe){.kind = RCP_range}, (RecipeId[]){start, stop, step}, 3);
 }
 
-RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count) {
+RecipeId recipe_text(ExitTable *t, TextForm how, const RecipeId *items, u32 count) {
   return with_items(t, (Recipe){.kind = RCP_text, .a = how}, items, count);
 }
 
@@ -194,7 +194,7 @@ RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId 
   return with_items(t, (Recipe){.kind = RCP_transform, .a = transform}, (RecipeId[]){inner, settings}, 2);
 }
 
-RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, u32 form) {
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, ItemForm form) {
   const Recipe *x = before ? &t->recipes.data[before] : NULL;
   Recipe r = {.kind = RCP_items, .a = value, .b = before, .constant = form, .first = t->ids.count, .count = count != 0,
               .weight = 1};

@@ -143,6 +143,20 @@ void exits_free(ExitTable *t);
 ExitMark exits_mark(const ExitTable *t);
 void exits_rollback(ExitTable *t, ExitMark m);
 
+/* How a text is put together of the items of its recipe. */
+typedef enum TextForm {
+  TEXT_formatted, /* a value by a format spec, which is a text or nil */
+  TEXT_joined,    /* texts one behind the other */
+  TEXT_character, /* of a code point */
+  TEXT_points,    /* of the code points that a list holds */
+  TEXT_numbered,  /* the one that has this number in the VM (text_number) */
+  TEXT_part,      /* of a text: where it begins, how many characters it has */
+  TEXT_reversed,  /* a text from its end */
+} TextForm;
+
+/* What the numbers of a list of numbers are to the program. */
+typedef enum ItemForm { ITEMS_strong, ITEMS_weak, ITEMS_texts } ItemForm;
+
 enum { ZIP_LEAVES = ROW_LEAVES };
 enum { RECIPE_MAX_DEPTH = 64, RECIPE_MAX_WEIGHT = 1 << 16 };
 
@@ -164,12 +178,12 @@ RecipeId recipe_item(ExitTable *t, RecipeId list, RecipeId at);
 RecipeId recipe_split(ExitTable *t, const RecipeId parts[3]);
 RecipeId recipe_keyed(ExitTable *t, const RecipeId parts[2]);
 RecipeId recipe_zip(ExitTable *t, RecipeId tree);
-RecipeId recipe_text(ExitTable *t, u32 how, const RecipeId *items, u32 count);
+RecipeId recipe_text(ExitTable *t, TextForm how, const RecipeId *items, u32 count);
 RecipeId recipe_fn(ExitTable *t, struct Code *code, const RecipeId *captures, u32 count);
 RecipeId recipe_group_fn(ExitTable *t, struct Code *code, u32 member, const RecipeId *members_captures, u32 count);
 RecipeId recipe_transform(ExitTable *t, u32 transform, RecipeId inner, RecipeId settings);
 /* before: the list it was appended to, or 0; count: the number of items, or 0 */
-RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, u32 form);
+RecipeId recipe_items(ExitTable *t, u32 value, RecipeId before, RecipeId count, ItemForm form);
 RecipeId recipe_ref(ExitTable *t, RecipeId content); /* each call is a new identity */
 
 JournalId journal_write(ExitTable *t, JournalId parent, SourceId target, RecipeId made_ref, RecipeId value);

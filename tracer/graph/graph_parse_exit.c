@@ -129,7 +129,9 @@ static RecipeId recipe_list_of(Parser *p, u32 depth, u8 kind, u32 a, u32 b) {
       case RCP_record: r = recipe_record(t, keys.data, items.data, items.count); break;
       case RCP_range: r = items.count == 3 ? recipe_range(t, items.data[0], items.data[1], items.data[2]) : 0; break;
       case RCP_text:
-        r = a == 1 || items.count == (a == 5 ? 3u : a ? 1u : 2u) ? recipe_text(t, a, items.data, items.count) : 0;
+        r = a == TEXT_joined || items.count == (a == TEXT_part ? 3u : a == TEXT_formatted ? 2u : 1u)
+                ? recipe_text(t, a, items.data, items.count)
+                : 0;
         break;
       case RCP_weak: r = items.count >= 2 ? recipe_weak_all(t, items.data, items.count) : 0; break;
       case RCP_option: r = items.count == 2 ? recipe_option(t, items.data[0], items.data[1]) : 0; break;
@@ -184,19 +186,19 @@ static RecipeId recipe(Parser *p, u32 depth) {
   } else if (read_take_word(p, "range")) {
     return recipe_list_of(p, depth, RCP_range, 0, 0);
   } else if (read_take_word(p, "text")) {
-    return recipe_list_of(p, depth, RCP_text, 0, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_formatted, 0);
   } else if (read_take_word(p, "join")) {
-    return recipe_list_of(p, depth, RCP_text, 1, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_joined, 0);
   } else if (read_take_word(p, "char")) {
-    return recipe_list_of(p, depth, RCP_text, 2, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_character, 0);
   } else if (read_take_word(p, "points")) {
-    return recipe_list_of(p, depth, RCP_text, 3, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_points, 0);
   } else if (read_take_word(p, "name")) {
-    return recipe_list_of(p, depth, RCP_text, 4, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_numbered, 0);
   } else if (read_take_word(p, "part")) {
-    return recipe_list_of(p, depth, RCP_text, 5, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_part, 0);
   } else if (read_take_word(p, "back")) {
-    return recipe_list_of(p, depth, RCP_text, 6, 0);
+    return recipe_list_of(p, depth, RCP_text, TEXT_reversed, 0);
   } else if (read_take_word(p, "zip")) {
     return recipe_list_of(p, depth, RCP_zip, 0, 0);
   } else if (read_take_word(p, "weak")) {
@@ -242,7 +244,7 @@ static RecipeId recipe(Parser *p, u32 depth) {
     if (!op) read_fail(p, "no such operation");
     else r = recipe_exit_const(t, (ExitConst){.kind = V_FN, .bits = op});
   } else if (read_take_word(p, "items")) {
-    u32 form = read_take_word(p, "weak") ? 1 : read_take_word(p, "name") ? 2 : 0;
+    ItemForm form = read_take_word(p, "weak") ? ITEMS_weak : read_take_word(p, "name") ? ITEMS_texts : ITEMS_strong;
     ValueId v = read_value(p, true);
     RecipeId count = read_take_word(p, "count") ? recipe(p, depth + 1) : 0;
     RecipeId before = read_take_word(p, "after") ? recipe(p, depth + 1) : 0;

@@ -449,7 +449,10 @@ static const char *const transforms[TF_COUNT] = {
     [TF_jacrev] = "jacrev", [TF_hessian] = "hessian",                [TF_strict] = "strict",
 };
 
-static const char *const text_forms[] = {"text", "join", "char", "points", "name", "part", "back"};
+static const char *const text_forms[] = {
+    [TEXT_formatted] = "text", [TEXT_joined] = "join", [TEXT_character] = "char", [TEXT_points] = "points",
+    [TEXT_numbered] = "name",  [TEXT_part] = "part",   [TEXT_reversed] = "back",
+};
 
 /* Depth is bounded by RECIPE_MAX_DEPTH. */
 static void put_recipe(const Printer *p, RecipeId id) {
@@ -501,7 +504,7 @@ static void put_recipe(const Printer *p, RecipeId id) {
       put_items(p, r, name);
       return;
     case RCP_items:
-      buf_puts(out, r->constant == 2 ? "items name " : r->constant ? "items weak " : "items ");
+      buf_puts(out, r->constant == ITEMS_texts ? "items name " : r->constant ? "items weak " : "items ");
       put_value(p, r->a);
       if (r->count) {
         buf_puts(out, " count ");

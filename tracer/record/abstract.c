@@ -12,10 +12,11 @@
 enum { ABSTRACT_DEPTH = 60 };
 
 /* A zero of the type; arrays are stretched from one element. False: not known (no error) or memory (error). */
-static bool leaf_of(Vm *vm, Graph *g, const ArrayType *t, Value *out) {
+bool abstract_number(Recorder *r, const ArrayType *t, Value *out) {
+  Vm *vm = r->vm;
   i64 dims[TYPE_MAX_RANK], strides[TYPE_MAX_RANK] = {0};
   for (u32 d = 0; d < t->rank; d++)
-    if (!size_hint(&g->sizes, t->dims[d], &dims[d]) || dims[d] < 0) return false;
+    if (!size_hint(&r->g->sizes, t->dims[d], &dims[d]) || dims[d] < 0) return false;
   if (t->rank == 0 && t->dtype != DT_c128) {
     *out = num_convert_unchecked(value_i64(0), t->dtype);
     out->flags = t->weak ? VF_WEAK : 0;
@@ -28,50 +29,10 @@ static bool leaf_of(Vm *vm, Graph *g, const ArrayType *t, Value *out) {
   return ok;
 }
 
-/* An integer of these arguments: as it is now. */
-static bool number_now(Recorder *r, Av a, i64 *out) {
-  Dim d;
-  return av_known_int(r, a, out) || (av_is_number(r, a) && value_dim(r->g, av_value(r, a), &d) && d != DIM_NONE &&
-                                     size_hint(&r->g->sizes, d, out));
-}
-
-static bool range_of(Recorder *r, Av a, Value *out) {
-  i64 ends[3];
-  for (u32 i = 0; i < COUNT_OF(ends); i++)
-    if (!number_now(r, av_item(r, a, i), &ends[i])) return false;
-  return ends[2] != 0 && range_new(r->vm, ends[0], ends[1], ends[2], out);
-}
-
-static bool tree_of(Recorder *r, Av a, u32 depth, Value *out) {
-  Vm *vm = r->vm;
+bool abstract_value(Recorder *r, Av a, u32 depth, Value *out) {
   if (depth > ABSTRACT_DEPTH || !a || !(a = av_force(r, a))) return false;
-  AbsVal v = *av_at(r, a);
-  switch (v.kind) {
-    case AV_NUM: return leaf_of(vm, r->g, value_type(r->g, v.value), out);
-    case AV_CONST:
-      *out = value_keep(v.konst);
-      return true;
-    case AV_OBJECT:
-    case AV_CLOSURE:
-      if (!v.source || v.konst.kind == V_NIL) return false;
-      *out = value_keep(v.konst);
-      return true;
-    case AV_RANGE: return range_of(r, a, out);
-    case AV_LIST:
-    case AV_RECORD:
-      if (v.kind == AV_LIST ? !list_new(vm, v.count, out) : !record_new(vm, out)) return false;
-      for (u32 i = 0; i < v.count; i++) {
-        Value item;
-        bool ok = tree_of(r, av_item(r, a, i), depth + 1, &item);
-        if (ok) ok = v.kind == AV_LIST ? list_push(vm, out, item) : record_set(vm, out, v.shape->keys[i], item);
-        if (!ok) {
-          value_drop(vm, *out);
-          return false;
-        }
-      }
-      return true;
-    default: return false;
-  }
+  const Repr *p = av_repr(r, a);
+  return p->example && p->example(r, a, depth, out);
 }
 
 WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, AbstractCall *out) {
@@ -116,7 +77,7 @@ WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, Abstra
   o = rec_call(r, params[0], params + 1, NULL, nargs, &result);
 done:
   if (o == OUT_GO) {
-    out->known = tree_of(r, result, 0, &out->result);
+    out->known = abstract_value(r, result, 0, &out->result);
     if (!out->known) snprintf(out->why, sizeof out->why, "sizes of what it gives depend on data");
   } else {
     memcpy(out->why, r->why, sizeof out->why);

@@ -2,17 +2,35 @@
 #ifndef WEFT_TRACER_ABSVAL_USE_H
 #define WEFT_TRACER_ABSVAL_USE_H
 
-#include "tracer/record/record.h"
+#include "tracer/record/repr.h"
+
+/* Longer lists and records are not taken apart, nor more of them; those that a tree function or a construct opens may
+ * be longer. */
+enum { LIST_ITEMS_MAX = 64, OPEN_ITEMS_MAX = 512, SOURCES_MAX = 4096 };
 
 Av av_new(Recorder *r, AbsVal v);
 Av av_const(Recorder *r, Value v); /* keeps v */
 Av av_num(Recorder *r, ValueId v);
+Av av_hole(Recorder *r);
 Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count);
+Av av_list(Recorder *r, const Av *items, u32 count);
+Av av_list_of(Recorder *r, u32 first, u32 count); /* of these Recorder.items */
+Av av_closure(Recorder *r, Code *code); /* without captures */
+Av av_transform(Recorder *r, TransformKind kind, Av inner, Av settings);
+Av av_range(Recorder *r, Av start, Av stop, Av step);
+Av av_ref(Recorder *r, u32 cell);
+Av av_formatted(Recorder *r, Av value, Av spec); /* texts */
+Av av_joined(Recorder *r, const Av *texts, u32 count);
+Av av_character(Recorder *r, Av point);
+Av av_numbered(Recorder *r, Av number);
 Av *rec_avs(Recorder *r, u32 n); /* room for n of them, zeros, as long as the graph lives. NULL: memory was refused */
 Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count);
 Av av_lazy(Recorder *r, SourceId s, Value now);
-Av av_force(Recorder *r, Av a); /* reads a LAZY one; else a itself */
-bool av_is_number(Recorder *r, Av a); /* forced: AV_NUM or a constant number */
+Av av_outer(Recorder *r, SourceId s, Value v, Span why); /* from outside, not looked into */
+Av av_force(Recorder *r, Av a); /* reads a lazy one; else a itself */
+bool av_is_number(Recorder *r, Av a); /* forced */
+bool av_keep(Recorder *r, Value v); /* counted until the trace ends */
+Dim av_size_symbol(Recorder *r, SourceId s, i64 lo, i64 hi, i64 hint); /* an integer from outside */
 Av av_length(Recorder *r, SourceId list, i64 now); /* the length of the list that a source names, as a size */
 Av av_total(Recorder *r, SourceId list, i64 now); /* of the lists in it, all together */
 ValueId av_value(Recorder *r, Av a); /* graph value of a number; 0 when it is none */
@@ -30,6 +48,11 @@ u32 av_parts(const Recorder *r, Av a, u32 most);
  * and results of constructs are. Lists in columns, queues, texts and the like hold numbers of the graph as well,
  * which no program ever sees: these are not leaves. A tree is opened first; then it has lists and records that are
  * known item by item, numbers, and static parts. */
+/* so many items, or so many sources so far, that it stays closed */
+bool av_is_many(const Recorder *r, SourceId s, AvKind kind, u32 items, const Shape *shape);
+Av av_read_list(Recorder *r, SourceId s, Value v, Span why); /* item by item */
+Av av_read_record(Recorder *r, SourceId s, Value v, Span why);
+bool av_empty_items(Recorder *r, u32 n, u32 *first); /* room for n of Recorder.items */
 bool av_is_opaque(const Recorder *r, Av a); /* a list or record from outside that was not taken apart */
 /* one of these: what it holds is guarded. Stuck: it is too large, or another one too often */
 Outcome av_take_apart(Recorder *r, Av a, Av *out);

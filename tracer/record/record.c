@@ -13,7 +13,7 @@
 #include "tracer/record/record_flow.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_prior.h"
-#include "tracer/record/record_range.h"
+#include "tracer/record/repr_range.h"
 #include "tracer/record/record_recur.h"
 #include "tracer/record/record_run.h"
 
@@ -166,7 +166,7 @@ static Outcome set(Recorder *r, u32 reg, Av a) {
 
 /* Function `index` of the group that the running function belongs to. */
 static Av sibling(Recorder *r, const RecFrame *f, u32 index) {
-  AbsVal v = f->fn ? *av_at(r, f->fn) : (AbsVal){.kind = AV_CLOSURE, .env = ENV_ROOT};
+  AbsVal v = f->fn ? *av_at(r, f->fn) : (AbsVal){.kind = AV_closure, .env = ENV_ROOT};
   v.code = code_sibling(f->code, index);
   v.source = 0;
   v.op = (u16)(index + 1);
@@ -186,7 +186,7 @@ static Outcome step_closure(Recorder *r, Ins i) {
                                           : rec_capture(r, f->fn, c->index);
     if (!captures[k]) return rec_stuck(r, REASON_no_rule, "a closure");
   }
-  Av items = av_items(r, AV_CLOSURE, captures, p->ncaptures);
+  Av items = av_items(r, AV_closure, captures, p->ncaptures);
   if (!items) return OUT_FAIL;
   for (u32 k = 0; k < n; k++) {
     Code *code = code_child(r->vm, f->code, first + k);
@@ -208,7 +208,7 @@ static Outcome step_closure(Recorder *r, Ins i) {
 
 static Outcome step_list(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
-  Av list = av_items(r, AV_LIST, &f->regs[ins_b(i)], ins_c(i));
+  Av list = av_list(r, &f->regs[ins_b(i)], ins_c(i));
   if (!list) return OUT_FAIL;
   if (ins_op(i) == BC_list) return set(r, ins_a(i), list);
   Av out;
@@ -226,7 +226,7 @@ static Outcome step_grow(Recorder *r, Ins i) {
   Av list = av_force(r, f->regs[ins_a(i)]), more = av_force(r, operand(r, ins_b(i)));
   if (!list || !more) return OUT_FAIL;
   bool spread = ins_op(i) == BC_extend;
-  if (av_at(r, list)->kind != AV_LIST || (spread && av_at(r, more)->kind != AV_LIST))
+  if (!av_is_list(r, list) || (spread && !av_is_list(r, more)))
     return rec_stuck(r, REASON_no_rule, "%s spread into a list", av_kind_text(r, more));
   u32 n = av_at(r, list)->count, m = spread ? av_at(r, more)->count : 1, first = r->items.count;
   if (n + m > 256) return rec_stuck(r, REASON_graph_size, "a long list");
@@ -234,7 +234,7 @@ static Outcome step_grow(Recorder *r, Ins i) {
     Av item = k < n ? av_item(r, list, k) : spread ? av_item(r, more, k - n) : more;
     if (!vec_push(&r->vm->alloc, &r->items, item)) return OUT_FAIL;
   }
-  return set(r, ins_a(i), av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}));
+  return set(r, ins_a(i), av_list_of(r, first, n + m));
 }
 
 static Outcome step_record(Recorder *r, Ins i) {
@@ -259,11 +259,11 @@ static Outcome step_recput(Recorder *r, Ins i) {
   Av rec = av_force(r, f->regs[ins_a(i)]), v = operand(r, ins_b(i));
   Name keys[65];
   Av items[65];
-  if (!rec || !v || av_at(r, rec)->kind != AV_RECORD) return rec_stuck(r, REASON_no_rule, "a record literal");
+  if (!rec || !v || !av_is_record(r, rec)) return rec_stuck(r, REASON_no_rule, "a record literal");
   u32 n = av_at(r, rec)->count;
   Av from = ins_op(i) == BC_recspread ? av_force(r, v) : 0;
   Value key;
-  if (from && av_at(r, from)->kind != AV_RECORD)
+  if (from && !av_is_record(r, from))
     return rec_stuck(r, REASON_no_rule, "%s spread into a record", av_kind_text(r, from));
   u32 m = from ? av_at(r, from)->count : 1;
   if (n + m > 64) return rec_stuck(r, REASON_graph_size, "a record with many keys");
@@ -300,7 +300,7 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   bool any_name = false;
   for (u32 k = 0; k < argc && d && d->spread; k++) {
     Av a = d->spread[k] ? av_force(r, f->regs[base + 1 + k]) : 0;
-    if (a && (av_at(r, a)->kind == AV_LIST || av_at(r, a)->kind == AV_RECORD)) most += av_at(r, a)->count;
+    if (a && (av_is_open(r, a))) most += av_at(r, a)->count;
   }
   if (most > FEW_ARGS) {
     args = rec_avs(r, most);
@@ -312,13 +312,13 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
     if (k == 0 && (ins_flags(i) & INS_METHOD)) { /* nothing there: what is called was a field */
       a = av_force(r, a);
       if (!a) return OUT_FAIL;
-      if (av_at(r, a)->kind == AV_HOLE) continue;
+      if (av_is_hole(r, a)) continue;
     }
     if (d && d->spread && d->spread[k]) {
       a = av_force(r, a);
       if (!a) return OUT_FAIL;
-      bool record = av_at(r, a)->kind == AV_RECORD;
-      if (av_at(r, a)->kind != AV_LIST && !record)
+      bool record = av_is_record(r, a);
+      if (!av_is_list(r, a) && !record)
         return rec_stuck(r, REASON_no_rule, "%s spread into a call", av_kind_text(r, a));
       for (u32 j = 0; j < av_at(r, a)->count; j++) {
         names[n] = record ? av_at(r, a)->shape->keys[j] : 0;
@@ -451,7 +451,7 @@ static Outcome step(Recorder *r, const Scope *s) {
       Av v = r->cells.data[cell].value;
       /* a loop that assigns it on some way may have carried it */
       if (now.kind == V_HOLE && !(v = av_force(r, v))) return OUT_FAIL;
-      if (now.kind == V_HOLE && av_at(r, v)->kind == AV_HOLE) {
+      if (now.kind == V_HOLE && av_is_hole(r, v)) {
         if (!(ins_flags(i) & INS_METHOD)) return rec_stuck(r, REASON_raises, "a variable without a value");
         v = av_const(r, value_nil());
       }
@@ -461,9 +461,7 @@ static Outcome step(Recorder *r, const Scope *s) {
       u32 cell;
       Av v = av_force(r, operand(r, ins_a(i)));
       if (!v) return OUT_FAIL;
-      u8 kind = av_at(r, v)->kind;
-      if (kind == AV_CLOSURE || kind == AV_TRANSFORM || kind == AV_OBJECT ||
-          (kind == AV_CONST && av_at(r, v)->konst.kind == V_FN))
+      if (av_has(r, v, IS_FUNCTION | IS_OUTER))
         return rec_stuck(r, REASON_module_write, "a function is bound to a module variable");
       o = rec_cell_global(r, f->code->module, ins_x(i), &cell);
       if (o != OUT_GO) return o;
@@ -524,7 +522,7 @@ static Outcome step(Recorder *r, const Scope *s) {
       if (o != OUT_GO) return o;
       if (found) {
         f->regs[a] = out;
-        f->regs[a + 1] = av_new(r, (AbsVal){.kind = AV_HOLE});
+        f->regs[a + 1] = av_hole(r);
       } else {
         Value v;
         if (!f->regs[a] || (av_const_value(r, f->regs[a], &v) && v.kind == V_NIL))
@@ -560,9 +558,7 @@ static Outcome step(Recorder *r, const Scope *s) {
       if (!root) return OUT_FAIL;
       o = rec_path(r, d, root, &f->regs[ins_b(i)], &out);
       if (o != OUT_GO) return o;
-      u8 whole = av_at(r, root)->konst.kind; /* a long list, a text that nothing relies on: values, which are written */
-      bool ref = (av_at(r, root)->kind == AV_OBJECT && whole != V_LIST && whole != V_TEXT && whole != V_RECORD) ||
-                 av_at(r, root)->kind == AV_REF;
+      bool ref = av_has(r, root, IS_OBJECT); /* it stays what it is: what is written is its content */
       if (d->root == ROOT_MODULE && !ref) {
         if ((o = rec_cell_write(r, cell, out)) != OUT_GO) return o;
       } else if (d->root == ROOT_REGISTER) {
@@ -613,7 +609,7 @@ static Outcome step(Recorder *r, const Scope *s) {
     case BC_jgiven: {
       Av v = f->regs[ins_a(i)]; /* 0: nothing was ever in it */
       if (v && !(v = av_force(r, v))) return OUT_FAIL;
-      bool hole = v && av_at(r, v)->kind == AV_HOLE;
+      bool hole = v && av_is_hole(r, v);
       if (hole) f->pc++;
       else f->pc = ins_x(i);
       return OUT_GO;

@@ -3,13 +3,13 @@
  *
  *   tier.c: a site is hot ─▶ record_start ─▶ rec_run (record.c: one step per instruction)
  *        operators, array operations  record_ops.c, record_parts.c    comparisons of trees, texts  record_compare.c
- *        fields, indices, unpacking   record_data.c                   ranges                       record_range.c
+ *        fields, indices, unpacking   record_data.c                   ranges                       repr_range.c
  *        if                           record_branch.c while, for record_flow.c, record_carry.c
  *        calls, inlined               record_call.c                   functions that recur         record_recur.c
  *        return out of a loop         record_return.c                 numbers weak on one way      record_weak.c
- *        lists that grow, texts       record_rows.c, record_rows_use.c   texts as numbers             record_names.c
- *        records by character         record_keyed.c                  parts of texts               record_slice.c
- *        nil, or a value              record_option.c what is written record_cells.c, record_effects.c
+ *        lists that grow, texts       repr_columns.c, repr_columns_use.c   texts as numbers             repr_names.c
+ *        records by character         repr_keyed.c                  parts of texts               repr_slice.c
+ *        nil, or a value              repr_option.c what is written record_cells.c, record_effects.c
  *        trees of the program         record_tree.c
  *        exits                        record_exit.c                   calls on types alone         abstract.c
  *        sizes known at run time      record_sizes.c
@@ -62,10 +62,10 @@ typedef struct RecLoc {
   u32 index;      /* register, or Recorder.cells */
   Av before;      /* value at the loop's entry: the tree that must stay */
   u32 first, count; /* leaves in RecLoop.types */
-  u8 rows;          /* 1: a list that is AV_ROWS in the loop; 2: it was tried, its items are not of one kind */
-  bool option;      /* nil or a value in the loop (record_option.c) */
-  bool queue;       /* it is cut off at its head in the loop (record_queue.c) */
-  bool names;       /* its texts are numbers in the loop (record_names.c) */
+  u8 rows;          /* 1: a list that lies in columns in the loop; 2: it was tried, its items are not of one kind */
+  bool option;      /* nil or a value in the loop (repr_option.c) */
+  bool queue;       /* it is cut off at its head in the loop (repr_queue.c) */
+  bool names;       /* its texts are numbers in the loop (repr_names.c) */
   bool kind_known;
   u16 entered;      /* what stood there when it came to the loop's variables: AvKind, and ValueKind */
   u8 depth, path[3]; /* of a list inside of it (record_inner.c): the items on the way */
@@ -75,7 +75,7 @@ typedef struct RecLoc {
 /* What a loop returns from the function: one number, or a list or record of numbers, or a constant. */
 typedef struct RecReturn {
   bool asked; /* the loop returns */
-  u8 kind;    /* AV_NUM, AV_LIST, AV_RECORD, AV_CONST */
+  u8 kind;    /* AvKind: a number, a list or record of numbers, or a constant */
   u32 count;
   ArrayType types[8];
   /* an array that the loop carries anyhow: RecLoop.locs + 1, and which leaf of it; 0: it is carried besides, … */
@@ -118,7 +118,7 @@ typedef struct RecLoop {
   u32 els, end;   /* pcs of its back-edge and behind it */
   u32 made_before; /* cells that stood before its body */
   VEC(RecLoc) locs;
-  RecLoc inner[8];   /* lists inside of these that are AV_ROWS */
+  RecLoc inner[8];   /* lists inside of these that lie in columns */
   u32 inner_count;
   VEC(TypeId) types; /* of the carried leaves */
   BlockId body;
@@ -208,7 +208,7 @@ typedef struct Recorder {
   Vm *vm;
   Graph *g;
   Frame *origin; /* the live frame: sources are read through it */
-  VEC(AbsVal) avs;      /* entry 0: AV_NONE */
+  VEC(AbsVal) avs;      /* entry 0: none */
   VEC(Av) items;
   VEC(Av) source_av;    /* per SourceId: what was read, 0 not yet */
   VEC(SourceId) trail;  /* sources read, in order: undone by rollback */
@@ -262,8 +262,8 @@ typedef struct Recorder {
   RecLoop *lacks;       /* a loop that has to carry `lacks_cell` as well */
   RecCellPath lacks_cell;
   bool lacks_return;    /* not a cell, but what it returns */
-  ValueId powers;       /* of ten, if it is still there (record_digits.c) */
-  RecLoc *lacks_rows;   /* of `lacks`: what has to be AV_ROWS there */
+  ValueId powers;       /* of ten, if it is still there (repr_digits.c) */
+  RecLoc *lacks_rows;   /* of `lacks`: what has to lie in columns there */
   u32 lifted_loops, lifted_ifs, cold_exits;
   /* a cold arm in a loop, before which none is complete, is taken so often that the loop is left on its first trips */
   bool left_early;
@@ -325,7 +325,7 @@ enum { HOST_random_key, HOST_random_counter }; /* ids of `host` sources */
  * parameters, run, grow (then undo and try again), carry on rec_cells_with(result); take from the results behind
  * it. What rec_cells_with gives is a list marked BESIDE_CELLS: its first item is a tree of the program, the others
  * are carried as loops carry variables. */
-enum { BESIDE_CELLS = 1 }; /* AbsVal.op of an AV_LIST */
+enum { BESIDE_CELLS = 1 }; /* AbsVal.op of a list */
 
 /* ---- constructs (hop/) ---- */
 typedef Outcome (*ConstructFn)(Recorder *r, u32 op, const Av *params, Av *out);

@@ -10,13 +10,13 @@
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_inner.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
 #include "tracer/record/record_return.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_weak.h"
@@ -68,7 +68,7 @@ static Outcome merge_weak(Recorder *r, Merge *m, ValueId v, ValueId w) {
 /* Rows in one arm and an empty list or text in the other, which takes their columns as they were before. */
 static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
   if (!base || !(*a = av_force(r, *a)) || !(*b = av_force(r, *b))) return base ? OUT_FAIL : OUT_GO;
-  if (av_at(r, base)->kind == AV_RECORD) {
+  if (av_is_record(r, base)) {
     Outcome o = rec_inner_back(r, base, true, a);
     if (o != OUT_FAIL) o = rec_inner_back(r, base, true, b);
     return o == OUT_STUCK ? OUT_GO : o;
@@ -78,8 +78,8 @@ static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
     if (o != OUT_FAIL) o = rec_queue_like(r, base, true, b);
     return o == OUT_STUCK ? OUT_GO : o;
   }
-  if (av_at(r, base)->kind != AV_ROWS) return OUT_GO;
-  Av *other = av_at(r, *a)->kind == AV_ROWS ? b : a;
+  if (!av_in_columns(r, base)) return OUT_GO;
+  Av *other = av_in_columns(r, *a) ? b : a;
   if (av_at(r, *a)->kind == av_at(r, *b)->kind) return OUT_GO;
   Outcome o = rec_rows_like(r, base, *other, true, other);
   return o == OUT_STUCK ? OUT_GO : o;
@@ -103,7 +103,7 @@ static Outcome rows_meet(Recorder *r, const Merge *m, Av *first, Av *second) {
 /* A function that the arms made, whose captures are theirs: it is not there behind them. */
 static bool has_made(const Recorder *r, Av a, u32 since) {
   const AbsVal *v = av_at(r, a);
-  if (v->kind == AV_CLOSURE || v->kind == AV_TRANSFORM) return a >= since && !v->source && v->count;
+  if (kind_is_closure(v->kind) || kind_is_transform(v->kind)) return a >= since && !v->source && v->count;
   for (u32 i = 0; i < v->count; i++)
     if (has_made(r, av_item(r, a, i), since)) return true;
   return false;

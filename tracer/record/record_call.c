@@ -9,18 +9,18 @@
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_effects.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_known.h"
-#include "tracer/record/record_listed.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_known.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_range.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_range.h"
 #include "tracer/record/record_recur.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ static Outcome bind_closure(Recorder *r, const Proto *p, const Av *args, const N
   Av few[16], *rest = nargs <= COUNT_OF(few) ? few : rec_avs(r, nargs);
   u32 nrest = 0, at = 0;
   if (!rest) return OUT_FAIL;
-  Av hole = av_new(r, (AbsVal){.kind = AV_HOLE});
+  Av hole = av_hole(r);
   if (!hole) return OUT_FAIL;
   for (u32 i = 0; i < p->nparams; i++) regs[i] = 0;
   for (u32 i = 0; i < nargs; i++) {
@@ -89,7 +89,7 @@ static Outcome bind_closure(Recorder *r, const Proto *p, const Av *args, const N
   }
   for (u32 i = 0; i < p->nparams; i++) {
     if ((i32)i == p->rest_index) {
-      regs[i] = av_items(r, AV_LIST, rest, nrest);
+      regs[i] = av_list(r, rest, nrest);
       if (!regs[i]) return OUT_FAIL;
     } else if (!regs[i]) {
       if (!p->params[i].has_default) return rec_stuck(r, REASON_raises, "a call with too few arguments");
@@ -122,7 +122,7 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
   }
   for (u32 i = 0; i < info->nparams; i++) {
     if (info->params[i].rest) {
-      if (!(params[i] = av_items(r, AV_LIST, rest, nrest))) return OUT_FAIL;
+      if (!(params[i] = av_list(r, rest, nrest))) return OUT_FAIL;
     } else if (!params[i] && !info->params[i].has_default) {
       return rec_stuck(r, REASON_raises, "%s: too few arguments", info->name);
     }
@@ -137,7 +137,7 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
 static Outcome text_length(Recorder *r, Av x, Av *out) {
   const AbsVal v = *av_at(r, x);
   bool known = v.source < r->source_av.count && r->source_av.data[v.source];
-  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT || !v.source || known ||
+  if (!kind_is_lazy(v.kind) || v.konst.kind != V_TEXT || !v.source || known ||
       r->g->guards.sources.items.data[v.source].kind == SRC_global)
     return OUT_STUCK;
   return guard_tag(&r->g->guards, v.source, v.konst, false,
@@ -166,18 +166,18 @@ static Outcome of_len(Recorder *r, Av x, Av *out) {
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   const AbsVal *v = av_at(r, x);
-  if (v->kind == AV_LIST || v->kind == AV_RECORD) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
-  if (v->kind == AV_ROWS) return rec_made(r, av_item(r, x, 1), out);
-  if (v->kind == AV_ROW) return rec_made(r, av_item(r, x, 3), out);
-  if (v->kind == AV_QUEUE) return rec_made(r, rec_queue_count(r, x), out);
-  if (rec_is_read(r, x) || (v->kind == AV_TEXT && rec_text_parts(r, x))) return rec_text_count(r, x, out);
+  if (kind_is_open(v->kind)) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
+  if (kind_in_columns(v->kind)) return rec_made(r, av_item(r, x, 1), out);
+  if (kind_is_row(v->kind)) return rec_made(r, av_item(r, x, 3), out);
+  if (kind_is_queue(v->kind)) return rec_made(r, rec_queue_count(r, x), out);
+  if (rec_is_read(r, x) || (kind_is_made_text(v->kind) && rec_text_parts(r, x))) return rec_text_count(r, x, out);
   /* long, and not taken apart; left open */
-  if (v->kind == AV_OBJECT && (v->konst.kind == V_LIST || v->konst.kind == V_TEXT) && v->source) {
+  if (kind_is_outer_list(v->kind) || kind_is_outer_text(v->kind)) {
     if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
     return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count),
                     out);
   }
-  if (v->kind == AV_CONST && v->konst.kind == V_TEXT)
+  if (kind_is_constant(v->kind) && v->konst.kind == V_TEXT)
     return rec_made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
   ValueId n = av_value(r, x);
   if (n && value_type(r->g, n)->rank > 0)
@@ -190,14 +190,14 @@ static Outcome iterate(Recorder *r, Av x, AvVec *out) {
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   u32 limit = (u32)r->vm->tunables.unroll_trips * 2;
-  if (av_at(r, x)->kind == AV_LIST) {
+  if (av_is_list(r, x)) {
     if (av_at(r, x)->count > limit) return rec_stuck(r, REASON_graph_size, "a list of %u items", av_at(r, x)->count);
     for (u32 i = 0; i < av_at(r, x)->count; i++)
       if (!vec_push(&r->vm->alloc, out, av_item(r, x, i))) return OUT_FAIL;
     return OUT_GO;
   }
   i64 start, stop, step;
-  if (av_at(r, x)->kind == AV_RANGE && av_known_int(r, av_item(r, x, 0), &start) &&
+  if (av_is_range(r, x) && av_known_int(r, av_item(r, x, 0), &start) &&
       av_known_int(r, av_item(r, x, 1), &stop) && av_known_int(r, av_item(r, x, 2), &step) && step != 0) {
     for (i64 i = start; step > 0 ? i < stop : i > stop; i += step) {
       if (out->count >= limit) return rec_stuck(r, REASON_graph_size, "a long range");
@@ -214,10 +214,9 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
   xs = av_force(r, xs);
   if (!xs) return OUT_FAIL;
   if (av_is_number(r, xs) && r->tracer->transforms[TF_vmap]) { /* over an array it is the batched function */
-    Av zero = av_const(r, value_weak_i64(0)), axes[2] = {zero, zero}, parts[2] = {f, av_items(r, AV_LIST, axes, 2)};
-    Av fn = parts[1] ? av_items(r, AV_TRANSFORM, parts, 2) : 0, y;
+    Av zero = av_const(r, value_weak_i64(0)), axes[2] = {zero, zero}, y;
+    Av fn = zero ? av_transform(r, TF_vmap, f, av_list(r, axes, 2)) : 0;
     if (!fn) return OUT_FAIL;
-    av_at(r, fn)->op = TF_vmap;
     r->prints = 0; /* all lanes at once */
     Outcome mapped = r->tracer->transforms[TF_vmap](r, fn, &xs, 1, &y);
     if (mapped == OUT_GO && !av_is_number(r, y))
@@ -233,7 +232,7 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
     o = rec_call(r, f, &items.data[i], NULL, 1, &y);
     if (o == OUT_GO) items.data[i] = y;
   }
-  if (o == OUT_GO && unrolls) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  if (o == OUT_GO && unrolls) o = rec_made(r, av_list(r, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
 }
@@ -257,10 +256,10 @@ static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *ou
     u32 at = 0;
     if (numbered) row[at++] = av_const(r, value_weak_i64(k));
     for (u32 i = 0; i < n; i++) row[at++] = all.data[firsts[i] + k];
-    Av item = av_items(r, AV_LIST, row, at);
+    Av item = av_list(r, row, at);
     if (!item || !vec_push(&r->vm->alloc, &rows, item)) o = OUT_FAIL;
   }
-  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, rows.data, rows.count), out);
+  if (o == OUT_GO) o = rec_made(r, av_list(r, rows.data, rows.count), out);
   else if (o == OUT_STUCK) o = rec_rows_zip(r, seqs, n, numbered, out);
   vec_free(&r->vm->alloc, &all);
   vec_free(&r->vm->alloc, &rows);
@@ -276,7 +275,7 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   u32 own = number ? value_type(r->g, av_value(r, x))->dtype : DT_i64;
   if (dtype_can(own, op_need(OP_array)) == CAN_none)
     return rec_stuck(r, REASON_no_rule, "an array of %s", dtype_name(own));
-  if (av_at(r, x)->kind == AV_LIST) {
+  if (av_is_list(r, x)) {
     u32 n = av_at(r, x)->count;
     Av few[32], *parts = n <= COUNT_OF(few) ? few : rec_avs(r, n);
     if (!parts) return OUT_FAIL;
@@ -285,15 +284,15 @@ static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
       Outcome o = of_array(r, av_item(r, x, i), dtype, true, &parts[i]);
       if (o != OUT_GO) return o;
     }
-    Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, parts, n)};
+    Av params[OP_MAX_PARAMS] = {av_list(r, parts, n)};
     Outcome o = rec_op(r, OP_stack, params, &got);
     if (o != OUT_GO) return o;
-  } else if (av_at(r, x)->kind == AV_RANGE) {
+  } else if (av_is_range(r, x)) {
     Av params[OP_MAX_PARAMS] = {av_item(r, x, 0), av_item(r, x, 1), av_item(r, x, 2)};
     Outcome o = rec_op(r, OP_arange, params, &got);
     if (o != OUT_GO) return o;
-  } else if (!leaf && (av_at(r, x)->kind == AV_ROWS || av_at(r, x)->kind == AV_QUEUE ||
-                       av_at(r, x)->kind == AV_OBJECT) && av_at(r, x)->konst.kind != V_TEXT) {
+  } else if (!leaf && (av_in_columns(r, x) || av_is_queue(r, x) ||
+                       av_has(r, x, IS_OUTER)) && av_at(r, x)->konst.kind != V_TEXT) {
     Outcome o = rec_rows_array(r, x, &got);
     if (o != OUT_GO) return o;
   } else if (!av_is_number(r, x)) {
@@ -345,7 +344,7 @@ static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
   u32 at = op_device_param(r->vm, op);
   Value name;
   if (at == UINT32_MAX) return false;
-  bool given = params[at] && av_at(r, params[at])->kind != AV_HOLE;
+  bool given = params[at] && !av_is_hole(r, params[at]);
   if (given && av_const_value(r, params[at], &name) && name.kind == V_NIL) given = false;
   if (!given) return device_default(r->vm) != DEV_CPU && !op_follows(op);
   return op_follows(op) || !av_const_value(r, params[at], &name) || name.kind != V_TEXT ||
@@ -380,20 +379,19 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_list: {
       AvVec items = {0};
       Outcome o = iterate(r, params[0], &items);
-      if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
+      if (o == OUT_GO) o = rec_made(r, av_list(r, items.data, items.count), out);
       vec_free(&r->vm->alloc, &items);
       return o;
     }
     case OP_values: {
       Av x = av_force(r, params[0]);
-      if (!x || av_at(r, x)->kind != AV_RECORD) break;
-      AbsVal v = {.kind = AV_LIST, .first = av_at(r, x)->first, .count = av_at(r, x)->count};
-      return rec_made(r, av_new(r, v), out);
+      if (!x || !av_is_record(r, x)) break;
+      return rec_made(r, av_list_of(r, av_at(r, x)->first, av_at(r, x)->count), out);
     }
     case OP_ref: {
       RecCell cell = {.value = params[0]};
       if (!vec_push(&r->vm->alloc, &r->cells, cell)) return OUT_FAIL;
-      return rec_made(r, av_new(r, (AbsVal){.kind = AV_REF, .value = r->cells.count - 1}), out);
+      return rec_made(r, av_ref(r, r->cells.count - 1), out);
     }
     case OP_type: {
       Value text;
@@ -451,7 +449,7 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
   if (!fn) return OUT_FAIL;
   AbsVal v = *av_at(r, fn);
   Av sure[OP_MAX_PARAMS];
-  if (r->options && v.kind != AV_CLOSURE) { /* what is not written in Weft takes no value that may be nil */
+  if (r->options && !kind_is_closure(v.kind)) { /* what is not written in Weft takes no value that may be nil */
     for (u32 i = 0; i < nargs; i++) {
       if (!rec_has_option(r, args[i])) continue;
       if (nargs > COUNT_OF(sure)) return rec_stuck(r, REASON_no_rule, "many arguments, and one that may be nil");
@@ -460,17 +458,17 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
       if (rec_has_option(r, sure[i])) return rec_stuck(r, REASON_no_rule, "a part of an argument may be nil");
     }
   }
-  if (v.kind == AV_CONST && v.konst.kind == V_FN) {
+  if (kind_is_constant(v.kind) && v.konst.kind == V_FN) {
     Av params[OP_MAX_PARAMS];
     u32 op = v.konst.fn->op;
     Outcome o = bind_builtin(r, op, args, names, nargs, params);
     return o == OUT_GO ? calling_builtin(r, op, params, out) : o;
   }
-  if (v.kind == AV_CONST && v.konst.kind == V_DTYPE) {
+  if (kind_is_constant(v.kind) && v.konst.kind == V_DTYPE) {
     if (nargs != 1 || (names && names[0])) return rec_stuck(r, REASON_raises, "a conversion takes one value");
     return of_array(r, args[0], fn, false, out);
   }
-  if (v.kind == AV_TRANSFORM) {
+  if (kind_is_transform(v.kind)) {
     TraceTransformFn transform = r->tracer->transforms[v.op];
     if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
     RecMark mark = rec_mark(r);
@@ -482,18 +480,18 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
     r->prints = prints;
     return or_nothing(r, &mark, &state, o, out);
   }
-  bool other = v.kind == AV_OBJECT && v.konst.kind == V_FN, host = other && !v.op && v.konst.fn->kind == FN_HOST;
+  bool other = kind_is_function(v.kind), host = other && !v.op && v.konst.fn->kind == FN_HOST;
   const Value rule = host ? v.konst.fn->host->rule : value_nil();
   /* what the host says it does */
   if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) {
-    fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = rule.fn->code});
+    fn = av_closure(r, rule.fn->code);
     if (!fn) return OUT_FAIL;
     v = *av_at(r, fn);
     host = other = false;
   }
   if (host) return rec_host(r, fn, args, names, nargs, out);
   if (other) return rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
-  if (v.kind != AV_CLOSURE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
+  if (!kind_is_closure(v.kind)) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
   if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
   u32 same = 0;
   for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;

@@ -9,12 +9,12 @@
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_inner.h"
-#include "tracer/record/record_names.h"
-#include "tracer/record/record_option.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_option.h"
 #include "tracer/record/record_prior.h"
-#include "tracer/record/record_queue.h"
+#include "tracer/record/repr_queue.h"
 #include "tracer/record/record_return.h"
-#include "tracer/record/record_rows.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_weak.h"
@@ -145,9 +145,9 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   bool inside = false, queue = rec_is_queue(r, loc->before);
   for (u32 i = 0; i < l->inner_count; i++)
     inside |= l->inner[i].rows == 1 && l->inner[i].cell == loc->cell && l->inner[i].index == loc->index;
-  if (!loc->before || !*now || (av_at(r, loc->before)->kind != AV_ROWS && !inside && !queue)) return OUT_GO;
+  if (!loc->before || !*now || (!av_in_columns(r, loc->before) && !inside && !queue)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
-  if (av_at(r, *now)->kind == (queue ? AV_QUEUE : AV_ROWS)) return OUT_GO;
+  if (queue ? av_is_queue(r, *now) : av_in_columns(r, *now)) return OUT_GO;
   AvVec leaves = {0};
   u32 next = 0;
   Outcome o = OUT_GO;
@@ -301,7 +301,7 @@ Outcome rec_look_ahead(Recorder *r, RecLoop *l) {
     const RecLoc *loc = &l->locs.data[i];
     if (loc->cell || loc->count != 1 || carries(l, loc->first) != CARRY_plain) continue;
     const Av now = f->regs[loc->index];
-    const ValueId v = now && av_at(r, now)->kind == AV_NUM ? av_at(r, now)->value : 0;
+    const ValueId v = now && av_is_value(r, now) ? av_at(r, now)->value : 0;
     const ArrayType *was = type_of(r->g, l->types.data[loc->first]), *is = v ? value_type(r->g, v) : was;
     if (!was->weak || is->weak || is->rank || was->dtype != is->dtype || rec_weak_flag(r, v) ||
         set_plainly(f, l, loc->index))
@@ -459,7 +459,7 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
       o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
       break;
     }
-    if (loc->before && !(av_at(r, loc->before)->kind == AV_LAZY && av_at(r, loc->before)->konst.kind == V_TEXT))
+    if (loc->before && !(av_is_lazy(r, loc->before) && av_at(r, loc->before)->konst.kind == V_TEXT))
       loc->before = av_force(r, loc->before);
     if (!carry_leaves(r, loc->before, &leaves)) o = OUT_FAIL;
     loc->first = l->types.count;

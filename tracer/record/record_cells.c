@@ -35,7 +35,6 @@ Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell) {
   if (now.kind == V_MODULE || (now.kind == V_FN && now.fn->kind == FN_BUILTIN)) {
     if (!guard_cell(&r->g->guards, s, rec_here(r))) return OUT_FAIL;
     a = av_const(r, now);
-    if (a && now.kind == V_MODULE) av_at(r, a)->kind = AV_OBJECT;
     if (a) av_at(r, a)->source = s;
   } else {
     a = av_lazy(r, s, now);
@@ -55,11 +54,11 @@ Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell) {
   ref = av_force(r, ref);
   if (!ref) return OUT_FAIL;
   const AbsVal *v = av_at(r, ref);
-  if (v->kind == AV_REF) {
+  if (kind_is_made_ref(v->kind)) {
     *cell = v->value;
     return OUT_GO;
   }
-  if (v->kind != AV_OBJECT || v->konst.kind != V_REF)
+  if (!kind_is_outer_ref(v->kind))
     return rec_stuck(r, REASON_raises, "%s has no cell", av_kind_text(r, ref));
   SourceId s = v->source;
   Value now = v->konst;
@@ -256,7 +255,7 @@ Av rec_cells_with(Recorder *r, const RecCellSet *set, Av tree) {
   if (!set->count) return tree;
   for (u32 i = 0; i < set->count; i++)
     if (!(items[1 + i] = av_force(r, r->cells.data[set->cells[i]].value))) return 0;
-  Av both = av_items(r, AV_LIST, items, set->count + 1);
+  Av both = av_list(r, items, set->count + 1);
   if (both) av_at(r, both)->op = BESIDE_CELLS;
   return both;
 }

@@ -3,15 +3,15 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static Outcome and_also(Recorder *r, Av *acc, Av x) {
  * length is no code point: -1. */
 static Av point_of(Recorder *r, Av a) {
   Value v;
-  if (av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2) return av_item(r, a, 0);
+  if (av_is_character(r, a)) return av_item(r, a, 0);
   if (!av_const_value(r, a, &v) || v.kind != V_TEXT) return 0;
   i64 point = -1;
   if (v.text->count == 1) text_points(v.text, &point);
@@ -54,15 +54,15 @@ static Av number_of(Recorder *r, Av a) {
 
 /* A number to programs, of which nothing is known here. */
 static bool on_tape(const Recorder *r, Av a) {
-  return av_at(r, a)->kind == AV_OBJECT && av_at(r, a)->konst.kind == V_TRACKED;
+  return av_has(r, a, IS_OUTER) && av_at(r, a)->konst.kind == V_TRACKED;
 }
 
-static bool is_empty_list(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_LIST && !av_at(r, a)->count; }
+static bool is_empty_list(const Recorder *r, Av a) { return av_is_list(r, a) && !av_at(r, a)->count; }
 
 /* Of a list in columns. */
 static Av count_of(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  return v->kind == AV_ROWS ? av_item(r, a, 1) : v->kind == AV_QUEUE ? rec_queue_count(r, a) : 0;
+  return kind_in_columns(v->kind) ? av_item(r, a, 1) : kind_is_queue(v->kind) ? rec_queue_count(r, a) : 0;
 }
 
 /* The structural equality of vm/compare.c. */
@@ -100,16 +100,16 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     return rec_made(r, av_const(r, value_bool(equal)), out);
   }
   if (rec_is_text(r, a) && (rec_is_read(r, a) || rec_is_read(r, b))) return rec_read_same(r, a, b, out);
-  if (rec_is_text(r, a) && (ka == AV_ROWS) != (kb == AV_ROWS))
-    return rec_text_same(r, ka == AV_ROWS ? a : b, ka == AV_ROWS ? b : a, out);
-  if (ka == AV_TEXT || kb == AV_TEXT) {
+  if (rec_is_text(r, a) && (kind_in_columns(ka)) != (kind_in_columns(kb)))
+    return rec_text_same(r, kind_in_columns(ka) ? a : b, kind_in_columns(ka) ? b : a, out);
+  if (kind_is_made_text(ka) || kind_is_made_text(kb)) {
     Av x1 = number_of(r, a), y1 = number_of(r, b);
     if (!x1 || !y1) return rec_stuck(r, REASON_no_rule, "`==` of texts");
     return rec_binary(r, BC_eq, x1, y1, out);
   }
-  bool list = ka == AV_LIST && kb == AV_LIST, record = ka == AV_RECORD && kb == AV_RECORD;
-  u8 whole = ka == AV_OBJECT ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */
-  bool holds = ka == AV_ROWS || ka == AV_QUEUE || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
+  bool list = kind_is_list(ka) && kind_is_list(kb), record = kind_is_record(ka) && kind_is_record(kb);
+  u8 whole = kind_has(ka, IS_OUTER) ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */
+  bool holds = kind_in_columns(ka) || kind_is_queue(ka) || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
   if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
   Av count = is_empty_list(r, b) ? count_of(r, a) : is_empty_list(r, a) ? count_of(r, b) : 0;
   if (count && !list) return rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(0)), out);
@@ -270,24 +270,24 @@ static Outcome in_rows(Recorder *r, Av a, Av rows, Av *out) {
 Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   Value key;
   const AbsVal v = *av_at(r, b);
-  if (v.kind == AV_RECORD && av_const_value(r, a, &key) && key.kind == V_TEXT) {
+  if (kind_is_record(v.kind) && av_const_value(r, a, &key) && key.kind == V_TEXT) {
     Name name;
     bool known = name_known(&r->vm->names, key.text->data, key.text->len, &name);
     return rec_made(r, av_const(r, value_bool(known && av_field(r, b, name) >= 0)), out);
   }
-  if (v.kind == AV_LIST && v.count <= MEMBERS_MOST) {
+  if (kind_is_list(v.kind) && v.count <= MEMBERS_MOST) {
     Av items[MEMBERS_MOST];
     for (u32 i = 0; i < v.count; i++) items[i] = av_item(r, b, i);
     return in_items(r, a, items, v.count, out);
   }
-  if (v.kind == AV_RANGE) return in_range(r, a, b, out);
+  if (kind_is_range(v.kind)) return in_range(r, a, b, out);
   if (rec_is_keyed(r, b)) return rec_keyed_in(r, a, b, out);
-  bool outside = v.kind == AV_OBJECT && v.konst.kind == V_LIST && r->loop;
-  if (outside || v.kind == AV_QUEUE || (v.kind == AV_ROWS && v.konst.kind != V_TEXT)) {
-    Outcome o = outside ? rec_rows_here(r, b, &b) : v.kind == AV_QUEUE ? rec_queue_rows(r, b, &b) : OUT_GO;
+  bool outside = kind_is_outer_list(v.kind) && r->loop;
+  if (outside || kind_is_queue(v.kind) || (kind_in_columns(v.kind) && v.konst.kind != V_TEXT)) {
+    Outcome o = outside ? rec_rows_here(r, b, &b) : kind_is_queue(v.kind) ? rec_queue_rows(r, b, &b) : OUT_GO;
     return o == OUT_GO ? in_rows(r, a, b, out) : o;
   }
-  bool character = av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2, name = rec_key_computed(r, b, a);
+  bool character = av_is_character(r, a), name = rec_key_computed(r, b, a);
   if (rec_is_text(r, a) && rec_is_read(r, b)) {
     Av point = point_of(r, a);
     bool one = point && (!av_const_value(r, a, &key) || key.text->count == 1);
@@ -296,12 +296,12 @@ Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
   }
   if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
   if (character &&
-      ((v.kind == AV_OBJECT && v.konst.kind == V_RECORD) || (v.kind == AV_RECORD && v.count > MEMBERS_MOST))) {
+      (kind_is_outer_record(v.kind) || (kind_is_record(v.kind) && v.count > MEMBERS_MOST))) {
     Av rows;
     Outcome o = rec_keyed_read(r, b, a, &rows);
     if (o != OUT_GO) return o;
     if (rows) return rec_keyed_in(r, a, rows, out);
   }
-  if ((character || name) && v.kind == AV_RECORD) return in_keys(r, a, v.shape, out);
+  if ((character || name) && kind_is_record(v.kind)) return in_keys(r, a, v.shape, out);
   return rec_stuck(r, REASON_no_rule, "`in` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
 }

@@ -7,20 +7,20 @@
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_known.h"
-#include "tracer/record/record_listed.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_known.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_ragged.h"
-#include "tracer/record/record_range.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_ragged.h"
+#include "tracer/record/repr_range.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *fo
     Av items[TYPE_MAX_RANK];
     for (u32 d = 0; d < t.rank; d++)
       if (!(items[d] = av_num(r, graph_size(g, t.dims[d])))) return OUT_FAIL;
-    return rec_made(r, av_items(r, AV_LIST, items, t.rank), out);
+    return rec_made(r, av_list(r, items, t.rank), out);
   }
   if (strcmp(name, "dtype") == 0) return rec_made(r, av_const(r, value_dtype(t.dtype)), out);
   if (strcmp(name, "ndim") == 0) return rec_made(r, av_const(r, value_weak_i64(t.rank)), out);
@@ -96,7 +96,7 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
   const AbsVal *v = av_at(r, obj);
   const char *text = name_text(&r->vm->names, name);
   if (found) *found = false;
-  if (v->kind == AV_RECORD) {
+  if (kind_is_record(v->kind)) {
     i32 i = av_field(r, obj, name);
     if (i >= 0) {
       if (found) *found = true;
@@ -104,7 +104,7 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     }
     return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", text);
   }
-  if (v->kind == AV_OBJECT && v->konst.kind == V_MODULE) {
+  if (kind_is_module(v->kind)) {
     struct Module *m = v->konst.module;
     u32 slot, cell;
     if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
@@ -120,12 +120,12 @@ Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
     if (found) *found = true;
     return rec_made(r, r->cells.data[cell].value, out);
   }
-  if (strcmp(text, "value") == 0 && (v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF)) && !found) {
+  if (strcmp(text, "value") == 0 && (kind_is_made_ref(v->kind) || kind_is_outer_ref(v->kind)) && !found) {
     u32 cell;
     Outcome o = rec_cell_ref(r, obj, &cell);
     return o == OUT_GO ? rec_made(r, r->cells.data[cell].value, out) : o;
   }
-  if (v->kind == AV_OBJECT && v->konst.kind == V_HANDLE && !found) return handle_field(r, obj, name, out);
+  if (kind_is_handle(v->kind) && !found) return handle_field(r, obj, name, out);
   if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
   if (av_is_number(r, obj)) return property(r, obj, text, out, found);
   return rec_stuck(r, REASON_no_rule, "field %s of %s", text, av_kind_text(r, obj));
@@ -272,7 +272,7 @@ static Outcome build_index(Recorder *r, ValueId x, const u8 *kinds, u32 count, c
       }
       default: {
         Av a = av_force(r, regs[at++]);
-        if (a && av_at(r, a)->kind == AV_RANGE) {
+        if (a && av_is_range(r, a)) {
           Av parts[3];
           Outcome o = rec_range_slice(r, a, parts);
           i64 step = 1;
@@ -419,7 +419,7 @@ bool rec_pin(Recorder *r, Dim d, const char *what, i64 *out) {
 }
 
 /* Does a loop around the region write the register that the number comes from? Then it is another one in each trip. */
-static bool written_around(const Recorder *r, SourceId s) {
+bool rec_written_around(const Recorder *r, SourceId s) {
   const Source *from = &r->g->guards.sources.items.data[s];
   const RecFrame *f = &r->frames.data[0];
   const Proto *p = f->code->proto;
@@ -436,7 +436,7 @@ static bool written_around(const Recorder *r, SourceId s) {
 static void look_changing(void *ctx, u32 sym) {
   OpenSyms *o = ctx;
   const SizeSym *s = &o->r->g->sizes.syms.data[sym];
-  if (!s->unbacked) o->any |= written_around(o->r, s->source);
+  if (!s->unbacked) o->any |= rec_written_around(o->r, s->source);
 }
 
 static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
@@ -477,18 +477,18 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
   Value key;
   u32 i;
   i64 at;
-  if (v.kind == AV_ROWS && one) return rec_rows_get(r, obj, regs[0], out);
-  if (v.kind == AV_ROW && one) return rec_row_get(r, obj, regs[0], out);
+  if (kind_in_columns(v.kind) && one) return rec_rows_get(r, obj, regs[0], out);
+  if (kind_is_row(v.kind) && one) return rec_row_get(r, obj, regs[0], out);
   if (count == 1 && items[0] == IX_SLICE && rec_queue_cuts(r, obj, regs)) return rec_queue_cut(r, obj, regs, out);
-  if (v.kind == AV_QUEUE && one) return rec_queue_get(r, obj, regs[0], out);
-  if (v.kind == AV_QUEUE && count == 1 && items[0] == IX_SLICE) {
+  if (kind_is_queue(v.kind) && one) return rec_queue_get(r, obj, regs[0], out);
+  if (kind_is_queue(v.kind) && count == 1 && items[0] == IX_SLICE) {
     Outcome o = rec_queue_rows(r, obj, &obj);
     return o == OUT_GO ? rec_rows_slice(r, obj, regs, out) : o;
   }
   if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE))
     return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
-  if (v.kind == AV_ROWS && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
-  if (one && v.kind == AV_OBJECT && v.konst.kind == V_LIST) {
+  if (kind_in_columns(v.kind) && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
+  if (one && kind_is_outer_list(v.kind)) {
     /* one item of a long list */
     if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) {
       if (!rec_look_into(r, v.konst.list) || !guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r)))
@@ -499,15 +499,15 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
     Outcome o = rec_rows_here(r, obj, &obj);
     return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
   }
-  if (count == 1 && items[0] == IX_SLICE && v.kind == AV_OBJECT && v.konst.kind == V_LIST)
+  if (count == 1 && items[0] == IX_SLICE && kind_is_outer_list(v.kind))
     return rec_list_slice(r, obj, regs, out);
-  if (v.kind == AV_LIST && one) {
+  if (kind_is_list(v.kind) && one) {
     if (list_position(r, obj, regs[0], &i)) return rec_made(r, av_item(r, obj, i), out);
     if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
     Outcome o = rec_rows_here(r, obj, &obj);
     return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
   }
-  if (v.kind == AV_LIST && count == 1 && items[0] == IX_SLICE) {
+  if (kind_is_list(v.kind) && count == 1 && items[0] == IX_SLICE) {
     i64 n = v.count, start = 0, stop = n;
     Value part;
     bool known = true;
@@ -521,32 +521,31 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
       *(p == 0 ? &start : &stop) = k;
     }
     if (!known) return rec_list_slice(r, obj, regs, out);
-    AbsVal sub = {.kind = AV_LIST, .first = v.first + (u32)start, .count = stop > start ? (u32)(stop - start) : 0};
-    return rec_made(r, av_new(r, sub), out);
+    return rec_made(r, av_list_of(r, v.first + (u32)start, stop > start ? (u32)(stop - start) : 0), out);
   }
-  if (v.kind == AV_RECORD && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
+  if (kind_is_record(v.kind) && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
     Name name;
     i32 f = name_known(&r->vm->names, key.text->data, key.text->len, &name) ? av_field(r, obj, name) : -1;
     if (f >= 0) return rec_made(r, av_item(r, obj, (u32)f), out);
     return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
   }
   if (one && rec_key_computed(r, obj, regs[0])) return rec_key_get(r, obj, regs[0], out);
-  if (one && (v.kind == AV_RECORD || (v.kind == AV_OBJECT && v.konst.kind == V_RECORD))) {
+  if (one && (kind_is_record(v.kind) || kind_is_outer_record(v.kind))) {
     Av rows;
     Outcome o = rec_keyed_read(r, obj, regs[0], &rows);
     if (o != OUT_GO) return o;
     if (rows) return rec_keyed_get(r, rows, regs[0], out);
   }
-  if (v.kind == AV_CONST && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) &&
+  if (kind_is_constant(v.kind) && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) &&
       av_is_number(r, regs[0])) {
     Av rows;
     Outcome o = rec_text_stacked(r, obj, &rows);
     return o == OUT_GO ? rec_rows_get(r, rows, regs[0], out) : o;
   }
-  bool slice = v.kind == AV_CONST && v.konst.kind == V_TEXT && count == 1 && items[0] == IX_SLICE;
+  bool slice = kind_is_constant(v.kind) && v.konst.kind == V_TEXT && count == 1 && items[0] == IX_SLICE;
   Value parts[3];
   u32 known = 0, needed = slice ? 3 : 1;
-  while (v.kind == AV_CONST && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known]))
+  while (kind_is_constant(v.kind) && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known]))
     known++;
   if (known == needed) {
     Value got;
@@ -697,7 +696,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   Av old, next;
   if (s->kind == STEP_FIELD) {
     const AbsVal *v = av_at(r, obj);
-    bool ref = v->kind == AV_REF || (v->kind == AV_OBJECT && v->konst.kind == V_REF);
+    bool ref = kind_is_made_ref(v->kind) || kind_is_outer_ref(v->kind);
     if (ref) {
       if (strcmp(name_text(&r->vm->names, s->field), "value") != 0)
         return rec_stuck(r, REASON_raises, "a ref has only `value`");
@@ -713,7 +712,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
       *out = obj;
       return rec_cell_write(r, cell, next);
     }
-    if (v->kind != AV_RECORD) return rec_stuck(r, REASON_no_rule, "a field of %s is written", av_kind_text(r, obj));
+    if (!kind_is_record(v->kind)) return rec_stuck(r, REASON_no_rule, "a field of %s is written", av_kind_text(r, obj));
     if (last && d->op == BC_move) return set_field(r, obj, s->field, value, out);
     if ((o = rec_field(r, obj, s->field, &old, NULL)) != OUT_GO) return o;
     if (last) o = rec_binary(r, d->op, old, value, &next);
@@ -725,13 +724,13 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   for (u32 i = 0; i < s->item_count; i++) *regs += kinds[i] == IX_VALUE ? 1 : kinds[i] == IX_SLICE ? 3 : 0;
   if (last && av_is_number(r, obj)) return update_array(r, obj, kinds, s->item_count, mine, d->op, value, out);
   Value key;
-  if (av_at(r, obj)->kind == AV_RECORD && last && d->op == BC_move && s->item_count == 1 && kinds[0] == IX_VALUE &&
+  if (av_is_record(r, obj) && last && d->op == BC_move && s->item_count == 1 && kinds[0] == IX_VALUE &&
       av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
     Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
     return name || !key.text->len ? set_field(r, obj, name, value, out) : OUT_FAIL;
   }
   if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
-  if (!last && av_at(r, obj)->kind == AV_ROWS && rows_ragged(av_at(r, obj)->konst))
+  if (!last && av_in_columns(r, obj) && rows_ragged(av_at(r, obj)->konst))
     return path_in_row(r, d, step, obj, mine, regs, value, out);
   if (last && s->item_count == 1 && kinds[0] == IX_VALUE) { /* a record that is counted up by characters */
     if (d->op == BC_move && rec_is_keyed(r, obj)) return rec_keyed_set(r, obj, mine[0], value, false, out);
@@ -745,14 +744,14 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return o;
   }
   u32 at;
-  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_at(r, obj)->kind == AV_ROWS)
+  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_in_columns(r, obj))
     return rec_rows_set(r, obj, mine[0], old, next, out);
-  if (av_at(r, obj)->kind == AV_LIST && s->item_count == 1 && kinds[0] == IX_VALUE &&
+  if (av_is_list(r, obj) && s->item_count == 1 && kinds[0] == IX_VALUE &&
       list_position(r, obj, mine[0], &at))
     return replace_item(r, obj, at, next, out);
   if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0]))
     return rec_key_set(r, obj, mine[0], old, next, out);
-  if (av_at(r, obj)->kind == AV_RECORD && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
+  if (av_is_record(r, obj) && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
     Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
     return name || !key.text->len ? set_field(r, obj, name, next, out) : OUT_FAIL;
   }
@@ -781,7 +780,7 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   v = av_force(r, v);
   Outcome there = rec_there(r, &v);
   if (!v || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
-  if (av_at(r, v)->kind == AV_RECORD && d->name_count) {
+  if (av_is_record(r, v) && d->name_count) {
     for (u32 i = 0; i < d->name_count; i++) {
       i32 at = av_field(r, v, d->names[i]);
       if (at < 0) return rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, d->names[i]));
@@ -790,15 +789,14 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
     return d->has_rest ? rec_without(r, v, d->names, d->name_count, &out[d->name_count]) : OUT_GO;
   }
   u32 want = d->before + d->after;
-  if (av_at(r, v)->kind == AV_LIST) {
+  if (av_is_list(r, v)) {
     u32 n = av_at(r, v)->count;
     if (n < want || (!d->has_rest && n != want))
       return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
     u32 k = 0;
     for (u32 i = 0; i < d->before; i++) out[k++] = av_item(r, v, i);
     if (d->has_rest) {
-      AbsVal rest = {.kind = AV_LIST, .first = av_at(r, v)->first + d->before, .count = n - want};
-      if (!(out[k++] = av_new(r, rest))) return OUT_FAIL;
+      if (!(out[k++] = av_list_of(r, av_at(r, v)->first + d->before, n - want))) return OUT_FAIL;
     }
     for (u32 i = 0; i < d->after; i++) out[k++] = av_item(r, v, n - d->after + i);
     return OUT_GO;
@@ -818,100 +816,4 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
     if (o != OUT_GO) return o;
   }
   return OUT_GO;
-}
-
-/* ---- texts ---------------------------------------------------------------------------------------------- */
-
-/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all
- * numbers. */
-static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
-  Value text;
-  if (spec.kind != V_TEXT || spec.text->len == 0) return true;
-  if (spec.text->data[spec.text->len - 1] == 'c') return false;
-  if (dtype_kind(t->dtype) > DK_FLOAT) return false;
-  if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
-    vm_error_clear(r->vm);
-    return false;
-  }
-  value_drop(r->vm, text);
-  return true;
-}
-
-/* Texts of computed numbers are made where the region is left: nothing in a graph looks at them. */
-Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
-  Value known, how, text;
-  v = av_force(r, v);
-  spec = av_force(r, spec);
-  if (!v || !spec) return OUT_FAIL;
-  if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL))
-    return rec_stuck(r, REASON_text_value, "a computed format spec");
-  bool plain = how.kind == V_NIL || how.text->len == 0;
-  if (plain && (av_at(r, v)->kind == AV_TEXT || (av_at(r, v)->kind == AV_ROWS && rec_is_text(r, v))))
-    return rec_made(r, v, out);
-  if (av_const_value(r, v, &known) && known.kind != V_FN) {
-    if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
-      vm_error_clear(r->vm);
-      return rec_stuck(r, REASON_raises, "the format spec does not fit");
-    }
-    Av a = av_const(r, text);
-    value_drop(r->vm, text);
-    return rec_made(r, a, out);
-  }
-  if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
-  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how))
-    return rec_stuck(r, REASON_raises, "the format spec does not fit");
-  return rec_made(r, av_items(r, AV_TEXT, (Av[]){v, spec}, 2), out);
-}
-
-/* A part of a text: one that a loop around the region writes is another one in each trip, and looked at by nobody. */
-Av rec_text_part(Recorder *r, Av a) {
-  const AbsVal v = *av_at(r, a);
-  if (v.kind != AV_LAZY || v.konst.kind != V_TEXT) return av_force(r, a);
-  if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !written_around(r, v.source))
-    return av_force(r, a);
-  return guard_tag(&r->g->guards, v.source, v.konst, false,
-                   rec_here(r)) ? av_new(r, (AbsVal){.kind = AV_OBJECT, .source = v.source, .konst = v.konst}) : 0;
-}
-
-Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
-  enum { PARTS_MOST = 120 };
-  Av all[PARTS_MOST];
-  u32 n = 0;
-  for (u32 i = 0; i < count; i++) {
-    Value v;
-    Av a = rec_text_part(r, parts[i]);
-    if (!a) return OUT_FAIL;
-    const AbsVal *t = av_at(r, a);
-    if (t->kind == AV_ROWS && t->konst.kind == V_TEXT && i == 0) { /* a text that grows */
-      for (*out = a; ++i < count;) {
-        Outcome o = rec_rows_join(r, *out, av_force(r, parts[i]), out);
-        if (o != OUT_GO) return o;
-      }
-      return OUT_GO;
-    }
-    bool joined = t->kind == AV_TEXT && t->op == 1;
-    bool whole = t->kind == AV_OBJECT && t->konst.kind == V_TEXT && t->source;
-    if (t->kind != AV_TEXT && !whole && !(av_const_value(r, a, &v) && v.kind == V_TEXT))
-      return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
-    t = av_at(r, a);
-    for (u32 k = 0; k < (joined ? t->count : 1); k++) {
-      if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");
-      all[n++] = joined ? av_item(r, a, k) : a;
-    }
-  }
-  bool known = true;
-  Value texts[PARTS_MOST], text;
-  for (u32 i = 0; i < n && known; i++) known = av_const_value(r, all[i], &texts[i]);
-  if (!known) {
-    Av a = av_items(r, AV_TEXT, all, n);
-    if (a) av_at(r, a)->op = 1;
-    return rec_made(r, a, out);
-  }
-  if (!text_concat(r->vm, texts, n, &text)) {
-    vm_error_clear(r->vm);
-    return OUT_FAIL;
-  }
-  Av a = av_const(r, text);
-  value_drop(r->vm, text);
-  return rec_made(r, a, out);
 }

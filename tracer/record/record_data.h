@@ -12,6 +12,8 @@ bool rec_literal(Recorder *r, Av a, const char *what, i64 *out);
 bool rec_pin(Recorder *r, Dim d, const char *what, i64 *out); /* the same of a size */
 Outcome rec_text(Recorder *r, Av v, Av spec, Av *out); /* spec: text or nil */
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out); /* of texts */
+/* does a loop around the region write the register that a source comes from? */
+bool rec_written_around(const Recorder *r, SourceId s);
 Av rec_text_part(Recorder *r, Av a); /* read, but a text that another trip changes is not looked at */
 Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out);
 

@@ -19,13 +19,6 @@
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_weak.h"
 
-typedef struct Template {
-  Recorder *r;
-  ValueId *operands; /* in the graph's arena */
-  u32 count, cap;
-  bool host; /* for a host function: objects may go there as well */
-} Template;
-
 /* ---- the token ---------------------------------------------------------------------------------------- */
 
 bool rec_tokens_begin(Recorder *r) {
@@ -72,7 +65,7 @@ Outcome rec_past_effects(Recorder *r) {
 
 /* ---- what is handed out -------------------------------------------------------------------------------- */
 
-static RecipeId operand(Template *t, ValueId v) {
+static RecipeId operand(Handing *t, ValueId v) {
   u32 at = 0;
   while (at < t->count && t->operands[at] != v) at++;
   if (at == t->cap) {
@@ -88,55 +81,19 @@ static RecipeId operand(Template *t, ValueId v) {
   return recipe_arg(&t->r->g->exits, at);
 }
 
-static RecipeId template_of(Template *t, Av a, u32 depth);
-
-static RecipeId number_of(Template *t, ValueId v) {
-  ExitTable *x = &t->r->g->exits;
-  ValueId flag = t->r->weaks.count ? rec_weak_flag(t->r, v) : 0;
-  RecipeId number = operand(t, v);
-  return flag && number ? recipe_weak(x, number, operand(t, flag)) : number;
+RecipeId rec_hand_number(Handing *h, ValueId v) {
+  ValueId flag = h->r->weaks.count ? rec_weak_flag(h->r, v) : 0;
+  RecipeId number = operand(h, v);
+  return flag && number ? recipe_weak(&h->r->g->exits, number, operand(h, flag)) : number;
 }
 
-static RecipeId tree_of(Template *t, Av a, u32 depth) {
-  Recorder *r = t->r;
-  ExitTable *x = &r->g->exits;
-  const AbsVal v = *av_at(r, a);
-  RecipeId few[16], *ids = v.count <= COUNT_OF(few) ? few : arena_alloc(&r->g->arena, sizeof *ids * v.count);
-  if (!ids) return 0;
-  for (u32 i = 0; i < v.count; i++)
-    if (!(ids[i] = template_of(t, av_item(r, a, i), depth + 1))) return 0;
-  switch (v.kind) {
-    case AV_LIST: return recipe_list(x, ids, v.count);
-    case AV_RECORD: return recipe_record(x, v.shape->keys, ids, v.count);
-    case AV_TEXT: return recipe_text(x, v.op, ids, v.op ? v.count : 2);
-    case AV_RANGE: return recipe_range(x, ids[0], ids[1], ids[2]);
-    default: return recipe_fn(x, v.code, ids, v.count);
-  }
-}
+enum { HAND_DEPTH = 16 };
 
-/* A recipe of operands; 0: it cannot be handed out. Refs stay here: what they hold may not have been written yet. */
-static RecipeId template_of(Template *t, Av a, u32 depth) {
-  Recorder *r = t->r;
-  if (depth > 16 || !a || !(a = av_force(r, a))) return 0;
-  const AbsVal *v = av_at(r, a);
-  switch (v->kind) {
-    case AV_NUM: return number_of(t, v->value);
-    case AV_HOLE: return recipe_const(&r->g->exits, value_hole());
-    case AV_CONST: {
-      RecipeId c = recipe_const(&r->g->exits, v->konst);
-      return c || !v->source ? c : recipe_source(&r->g->exits, v->source);
-    }
-    case AV_LIST:
-    case AV_RECORD:
-    case AV_TEXT:
-    case AV_RANGE: return tree_of(t, a, depth);
-    case AV_CLOSURE:
-      if (!t->host) return 0;
-      if (v->source) return recipe_source(&r->g->exits, v->source);
-      return v->env == ENV_ITEMS && !v->op ? tree_of(t, a, depth) : 0;
-    case AV_OBJECT: return t->host && v->source && v->konst.kind != V_REF ? recipe_source(&r->g->exits, v->source) : 0;
-    default: return 0;
-  }
+/* A recipe of operands; 0: it cannot be handed out. */
+RecipeId rec_hand(Handing *h, Av a, u32 depth) {
+  if (depth > HAND_DEPTH || !a || !(a = av_force(h->r, a))) return 0;
+  const Repr *p = av_repr(h->r, a);
+  return p->hand ? p->hand(h, a, depth) : 0;
 }
 
 /* ---- output ----------------------------------------------------------------------------------------------- */
@@ -144,13 +101,13 @@ static RecipeId template_of(Template *t, Av a, u32 depth) {
 Outcome rec_print(Recorder *r, const Av *params, Av *out) {
   if (!r->prints || !r->no_exits || r->differentiating || !MECHANISM(r->vm, output_in_bodies))
     return rec_stuck(r, REASON_effect_output, "print");
-  Template t = {.r = r};
-  Av hole = av_new(r, (AbsVal){.kind = AV_HOLE});
+  Handing t = {.r = r};
+  Av hole = av_hole(r);
   RecipeId parts[3];
   Outcome o = need_tokens(r);
   if (o != OUT_GO) return o;
   for (u32 i = 0; i < 3; i++) {
-    parts[i] = template_of(&t, params[i] ? params[i] : hole, 0);
+    parts[i] = rec_hand(&t, params[i] ? params[i] : hole, 0);
     if (!parts[i])
       return r->failed ||
              r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_output, "print of what only the program can show");
@@ -177,7 +134,7 @@ static Gives gives_of(Recorder *r, const HostFn *host, Av first) {
   Gives g = {0};
   const AbsVal *v = first ? av_at(r, av_force(r, first)) : NULL;
   HandlePromise p = {0};
-  const Handle *h = v && v->kind == AV_OBJECT && v->konst.kind == V_HANDLE ? v->konst.handle : NULL;
+  const Handle *h = v && kind_is_handle(v->kind) ? v->konst.handle : NULL;
   for (u32 d = 0; d < TYPE_MAX_RANK; d++) g.dims[d] = -1;
   if (h && h->type->abstract && h->type->abstract(h->object, host->name, &p)) {
     g.known = p.dtype >= 0 && p.dtype < DT_COUNT && p.rank >= 0 && p.rank <= TYPE_MAX_RANK;
@@ -228,7 +185,7 @@ Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
   if (!host->catches_up || r->no_exits || r->abstract || r->differentiating || names || !v.source ||
       !MECHANISM(r->vm, host_calls_are_nodes))
     return rec_stuck(r, REASON_effect_host, "a host function");
-  Template t = {.r = r, .host = true};
+  Handing t = {.r = r, .host = true};
   RecipeId *parts = arena_alloc(&r->g->arena, sizeof *parts * (nargs + 1));
   if (!parts) return OUT_FAIL;
   Gives gives = gives_of(r, host, nargs ? args[0] : 0);
@@ -238,7 +195,7 @@ Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
   Outcome o = need_tokens(r);
   if (o != OUT_GO) return o;
   for (u32 i = 0; i < nargs; i++)
-    if (!(parts[i] = template_of(&t, args[i], 0)))
+    if (!(parts[i] = rec_hand(&t, args[i], 0)))
       return r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_host,
                                                               "%s is given what only the program can make", host->name);
   RecipeId callee = recipe_source(&r->g->exits, v.source), with = recipe_list(&r->g->exits, parts, nargs);

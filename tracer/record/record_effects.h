@@ -3,7 +3,10 @@
 #ifndef WEFT_TRACER_RECORD_EFFECTS_H
 #define WEFT_TRACER_RECORD_EFFECTS_H
 
-#include "tracer/record/record.h"
+#include "tracer/record/repr.h"
+
+RecipeId rec_hand(Handing *h, Av a, u32 depth); /* 0: it cannot be handed out */
+RecipeId rec_hand_number(Handing *h, ValueId v);
 
 bool rec_tokens_begin(Recorder *r);
 Outcome rec_past_effects(Recorder *r); /* where something was done since safe_exit: a new one, behind it */

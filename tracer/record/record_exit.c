@@ -3,130 +3,19 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_names.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_rows.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
 
-/* Of columns, each as the list of as many of its elements as count. */
-static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
-  ExitTable *t = &r->g->exits;
-  if (av_at(r, columns)->kind == AV_RANGE) return rec_recipe(r, columns);
-  if (rows_mixed(kind)) {
-    RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, 0);
-    return numbers ? recipe_weak(t, numbers, recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, 0)) : 0;
-  }
-  if (rec_is_column(kind))
-    return recipe_items(t, av_value(r, columns), 0, count,
-                        rec_is_name(kind) ? 2 : kind.kind == V_NUM && (kind.flags & VF_WEAK));
-  u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
-  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
-  RecipeId ids[ZIP_LEAVES];
-  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
-    if (!(ids[i] = columns_recipe(r, av_item(r, columns, i), items[i], count))) return 0;
-  return kind.kind == V_LIST ? recipe_list(t, ids, n) : recipe_record(t, kind.record->shape->keys, ids, n);
-}
-
 /* A recipe for a value that stands in a register; 0 when it cannot be rebuilt. */
 RecipeId rec_recipe(Recorder *r, Av a) {
-  ExitTable *t = &r->g->exits;
-  const AbsVal *v = av_at(r, a);
-  switch (v->kind) {
-    case AV_LAZY: return recipe_source(t, v->source);
-    case AV_HOLE: return recipe_const(t, value_hole());
-    case AV_CONST: {
-      RecipeId c = recipe_const(t, v->konst);
-      return c ? c : v->source ? recipe_source(t, v->source) : 0;
-    }
-    case AV_NUM: return rec_weak_recipe(r, v->value);
-    case AV_OBJECT: return v->source ? recipe_source(t, v->source) : 0;
-    case AV_REF: {
-      u32 cell = v->value;
-      if (r->cells.data[cell].open) return 0; /* it holds itself */
-      if (r->cells.data[cell].exit == r->exit_number) return r->cells.data[cell].made; /* one ref, wherever it stands */
-      r->cells.data[cell].open = true;
-      RecipeId content = rec_recipe(r, r->cells.data[cell].value);
-      RecCell *c = &r->cells.data[cell];
-      c->open = false;
-      c->made = content ? recipe_ref(t, content) : 0;
-      c->exit = r->exit_number;
-      return c->made;
-    }
-    case AV_OPTION: {
-      RecipeId value = rec_recipe(r, av_item(r, a, 1));
-      return value ? recipe_option(t, value, rec_recipe(r, av_item(r, a, 0))) : 0;
-    }
-    case AV_ROWS: {
-      if (v->source) return recipe_source(t, v->source);
-      Value kind = v->konst;
-      if (rows_keyed(kind)) return rec_keyed_recipe(r, a);
-      if (rows_ragged(kind)) { /* of how many lists counts */
-        Av all = av_item(r, a, 0), starts = av_item(r, av_item(r, all, 0), 0),
-            counts = av_item(r, av_item(r, all, 1), 0);
-        RecipeId n = rec_recipe(r, av_item(r, a, 1));
-        RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, 1),
-                             recipe_items(t, av_value(r, counts), 0, n, 1), rec_recipe(r, av_item(r, all, 2))};
-        return n && parts[2] ? recipe_split(t, parts) : 0;
-      }
-      RecipeId count = rec_recipe(r, av_item(r, a, 1)), columns = 0;
-      if (count && kind.kind == V_TEXT) columns = recipe_items(t, av_value(r, av_item(r, a, 0)), 0, count, 0);
-      else if (count) columns = columns_recipe(r, av_item(r, a, 0), kind, count);
-      if (!columns || (kind.kind != V_TEXT && rec_is_column(kind))) return columns;
-      return kind.kind == V_TEXT ? recipe_text(t, 3, &columns, 1) : recipe_zip(t, columns);
-    }
-    case AV_QUEUE: return rec_queue_recipe(r, a);
-    case AV_ROW: {
-      RecipeId list = rec_recipe(r, av_item(r, a, 0));
-      return list ? recipe_item(t, list, rec_recipe(r, av_item(r, a, 1))) : 0;
-    }
-    case AV_LIST:
-    case AV_RECORD:
-    case AV_RANGE:
-    case AV_TEXT:
-    case AV_TRANSFORM:
-    case AV_CLOSURE: {
-      if (v->source) return recipe_source(t, v->source);
-      if (v->value && v->konst.bits == r->exit_number) return v->value; /* one function, wherever it stands */
-      if (v->kind == AV_TRANSFORM && v->op == TF_pullback) return 0; /* its nodes are here */
-      u32 n = v->kind == AV_TEXT && v->op == 0 ? 2 : v->count;
-      RecipeId inline_ids[16], *ids = inline_ids;
-      Allocator *alloc = &r->vm->alloc;
-      AbsVal copy = *v;
-      bool sourced = copy.kind == AV_CLOSURE && copy.env != ENV_ITEMS; /* a sibling of a function that has a source */
-      if (sourced) n = copy.code->proto->ncaptures;
-      if (n > COUNT_OF(inline_ids) && !(ids = mem_alloc(alloc, n * sizeof *ids))) {
-        r->failed = true;
-        return 0;
-      }
-      bool ok = true;
-      for (u32 i = 0; i < n && ok; i++) {
-        Av item = sourced ? rec_capture(r, a, i) : av_item(r, a, i);
-        ok = item && (ids[i] = rec_recipe(r, item)) != 0;
-      }
-      RecipeId made = 0;
-      if (ok) switch (copy.kind) {
-          case AV_LIST: made = recipe_list(t, ids, n); break;
-          case AV_RECORD: made = recipe_record(t, copy.shape->keys, ids, n); break;
-          case AV_TEXT: made = recipe_text(t, copy.op, ids, n); break;
-          case AV_RANGE: made = recipe_range(t, ids[0], ids[1], ids[2]); break;
-          case AV_TRANSFORM: made = recipe_transform(t, copy.op, ids[0], ids[1]); break;
-          default:
-            made = copy.op ? recipe_group_fn(t, copy.code, copy.op - 1u, ids, n) : recipe_fn(t, copy.code, ids, n);
-        }
-      if (ids != inline_ids) mem_free(alloc, ids, n * sizeof *ids);
-      if ((copy.kind == AV_CLOSURE && !sourced) || copy.kind == AV_TRANSFORM) {
-        AbsVal *closure = &r->avs.data[a];
-        closure->value = made;
-        closure->konst.bits = r->exit_number;
-      }
-      return made;
-    }
-    default: return 0;
-  }
+  const Repr *p = av_repr(r, a);
+  return p->recipe ? p->recipe(r, a) : 0;
 }
 
 static bool journal_of(Recorder *r, JournalId *out) {
@@ -289,9 +178,9 @@ void rec_was_written(Recorder *r, NodeId cond) {
 
 static bool holds(const Recorder *r, Av a, ValueId v) {
   const AbsVal *x = a ? av_at(r, a) : NULL;
-  if (!x || x->kind == AV_NUM) return x && x->value == v;
+  if (!x || kind_is_value(x->kind)) return x && x->value == v;
   bool found = false;
-  for (u32 i = 0; (x->kind == AV_LIST || x->kind == AV_RECORD) && i < x->count && !found; i++)
+  for (u32 i = 0; (kind_is_open(x->kind)) && i < x->count && !found; i++)
     found = holds(r, av_item(r, a, i), v);
   return found;
 }

@@ -13,16 +13,16 @@
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_flow.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
+#include "tracer/record/repr_option.h"
 #include "tracer/record/record_prior.h"
-#include "tracer/record/record_ragged.h"
-#include "tracer/record/record_range.h"
+#include "tracer/record/repr_ragged.h"
+#include "tracer/record/repr_range.h"
 #include "tracer/record/record_return.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 
 #include <string.h>
 
@@ -38,21 +38,21 @@ Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
   Outcome there = rec_there(r, &seq);
   if (there != OUT_GO) return there;
   if (!(seq = av_force(r, seq))) return OUT_FAIL;
-  if (av_at(r, seq)->kind == AV_OBJECT && av_at(r, seq)->konst.kind == V_LIST) { /* long: packed */
+  if (av_is_outer_list(r, seq)) { /* long: packed */
     Outcome o = rec_rows_of(r, seq, NULL, &seq);
     if (o != OUT_GO) return o;
   }
   const AbsVal *v = av_at(r, seq);
   ValueId x = av_value(r, seq);
-  if (v->kind == AV_ROWS) count = av_item(r, seq, 1);
-  else if (v->kind == AV_ROW) count = av_item(r, seq, 3);
-  else if (v->kind == AV_TEXT) {
+  if (kind_in_columns(v->kind)) count = av_item(r, seq, 1);
+  else if (kind_is_row(v->kind)) count = av_item(r, seq, 3);
+  else if (kind_is_made_text(v->kind)) {
     Outcome o = rec_read_count(r, seq, &count);
     if (o != OUT_GO) return o;
   }
-  else if (v->kind == AV_LIST || v->kind == AV_RECORD) count = av_const(r, value_weak_i64(v->count));
+  else if (kind_is_open(v->kind)) count = av_const(r, value_weak_i64(v->count));
   else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
-  else if (v->kind == AV_RANGE) {
+  else if (kind_is_range(v->kind)) {
     Outcome o = rec_range_count(r, seq, &count);
     if (o != OUT_GO) return o;
   } else {
@@ -76,25 +76,25 @@ Outcome rec_next_item(Recorder *r, u32 a) {
   Av one = av_const(r, value_weak_i64(1));
   if (!one) return OUT_FAIL;
   u8 kind = av_at(r, seq)->kind;
-  if (kind == AV_ROW) {
+  if (kind_is_row(kind)) {
     if ((o = rec_row_item(r, seq, pos, &item)) != OUT_GO) return o;
-  } else if (kind == AV_TEXT) {
+  } else if (kind_is_made_text(kind)) {
     if ((o = rec_read_at(r, seq, pos, &item)) != OUT_GO) return o;
-  } else if (kind == AV_ROWS) {
+  } else if (kind_in_columns(kind)) {
     if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
-  } else if (kind == AV_LIST || kind == AV_RECORD) {
+  } else if (kind_is_open(kind)) {
     if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count)
       return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
     item = av_item(r, seq, (u32)known);
-    if (kind == AV_RECORD) {
+    if (kind_is_record(kind)) {
       Name key = av_at(r, seq)->shape->keys[known];
       Value text;
       if (!text_new(r->vm, name_text(&r->vm->names, key), name_len(&r->vm->names, key), &text)) return OUT_FAIL;
       Av pair[2] = {av_const(r, text), item};
       value_drop(r->vm, text);
-      item = av_items(r, AV_LIST, pair, 2);
+      item = av_list(r, pair, 2);
     }
-  } else if (kind == AV_RANGE) {
+  } else if (kind_is_range(kind)) {
     if ((o = rec_range_item(r, seq, pos, &item)) != OUT_GO) return o;
   } else {
     const u8 one_item = IX_VALUE;
@@ -459,7 +459,7 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
     if (packed != OUT_GO) return packed;
     f->regs[at] = seq;
     u8 kind = av_at(r, seq)->kind;
-    if (kind == AV_LIST || kind == AV_RECORD) {
+    if (kind_is_open(kind)) {
       if (av_at(r, seq)->count > 2 * (u32)r->vm->tunables.unroll_trips)
         return rec_stuck(r, REASON_loop_sequence, "a loop over a list of %u items", av_at(r, seq)->count);
       return OUT_END;

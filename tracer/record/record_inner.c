@@ -1,23 +1,23 @@
 /* record_inner.c — lists inside of a record or list that a loop carries: `state.xs += (v,)` in each trip. The loop
  * notes where such a list stands, the items on the way, and carries it as rows, as it does a variable that is a
- * list itself (record_rows.c). */
+ * list itself (repr_columns.c). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_inner.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 
 #include <string.h>
 
 enum { INNER_DEPTH = COUNT_OF(((RecLoc *)0)->path), INNER_ITEMS = 24 };
 
-static bool is_tree(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_RECORD || av_at(r, a)->kind == AV_LIST; }
+static bool is_tree(const Recorder *r, Av a) { return av_is_open(r, a); }
 
 /* What is known of a value, which is not looked into for this. */
 static Av known(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  Av found = v->kind == AV_LAZY && v->source < r->source_av.count ? r->source_av.data[v->source] : 0;
+  Av found = kind_is_lazy(v->kind) && v->source < r->source_av.count ? r->source_av.data[v->source] : 0;
   return found ? found : a;
 }
 
@@ -80,7 +80,7 @@ static bool part(Recorder *r, Av *a, Av *b, Av *base, u8 *path, u32 *depth) {
   if (p->kind != q->kind || p->count != q->count || p->kind != o->kind || p->count != o->count ||
       p->count > INNER_ITEMS)
     return false;
-  if (p->kind == AV_RECORD && (memcmp(p->shape->keys, q->shape->keys, sizeof(Name) * p->count) != 0 ||
+  if (kind_is_record(p->kind) && (memcmp(p->shape->keys, q->shape->keys, sizeof(Name) * p->count) != 0 ||
                                memcmp(p->shape->keys, o->shape->keys, sizeof(Name) * p->count) != 0))
     return false;
   for (u32 i = 0; i < av_at(r, x)->count; i++) {
@@ -150,16 +150,16 @@ Outcome rec_inner_back(Recorder *r, Av head, bool empty, Av *now) {
   bool changed = false;
   Av a = av_force(r, *now);
   if (!a) return OUT_FAIL;
-  if (av_at(r, head)->kind == AV_ROWS)
-    return av_at(r, a)->kind == AV_ROWS ? OUT_GO : rec_rows_like(r, head, a, empty, now);
+  if (av_in_columns(r, head))
+    return av_in_columns(r, a) ? OUT_GO : rec_rows_like(r, head, a, empty, now);
   u32 n = av_at(r, head)->count;
   if (!is_tree(r, head) || av_at(r, a)->kind != av_at(r, head)->kind || av_at(r, a)->count != n || n > INNER_ITEMS)
     return OUT_GO;
   for (u32 i = 0; i < n; i++) {
     Av item = parts[i] = av_item(r, a, i), was = known(r, av_item(r, head, i));
     u8 kind = av_at(r, was)->kind;
-    Outcome o = item != was && (kind == AV_ROWS || kind == AV_RECORD ||
-                                kind == AV_LIST) ? rec_inner_back(r, was, empty, &parts[i]) : OUT_GO;
+    Outcome o = item != was && (kind_in_columns(kind) || kind_is_record(kind) ||
+                                kind_is_list(kind)) ? rec_inner_back(r, was, empty, &parts[i]) : OUT_GO;
     if (o == OUT_FAIL) return o;
     changed |= parts[i] != item;
   }

@@ -4,16 +4,16 @@
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_listed.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
+#include "tracer/record/repr_option.h"
 #include "tracer/record/record_parts.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
   u32 n = av_at(r, a)->count, m = av_at(r, b)->count, first = r->items.count;
   for (u32 i = 0; i < n + m; i++)
     if (!vec_push(&r->vm->alloc, &r->items, i < n ? av_item(r, a, i) : av_item(r, b, i - n))) return OUT_FAIL;
-  return rec_made(r, av_new(r, (AbsVal){.kind = AV_LIST, .first = first, .count = n + m}), out);
+  return rec_made(r, av_list_of(r, first, n + m), out);
 }
 
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
@@ -104,22 +104,23 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
     return rec_op(r, op_of_bc[bc], params, out);
   }
   u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
-  if (bc == BC_add && ka == AV_LIST && kb == AV_LIST) return join_lists(r, a, b, out);
-  if (bc == BC_add && ka == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
-  if (bc == BC_add && kb == AV_ROWS && rec_is_text(r, a) && rec_is_text(r, b) && !r->no_exits && rec_is_carried(r, b) &&
+  if (bc == BC_add && kind_is_list(ka) && kind_is_list(kb)) return join_lists(r, a, b, out);
+  if (bc == BC_add && kind_in_columns(ka) && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
+  if (bc == BC_add && kind_is_packed_text(kb) && rec_is_text(r, a) && !r->no_exits && rec_is_carried(r, b) &&
       rec_text_parts(r, a))
     return rec_text_join(r, b, a, true, out);
-  if (bc == BC_add && ka == AV_ROWS && kb == AV_ROWS && !rec_is_text(r, a) && !rec_is_text(r, b))
+  if (bc == BC_add && kind_in_columns(ka) && kind_in_columns(kb) && !rec_is_text(r, a) && !rec_is_text(r, b))
     return rec_rows_concat(r, a, b, out);
-  if (bc == BC_add && ka == AV_QUEUE && kb == AV_LIST) return rec_queue_join(r, a, b, out);
-  bool grows = bc == BC_add && kb == AV_LIST && !rec_is_text(r, a),
-      outside = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_LIST;
-  if (grows && (ka == AV_ROWS || outside)) {
-    Outcome o = ka == AV_ROWS ? OUT_GO : rec_rows_here(r, a, &a);
+  if (bc == BC_add && kind_is_queue(ka) && kind_is_list(kb)) return rec_queue_join(r, a, b, out);
+  bool grows = bc == BC_add && kind_is_list(kb) && !rec_is_text(r, a),
+      outside = kind_is_outer_list(ka);
+  if (grows && (kind_in_columns(ka) || outside)) {
+    Outcome o = kind_in_columns(ka) ? OUT_GO : rec_rows_here(r, a, &a);
     return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
   }
-  bool whole = ka == AV_OBJECT && av_at(r, a)->konst.kind == V_TEXT && rec_is_text(r, b);
-  if (bc == BC_add && (ka == AV_TEXT || kb == AV_TEXT || whole)) return rec_join(r, (Av[]){a, b}, 2, out);
+  bool whole = kind_is_outer_text(ka) && rec_is_text(r, b);
+  if (bc == BC_add && (kind_is_made_text(ka) || kind_is_made_text(kb) || whole))
+    return rec_join(r, (Av[]){a, b}, 2, out);
   if (equality) {
     Av same;
     ValueId weak = 0;
@@ -228,7 +229,7 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
   for (u32 i = 0; i < n; i++) {
     Av item = av_force(r, av_item(r, a, i));
     if (!item) return OUT_FAIL;
-    if (av_at(r, item)->kind == AV_LIST && av_at(r, item)->count == 2 && (i == 0 || pairs)) {
+    if (av_is_list(r, item) && av_at(r, item)->count == 2 && (i == 0 || pairs)) {
       pairs = true;
       if (!av_known_int(r, av_item(r, item, 0), &ints[2 * i]) ||
           !av_known_int(r, av_item(r, item, 1), &ints[2 * i + 1]))
@@ -285,7 +286,7 @@ Av rec_listed(Recorder *r, Av a) {
   const Graph *g = r->g;
   GraphArg list;
   Av items[TYPE_MAX_RANK];
-  u32 n = av_at(r, a)->kind == AV_NUM ? stacked_from(g, av_value(r, a), &list) : 0;
+  u32 n = av_is_value(r, a) ? stacked_from(g, av_value(r, a), &list) : 0;
   if (n == 0 || n > TYPE_MAX_RANK || value_type(g, av_value(r, a))->rank != 1) return a;
   for (u32 i = 0; i < n; i++)
     if (dtype_kind(value_type(g, list.values[i])->dtype) != DK_INT) return a;
@@ -293,7 +294,7 @@ Av rec_listed(Recorder *r, Av a) {
     Value known;
     if (!(items[i] = value_const(g, list.values[i], &known) ? av_const(r, known) : av_num(r, list.values[i]))) return 0;
   }
-  return av_items(r, AV_LIST, items, n);
+  return av_list(r, items, n);
 }
 
 static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
@@ -302,7 +303,7 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   a = av_force(r, a);
   if (a && op != OP_min && op != OP_max) a = rec_listed(r, a); /* of those it is a second operand, which is an error */
   if (!a) return OUT_FAIL;
-  if (av_at(r, a)->kind == AV_LIST) return list_setting(r, op, param, a, shape, needs_literal(p), out);
+  if (av_is_list(r, a)) return list_setting(r, op, param, a, shape, needs_literal(p), out);
   Value v;
   Dim d;
   bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") ||
@@ -374,7 +375,7 @@ static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   Value args[OP_MAX_PARAMS];
   for (u32 i = 0; i < info->nparams; i++) {
     args[i] = value_hole();
-    if (!params[i] || av_at(r, params[i])->kind == AV_HOLE) continue;
+    if (!params[i] || av_is_hole(r, params[i])) continue;
     if (!av_const_value(r, params[i], &args[i])) return false;
   }
   for (u32 i = 0; i < info->nparams; i++) value_keep(args[i]);
@@ -620,7 +621,7 @@ static Outcome take(Recorder *r, const Av *params, Av *out) {
     return rec_stuck(r, REASON_no_rule, "take of %s at %s", av_kind_text(r, x), av_kind_text(r, index));
   if (dtype_kind(value_type(r->g, av_value(r, index))->dtype) != DK_INT)
     return rec_stuck(r, REASON_raises, "take: indices are no integers");
-  if (!axis || av_at(r, axis)->kind == AV_HOLE || (av_const_value(r, axis, &v) && v.kind == V_NIL)) {
+  if (!axis || av_is_hole(r, axis) || (av_const_value(r, axis, &v) && v.kind == V_NIL)) {
     Outcome o = rec_op(r, OP_ravel, &x, &x);
     if (o != OUT_GO) return o;
   } else {
@@ -672,13 +673,13 @@ static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
     Outcome o = rec_index(r, x, &kind, 1, &at, &items[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, av_items(r, AV_LIST, items, (u32)n), out);
+  return rec_made(r, av_list(r, items, (u32)n), out);
 }
 
 static bool is_given(Recorder *r, Av a) {
   Value v;
   a = a ? av_force(r, a) : 0;
-  return a && av_at(r, a)->kind != AV_HOLE && !(av_const_value(r, a, &v) && v.kind == V_NIL);
+  return a && !av_is_hole(r, a) && !(av_const_value(r, a, &v) && v.kind == V_NIL);
 }
 
 /* compress(x, mask, axis) is take(x, nonzero(mask), axis). */
@@ -691,7 +692,7 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
   RuleError err = {0};
   if (!v || !m || value_type(r->g, m)->dtype != DT_bool || value_type(r->g, m)->rank != 1)
     return rec_stuck(r, REASON_raises, "compress by %s", av_kind_text(r, mask));
-  bool flat = axis && av_at(r, axis)->kind != AV_HOLE && !is_given(r, axis);
+  bool flat = axis && !av_is_hole(r, axis) && !is_given(r, axis);
   if (flat) {
     Av one[OP_MAX_PARAMS] = {x};
     Outcome o = rec_op(r, OP_ravel, one, &x);
@@ -748,7 +749,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO)
     return folded;
   Value axis;
-  if (op == OP_concat && forced[1] && av_at(r, forced[1])->kind != AV_HOLE && av_const_value(r, forced[1], &axis) &&
+  if (op == OP_concat && forced[1] && !av_is_hole(r, forced[1]) && av_const_value(r, forced[1], &axis) &&
       axis.kind == V_NIL)
     /* in graphs an axis that is not given is axis 0 */
     return rec_stuck(r, REASON_no_rule, "concat of all elements, in one row");
@@ -764,13 +765,13 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   GraphAttr attrs[OP_MAX_PARAMS + 1];
   u32 n = 0, na = 0, most = 0;
   for (u32 i = 0; i < info->nparams; i++)
-    most += params[i] && av_at(r, params[i])->kind == AV_LIST ? av_at(r, params[i])->count : 1;
+    most += params[i] && av_is_list(r, params[i]) ? av_at(r, params[i])->count : 1;
   ValueId few[32], *operands = most <= COUNT_OF(few) ? few : arena_alloc(&r->g->arena, sizeof *operands * most);
   if (!operands) return OUT_FAIL;
   for (u32 i = 0; i < info->nparams; i++) {
     Av a = params[i];
     const OpParam *p = &info->params[i];
-    if (!a || av_at(r, a)->kind == AV_HOLE) {
+    if (!a || av_is_hole(r, a)) {
       if (!p->has_default && !p->rest)
         return rec_stuck(r, REASON_raises, "%s: `%.*s` is missing", op_name(op), (int)p->len, p->name);
       attrs[na++] = attr_hole(i);
@@ -783,7 +784,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       if (o != OUT_GO) return o;
       continue;
     }
-    if (av_at(r, a)->kind == AV_LIST) {
+    if (av_is_list(r, a)) {
       u32 count = av_at(r, a)->count;
       bool joins = op == OP_concat || op == OP_stack || p->rest || (op == OP_histogram && i == 2);
       if (!joins) return rec_stuck(r, REASON_raises, "%s of a list", op_name(op));
@@ -843,5 +844,5 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!list) return rec_made(r, av_num(r, node_result(r->g, node, 0)), out);
   Av items[16];
   for (u32 i = 0; i < nresults; i++) items[i] = av_num(r, node_result(r->g, node, i));
-  return rec_made(r, av_items(r, AV_LIST, items, nresults), out);
+  return rec_made(r, av_list(r, items, nresults), out);
 }

@@ -16,7 +16,7 @@ enum { PARTS_LIMIT = 64 };
 static bool is_given(Recorder *r, Av a) {
   Value v;
   a = a ? av_force(r, a) : 0;
-  return a && av_at(r, a)->kind != AV_HOLE && !(av_const_value(r, a, &v) && v.kind == V_NIL);
+  return a && !av_is_hole(r, a) && !(av_const_value(r, a, &v) && v.kind == V_NIL);
 }
 
 /* x[:, …, item] along an axis. */
@@ -53,7 +53,7 @@ static Outcome each_at(Recorder *r, Av x, u32 axis, u32 count, Av *out) {
     Outcome o = at ? at_axis(r, x, axis, IX_VALUE, &at, &items[i]) : OUT_FAIL;
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, av_items(r, AV_LIST, items, count), out);
+  return rec_made(r, av_list(r, items, count), out);
 }
 
 static Outcome unstack(Recorder *r, Av x, Av axis_given, Av *out) {
@@ -102,7 +102,7 @@ static Outcome equal_parts(Recorder *r, Av x, u32 axis, i64 count, Av *out) {
     dims[k++] = av_num(r, graph_size(r->g, d == axis ? one : t.dims[d]));
     if (!dims[k - 1]) return OUT_FAIL;
   }
-  Av params[OP_MAX_PARAMS] = {x, av_items(r, AV_LIST, dims, t.rank + 1u)}, split;
+  Av params[OP_MAX_PARAMS] = {x, av_list(r, dims, t.rank + 1u)}, split;
   Outcome o = params[1] ? rec_op(r, OP_reshape, params, &split) : OUT_FAIL;
   return o == OUT_GO ? each_at(r, split, axis, (u32)count, out) : o;
 }
@@ -118,7 +118,7 @@ static Outcome split(Recorder *r, Av x, Av parts, Av axis_given, Av *out) {
   if (rec_literal(r, parts, "split", &count)) return equal_parts(r, x, axis, count, out);
   if (!(parts = rec_listed(r, parts))) return OUT_FAIL;
   const AbsVal cuts = *av_at(r, parts);
-  if (cuts.kind != AV_LIST) return rec_stuck(r, REASON_literal_needed, "split: the parts must be known");
+  if (!kind_is_list(cuts.kind)) return rec_stuck(r, REASON_literal_needed, "split: the parts must be known");
   if (cuts.count >= PARTS_LIMIT) return rec_stuck(r, REASON_graph_size, "split: %u parts", cuts.count);
   Av items[PARTS_LIMIT], ends[2] = {av_const(r, value_nil()), 0};
   for (u32 i = 0; i <= cuts.count; i++) { /* as slices clamp */
@@ -131,14 +131,14 @@ static Outcome split(Recorder *r, Av x, Av parts, Av axis_given, Av *out) {
     if ((o = at_axis(r, x, axis, IX_SLICE, ends, &items[i])) != OUT_GO) return o;
     ends[0] = ends[1];
   }
-  return rec_made(r, av_items(r, AV_LIST, items, cuts.count + 1), out);
+  return rec_made(r, av_list(r, items, cuts.count + 1), out);
 }
 
 static Outcome stretch(Recorder *r, Av x, const ArrayType *shape, Av *out) {
   Av dims[TYPE_MAX_RANK];
   for (u32 d = 0; d < shape->rank; d++)
     if (!(dims[d] = av_num(r, graph_size(r->g, shape->dims[d])))) return OUT_FAIL;
-  Av params[OP_MAX_PARAMS] = {x, av_items(r, AV_LIST, dims, shape->rank)};
+  Av params[OP_MAX_PARAMS] = {x, av_list(r, dims, shape->rank)};
   return params[1] ? rec_op(r, OP_broadcast_to, params, out) : OUT_FAIL;
 }
 
@@ -163,7 +163,7 @@ static Outcome broadcast_arrays(Recorder *r, Av xs, Av *out) {
     Outcome o = stretch(r, av_item(r, xs, i), &shape, &items[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, av_items(r, AV_LIST, items, n), out);
+  return rec_made(r, av_list(r, items, n), out);
 }
 
 static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
@@ -191,19 +191,19 @@ static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
     Av dims[TYPE_MAX_RANK], along;
     for (u32 d = 0; d < n; d++)
       if (!(dims[d] = av_num(r, graph_size(r->g, d == axis ? shape.dims[d] : 1)))) return OUT_FAIL;
-    Av params[OP_MAX_PARAMS] = {av_item(r, xs, i), av_items(r, AV_LIST, dims, n)};
+    Av params[OP_MAX_PARAMS] = {av_item(r, xs, i), av_list(r, dims, n)};
     Outcome o = params[1] ? rec_op(r, OP_reshape, params, &along) : OUT_FAIL;
     if (o == OUT_GO) o = stretch(r, along, &shape, &items[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, av_items(r, AV_LIST, items, n), out);
+  return rec_made(r, av_list(r, items, n), out);
 }
 
 Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out) {
   Av x = params[0] ? av_force(r, params[0]) : 0;
   if (!x) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "%s of nothing", op_name(op));
   bool list = op == OP_meshgrid || op == OP_broadcast_arrays;
-  if (list ? av_at(r, x)->kind != AV_LIST : !av_is_number(r, x))
+  if (list ? !av_is_list(r, x) : !av_is_number(r, x))
     return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, x));
   if (!list && value_type(r->g, av_value(r, x))->rank == 0)
     return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));

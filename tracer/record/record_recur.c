@@ -36,7 +36,7 @@ struct RecRecur {
 static bool same_fn(const Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   if (a == b) return true;
-  if (x->kind != AV_CLOSURE || y->kind != AV_CLOSURE || x->code != y->code) return false;
+  if (!kind_is_closure(x->kind) || !kind_is_closure(y->kind) || x->code != y->code) return false;
   if (!x->code->proto->ncaptures) return true;
   return x->env == y->env && (x->env == ENV_ITEMS ? x->first == y->first : x->env_source == y->env_source);
 }
@@ -47,10 +47,10 @@ static bool same_static(Recorder *r, Av a, Av b) {
   if (!a || !b || a == b) return a && b;
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   if (x->kind != y->kind) return false;
-  if (x->kind == AV_NUM) return x->value == y->value;
-  if (x->kind == AV_CONST)
+  if (kind_is_value(x->kind)) return x->value == y->value;
+  if (kind_is_constant(x->kind))
     return x->konst.kind == y->konst.kind && x->konst.dtype == y->konst.dtype && x->konst.bits == y->konst.bits;
-  return x->kind == AV_HOLE || same_fn(r, a, b);
+  return kind_is_hole(x->kind) || same_fn(r, a, b);
 }
 
 /* The number of rank 0 that an argument is; 0: something else. */
@@ -278,7 +278,7 @@ Outcome rec_recur_whole(Recorder *r, bool *done) {
     return OUT_GO;
   for (u32 i = 0; i < n; i++)
     if (!(params[i] = f->regs[i])) return OUT_GO;
-  Av fn = av_new(r, (AbsVal){.kind = AV_CLOSURE, .env = ENV_ITEMS, .code = code});
+  Av fn = av_closure(r, code);
   if (!fn) return OUT_FAIL;
   Outcome o = rec_recur(r, fn, code, params, &out, done);
   if (o != OUT_GO || !*done) {

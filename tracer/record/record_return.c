@@ -48,15 +48,15 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
   ret = av_force(r, ret);
   if (!ret) return false;
   const AbsVal *v = av_at(r, ret);
-  u32 n = av_is_number(r, ret) ? 1 : v->kind == AV_LIST || v->kind == AV_RECORD ? v->count : 0;
-  if (!n && v->kind != AV_CONST) return false;
+  u32 n = av_is_number(r, ret) ? 1 : kind_is_open(v->kind) ? v->count : 0;
+  if (!n && !kind_is_constant(v->kind)) return false;
   if (n > COUNT_OF(out->types)) return false;
-  out->kind = av_is_number(r, ret) ? AV_NUM : v->kind;
+  out->kind = av_is_number(r, ret) ? AV_number : v->kind;
   out->count = n;
-  if (out->kind == AV_CONST) out->konst = v->konst;
-  if (out->kind == AV_RECORD) out->shape = v->shape;
+  if (kind_is_constant(out->kind)) out->konst = v->konst;
+  if (kind_is_record(out->kind)) out->shape = v->shape;
   for (u32 i = 0; i < n; i++) {
-    Av leaf = out->kind == AV_NUM ? ret : av_item(r, ret, i);
+    Av leaf = kind_is_value(out->kind) ? ret : av_item(r, ret, i);
     ValueId x = av_is_number(r, leaf) ? av_value(r, leaf) : 0;
     if (!x) return false;
     out->types[i] = *value_type(r->g, x);
@@ -70,14 +70,14 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
 static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b, bool weakness) {
   bool equal = true;
   if (a->kind != b->kind || a->count != b->count) return false;
-  if (a->kind == AV_CONST &&
+  if (kind_is_constant(a->kind) &&
       (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
     vm_error_clear(r->vm);
     return false;
   }
   for (u32 i = 0; i < a->count; i++)
     if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || a->loc[i] != b->loc[i] || a->leaf[i] != b->leaf[i] ||
-        (a->kind == AV_RECORD && a->shape->keys[i] != b->shape->keys[i]))
+        (kind_is_record(a->kind) && a->shape->keys[i] != b->shape->keys[i]))
       return false;
   return true;
 }
@@ -108,7 +108,7 @@ Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
   if (!part(&now, &was) && was.asked && same_return(r, &was, &now, true)) return OUT_GO;
   /* nil, or a value: the loop carries the value */
-  bool was_nil = was.asked && was.kind == AV_CONST && now.kind != AV_CONST;
+  bool was_nil = was.asked && kind_is_constant(was.kind) && !kind_is_constant(now.kind);
   if (was.asked && !was_nil && !grows_strong(r, &was, &now)) {
     r->noted_types = !l->peeled && same_return(r, &was, &now, false); /* the first trip may settle it */
     return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
@@ -151,7 +151,7 @@ Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) 
   ret = av_force(r, ret);
   if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return OUT_FAIL;
   for (u32 i = 0; i < l->ret.count; i++) {
-    ValueId v = av_value(r, l->ret.kind == AV_NUM ? ret : av_item(r, ret, i));
+    ValueId v = av_value(r, kind_is_value(l->ret.kind) ? ret : av_item(r, ret, i));
     if (!v) return OUT_FAIL;
     if (l->ret.loc[i]) continue; /* among what is carried */
     Outcome o = rec_strong(r, v);
@@ -169,10 +169,8 @@ Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag) 
     u32 loc = l->ret.loc[i], k = loc ? l->locs.data[loc - 1].first + l->ret.leaf[i] : ++at;
     if (!(leaves[i] = av_num(r, node_result(r->g, loop, k)))) return 0;
   }
-  switch (l->ret.kind) {
-    case AV_NUM: return leaves[0];
-    case AV_LIST: return av_items(r, AV_LIST, leaves, l->ret.count);
-    case AV_RECORD: return av_record(r, l->ret.shape->keys, leaves, l->ret.count);
-    default: return av_const(r, l->ret.konst);
-  }
+  if (kind_is_value(l->ret.kind)) return leaves[0];
+  if (kind_is_constant(l->ret.kind)) return av_const(r, l->ret.konst);
+  return kind_is_list(l->ret.kind) ? av_list(r, leaves, l->ret.count)
+                                   : av_record(r, l->ret.shape->keys, leaves, l->ret.count);
 }

@@ -1,19 +1,19 @@
 /* record_tree.c — trees of the program: lists and records of numbers, with texts, functions, ranges and the like as
  * static parts.
  *
- * The recorder knows lists in other ways than item by item: in columns (AV_ROWS), cut off at the head (AV_QUEUE),
- * one of many (AV_ROW), or not taken apart (AV_OBJECT). What these are made of is no part of the tree that a program
+ * The recorder knows lists in other ways than item by item: in columns, cut off at the head (a queue), one of
+ * many (a row), or not taken apart. What these are made of is no part of the tree that a program
  * sees. So a tree is opened before anybody walks over it: a list whose length is known, or may be guarded, becomes
  * one that is known item by item; any other one ends the graph there, and the interpreter goes on. Walkers refuse
  * what was not opened. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_ragged.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_ragged.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
@@ -21,29 +21,26 @@
 enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 
 static bool is_columns(const AbsVal *v) {
-  return v->kind == AV_QUEUE || v->kind == AV_ROW || (v->kind == AV_ROWS && v->konst.kind != V_TEXT);
+  return kind_is_queue(v->kind) || kind_is_row(v->kind) || (kind_in_columns(v->kind) && v->konst.kind != V_TEXT);
 }
 
 /* A text is static: nothing needs to be known of it but that it is one. */
 static bool is_unread_text(const Recorder *r, Av a) {
-  return av_at(r, a)->kind == AV_LAZY && av_at(r, a)->konst.kind == V_TEXT;
+  return av_is_lazy(r, a) && av_at(r, a)->konst.kind == V_TEXT;
 }
 
-static bool is_beside_cells(const AbsVal *v) { return v->kind == AV_LIST && v->op == BESIDE_CELLS; }
+static bool is_beside_cells(const AbsVal *v) { return kind_is_list(v->kind) && v->op == BESIDE_CELLS; }
 
 /* ---- opened ------------------------------------------------------------------------------------------------ */
 
 static Outcome item_of(Recorder *r, Av list, Av at, Av *out) {
-  switch (av_at(r, list)->kind) {
-    case AV_QUEUE: return rec_queue_get(r, list, at, out);
-    case AV_ROW: return rec_row_item(r, list, at, out);
-    default: return rec_rows_item(r, list, at, out);
-  }
+  if (av_is_queue(r, list)) return rec_queue_get(r, list, at, out);
+  return av_is_row(r, list) ? rec_row_item(r, list, at, out) : rec_rows_item(r, list, at, out);
 }
 
 static Av count_of(const Recorder *r, Av list) {
   const u8 kind = av_at(r, list)->kind;
-  return kind == AV_QUEUE ? rec_queue_count(r, list) : av_item(r, list, kind == AV_ROW ? 3 : 1);
+  return kind_is_queue(kind) ? rec_queue_count(r, list) : av_item(r, list, kind_is_row(kind) ? 3 : 1);
 }
 
 static Outcome open_columns(Recorder *r, Av list, Av *out) {
@@ -61,7 +58,7 @@ static Outcome open_columns(Recorder *r, Av list, Av *out) {
     if (o == OUT_STUCK && !r->why[0]) (void)rec_stuck(r, REASON_loop_list, "an item of a list in a tree");
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, item)) o = OUT_FAIL;
   }
-  if (o == OUT_GO) o = rec_made(r, av_items(r, AV_LIST, items.data, items.count), out);
+  if (o == OUT_GO) o = rec_made(r, av_list(r, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
 }
@@ -86,11 +83,11 @@ static Outcome open_tree(Recorder *r, Av a, Opening *w, Av *out) {
                      rec_here(r)) ? rec_made(r, a, out) : OUT_FAIL;
   Av sure = rec_sure(r, a);
   if (!sure) return OUT_FAIL;
-  if (av_at(r, sure)->kind == AV_OPTION) return rec_stuck(r, REASON_no_rule, "a part of a tree may be nil");
+  if (av_is_option(r, sure)) return rec_stuck(r, REASON_no_rule, "a part of a tree may be nil");
   Outcome o = rec_open_list(r, sure, &a);
   if (o != OUT_GO) return o;
   const AbsVal v = *av_at(r, a);
-  if (v.kind != AV_LIST && v.kind != AV_RECORD) return rec_made(r, a, out);
+  if (!kind_is_open(v.kind)) return rec_made(r, a, out);
   AvVec items = {0};
   bool same = true;
   w->depth++;
@@ -117,7 +114,7 @@ Outcome rec_tree(Recorder *r, Av a, Av *out) {
 /* What was not opened must not come here: its numbers are not what the program means. */
 static bool is_closed(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  return is_columns(v) || v->kind == AV_OPTION || av_is_opaque(r, a);
+  return is_columns(v) || kind_is_option(v->kind) || av_is_opaque(r, a);
 }
 
 static Outcome refuse(Recorder *r, Av a) {
@@ -135,7 +132,7 @@ Outcome rec_tree_leaves(Recorder *r, Av a, AvVec *out) {
   }
   const AbsVal v = *av_at(r, a);
   Outcome o = OUT_GO;
-  for (u32 i = 0; (v.kind == AV_LIST || v.kind == AV_RECORD) && i < v.count && o == OUT_GO; i++) {
+  for (u32 i = 0; (kind_is_open(v.kind)) && i < v.count && o == OUT_GO; i++) {
     if (i == 0 || !is_beside_cells(&v)) o = rec_tree_leaves(r, av_item(r, a, i), out);
     else if (!carry_leaves(r, av_item(r, a, i), out)) o = OUT_FAIL;
   }
@@ -147,7 +144,7 @@ Av rec_tree_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
   if (!(a = av_force(r, a))) return 0;
   if (av_is_number(r, a)) return leaves[(*next)++];
   const AbsVal v = *av_at(r, a);
-  if (v.kind != AV_LIST && v.kind != AV_RECORD) return a;
+  if (!kind_is_open(v.kind)) return a;
   AvVec items = {0};
   bool same = true, ok = true;
   for (u32 i = 0; i < v.count && ok; i++) {
@@ -167,8 +164,8 @@ Av rec_tree_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
 static bool same_static(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   i64 p = 0, q = 0;
-  if (x->kind == AV_TEXT || x->kind == AV_ROWS || x->kind != y->kind) return false;
-  if (x->kind != AV_RANGE) return carry_same(r, a, b);
+  if (kind_is_made_text(x->kind) || kind_in_columns(x->kind) || x->kind != y->kind) return false;
+  if (!kind_is_range(x->kind)) return carry_same(r, a, b);
   for (u32 i = 0; i < x->count; i++) {
     Av m = av_item(r, a, i), n = av_item(r, b, i);
     if (m != n && (!av_known_int(r, m, &p) || !av_known_int(r, n, &q) || p != q)) return false;
@@ -187,10 +184,10 @@ bool rec_tree_same(Recorder *r, Av a, Av b) {
   bool na = av_is_number(r, a), nb = av_is_number(r, b);
   if (na || nb) return na && nb;
   const AbsVal x = *av_at(r, a), y = *av_at(r, b);
-  if (x.kind != AV_LIST && x.kind != AV_RECORD) return same_static(r, a, b);
+  if (!kind_is_open(x.kind)) return same_static(r, a, b);
   if (x.kind != y.kind || x.count != y.count || x.op != y.op || is_closed(r, b)) return false;
   for (u32 i = 0; i < x.count; i++) {
-    if (x.kind == AV_RECORD && x.shape->keys[i] != y.shape->keys[i]) return false;
+    if (kind_is_record(x.kind) && x.shape->keys[i] != y.shape->keys[i]) return false;
     Av p = av_item(r, a, i), q = av_item(r, b, i);
     if (!(i == 0 || !is_beside_cells(&x) ? rec_tree_same(r, p, q) : carry_same(r, p, q))) return false;
   }
@@ -230,16 +227,17 @@ static Outcome leave_part(Recorder *r, Av a, Leaving *w, bool leaf, Av *out) {
   if (!a) return rec_made(r, a, out);
   const AbsVal v = *av_at(r, a);
   if (w->depth > TREE_NEST) return rec_stuck(r, REASON_graph_size, "a large tree");
-  if (v.kind == AV_NUM) return leaf ? rec_made(r, a, out) : leave_number(r, a, w, out);
-  if (v.kind == AV_REF || v.kind == AV_CLOSURE || v.kind == AV_TRANSFORM) { /* one for each lane or trip */
-    bool made = a >= w->since && !v.source && (v.count || v.kind == AV_REF);
+  if (kind_is_value(v.kind)) return leaf ? rec_made(r, a, out) : leave_number(r, a, w, out);
+  /* one for each lane or trip */
+  if (kind_is_made_ref(v.kind) || kind_is_closure(v.kind) || kind_is_transform(v.kind)) {
+    bool made = a >= w->since && !v.source && (v.count || kind_is_made_ref(v.kind));
     return made ? rec_stuck(r, REASON_construct_body, "a body gives a function or ref that it makes")
                 : rec_made(r, a, out);
   }
   AvVec items = {0};
   Outcome o = OUT_GO;
   bool same = true;
-  leaf &= v.kind == AV_LIST || v.kind == AV_RECORD;
+  leaf &= kind_is_open(v.kind);
   w->depth++;
   for (u32 i = 0; i < v.count && o == OUT_GO; i++) {
     Av old = av_item(r, a, i), item = old;

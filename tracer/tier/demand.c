@@ -353,7 +353,7 @@ static Outcome record_jit(Recorder *r, Av transform, const Av *args, u32 nargs, 
   Value settings;
   Av set = av_force(r, av_item(r, transform, 1));
   if (!set) return OUT_FAIL;
-  if (av_at(r, set)->kind != AV_LIST || !av_const_value(r, av_force(r, av_item(r, set, 1)), &settings) ||
+  if (!av_is_list(r, set) || !av_const_value(r, av_force(r, av_item(r, set, 1)), &settings) ||
       settings.kind != V_NIL)
     return rec_stuck(r, REASON_device_mix, "jit with a device");
   return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);

@@ -1,6 +1,6 @@
-/* record_known.h — texts and records that are known while tracing: what built-ins make of them is known too. */
-#ifndef WEFT_TRACER_RECORD_KNOWN_H
-#define WEFT_TRACER_RECORD_KNOWN_H
+/* repr_known.h — texts and records that are known while tracing: what built-ins make of them is known too. */
+#ifndef WEFT_TRACER_REPR_KNOWN_H
+#define WEFT_TRACER_REPR_KNOWN_H
 
 #include "tracer/record/record.h"
 

@@ -1,22 +1,22 @@
-/* record_slice.c — texts that are read character by character without being made: the text of an integer
- * (record_digits.c); a part of such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items
- * are the text, where the part begins and how many characters it has; one from its end, `text[::-1]`, of op 6.
+/* repr_slice.c — texts that are read character by character without being made: the text of an integer
+ * (repr_digits.c); a part of such a text or of one that is packed, `text[i:j]`, whose items (`part`)
+ * are the text, where the part begins and how many characters it has; one from its end, `text[::-1]` (`reversed`).
  * Their length, characters, `==`, `in`, and the number that they say. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/record_digits.h"
+#include "tracer/record/repr_digits.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16 };
 
-static bool is_slice(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 5; }
-static bool is_turned(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 6; }
+static bool is_slice(const Recorder *r, Av a) { return av_is_part(r, a); }
+static bool is_turned(const Recorder *r, Av a) { return av_is_reversed(r, a); }
 
 bool rec_is_read(Recorder *r, Av a) { return a && (is_slice(r, a) || is_turned(r, a) || rec_is_digits(r, a)); }
 
@@ -66,19 +66,13 @@ static Outcome clamped(Recorder *r, Av part, Av n, Av none, Av *out) {
   return o == OUT_GO ? op2(r, OP_minimum, part, n, out) : o;
 }
 
-static Av text_of(Recorder *r, const Av *items, u32 n, u16 op) {
-  Av a = av_items(r, AV_TEXT, items, n);
-  if (a) av_at(r, a)->op = op;
-  return a;
-}
-
 Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value v;
   Av n, made[SLICE_PARTS] = {rows}, stop, zero = av_const(r, value_weak_i64(0));
   bool plain = av_const_value(r, parts[2], &v) && v.kind == V_NIL,
       back = !plain && v.kind == V_NUM && v.dtype == DT_i64 && v.i == -1;
   for (u32 i = 0; i < 2 && back; i++) back = av_const_value(r, parts[i], &v) && v.kind == V_NIL;
-  if (back) return rec_made(r, text_of(r, made, 1, 6), out);
+  if (back) return rec_made(r, av_items(r, AV_reversed, made, 1), out);
   if ((!rec_is_read(r, rows) && !av_at(r, rows)->source) || !plain)
     return rec_stuck(r, REASON_no_rule, "a slice of a text");
   Outcome o = rec_read_count(r, rows, &n);
@@ -87,7 +81,7 @@ Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   if (o == OUT_GO) o = rec_binary(r, BC_sub, stop, made[SLICE_START], &made[SLICE_COUNT]);
   if (o == OUT_GO) o = op2(r, OP_maximum, made[SLICE_COUNT], zero, &made[SLICE_COUNT]);
   if (o != OUT_GO) return o;
-  return rec_made(r, text_of(r, made, SLICE_PARTS, 5), out);
+  return rec_made(r, av_items(r, AV_part, made, SLICE_PARTS), out);
 }
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
@@ -116,7 +110,7 @@ static Outcome point_at(Recorder *r, Av text, Av at, Av *out) {
 
 Outcome rec_read_at(Recorder *r, Av text, Av at, Av *out) {
   Outcome o = point_at(r, text, at, out);
-  return o == OUT_GO ? rec_made(r, text_of(r, out, 1, 2), out) : o;
+  return o == OUT_GO ? rec_made(r, av_character(r, *out), out) : o;
 }
 
 Outcome rec_read_get(Recorder *r, Av text, Av at, Av *out) {
@@ -175,16 +169,16 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
   }
   Outcome o = rec_is_digits(r, a) ? rec_digits_same(r, a, b, out) : OUT_STUCK;
   if (o != OUT_STUCK) return o;
-  if (av_at(r, b)->kind == AV_OBJECT && av_at(r, b)->source && (o = rec_rows_of(r, b, NULL, &b)) != OUT_GO) return o;
+  if (av_is_outer_text(r, b) && av_at(r, b)->source && (o = rec_rows_of(r, b, NULL, &b)) != OUT_GO) return o;
   if (is_turned(r, b) && !is_turned(r, a)) {
     one = a, a = b, b = one;
   }
-  if (rec_is_read(r, b) || av_at(r, b)->kind == AV_ROWS) {
+  if (rec_is_read(r, b) || av_in_columns(r, b)) {
     Av whole = is_turned(r, a) ? av_item(r, a, 0) : 0;
     bool own = whole && (whole == b || (rec_is_digits(r, whole) && rec_is_digits(r, b) &&
                                         av_value(r, av_item(r, whole, 0)) == av_value(r, av_item(r, b, 0))));
     if (rec_is_digits(r, b) && (o = rec_digits_of(r, b, &b)) != OUT_GO) return o;
-    if (own) a = text_of(r, &b, 1, 6);
+    if (own) a = av_items(r, AV_reversed, &b, 1);
     Av texts[2] = {a, b}, params[OP_MAX_PARAMS] = {0, 0, av_const(r, value_weak_i64(0))};
     if (!a || (o = rec_read_count(r, a, &params[1])) != OUT_GO || (o = rec_read_count(r, b, &count)) != OUT_GO)
       return a ? o : OUT_FAIL;
@@ -231,7 +225,7 @@ Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out) {
 
 bool rec_text_parts(Recorder *r, Av text) {
   if (rec_is_of_digits(r, text) || rec_points(r, text, NULL, NULL)) return true;
-  u32 n = av_at(r, text)->kind == AV_TEXT && av_at(r, text)->op == 1 ? av_at(r, text)->count : 0;
+  u32 n = av_is_joined(r, text) ? av_at(r, text)->count : 0;
   bool all = n > 0;
   for (u32 i = 0; i < n && all; i++) all = rec_text_parts(r, av_item(r, text, i));
   return all;
@@ -369,10 +363,10 @@ static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
 bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   Value base;
   Av is, text = params[0];
-  if ((op != OP_parse_int && op != OP_parse_float) || !text || av_at(r, text)->kind != AV_TEXT) return false;
-  bool plain = op == OP_parse_float || !params[1] || av_at(r, params[1])->kind == AV_HOLE ||
+  if ((op != OP_parse_int && op != OP_parse_float) || !text || !av_is_made_text(r, text)) return false;
+  bool plain = op == OP_parse_float || !params[1] || av_is_hole(r, params[1]) ||
                (av_const_value(r, params[1], &base) && base.kind == V_NUM && base.dtype == DT_i64 && base.i == 10);
-  bool character = av_at(r, text)->op == 2;
+  bool character = av_is_character(r, text);
   if (!plain || (!character && !rec_is_read(r, text))) return false;
   if (rec_is_digits(r, text)) {
     ValueId n = rec_digits_number(r, text);
@@ -388,3 +382,41 @@ bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome 
     *o = rec_made(r, av_num(r, graph_convert(r->g, av_value(r, *out), DT_f64)), out);
   return true;
 }
+
+/* ---- their tables ---------------------------------------------------------------------------- */
+
+static RecipeId make_part(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v;
+  return recipe_text(t, TEXT_part, items, count);
+}
+
+static RecipeId part_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, SLICE_PARTS, make_part); }
+static RecipeId part_hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, SLICE_PARTS, depth, make_part); }
+
+static RecipeId make_reversed(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v;
+  return recipe_text(t, TEXT_reversed, items, count);
+}
+
+static RecipeId reversed_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, 1, make_reversed); }
+static RecipeId reversed_hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, 1, depth, make_reversed); }
+
+const Repr repr_part = {
+    .name = "part",
+    .type = "text",
+    .same = repr_same_parts,
+    .recipe = part_recipe,
+    .hand = part_hand,
+    NO(example, no_rule, "a text of no known length"),
+    NO(input, no_rule, "the trace makes it"),
+};
+
+const Repr repr_reversed = {
+    .name = "reversed",
+    .type = "text",
+    .same = repr_same_parts,
+    .recipe = reversed_recipe,
+    .hand = reversed_hand,
+    NO(example, no_rule, "a text of no known length"),
+    NO(input, no_rule, "the trace makes it"),
+};

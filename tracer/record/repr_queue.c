@@ -1,32 +1,32 @@
-/* record_queue.c — lists of a loop that are cut off at their head: `queue = queue[1:]`.
+/* repr_queue.c — lists of a loop that are cut off at their head: `queue = queue[1:]`.
  *
- * An AV_QUEUE has three items: an AV_ROWS that holds what was cut off as well, the place where the list begins, and
+ * A queue has three items: a list in columns that holds what was cut off as well, the place where the list begins, and
  * how many items it has, weak integers. So to cut moves nothing, and to append goes into the columns as it does for
  * other lists. When their room is used up the region is left, and entered again with the list alone. What other
  * lists can do besides, its items do in columns of their own (rec_queue_rows). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_listed.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 
 static Av rows_of(const Recorder *r, Av queue) { return av_item(r, queue, 0); }
 static Av start_of(const Recorder *r, Av queue) { return av_item(r, queue, 1); }
 
-bool rec_is_queue(const Recorder *r, Av a) { return a && av_at(r, a)->kind == AV_QUEUE; }
+bool rec_is_queue(const Recorder *r, Av a) { return a && av_is_queue(r, a); }
 
 static Av queue_of(Recorder *r, Av rows, Av start, Av count) {
   Av parts[3] = {rows, start, count};
-  return rows && start && count ? av_items(r, AV_QUEUE, parts, 3) : 0;
+  return rows && start && count ? av_items(r, AV_queue, parts, 3) : 0;
 }
 
 Outcome rec_queue_new(Recorder *r, Av rows, Av *out) {
-  if (av_at(r, rows)->kind != AV_ROWS) return OUT_STUCK;
+  if (!av_in_columns(r, rows)) return OUT_STUCK;
   return rec_made(r, queue_of(r, rows, av_const(r, value_weak_i64(0)), av_item(r, rows, 1)), out);
 }
 
@@ -59,7 +59,7 @@ bool rec_queue_cuts(Recorder *r, Av list, const Av *parts) {
   if (!rec_queue_asks(r, parts)) return false;
   if (rec_is_queue(r, list)) return true;
   const Value kind = av_at(r, list)->konst;
-  if (av_at(r, list)->kind != AV_ROWS || kind.kind == V_TEXT || rows_ragged(kind) || rows_keyed(kind)) return false;
+  if (!av_in_columns(r, list) || kind.kind == V_TEXT || rows_ragged(kind) || rows_keyed(kind)) return false;
   return rec_is_carried(r, list);
 }
 
@@ -163,8 +163,8 @@ Outcome rec_queue_like(Recorder *r, Av queue, bool empty, Av *now) {
   Av rows = *now;
   if (!rows || rec_is_queue(r, rows)) return OUT_GO;
   const u8 kind = av_at(r, rows)->kind;
-  Outcome o = kind == AV_LIST ? rec_rows_like(r, rows_of(r, queue), rows, empty, &rows) : OUT_GO;
-  if (o != OUT_GO || (kind != AV_LIST && kind != AV_ROWS)) return o == OUT_FAIL ? o : OUT_STUCK;
+  Outcome o = kind_is_list(kind) ? rec_rows_like(r, rows_of(r, queue), rows, empty, &rows) : OUT_GO;
+  if (o != OUT_GO || (!kind_is_list(kind) && !kind_in_columns(kind))) return o == OUT_FAIL ? o : OUT_STUCK;
   return rec_queue_new(r, rows, now);
 }
 
@@ -182,7 +182,7 @@ bool rec_want_queue(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
 }
 
 /* The list of all its columns hold, of which the last ones count. */
-RecipeId rec_queue_recipe(Recorder *r, Av queue) {
+static RecipeId recipe(Recorder *r, Av queue) {
   ExitTable *t = &r->g->exits;
   RecipeId start = rec_recipe(r, start_of(r, queue)), count = rec_recipe(r, rec_queue_count(r, queue)),
       all = rec_recipe(r, rows_of(r, queue)), zero = recipe_const(t, value_weak_i64(0));
@@ -191,3 +191,13 @@ RecipeId rec_queue_recipe(Recorder *r, Av queue) {
       lists = parts[0] && parts[1] ? recipe_split(t, parts) : 0;
   return lists ? recipe_item(t, lists, zero) : 0;
 }
+
+const Repr repr_queue = {
+    .name = "queue",
+    .type = "list",
+    .same = repr_same_parts,
+    .recipe = recipe,
+    NO(hand, effect_host, "its columns stay in the region"),
+    NO(example, no_rule, "a list of no known length"),
+    NO(input, no_rule, "a loop makes it"),
+};

@@ -1,6 +1,6 @@
-/* record_queue.h — lists of a loop that are cut off at their head: `queue = queue[1:]`. */
-#ifndef WEFT_TRACER_RECORD_QUEUE_H
-#define WEFT_TRACER_RECORD_QUEUE_H
+/* repr_queue.h — lists of a loop that are cut off at their head: `queue = queue[1:]`. */
+#ifndef WEFT_TRACER_REPR_QUEUE_H
+#define WEFT_TRACER_REPR_QUEUE_H
 
 #include "tracer/record/record.h"
 
@@ -15,7 +15,6 @@ Outcome rec_queue_join(Recorder *r, Av queue, Av more, Av *out);
 /* How many items in front of `start` go so that k more have room, and the others moved there; *gone 0: never any. */
 Outcome rec_queue_gone(Recorder *r, Av columns, Av n, Av start, u32 k, Av *gone);
 Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone);
-RecipeId rec_queue_recipe(Recorder *r, Av queue);
 Outcome rec_queue_new(Recorder *r, Av rows, Av *out);
 Outcome rec_queue_like(Recorder *r, Av queue, bool empty, Av *now); /* stuck: it cannot be */
 bool rec_want_queue(Recorder *r, RecLoop *l, RecLoc *loc, Av now);

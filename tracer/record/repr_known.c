@@ -1,7 +1,8 @@
-/* record_known.c — texts and records that are known while tracing: what built-ins make of them is known too. */
+/* repr_known.c — values that are known while tracing, `konst`: nil and dtypes (`known`), texts (`known_text`), built-in
+ * functions (`builtin`); numbers are in repr_number.c. What built-ins make of known texts and records is known too. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/record_known.h"
+#include "tracer/record/repr_known.h"
 #include "tracer/record/record_run.h"
 
 enum { KNOWN_ITEMS = 256, KNOWN_DEPTH = 8 };
@@ -11,13 +12,13 @@ static bool known_value(Recorder *r, Av a, u32 depth, Value *out) {
   if (!a || !(a = av_force(r, a))) return false;
   AbsVal v = *av_at(r, a);
   *out = value_hole();
-  if (v.kind == AV_HOLE) return true;
-  if (v.kind == AV_CONST || v.kind == AV_NUM) {
+  if (kind_is_hole(v.kind)) return true;
+  if (kind_is_constant(v.kind) || kind_is_value(v.kind)) {
     if (!av_const_value(r, a, out)) return false;
     value_keep(*out);
     return true;
   }
-  if (v.kind != AV_LIST || v.count > KNOWN_ITEMS || depth == KNOWN_DEPTH || !list_new(r->vm, v.count, out))
+  if (!kind_is_list(v.kind) || v.count > KNOWN_ITEMS || depth == KNOWN_DEPTH || !list_new(r->vm, v.count, out))
     return false;
   for (u32 i = 0; i < v.count; i++) {
     Value item;
@@ -35,7 +36,7 @@ static Av of_value(Recorder *r, Value v) {
   Av items[KNOWN_ITEMS];
   for (u32 i = 0; i < v.list->count; i++)
     if (!(items[i] = of_value(r, v.list->items[i]))) return 0;
-  return av_items(r, AV_LIST, items, v.list->count);
+  return av_list(r, items, v.list->count);
 }
 
 /* The operation is run on the values themselves. */
@@ -74,7 +75,7 @@ static Outcome keys_of(Recorder *r, const Shape *shape, Av *out) {
     value_drop(r->vm, key);
     if (!items[i]) return OUT_FAIL;
   }
-  return rec_made(r, av_items(r, AV_LIST, items, shape->count), out);
+  return rec_made(r, av_list(r, items, shape->count), out);
 }
 
 Outcome rec_without(Recorder *r, Av record, const Name *names, u32 count, Av *out) {
@@ -98,12 +99,12 @@ bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   Value key;
   if (info->family == FAM_text || op == OP_split) {
     Av x = params[0] ? av_force(r, params[0]) : 0;
-    bool text = x && (av_at(r, x)->kind == AV_LIST || (av_const_value(r, x, &key) && key.kind == V_TEXT));
+    bool text = x && (av_is_list(r, x) || (av_const_value(r, x, &key) && key.kind == V_TEXT));
     return text && op_is_pure(op) && computed(r, op, params, out, o);
   }
   if (op != OP_keys && op != OP_remove) return false;
   Av x = params[0] ? av_force(r, params[0]) : 0;
-  if (!x || av_at(r, x)->kind != AV_RECORD || av_at(r, x)->shape->count > KNOWN_ITEMS) return false;
+  if (!x || !av_is_record(r, x) || av_at(r, x)->shape->count > KNOWN_ITEMS) return false;
   if (op == OP_keys) {
     *o = keys_of(r, av_at(r, x)->shape, out);
     return true;
@@ -115,3 +116,21 @@ bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   *o = rec_without(r, x, &name, 1, out);
   return true;
 }
+
+/* ---- their tables ------------------------------------------------------------------------------------------------ */
+
+static Av input(Recorder *r, SourceId s, Value v, Span why) {
+  if (!guard_const(&r->g->guards, s, v, why)) return 0;
+  Av a = av_const(r, v);
+  if (a) av_at(r, a)->source = s;
+  return a;
+}
+
+static bool same_builtin(Recorder *r, Av a, Av b) { return av_at(r, a)->konst.fn->op == av_at(r, b)->konst.fn->op; }
+
+#define KNOWN(row)                                                                                                 \
+  .name = row, .type = NULL, .recipe = repr_constant_recipe, .hand = repr_constant_hand,                           \
+  .example = repr_constant_example
+const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input};
+const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input};
+const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it")};

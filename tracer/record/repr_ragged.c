@@ -1,19 +1,20 @@
-/* record_ragged.c — lists of lists of any length: adjacency lists, matrices, tables with rows of their own lengths.
+/* repr_ragged.c — lists of lists of any length: adjacency lists, matrices, tables with rows of their own lengths.
  *
- * Such an AV_ROWS has in place of columns three AV_ROWS: where each list begins, how many items it has, and the
+ * A ragged list has in place of columns three lists in columns: where each list begins, how many items it has, and the
  * items of all of them. It comes from outside; items of a list are changed in place, and two lists may change
- * places, but no list gets another length. One of the lists is an AV_ROW: it reads the items as they were when it
+ * places, but no list gets another length. One of the lists is a row: it reads the items as they were when it
  * was taken, and is that list when the region is left.
  *
  * No two lists have items in common, so that what is stored in one is not seen in another. Between the two stores of
- * an exchange they have: then the AV_ROWS has three more items, what it was before and the two positions as the
+ * an exchange they have: then the ragged list has three more items, what it was before and the two positions as the
  * program has them, and is read alone. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_ragged.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_ragged.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 
 enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
@@ -25,7 +26,7 @@ Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av asked, Av *out) {
   Outcome o = rec_made(r, av_num(r, graph_convert(r->g, at, DT_i64)), &parts[1]);
   if (o == OUT_GO) o = rec_rows_item(r, part_of(r, rows, ROW_STARTS_AT), parts[1], &parts[2]);
   if (o == OUT_GO) o = rec_rows_item(r, part_of(r, rows, ROW_COUNTS_AT), parts[1], &parts[3]);
-  return o == OUT_GO ? rec_made(r, av_items(r, AV_ROW, parts, 5), out) : o;
+  return o == OUT_GO ? rec_made(r, av_items(r, AV_row, parts, 5), out) : o;
 }
 
 static Outcome item_of(Recorder *r, Av row, Av at, ValueId *place, Av *out) {
@@ -53,7 +54,7 @@ Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out) {
 
 /* The same lists with other columns. */
 static Av with_columns(Recorder *r, Av rows, const Av *columns) {
-  return rec_new_rows(r, av_items(r, AV_LIST, columns, ROW_COLUMNS), av_item(r, rows, 1), av_at(r, rows)->konst);
+  return rec_new_rows(r, av_list(r, columns, ROW_COLUMNS), av_item(r, rows, 1), av_at(r, rows)->konst);
 }
 
 static Outcome put_in(Recorder *r, Av *part, ValueId at, Av item, Av old) {
@@ -82,7 +83,7 @@ Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
   bool half = av_at(r, rows)->count == ROWS_HALF;
   item = av_force(r, item);
   if (!item) return OUT_FAIL;
-  if (av_at(r, item)->kind != AV_ROW) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
+  if (!av_is_row(r, item)) return rec_stuck(r, REASON_loop_list, "an item of another kind goes into a list");
   if (av_item(r, item, 0) != (half ? av_item(r, rows, 2) : rows)) return half_exchanged(r);
   Outcome o = rec_rows_position(r, rows, av_item(r, rows, 1), at, &i);
   Av from = av_item(r, item, 4);
@@ -96,9 +97,56 @@ Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
   if (o == OUT_GO) o = put_in(r, &columns[ROW_COUNTS_AT], i, av_item(r, item, 3), 0);
   if (o != OUT_GO) return o;
   if (half) return rec_made(r, with_columns(r, rows, columns), out);
-  Av parts[ROWS_HALF] = {av_items(r, AV_LIST, columns, ROW_COLUMNS), av_item(r, rows, 1), rows, at, from};
+  Av parts[ROWS_HALF] = {av_list(r, columns, ROW_COLUMNS), av_item(r, rows, 1), rows, at, from};
   const Value kind = av_at(r, rows)->konst;
-  Av made = parts[0] ? av_items(r, AV_ROWS, parts, ROWS_HALF) : 0;
+  Av made = parts[0] ? av_items(r, AV_ragged, parts, ROWS_HALF) : 0;
   if (made) av_at(r, made)->konst = kind;
   return rec_made(r, made, out);
 }
+
+/* ---- their tables ------------------------------------------------------------------------------------------------ */
+
+/* Of how many lists counts. */
+static RecipeId recipe(Recorder *r, Av a) {
+  ExitTable *t = &r->g->exits;
+  RecipeId there = repr_source_recipe(r, a);
+  if (there) return there;
+  Av starts = av_item(r, part_of(r, a, ROW_STARTS_AT), 0), counts = av_item(r, part_of(r, a, ROW_COUNTS_AT), 0);
+  RecipeId n = rec_recipe(r, av_item(r, a, 1));
+  RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, ITEMS_weak),
+                       recipe_items(t, av_value(r, counts), 0, n, ITEMS_weak),
+                       rec_recipe(r, part_of(r, a, ROW_FLAT_AT))};
+  return n && parts[2] ? recipe_split(t, parts) : 0;
+}
+
+/* The list that a row is of is no part of it: it is the same as long as the region runs. */
+static bool same_row(Recorder *r, Av a, Av b) {
+  SourceId list = av_at(r, av_item(r, a, 0))->source;
+  return list && list == av_at(r, av_item(r, b, 0))->source && repr_same_parts(r, a, b);
+}
+
+static RecipeId row_recipe(Recorder *r, Av a) {
+  RecipeId list = rec_recipe(r, av_item(r, a, 0));
+  return list ? recipe_item(&r->g->exits, list, rec_recipe(r, av_item(r, a, 1))) : 0;
+}
+
+const Repr repr_ragged = {
+    .name = "ragged",
+    .type = "list",
+    .same = rec_columns_same,
+    .recipe = recipe,
+    NO(hand, effect_host, "its columns stay in the region"),
+    NO(example, no_rule, "a list of no known length"),
+    NO(input, no_rule, "a loop asks for it"),
+};
+
+const Repr repr_row = {
+    .name = "row",
+    .type = "list",
+    .first_part = 1,
+    .same = same_row,
+    .recipe = row_recipe,
+    NO(hand, effect_host, "its columns stay in the region"),
+    NO(example, no_rule, "a list of no known length"),
+    NO(input, no_rule, "it is an item of a ragged list"),
+};

@@ -1,11 +1,11 @@
-/* record_keyed.h — records of numbers whose keys are single characters, which a loop counts up or looks up by
+/* repr_keyed.h — records of numbers whose keys are single characters, which a loop counts up or looks up by
  * computed keys. */
-#ifndef WEFT_TRACER_RECORD_KEYED_H
-#define WEFT_TRACER_RECORD_KEYED_H
+#ifndef WEFT_TRACER_REPR_KEYED_H
+#define WEFT_TRACER_REPR_KEYED_H
 
 #include "tracer/record/record.h"
 
-/* Records of numbers by character (record_keyed.c). */
+/* Records of numbers by character (repr_keyed.c). */
 bool rec_is_keyed(const Recorder *r, Av a);
 Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out);
 /* stuck: its loop is to be lifted again with such a record; value: a new one, or 0 */
@@ -15,6 +15,5 @@ Outcome rec_keyed_in(Recorder *r, Av key, Av rows, Av *out);
 Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out);
 Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out); /* known: the key is there */
 Outcome rec_keyed_item(Recorder *r, Av rows, ValueId at, Av *out);
-RecipeId rec_keyed_recipe(Recorder *r, Av rows);
 
 #endif

@@ -1,34 +1,34 @@
-/* record_option.c — values that are nil on one way and something else on another: a search that finds nothing, the
+/* repr_option.c — values that are nil on one way and something else on another: a search that finds nothing, the
  * nearest so far.
  *
- * An AV_OPTION has two items: a bool that says whether the value is there, and the value, whose leaves are zeros
+ * An option has two items: a bool that says whether the value is there, and the value, whose leaves are zeros
  * where it is not. `== nil` asks the bool alone. What a value that may be nil is used for needs it to be there:
  * known by a branch on the bool around (facts), else a check asks. An exit hands it on as what it is. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_rows.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
 
 static Av option(Recorder *r, bool known, bool there, Av flag, Av value) {
   Av parts[2] = {known ? av_const(r, value_bool(there)) : flag, value};
   r->options = true;
-  return parts[0] && value ? av_items(r, AV_OPTION, parts, 2) : 0;
+  return parts[0] && value ? av_items(r, AV_option, parts, 2) : 0;
 }
 
-static bool is_nil(Recorder *r, Av a) { return av_at(r, a)->kind == AV_CONST && av_at(r, a)->konst.kind == V_NIL; }
-static bool is_option(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_OPTION; }
+static bool is_nil(Recorder *r, Av a) { return av_is_constant(r, a) && av_at(r, a)->konst.kind == V_NIL; }
+static bool is_option(const Recorder *r, Av a) { return av_is_option(r, a); }
 
 bool rec_has_option(Recorder *r, Av a) {
   const AbsVal v = *av_at(r, a);
-  if (!a || !r->options || v.kind == AV_OPTION) return a && v.kind == AV_OPTION;
-  bool tree = v.kind == AV_LIST || v.kind == AV_RECORD || v.kind == AV_TRANSFORM ||
-              (v.kind == AV_CLOSURE && v.env == ENV_ITEMS), any = false;
+  if (!a || !r->options || kind_is_option(v.kind)) return a && kind_is_option(v.kind);
+  bool tree = kind_is_open(v.kind) || kind_is_transform(v.kind) ||
+              (kind_is_closure(v.kind) && v.env == ENV_ITEMS), any = false;
   for (u32 i = 0; tree && i < v.count && !any; i++) any = rec_has_option(r, av_item(r, a, i));
   return any;
 }
@@ -230,7 +230,7 @@ static Av zeros_of(Recorder *r, Value kind) {
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
     if (!(parts[i] = zeros_of(r, items[i]))) return 0;
-  return kind.kind == V_LIST ? av_items(r, AV_LIST, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
+  return kind.kind == V_LIST ? av_list(r, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
 }
 
 bool rec_want_option(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
@@ -257,7 +257,7 @@ Outcome rec_make_option(Recorder *r, const RecLoc *loc, Av *at) {
 }
 
 Outcome rec_into_option(Recorder *r, Av before, Av *now) {
-  if (!before || !*now || av_at(r, before)->kind != AV_OPTION) return OUT_GO;
+  if (!before || !*now || !av_is_option(r, before)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
   if (is_option(r, *now)) return OUT_GO;
   bool nil = is_nil(r, *now);
@@ -265,3 +265,20 @@ Outcome rec_into_option(Recorder *r, Av before, Av *now) {
   if (!value) return r->failed || r->g->failed ? OUT_FAIL : OUT_GO;
   return rec_made(r, option(r, true, !nil, 0, value), now);
 }
+
+/* ---- its table --------------------------------------------------------------------------------------------------- */
+
+static RecipeId recipe(Recorder *r, Av a) {
+  RecipeId value = rec_recipe(r, av_item(r, a, 1));
+  return value ? recipe_option(&r->g->exits, value, rec_recipe(r, av_item(r, a, 0))) : 0;
+}
+
+const Repr repr_option = {
+    .name = "option",
+    .type = "a value or nil",
+    .same = repr_same_parts,
+    .recipe = recipe,
+    NO(hand, effect_host, "nil on one way alone"),
+    NO(example, no_rule, "nil on one way alone"),
+    NO(input, no_rule, "the trace makes it"),
+};

@@ -1,6 +1,6 @@
-/* record_range.h — ranges in the trace: made, walked by a `for`, and as an index. */
-#ifndef WEFT_TRACER_RECORD_RANGE_H
-#define WEFT_TRACER_RECORD_RANGE_H
+/* repr_range.h — ranges in the trace: made, walked by a `for`, and as an index. */
+#ifndef WEFT_TRACER_REPR_RANGE_H
+#define WEFT_TRACER_REPR_RANGE_H
 
 #include "tracer/record/record.h"
 

@@ -1,14 +1,14 @@
-/* record_listed.c — lists in columns as a whole: the array of one, its items joined, sorted, and parts of it. */
+/* repr_columns_whole.c — lists in columns as a whole: the array of one, its items joined, sorted, and parts of it. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_listed.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
 
@@ -35,8 +35,8 @@ static Outcome not_empty(Recorder *r, Av count) {
 
 bool rec_is_listed(const Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
-  return v && (v->kind == AV_QUEUE ||
-               v->kind == AV_ROWS ? v->konst.kind != V_TEXT : v->kind == AV_OBJECT && v->konst.kind == V_LIST);
+  return v && (kind_is_queue(v->kind) ||
+               kind_in_columns(v->kind) ? v->konst.kind != V_TEXT : kind_is_outer_list(v->kind));
 }
 
 /* Numbers of one kind, arrays of one shape, or tuples of such numbers. An empty list is one of f64, whatever its
@@ -45,7 +45,7 @@ Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
   Av rows, parts[TUPLE];
   Outcome o = rec_rows_of(r, list, NULL, &rows);
   if (o != OUT_GO) return o;
-  if (av_at(r, rows)->kind != AV_ROWS) return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, rows));
+  if (!av_in_columns(r, rows)) return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, rows));
   Value kind = av_at(r, rows)->konst;
   Av columns = av_item(r, rows, 0), count = av_item(r, rows, 1);
   u32 n = kind.kind == V_LIST ? kind.list->count : 0;
@@ -56,7 +56,7 @@ Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
   if ((!is_plain(kind) || kind.dtype != DT_f64) && (o = not_empty(r, count)) != OUT_GO) return o;
   if (!n) return first_of(r, columns, count, out);
   for (u32 i = 0; i < n && o == OUT_GO; i++) o = first_of(r, av_item(r, columns, i), count, &parts[i]);
-  Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_items(r, AV_LIST, parts, n) : 0, av_const(r, value_weak_i64(1))};
+  Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_list(r, parts, n) : 0, av_const(r, value_weak_i64(1))};
   if (o != OUT_GO) return o;
   return params[0] && params[1] ? rec_op(r, OP_stack, params, out) : OUT_FAIL;
 }
@@ -64,13 +64,13 @@ Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
 /* stack and concat: the array of the list, its first axis moved to where the others meet; for concat that one and the
  * next become one. */
 Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
-  Av all, axis = params[1] && av_at(r, params[1])->kind != AV_HOLE ? av_force(r, params[1]) : 0, rows;
+  Av all, axis = params[1] && !av_is_hole(r, params[1]) ? av_force(r, params[1]) : 0, rows;
   i64 along = 0;
   if (axis && !av_known_int(r, axis, &along))
     return rec_stuck(r, REASON_literal_needed, "%s of a list along a computed axis", op_name(op));
   Outcome o = rec_rows_of(r, params[0], NULL, &rows);
   if (o != OUT_GO) return o;
-  Value kind = av_at(r, rows)->kind == AV_ROWS ? av_at(r, rows)->konst : value_nil();
+  Value kind = av_in_columns(r, rows) ? av_at(r, rows)->konst : value_nil();
   if (kind.kind != V_ARRAY && (op == OP_concat || !is_plain(kind)))
     return rec_stuck(r, REASON_no_rule, "%s of a list that does not hold arrays", op_name(op));
   const i64 axes = (kind.kind == V_ARRAY ? array_rank(kind.array) : 0) + (op == OP_stack);
@@ -92,7 +92,7 @@ Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
     if (!size || !(dims[n++] = av_num(r, size)))
       return r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_size_expression, "the size of what is joined");
   }
-  Av to[OP_MAX_PARAMS] = {all, av_items(r, AV_LIST, dims, n)};
+  Av to[OP_MAX_PARAMS] = {all, av_list(r, dims, n)};
   return to[1] ? rec_op(r, OP_reshape, to, out) : OUT_FAIL;
 }
 
@@ -101,7 +101,7 @@ Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out) {
   Av rows, column, with[OP_MAX_PARAMS] = {0}, sorted;
   Outcome o = rec_rows_of(r, params[0], NULL, &rows);
   if (o != OUT_GO) return o;
-  Value kind = av_at(r, rows)->kind == AV_ROWS ? av_at(r, rows)->konst : value_nil();
+  Value kind = av_in_columns(r, rows) ? av_at(r, rows)->konst : value_nil();
   if (!is_plain(kind)) return rec_stuck(r, REASON_no_rule, "sort of a list that does not hold numbers of one kind");
   Av n = av_item(r, rows, 1);
   if ((o = first_of(r, av_item(r, rows, 0), n, &column)) != OUT_GO) return o;
@@ -115,7 +115,7 @@ Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out) {
 static Outcome part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count, Av *out) {
   const AbsVal v = *av_at(r, columns);
   const u8 slice = IX_SLICE;
-  if (v.kind == AV_NUM) {
+  if (kind_is_value(v.kind)) {
     Av given;
     Outcome o = first_of(r, columns, n, &given);
     if (o == OUT_GO) o = rec_index(r, given, &slice, 1, parts, out);
@@ -124,13 +124,13 @@ static Outcome part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count
     return rec_made(r, size ? av_num(r, size) : 0, count);
   }
   Av made[TUPLE];
-  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE)
+  if ((!kind_is_open(v.kind)) || v.count > TUPLE)
     return rec_stuck(r, REASON_loop_list, "a slice of a list of large items");
   for (u32 i = 0; i < v.count; i++) {
     Outcome o = part_of(r, av_item(r, columns, i), n, parts, count, &made[i]);
     if (o != OUT_GO) return o;
   }
-  return rec_made(r, v.kind == AV_LIST ? av_items(r, AV_LIST, made, v.count)
+  return rec_made(r, kind_is_list(v.kind) ? av_list(r, made, v.count)
                                        : av_record(r, v.shape->keys, made, v.count), out);
 }
 
@@ -161,16 +161,16 @@ Outcome rec_list_slice(Recorder *r, Av list, const Av *parts, Av *out) {
 /* The items of two lists of one kind, in columns of their own. */
 static Outcome both_of(Recorder *r, Av a, Av n, Av b, Av m, Value kind, Av *out) {
   const AbsVal v = *av_at(r, a);
-  if (v.kind == AV_NUM) {
+  if (kind_is_value(v.kind)) {
     Av ends[2];
     Outcome o = first_of(r, a, n, &ends[0]);
     if (o == OUT_GO) o = first_of(r, b, m, &ends[1]);
-    Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_items(r, AV_LIST, ends, 2) : 0, av_const(r, value_weak_i64(0))};
+    Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_list(r, ends, 2) : 0, av_const(r, value_weak_i64(0))};
     if (o != OUT_GO) return o;
     return params[0] && params[1] ? rec_op(r, OP_concat, params, out) : OUT_FAIL;
   }
   Av made[TUPLE];
-  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > TUPLE || av_at(r, b)->kind != v.kind ||
+  if ((!kind_is_open(v.kind)) || v.count > TUPLE || av_at(r, b)->kind != v.kind ||
       av_at(r, b)->count != v.count)
     return rec_stuck(r, REASON_loop_list, "lists of large items are joined");
   for (u32 i = 0; i < v.count; i++) {

@@ -1,13 +1,12 @@
-/* record_names.h — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the
+/* repr_names.h — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the
  * VM (text_number of guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as
  * integers do. */
-#ifndef WEFT_TRACER_RECORD_NAMES_H
-#define WEFT_TRACER_RECORD_NAMES_H
+#ifndef WEFT_TRACER_REPR_NAMES_H
+#define WEFT_TRACER_REPR_NAMES_H
 
 #include "tracer/record/record.h"
 
-/* A list or text as AV_ROWS; `want` (may be NULL): what its items look like. */
-/* Short texts as numbers (record_names.c). */
+/* Short texts as numbers (repr_names.c). */
 bool rec_is_name(Value kind); /* in a tree of what items look like: a text */
 Av rec_name(Recorder *r, ValueId number); /* the text of that number */
 Av rec_name_of(Recorder *r, Av a); /* the number of a text, or 0 */

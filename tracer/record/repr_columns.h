@@ -1,12 +1,13 @@
-/* record_rows.h — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements
+/* repr_columns.h — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements
  * count. */
-#ifndef WEFT_TRACER_RECORD_ROWS_H
-#define WEFT_TRACER_RECORD_ROWS_H
+#ifndef WEFT_TRACER_REPR_COLUMNS_H
+#define WEFT_TRACER_REPR_COLUMNS_H
 
 #include "tracer/record/record.h"
 
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
+bool rec_columns_same(Recorder *r, Av a, Av b); /* of one kind, and alike part by part */
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
 Av rec_columns_new(Recorder *r, Value kind, Dim room); /* zeros */
 bool rec_kind_of(Recorder *r, Av a, Value *out); /* what a value looks like, kept by the recorder; false: not so */

@@ -1,7 +1,7 @@
-/* record_option.h — values that are nil on one way and something else on another: a search that finds nothing, the
+/* repr_option.h — values that are nil on one way and something else on another: a search that finds nothing, the
  * nearest so far. */
-#ifndef WEFT_TRACER_RECORD_OPTION_H
-#define WEFT_TRACER_RECORD_OPTION_H
+#ifndef WEFT_TRACER_REPR_OPTION_H
+#define WEFT_TRACER_REPR_OPTION_H
 
 #include "tracer/record/record.h"
 

@@ -1,10 +1,10 @@
-/* record_ragged.h — lists of lists of any length: adjacency lists, matrices, tables with rows of their own lengths. */
-#ifndef WEFT_TRACER_RECORD_RAGGED_H
-#define WEFT_TRACER_RECORD_RAGGED_H
+/* repr_ragged.h — lists of lists of any length: adjacency lists, matrices, tables with rows of their own lengths. */
+#ifndef WEFT_TRACER_REPR_RAGGED_H
+#define WEFT_TRACER_REPR_RAGGED_H
 
 #include "tracer/record/record.h"
 
-/* Lists of any length (record_ragged.c). */
+/* Lists of any length (repr_ragged.c). */
 /* `at` is in bounds, and what the program has asked for */
 Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av asked, Av *out);
 Outcome rec_row_item(Recorder *r, Av row, Av at, Av *out); /* likewise */

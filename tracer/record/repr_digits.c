@@ -1,10 +1,10 @@
-/* record_digits.c — the text of an integer, `str(n)` or `f"{n}"`, as what it is read for: how many characters it
- * has, and which one stands at a place, both computed from the number. An AV_TEXT of op 0; where its digits are
- * asked for more than once (a loop that walks over it) it has further items, which say what is computed of the
- * number alone. No text is made before the region is left. */
+/* repr_digits.c — the text of an integer, `str(n)` or `f"{n}"`, as what it is read for: how many characters it has,
+ * and which one stands at a place, both computed from the number. Its items are the number and a format spec, a text
+ * or nil, which may be any spec; where its digits are asked for more than once (a loop that walks over it) it has
+ * further items, which say what is computed of the number alone. No text is made before the region is left. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/record_digits.h"
+#include "tracer/record/repr_digits.h"
 #include "tracer/record/record_ops.h"
 
 enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_COUNT, DIGITS_POWERS, DIGITS_PARTS,
@@ -13,7 +13,7 @@ enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_C
 bool rec_is_digits(Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
   Value spec;
-  if (!v || v->kind != AV_TEXT || v->op != 0 || !av_is_number(r, av_item(r, a, TEXT_NUMBER)) ||
+  if (!v || !kind_is_formatted(v->kind) || !av_is_number(r, av_item(r, a, TEXT_NUMBER)) ||
       !av_const_value(r, av_item(r, a, TEXT_SPEC), &spec))
     return false;
   if (spec.kind != V_NIL && (spec.kind != V_TEXT || spec.text->len)) return false;
@@ -59,7 +59,7 @@ static ValueId powers_of_ten(Recorder *r) {
   if (are_powers(r, r->powers, root)) return r->powers;
   for (u32 i = 0; i < POWERS; i++, p = i < POWERS - 1 ? p * 10 : 1)
     if (!(all[i] = av_const(r, value_i64(p)))) return 0;
-  Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, all, POWERS), av_const(r, value_weak_i64(0))};
+  Av params[OP_MAX_PARAMS] = {av_list(r, all, POWERS), av_const(r, value_weak_i64(0))};
   if (root != at) g->at = root, g->before = 0;
   bool ok = params[0] && params[1] && rec_op(r, OP_stack, params, &joined) == OUT_GO;
   g->at = at;
@@ -86,7 +86,7 @@ Outcome rec_digits_of(Recorder *r, Av text, Av *out) {
   const ValueId made[] = {size, least, minus, graph_weaken(g, count), powers};
   for (u32 i = DIGITS_SIZE; i < DIGITS_PARTS; i++)
     if (!made[i - DIGITS_SIZE] || !(parts[i] = av_num(r, made[i - DIGITS_SIZE]))) return OUT_FAIL;
-  return rec_made(r, av_items(r, AV_TEXT, parts, DIGITS_PARTS), out);
+  return rec_made(r, av_items(r, AV_formatted, parts, DIGITS_PARTS), out);
 }
 
 Outcome rec_digits_count(Recorder *r, Av text, Av *out) {
@@ -142,3 +142,30 @@ Outcome rec_digits_same(Recorder *r, Av text, Av other, Av *out) {
   ValueId same = op2(r, OP_equal, rec_digits_number(r, text), y);
   return same ? rec_made(r, av_num(r, same), out) : OUT_FAIL;
 }
+
+/* ---- its table --------------------------------------------------------------------------------------------------- */
+
+Av av_formatted(Recorder *r, Av value, Av spec) {
+  Av parts[2] = {value, spec};
+  return value && spec ? av_items(r, AV_formatted, parts, 2) : 0;
+}
+
+static RecipeId make_formatted(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v;
+  return recipe_text(t, TEXT_formatted, items, count);
+}
+
+static RecipeId formatted_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, DIGITS_SIZE, make_formatted); }
+static RecipeId formatted_hand(Handing *h, Av a, u32 depth) {
+  return repr_items_hand(h, a, DIGITS_SIZE, depth, make_formatted);
+}
+
+const Repr repr_formatted = {
+    .name = "formatted",
+    .type = "text",
+    .same = repr_same_parts,
+    .recipe = formatted_recipe,
+    .hand = formatted_hand,
+    NO(example, no_rule, "a text of no known length"),
+    NO(input, no_rule, "the trace makes it"),
+};

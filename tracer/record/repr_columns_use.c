@@ -1,20 +1,20 @@
-/* record_rows_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see
- * record_rows.c). */
+/* repr_columns_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see
+ * repr_columns.c). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_listed.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_ragged.h"
-#include "tracer/record/record_range.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_ragged.h"
+#include "tracer/record/repr_range.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
@@ -58,12 +58,6 @@ static Outcome position(Recorder *r, Av rows, Av at, ValueId *out) {
   return rec_rows_position(r, rows, rows_count(r, rows), at, out);
 }
 
-static Av char_of(Recorder *r, Av point) {
-  Av a = point ? av_items(r, AV_TEXT, &point, 1) : 0;
-  if (a) av_at(r, a)->op = 2;
-  return a;
-}
-
 Av rec_with_parts(Recorder *r, Av tree, const Av *parts, u32 n) {
   AbsVal v = *av_at(r, tree);
   v.first = r->items.count;
@@ -85,7 +79,7 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
         flag = part_at(r, av_item(r, columns, 1), value_bool(false), at);
     return number && flag && rec_weak_note(r, av_value(r, number), av_value(r, flag)) ? number : 0;
   }
-  if (av_at(r, columns)->kind == AV_RANGE) {
+  if (av_is_range(r, columns)) {
     Av item;
     return rec_range_item(r, columns, av_num(r, at), &item) == OUT_GO ? item : 0;
   }
@@ -96,7 +90,7 @@ static Av part_at(Recorder *r, Av columns, Value kind, ValueId at) {
     memmove(t.dims, t.dims + 1, --t.rank * sizeof t.dims[0]);
     t.weak = kind.kind == V_NUM && (kind.flags & VF_WEAK);
     Av item = av_num(r, graph_index(r->g, x, &at, 1, &it, 1, graph_type(r->g, &t)));
-    if (kind.kind == V_TEXT) return char_of(r, item); /* of a text */
+    if (kind.kind == V_TEXT) return av_character(r, item); /* of a text */
     return !rec_is_name(kind) || !item ? item : rec_name(r, av_value(r, item));
   }
   const Value *kinds;
@@ -153,7 +147,7 @@ Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, A
   item = rec_sure(r, item);
   if (!item || !at) return OUT_FAIL;
   if (old == item) return rec_made(r, columns, out); /* one that stays */
-  if (av_at(r, columns)->kind == AV_RANGE)
+  if (av_is_range(r, columns))
     return rec_stuck(r, REASON_loop_list, "the numbers of a list that counts are changed");
   if (rec_is_name(kind)) { /* a code point, or a text */
     if (!av_is_number(r, item) && !(item = rec_name_of(r, item)))
@@ -294,7 +288,7 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
     if (!rec_points(r, now, NULL, &all) || all > ROWS_ROOM) return OUT_STUCK;
     (void)rec_points(r, now, items, &n);
   } else {
-    if (av_at(r, now)->kind != AV_LIST || (n = av_at(r, now)->count) > ROWS_ROOM) return OUT_STUCK;
+    if (!av_is_list(r, now) || (n = av_at(r, now)->count) > ROWS_ROOM) return OUT_STUCK;
     for (u32 i = 0; i < n; i++) items[i] = av_item(r, now, i);
   }
   if (empty && n) return OUT_STUCK;
@@ -348,7 +342,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
 static Outcome column_of(Recorder *r, Av seq, Av *column, Av *count, Value *kind) {
   if (!rec_is_text(r, seq) && !rec_rows_suit(r, seq) && !(seq = av_force(r, seq))) return OUT_FAIL;
   *column = seq;
-  if (av_at(r, seq)->kind == AV_RANGE) {
+  if (av_is_range(r, seq)) {
     *kind = value_weak_i64(0);
     return rec_range_count(r, seq, count);
   }
@@ -387,10 +381,10 @@ Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out)
     count = items;
   }
   range[1] = count;
-  if (o == OUT_GO && numbered && !(columns[0] = av_items(r, AV_RANGE, range, 3))) o = OUT_FAIL;
+  if (o == OUT_GO && numbered && !(columns[0] = av_range(r, range[0], range[1], range[2]))) o = OUT_FAIL;
   if (o == OUT_GO && !rec_leaves_few(kind)) o = rec_stuck(r, REASON_graph_size, "lists of large trees");
   if (o == OUT_GO)
-    o = av_const(r, kind) ? rec_made(r, rec_new_rows(r, av_items(r, AV_LIST, columns, n + numbered), count, kind), out)
+    o = av_const(r, kind) ? rec_made(r, rec_new_rows(r, av_list(r, columns, n + numbered), count, kind), out)
                           : OUT_FAIL;
   value_drop(r->vm, kind);
   return o;
@@ -399,60 +393,4 @@ refused_made:
 refused:
   vm_error_clear(r->vm);
   return OUT_FAIL;
-}
-
-/* ---- texts ------------------------------------------------------------------------------------------------------ */
-
-bool rec_text_has(const Recorder *r, Av a) {
-  const AbsVal *v = a ? av_at(r, a) : NULL;
-  return v && r->loop && v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) &&
-         v->konst.kind == V_TEXT;
-}
-
-Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out) {
-  const AbsVal v = *av_at(r, text);
-  Av rows;
-  Outcome o = rec_rows_of_text(r, v.source, v.konst, &rows);
-  return o == OUT_GO ? rec_rows_get(r, rows, at, out) : o;
-}
-
-bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
-  enum { MOST = 64 };
-  u32 none = 0, *n = count ? count : &none;
-  const AbsVal v = *av_at(r, text);
-  if (v.kind == AV_CONST && v.konst.kind == V_TEXT) {
-    i64 points[MOST];
-    if (v.konst.text->count > MOST || *n + v.konst.text->count > MOST) return false;
-    text_points(v.konst.text, points);
-    for (u32 i = 0; i < v.konst.text->count; i++, ++*n)
-      if (out && !(out[*n] = av_const(r, value_i64(points[i])))) return false;
-    return true;
-  }
-  if (v.kind != AV_TEXT || v.op == 0 || v.op >= 4) return false;
-  if (v.op == 2) {
-    if (*n == MOST) return false;
-    if (out) out[*n] = av_item(r, text, 0);
-    ++*n;
-    return true;
-  }
-  for (u32 i = 0; i < v.count; i++)
-    if (!rec_points(r, av_item(r, text, i), out, n)) return false;
-  return true;
-}
-
-/* Is rows of text the text whose code points these are? */
-Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
-  enum { MOST = 16 };
-  Av points[64], same, one;
-  u32 n = 0;
-  if (!rec_points(r, text, points, &n) || n > MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
-  Outcome o = rec_binary(r, BC_eq, rows_count(r, rows), av_const(r, value_weak_i64(n)), &same);
-  for (u32 i = 0; i < n && o == OUT_GO; i++) {
-    Av c;
-    if ((o = item_at(r, rows, graph_const(r->g, value_weak_i64(i)), &c)) != OUT_GO) return o;
-    if ((o = rec_binary(r, BC_eq, av_item(r, c, 0), points[i], &one)) != OUT_GO) return o;
-    Av params[OP_MAX_PARAMS] = {same, one};
-    o = rec_op(r, OP_logical_and, params, &same);
-  }
-  return o == OUT_GO ? rec_made(r, av_num(r, rec_strengthen(r, av_value(r, same), DT_bool)), out) : o;
 }

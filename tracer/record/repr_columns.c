@@ -1,42 +1,42 @@
-/* record_rows.c — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements
+/* repr_columns.c — lists that a loop grows or indexes, and texts: columns with room, and how many of their elements
  * count.
  *
- * An AV_ROWS has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a
+ * A list in columns has two items: its columns, and the count, a weak integer. `konst` is what the items look like: a
  * number (one column), an array of which the shape counts (one column, with the array's axes behind the first), a
  * list or record of such (a tree of columns), or a text (one column of code points; the rows are a text then, else a
  * list). Elements behind the count are never looked at, so that popping changes the count alone. When the room is
  * used up the region is left before the instruction that appends; the interpreter appends, and the loop is entered
- * again with twice the room. What is read from them and written stands in record_rows_use.c. */
+ * again with twice the room. What is read from them and written stands in repr_columns_use.c. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
-#include "tracer/record/record_digits.h"
+#include "tracer/record/repr_digits.h"
 #include "tracer/record/record_inner.h"
-#include "tracer/record/record_keyed.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_queue.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
 
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind) {
   Av parts[2] = {columns, count};
-  Av a = columns && count ? av_items(r, AV_ROWS, parts, 2) : 0;
+  const AvKind as = kind.kind == V_TEXT ? AV_packed_text : rows_keyed(kind) ? AV_keyed : rows_ragged(kind) ? AV_ragged
+                                                                                                          : AV_columns;
+  Av a = columns && count ? av_items(r, as, parts, 2) : 0;
   if (a) av_at(r, a)->konst = kind;
   return a;
 }
 
 bool rec_is_text(Recorder *r, Av a) {
-  const AbsVal *v = av_at(r, a);
-  if (v->kind == AV_ROWS) return v->konst.kind == V_TEXT;
-  return v->kind == AV_TEXT ||
-         ((v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_CONST) && v->konst.kind == V_TEXT);
+  return av_has(r, a, IS_TEXT) || (av_is_lazy(r, a) && av_at(r, a)->konst.kind == V_TEXT);
 }
 
 /* ---- what items look like ------------------------------------------------------------------------------- */
@@ -94,13 +94,13 @@ static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
     return true;
   }
   const AbsVal v = *av_at(r, a);
-  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > ZIP_LEAVES) return false;
-  bool ok = v.kind == AV_LIST ? list_new(vm, v.count, out) : record_new_shape(vm, v.shape, out);
+  if ((!kind_is_open(v.kind)) || v.count > ZIP_LEAVES) return false;
+  bool ok = kind_is_list(v.kind) ? list_new(vm, v.count, out) : record_new_shape(vm, v.shape, out);
   if (!ok) goto refused;
   for (u32 i = 0; i < v.count; i++) {
     Value part;
     ok = look_at_item(r, av_item(r, a, i), depth + 1, &part);
-    if (ok && v.kind == AV_RECORD) out->record->items[i] = part;
+    if (ok && kind_is_record(v.kind)) out->record->items[i] = part;
     else if (ok && !list_push(vm, out, part)) goto refused_made;
     if (ok) continue;
     value_drop(vm, *out);
@@ -143,7 +143,7 @@ bool rec_item_fits(Recorder *r, Av a, Value kind) {
   if (rec_is_name(kind)) return rec_has_name(r, a);
   const AbsVal v = *av_at(r, a);
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
-  if (v.kind != (kind.kind == V_LIST ? AV_LIST : AV_RECORD) ||
+  if (!(kind.kind == V_LIST ? kind_is_list(v.kind) : kind_is_record(v.kind)) ||
       v.count != (kind.kind == V_LIST ? kind.list->count : kind.record->shape->count))
     return false;
   if (kind.kind == V_RECORD && memcmp(v.shape->keys, kind.record->shape->keys, sizeof(Name) * v.count) != 0)
@@ -177,12 +177,12 @@ static bool text_kind(Recorder *r, Value *kind) {
 static bool kind_of_items(Recorder *r, Av list, Value *kind) {
   const AbsVal v = *av_at(r, list);
   u32 leaves = 0;
-  if (v.kind == AV_ROWS) {
+  if (kind_in_columns(v.kind)) {
     *kind = v.konst;
     return true;
   }
   if (rec_is_text(r, list)) return text_kind(r, kind);
-  if (v.kind != AV_LIST || v.count == 0 || !look_at_item(r, av_item(r, list, 0), 0, kind)) return false;
+  if (!kind_is_list(v.kind) || v.count == 0 || !look_at_item(r, av_item(r, list, 0), 0, kind)) return false;
   bool ok = true;
   for (u32 i = 1; i < v.count && ok; i++) {
     Value other;
@@ -213,7 +213,7 @@ static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ct
     const Value strong = {.kind = V_NUM, .dtype = kind.dtype}, flag = value_bool(false);
     Av both[2] = {make(r, ctx, *leaf, strong), make(r, ctx, *leaf + 1, flag)};
     *leaf += 2;
-    return both[0] && both[1] ? av_items(r, AV_LIST, both, 2) : 0;
+    return both[0] && both[1] ? av_list(r, both, 2) : 0;
   }
   if (rec_is_column(kind)) return make(r, ctx, (*leaf)++, kind);
   u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
@@ -221,7 +221,7 @@ static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ct
   Av parts[ZIP_LEAVES];
   for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
     if (!(parts[i] = tree_like(r, items[i], leaf, make, ctx))) return 0;
-  return kind.kind == V_LIST ? av_items(r, AV_LIST, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
+  return kind.kind == V_LIST ? av_list(r, parts, n) : av_record(r, kind.record->shape->keys, parts, n);
 }
 
 /* ---- which loop has to have them --------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static Av tree_like(Recorder *r, Value kind, u32 *leaf, LeafMaker make, void *ct
 /* What is known of a value so far, which is not looked into for this. */
 static Av as_known(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  Av known = v->kind == AV_LAZY && v->source < r->source_av.count ? r->source_av.data[v->source] : 0;
+  Av known = kind_is_lazy(v->kind) && v->source < r->source_av.count ? r->source_av.data[v->source] : 0;
   return known ? known : a;
 }
 
@@ -254,7 +254,7 @@ bool rec_is_carried(Recorder *r, Av list) {
 /* The loop is lifted again with wider rows there. */
 static bool widen_loc(Recorder *r, RecLoop *l, RecLoc *loc, Value kind) {
   u32 leaves = 0;
-  Value was = av_at(r, *rec_loc_at(r, loc))->kind == AV_ROWS ? av_at(r, *rec_loc_at(r, loc))->konst : kind;
+  Value was = av_in_columns(r, *rec_loc_at(r, loc)) ? av_at(r, *rec_loc_at(r, loc))->konst : kind;
   if (kind.kind == V_TEXT || was.kind == V_TEXT || !leaves_of(kind, 0, &leaves)) return false;
   if (loc->kind_known && loc->rows && rows_alike(loc->kind, kind)) return false;
   loc->kind = kind;
@@ -304,7 +304,7 @@ bool rec_item_mixed(Recorder *r, Av a, Value kind) {
 
 bool rec_rows_meet(Recorder *r, Av a, Av b, Value *kind) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
-  if (x->kind != AV_ROWS || y->kind != AV_ROWS) return false;
+  if (!kind_in_columns(x->kind) || !kind_in_columns(y->kind)) return false;
   const Value p = x->konst, q = y->konst;
   if (p.kind == V_TEXT || q.kind == V_TEXT || rows_ragged(p) || rows_ragged(q) || rows_keyed(p) || rows_keyed(q) ||
       rows_alike(p, q))
@@ -335,16 +335,16 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   Value kind;
   if (rec_is_queue(r, now)) return rec_want_queue(r, l, loc, now);
   if (now && !loc->rows && rec_is_keyed(r, now)) return rec_rows_ask(r, now, &av_at(r, now)->konst);
-  if (before && now && av_at(r, before)->kind == AV_ROWS && av_at(r, now)->kind == AV_ROWS)
+  if (before && now && av_in_columns(r, before) && av_in_columns(r, now))
     return widen_loc(r, l, loc, av_at(r, now)->konst);
   if (loc->rows) return false;
-  if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_at(r, before)->kind == AV_ROWS)
+  if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_in_columns(r, before))
     return false;
   const AbsVal *was = av_at(r, before);
-  bool known = was->kind == AV_LIST, list = known || (was->kind == AV_OBJECT && was->konst.kind == V_LIST),
+  bool known = kind_is_list(was->kind), list = known || kind_is_outer_list(was->kind),
       text = rec_is_text(r, now);
   if (text ? !rec_text_parts(r, now) : !list) return false;
-  bool emptied = av_at(r, now)->kind == AV_LIST && !av_at(r, now)->count;
+  bool emptied = av_is_list(r, now) && !av_at(r, now)->count;
   bool unrolls = l->few && l->few - 1 <= UNROLLED_MOST && known && !emptied && !text;
   if (!kind_of_items(r, emptied ? before : now, &kind) || unrolls || (l->few && has_arrays(kind))) return false;
   loc->kind = kind;
@@ -363,8 +363,8 @@ bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
   a = av_force(r, a);
   b = av_force(r, b);
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
-  bool first = x->kind == AV_ROWS ||
-               (y->kind != AV_ROWS && (rec_is_text(r, a) ? x->kind == AV_TEXT : x->count > y->count));
+  bool first = kind_in_columns(x->kind) ||
+               (!kind_in_columns(y->kind) && (rec_is_text(r, a) ? kind_is_made_text(x->kind) : x->count > y->count));
   return rec_want_rows(r, l, loc, rec_is_queue(r, a) || (first && !rec_is_queue(r, b)) ? a : b);
 }
 
@@ -436,7 +436,7 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
   parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
   parts[2] = rec_new_rows(r, tree_like(r, item, &leaf, input_column, &flat), total, item);
   bool made = parts[0] && parts[1] && parts[2];
-  Outcome o = rec_made(r, made ? rec_new_rows(r, av_items(r, AV_LIST, parts, 3), count, kind) : 0, out);
+  Outcome o = rec_made(r, made ? rec_new_rows(r, av_list(r, parts, 3), count, kind) : 0, out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
@@ -469,7 +469,8 @@ Outcome rec_rows_of_text(Recorder *r, SourceId s, const Value text, Av *out) {
 }
 
 static bool list_source(const AbsVal *v) {
-  return v->source && (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_LIST) && v->konst.kind == V_LIST;
+  return v->source && (kind_is_lazy(v->kind) || kind_is_outer_list(v->kind) || kind_is_list(v->kind)) &&
+         v->konst.kind == V_LIST;
 }
 
 /* The leaves of an item, as they go into columns. */
@@ -506,7 +507,7 @@ static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
     ok = item_leaves(r, av_item(r, list, i), s->kind, &leaves) && leaf < leaves.count &&
          vec_push(&r->vm->alloc, &column, leaves.data[leaf]);
   }
-  Av params[OP_MAX_PARAMS] = {ok ? av_items(r, AV_LIST, column.data, column.count) : 0, av_const(r, value_weak_i64(0))};
+  Av params[OP_MAX_PARAMS] = {ok ? av_list(r, column.data, column.count) : 0, av_const(r, value_weak_i64(0))};
   vec_free(&r->vm->alloc, &leaves);
   vec_free(&r->vm->alloc, &column);
   return params[0] && params[1] && rec_op(r, OP_stack, params, &joined) == OUT_GO ? joined : 0;
@@ -578,7 +579,7 @@ static Av widened_columns(Recorder *r, Av columns, Value was, Value kind) {
     ValueId x = av_value(r, columns);
     ValueId flags = graph_full(r->g, DT_bool, 1, &value_type(r->g, x)->dims[0], (was.flags & VF_WEAK) != 0);
     Av both[2] = {columns, flags ? av_num(r, flags) : 0};
-    return both[1] ? av_items(r, AV_LIST, both, 2) : 0;
+    return both[1] ? av_list(r, both, 2) : 0;
   }
   const Value *a = was.kind == V_LIST ? was.list->items : was.record->items,
       *b = kind.kind == V_LIST ? kind.list->items : kind.record->items;
@@ -586,7 +587,7 @@ static Av widened_columns(Recorder *r, Av columns, Value was, Value kind) {
   Av parts[ZIP_LEAVES];
   for (u32 i = 0; i < v.count && i < ZIP_LEAVES; i++)
     if (!(parts[i] = widened_columns(r, av_item(r, columns, i), a[i], b[i]))) return 0;
-  return v.kind == AV_LIST ? av_items(r, AV_LIST, parts, v.count) : av_record(r, v.shape->keys, parts, v.count);
+  return kind_is_list(v.kind) ? av_list(r, parts, v.count) : av_record(r, v.shape->keys, parts, v.count);
 }
 
 static Outcome widened(Recorder *r, Av rows, Value want, Av *out) {
@@ -599,11 +600,11 @@ static Outcome widened(Recorder *r, Av rows, Value want, Av *out) {
 
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   const AbsVal *v = av_at(r, list);
-  if (v->kind == AV_QUEUE) {
+  if (kind_is_queue(v->kind)) {
     Outcome o = rec_queue_rows(r, list, out);
     return o == OUT_GO && want ? rec_rows_of(r, *out, want, out) : o;
   }
-  if (v->kind == AV_ROWS)
+  if (kind_in_columns(v->kind))
     return want && !same_kind(v->konst, *want) ? widened(r, list, *want, out) : rec_made(r, list, out);
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   if (want && rows_keyed(*want)) return rec_keyed_of(r, list, *want, out);
@@ -619,7 +620,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   }
   if (!(list = av_force(r, list))) return OUT_FAIL;
   v = av_at(r, list);
-  if (v->kind != AV_LIST) return rec_stuck(r, REASON_loop_list, "%s in a loop", av_kind_text(r, list));
+  if (!kind_is_list(v->kind)) return rec_stuck(r, REASON_loop_list, "%s in a loop", av_kind_text(r, list));
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
   else if (!kind_of_items(r, list, &kind) || (want && !fits_in(&kind, *want)))
@@ -638,7 +639,7 @@ Outcome rec_text_stacked(Recorder *r, Av text, Av *out) {
   u32 n = 0;
   if (!rec_points(r, text, points, &n) || !n) return rec_stuck(r, REASON_no_rule, "text indexed");
   if (!text_kind(r, &kind)) return OUT_FAIL;
-  Av params[OP_MAX_PARAMS] = {av_items(r, AV_LIST, points, n), av_const(r, value_weak_i64(0))};
+  Av params[OP_MAX_PARAMS] = {av_list(r, points, n), av_const(r, value_weak_i64(0))};
   Outcome o = params[0] && params[1] ? rec_op(r, OP_stack, params, &joined) : OUT_FAIL;
   return o == OUT_GO ? rec_made(r, rec_new_rows(r, joined, av_const(r, value_weak_i64(n)), kind), out) : o;
 }
@@ -647,7 +648,7 @@ bool rec_text_grows(Recorder *r, Av a) {
   RecLoop *l;
   const AbsVal *v = a ? av_at(r, a) : NULL;
   if (!v || !r->loop || !v->source || v->konst.kind != V_TEXT ||
-      (v->kind != AV_LAZY && v->kind != AV_OBJECT && v->kind != AV_CONST))
+      (!kind_is_lazy(v->kind) && !kind_is_outer_text(v->kind) && !kind_is_constant(v->kind)))
     return false;
   RecLoc *loc = loc_of(r, a, &l);
   if (!loc || loc->rows) return false;
@@ -674,13 +675,13 @@ bool rec_rows_ask(Recorder *r, Av now, const Value *kind) {
  * computed positions. */
 bool rec_rows_suit(const Recorder *r, Av list) {
   const AbsVal *v = list ? av_at(r, list) : NULL;
-  return v && v->kind == AV_LAZY && list_source(v) && v->konst.list->count && as_known(r, list) == list;
+  return v && kind_is_lazy(v->kind) && list_source(v) && v->konst.list->count && as_known(r, list) == list;
 }
 
 bool rec_lists_suit(const Recorder *r, Av list) {
   const AbsVal *v = av_at(r, list);
   u64 total;
-  return v->kind == AV_LAZY && list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) &&
+  return kind_is_lazy(v->kind) && list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) &&
          rows_total(v->konst.list->items, v->konst.list->count, &total);
 }
 
@@ -692,7 +693,7 @@ Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
   RecLoc *loc = loc_of(r, list, &l);
   const AbsVal *v = av_at(r, list);
   if (!loc || (loc->depth && list_source(v))) { /* or inside of a variable, which is told when it changed */
-    Outcome o = v->kind == AV_LIST && !list_source(v) ? items_stacked(r, list, out) : OUT_STUCK;
+    Outcome o = kind_is_list(v->kind) && !list_source(v) ? items_stacked(r, list, out) : OUT_STUCK;
     if (o == OUT_STUCK) o = rec_rows_of(r, list, NULL, out);
     if (o == OUT_STUCK) r->reason = REASON_literal_needed;
     return o;
@@ -736,9 +737,9 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
 /* A `for` counts the bytes of a text, rows count code points: where these are the same. */
 static Outcome walk_text(Recorder *r, Av text, Av *out) {
   const AbsVal v = *av_at(r, text);
-  if (v.kind == AV_ROWS && (v.source || v.op)) return rec_made(r, text, out);
+  if (kind_in_columns(v.kind) && (v.source || v.op)) return rec_made(r, text, out);
   if (rec_is_of_digits(r, text)) return rec_is_digits(r, text) ? rec_digits_of(r, text, out) : rec_made(r, text, out);
-  if (v.kind == AV_ROWS || v.kind == AV_TEXT)
+  if (kind_in_columns(v.kind) || kind_is_made_text(v.kind))
     return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
   if (v.konst.text->len != v.konst.text->count)
     return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
@@ -761,9 +762,57 @@ Outcome rec_rows_walk(Recorder *r, Av seq, Av *out) {
   if (list_source(v) && v->konst.list->count > most) o = rec_rows_of(r, seq, NULL, out);
   if (o != OUT_STUCK) return o;
   if (!(*out = seq = av_force(r, seq))) return OUT_FAIL;
-  if (av_at(r, seq)->kind != AV_LIST || av_at(r, seq)->count <= most || !r->loop) return OUT_GO;
+  if (!av_is_list(r, seq) || av_at(r, seq)->count <= most || !r->loop) return OUT_GO;
   Av rows;
   o = rec_rows_here(r, seq, &rows);
   if (o == OUT_GO) *out = rows;
   return o == OUT_FAIL || r->lacks ? o : OUT_GO;
 }
+
+/* ---- its table --------------------------------------------------------------------------------------------------- */
+
+bool rec_columns_same(Recorder *r, Av a, Av b) {
+  const Value x = av_at(r, a)->konst, y = av_at(r, b)->konst;
+  return x.kind == y.kind && rows_alike(x, y) && repr_same_parts(r, a, b);
+}
+
+/* Of columns, each as the list of as many of its elements as count. */
+static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
+  ExitTable *t = &r->g->exits;
+  if (av_is_range(r, columns)) return rec_recipe(r, columns);
+  if (rows_mixed(kind)) {
+    RecipeId numbers = recipe_items(t, av_value(r, av_item(r, columns, 0)), 0, count, ITEMS_strong),
+             flags = numbers ? recipe_items(t, av_value(r, av_item(r, columns, 1)), 0, count, ITEMS_strong) : 0;
+    return numbers ? recipe_weak(t, numbers, flags) : 0;
+  }
+  if (rec_is_column(kind)) {
+    bool weak = kind.kind == V_NUM && (kind.flags & VF_WEAK);
+    return recipe_items(t, av_value(r, columns), 0, count,
+                        rec_is_name(kind) ? ITEMS_texts : weak ? ITEMS_weak : ITEMS_strong);
+  }
+  u32 n = kind.kind == V_LIST ? kind.list->count : kind.record->shape->count;
+  const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
+  RecipeId ids[ZIP_LEAVES];
+  for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
+    if (!(ids[i] = columns_recipe(r, av_item(r, columns, i), items[i], count))) return 0;
+  return kind.kind == V_LIST ? recipe_list(t, ids, n) : recipe_record(t, kind.record->shape->keys, ids, n);
+}
+
+static RecipeId recipe(Recorder *r, Av a) {
+  const Value kind = av_at(r, a)->konst;
+  RecipeId there = repr_source_recipe(r, a);
+  if (there) return there;
+  RecipeId count = rec_recipe(r, av_item(r, a, 1));
+  RecipeId columns = count ? columns_recipe(r, av_item(r, a, 0), kind, count) : 0;
+  return !columns || rec_is_column(kind) ? columns : recipe_zip(&r->g->exits, columns);
+}
+
+const Repr repr_columns = {
+    .name = "columns",
+    .type = "list",
+    .same = rec_columns_same,
+    .recipe = recipe,
+    NO(hand, effect_host, "its columns stay in the region"),
+    NO(example, no_rule, "a list of no known length"),
+    NO(input, no_rule, "a loop asks for it"),
+};

@@ -1,9 +1,9 @@
-/* record_slice.h — texts that are read character by character without being made: the text of an integer
- * (record_digits.c); a part of such a text or of one that is packed, `text[i:j]`, an AV_TEXT of op 5, whose items
+/* repr_slice.h — texts that are read character by character without being made: the text of an integer
+ * (repr_digits.c); a part of such a text or of one that is packed, `text[i:j]`, whose items
  * are the text, where the part begins and how many characters it has; one from its end, `text[::-1]`, of op 6. Their
  * length, characters, `==`, `in`, and the number that they say. */
-#ifndef WEFT_TRACER_RECORD_SLICE_H
-#define WEFT_TRACER_RECORD_SLICE_H
+#ifndef WEFT_TRACER_REPR_SLICE_H
+#define WEFT_TRACER_REPR_SLICE_H
 
 #include "tracer/record/record.h"
 
@@ -12,7 +12,7 @@
 enum { RECORD_STATES = 4 };
 typedef Outcome (*RecStep)(Recorder *r, const Av *with, Av at, Av *state);
 
-/* Texts that are read and not made (record_slice.c). */
+/* Texts that are read and not made (repr_slice.c). */
 bool rec_is_read(Recorder *r, Av a);
 bool rec_is_of_digits(Recorder *r, Av a); /* of which all is the text of an integer, so ASCII */
 Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out); /* parts: start, stop, step */

@@ -1,46 +1,41 @@
-/* record_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the
+/* repr_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the
  * VM (text_number of guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as
  * integers do. Records at computed keys. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_names.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_slice.h"
+#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
 #include <string.h>
 
 bool rec_is_name(Value kind) { return kind.kind == V_HOLE || kind.kind == V_TEXT; }
 
-static Av text_with(Recorder *r, Av number, u8 op) {
-  Av a = number ? av_items(r, AV_TEXT, &number, 1) : 0;
-  if (a) av_at(r, a)->op = op;
-  return a;
-}
-
-static Av name_text_of(Recorder *r, Av number) { return text_with(r, number, 4); }
-static Av one_of(Recorder *r, Av point) { return text_with(r, point, 2); } /* whose number is its code point */
+/* Their number is their code point. */
+Av av_character(Recorder *r, Av point) { return point ? av_items(r, AV_character, &point, 1) : 0; }
+Av av_numbered(Recorder *r, Av number) { return number ? av_items(r, AV_numbered, &number, 1) : 0; }
 
 static bool is_one(Recorder *r, Av a) {
   Value v;
-  return av_at(r, a)->kind == AV_TEXT ? av_at(r, a)->op == 2
+  return av_is_made_text(r, a) ? av_is_character(r, a)
                                       : av_const_value(r, a, &v) && v.kind == V_TEXT && v.text->count == 1;
 }
 
-Av rec_name(Recorder *r, ValueId number) { return name_text_of(r, av_num(r, number)); }
+Av rec_name(Recorder *r, ValueId number) { return av_numbered(r, av_num(r, number)); }
 
 Av rec_name_of(Recorder *r, Av a) {
   Value v;
   i64 number;
   if (!(a = av_force(r, a))) return 0;
   const AbsVal *x = av_at(r, a);
-  if (x->kind == AV_TEXT) return x->op == 2 || x->op == 4 ? av_item(r, a, 0) : 0;
-  if (x->kind != AV_CONST || !av_const_value(r, a, &v) || v.kind != V_TEXT || !text_has_number(v.text)) return 0;
+  if (kind_is_character(x->kind) || kind_is_numbered(x->kind)) return av_item(r, a, 0);
+  if (!kind_is_constant(x->kind) || !av_const_value(r, a, &v) || v.kind != V_TEXT || !text_has_number(v.text)) return 0;
   return text_number(r->vm, v.text, &number) ? av_const(r, value_i64(number)) : 0;
 }
 
@@ -48,10 +43,10 @@ bool rec_has_name(Recorder *r, Av a) { return a && rec_is_text(r, a) && rec_name
 
 static bool alike(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
-  if (x->kind != y->kind || (x->kind != AV_LIST && x->kind != AV_RECORD) || x->count != y->count ||
+  if (x->kind != y->kind || (!kind_is_open(x->kind)) || x->count != y->count ||
       x->count > ZIP_LEAVES)
     return false;
-  return x->kind == AV_LIST || memcmp(x->shape->keys, y->shape->keys, sizeof(Name) * x->count) == 0;
+  return kind_is_list(x->kind) || memcmp(x->shape->keys, y->shape->keys, sizeof(Name) * x->count) == 0;
 }
 
 /* a with its texts as numbers wherever b, a tree like it, has another text; 0: they are no such trees. */
@@ -63,7 +58,7 @@ static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
   if (text) {
     Av number = rec_name_of(r, a);
     *any = true;
-    return number && rec_name_of(r, b) ? (is_one(r, a) && is_one(r, b) ? one_of : name_text_of)(r, number) : 0;
+    return number && rec_name_of(r, b) ? (is_one(r, a) && is_one(r, b) ? av_character : av_numbered)(r, number) : 0;
   }
   if (!alike(r, a, b)) return 0;
   Av parts[ZIP_LEAVES];
@@ -84,9 +79,9 @@ bool rec_names_meet(Recorder *r, Av *a, Av *b) {
 Av rec_names_open(Recorder *r, Av a, u32 depth) {
   if (!(a = av_force(r, a))) return 0;
   Av number = rec_is_text(r, a) ? rec_name_of(r, a) : 0;
-  if (number) return name_text_of(r, number);
+  if (number) return av_numbered(r, number);
   const AbsVal v = *av_at(r, a);
-  if ((v.kind != AV_LIST && v.kind != AV_RECORD) || v.count > ZIP_LEAVES || depth > 4) return a;
+  if ((!kind_is_open(v.kind)) || v.count > ZIP_LEAVES || depth > 4) return a;
   Av parts[ZIP_LEAVES];
   for (u32 i = 0; i < v.count; i++)
     if (!(parts[i] = rec_names_open(r, av_item(r, a, i), depth + 1))) return 0;
@@ -135,12 +130,12 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
   if (a == b) return rec_made(r, a, out);
   bool na = av_is_number(r, a), nb = av_is_number(r, b);
   if (na && nb) return choose_number(r, cond, a, b, out);
-  if (!na && !nb && carry_same(r, a, b) && av_at(r, a)->kind == AV_CONST) return rec_made(r, a, out);
+  if (!na && !nb && carry_same(r, a, b) && av_is_constant(r, a)) return rec_made(r, a, out);
   if (rec_has_name(r, a) && rec_has_name(r, b)) {
     ValueId made;
     Outcome o = where(r, cond, av_value(r, rec_name_of(r, a)), av_value(r, rec_name_of(r, b)), &made);
     bool one = is_one(r, a) && is_one(r, b);
-    return o == OUT_GO ? rec_made(r, (one ? one_of : name_text_of)(r, av_num(r, made)), out) : o;
+    return o == OUT_GO ? rec_made(r, (one ? av_character : av_numbered)(r, av_num(r, made)), out) : o;
   }
   if (na || nb || depth > 4 || !alike(r, a, b))
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
@@ -156,7 +151,8 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
 bool rec_key_computed(Recorder *r, Av record, Av key) {
   if (!(key = av_force(r, key))) return false;
   const AbsVal *v = av_at(r, record), *k = av_at(r, key);
-  return v->kind == AV_RECORD && v->count && v->count <= KEYS_MOST && k->kind == AV_TEXT && (k->op == 2 || k->op == 4);
+  return kind_is_record(v->kind) && v->count && v->count <= KEYS_MOST &&
+         (kind_is_character(k->kind) || kind_is_numbered(k->kind));
 }
 
 /* Is the key the i-th one of the record's? */
@@ -222,7 +218,7 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
 
 enum { FIND_MOST = 64 };
 
-static bool is_character(const Recorder *r, Av a) { return a && av_at(r, a)->kind == AV_TEXT && av_at(r, a)->op == 2; }
+static bool is_character(const Recorder *r, Av a) { return a && av_is_character(r, a); }
 
 /* Where a character stands in a text that is known. */
 static Outcome find_character(Recorder *r, Value text, Av character, Av *out) {
@@ -254,7 +250,7 @@ static Outcome character_of(Recorder *r, Av a, Av *out) {
                                graph_convert(r->g, av_value(r, high), DT_bool));
   if (!in_range) return OUT_FAIL;
   if ((o = rec_check(r, CHECK_assertion, &in_range, 1)) != OUT_GO) return o;
-  return rec_made(r, one_of(r, a), out);
+  return rec_made(r, av_character(r, a), out);
 }
 
 /* The code points of a text that lies in a column, or is to be packed; false: it is no such text. */
@@ -263,9 +259,9 @@ static bool codes_of_rows(Recorder *r, Av text, Av *out, Outcome *o) {
   if (digits && (*o = rec_rows_of(r, text, NULL, &text)) != OUT_GO) return true;
   const AbsVal v = *av_at(r, text);
   const u8 slice = IX_SLICE;
-  bool outside = v.source && v.konst.kind == V_TEXT && (v.kind == AV_LAZY || v.kind == AV_OBJECT);
-  bool known = !outside && v.kind == AV_CONST && v.konst.kind == V_TEXT;
-  if (!outside && !known && (v.kind != AV_ROWS || v.konst.kind != V_TEXT)) return false;
+  bool outside = v.source && v.konst.kind == V_TEXT && (kind_is_lazy(v.kind) || kind_is_outer_text(v.kind));
+  bool known = !outside && kind_is_constant(v.kind) && v.konst.kind == V_TEXT;
+  if (!outside && !known && (!kind_in_columns(v.kind) || v.konst.kind != V_TEXT)) return false;
   *o = outside ? rec_rows_of_text(r, v.source, v.konst, &text) : known ? rec_text_stacked(r, text, &text) : OUT_GO;
   Av nil = av_const(r, value_nil()), ends[3] = {nil, *o == OUT_GO ? av_item(r, text, 1) : 0, nil};
   if (*o == OUT_GO) *o = nil ? rec_index(r, av_item(r, text, 0), &slice, 1, ends, out) : OUT_FAIL;
@@ -277,7 +273,7 @@ bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o
   if (op != OP_find && op != OP_codes && op != OP_text) return false;
   if (op == OP_codes && codes_of_rows(r, params[0], out, o)) return true;
   Av a = av_force(r, params[0]), b = op == OP_find ? av_force(r, params[1]) : 0;
-  if (!a || av_at(r, a)->kind == AV_CONST) {
+  if (!a || av_is_constant(r, a)) {
     if (op != OP_find || !is_character(r, b) || !av_const_value(r, a, &text) || text.kind != V_TEXT ||
         text.text->count > FIND_MOST)
       return false;
@@ -286,7 +282,7 @@ bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o
   }
   if (op == OP_codes && is_character(r, a)) {
     Av point = av_item(r, a, 0),
-        stacked[OP_MAX_PARAMS] = {av_items(r, AV_LIST, &point, 1), av_const(r, value_weak_i64(0))};
+        stacked[OP_MAX_PARAMS] = {av_list(r, &point, 1), av_const(r, value_weak_i64(0))};
     *o = stacked[0] && stacked[1] ? rec_op(r, OP_stack, stacked, out) : OUT_FAIL;
     return true;
   }
@@ -297,3 +293,41 @@ bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o
   *o = character_of(r, a, out);
   return true;
 }
+
+/* ---- their tables ---------------------------------------------------------------------------- */
+
+static RecipeId make_character(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v;
+  return recipe_text(t, TEXT_character, items, count);
+}
+
+static RecipeId character_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, 1, make_character); }
+static RecipeId character_hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, 1, depth, make_character); }
+
+static RecipeId make_numbered(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v;
+  return recipe_text(t, TEXT_numbered, items, count);
+}
+
+static RecipeId numbered_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, 1, make_numbered); }
+static RecipeId numbered_hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, 1, depth, make_numbered); }
+
+const Repr repr_character = {
+    .name = "character",
+    .type = "text",
+    .same = repr_same_parts,
+    .recipe = character_recipe,
+    .hand = character_hand,
+    NO(example, no_rule, "which character it is is computed"),
+    NO(input, no_rule, "the trace makes it"),
+};
+
+const Repr repr_numbered = {
+    .name = "numbered",
+    .type = "text",
+    .same = repr_same_parts,
+    .recipe = numbered_recipe,
+    .hand = numbered_hand,
+    NO(example, no_rule, "which text it is is computed"),
+    NO(input, no_rule, "the trace makes it"),
+};

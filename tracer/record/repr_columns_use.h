@@ -1,7 +1,7 @@
-/* record_rows_use.h — what is done with rows: items read, written, appended, popped; texts as rows of code points
- * (see record_rows.c). */
-#ifndef WEFT_TRACER_RECORD_ROWS_USE_H
-#define WEFT_TRACER_RECORD_ROWS_USE_H
+/* repr_columns_use.h — what is done with rows: items read, written, appended, popped; texts as rows of code points
+ * (see repr_columns.c). */
+#ifndef WEFT_TRACER_REPR_COLUMNS_USE_H
+#define WEFT_TRACER_REPR_COLUMNS_USE_H
 
 #include "tracer/record/record.h"
 
@@ -19,7 +19,7 @@ Outcome rec_rows_item(Recorder *r, Av rows, Av at, Av *out); /* `at` is in bound
  * stay. */
 Outcome rec_rows_put(Recorder *r, Av columns, Value kind, ValueId at, Av item, Av old, Av *out);
 Outcome rec_rows_set(Recorder *r, Av rows, Av at, Av old, Av item, Av *out);
-Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: AV_LIST, or a text */
+Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out); /* more: a list known item by item, or a text */
 /* start: where they begin, 0: with their first; items in front of that may go */
 Outcome rec_rows_append(Recorder *r, Av *rows, Av *start, Av more);
 Outcome rec_rows_position(Recorder *r, Av rows, Av n, Av at, ValueId *out); /* checked to be one of n, counted from 0 */

@@ -1,13 +1,18 @@
-/* record_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop, step and items are
+/* repr_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop, step and items are
  * weak integers. Of a step that is not known the sign is relied on. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_range.h"
+#include "tracer/record/repr_range.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
+
+Av av_range(Recorder *r, Av start, Av stop, Av step) {
+  Av parts[3] = {start, stop, step};
+  return start && stop && step ? av_items(r, AV_range, parts, 3) : 0;
+}
 
 typedef struct Step {
   i64 known; /* 0: computed, or another one at every entry */
@@ -77,7 +82,7 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
   }
   Outcome o = step_of(r, parts[2], &step);
   if (o == OUT_GO) o = few_items(r, parts);
-  return o == OUT_GO ? rec_made(r, av_items(r, AV_RANGE, parts, 3), out) : o;
+  return o == OUT_GO ? rec_made(r, av_range(r, parts[0], parts[1], parts[2]), out) : o;
 }
 
 /* The difference of two ends as a size: it must not wrap, since a count is made again where the region is left.
@@ -195,3 +200,60 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts) {
     return rec_stuck(r, REASON_no_rule, "an array indexed by a range with a step that may begin below 0");
   return clamp_end(r, &parts[1], &below);
 }
+
+/* ---- its table --------------------------------------------------------------------------------------------------- */
+
+static Av input(Recorder *r, SourceId s, Value v, Span why) {
+  GuardSet *gs = &r->g->guards;
+  SizePool *p = &r->g->sizes;
+  if (!guard_tag(gs, s, v, false, why)) return 0;
+  const SourceKind parts[3] = {SRC_start, SRC_stop, SRC_step};
+  const i64 now[3] = {v.range->start, v.range->stop, v.range->step};
+  Av items[3];
+  for (u32 i = 0; i < 3; i++) {
+    SourceId at = source_step(gs, s, parts[i], 0, NULL);
+    Dim d = at ? av_size_symbol(r, at, INT64_MIN, INT64_MAX, now[i]) : DIM_NONE;
+    /* loops rely on both: few ranges ever change their step or begin below 0 */
+    bool known = d != DIM_NONE;
+    if (known && i == 2) known = now[i] && range_step_sign(gs, p, d, now[i], why);
+    if (known && i == 0 && now[i] >= 0) known = guard_relation(gs, p, REL_le, 0, d, "start of a range", why);
+    items[i] = known ? av_num(r, graph_size(r->g, size_resolve(p, d))) : 0;
+    if (!items[i]) return 0;
+  }
+  Av a = av_range(r, items[0], items[1], items[2]);
+  if (a) av_at(r, a)->source = s;
+  return a;
+}
+
+static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v, (void)count;
+  return recipe_range(t, items[0], items[1], items[2]);
+}
+
+static RecipeId recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, 3, make); }
+static RecipeId hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, 3, depth, make); }
+
+/* An integer of a call's arguments: as it is now. */
+static bool number_now(Recorder *r, Av a, i64 *out) {
+  Dim d;
+  return av_known_int(r, a, out) || (av_is_number(r, a) && value_dim(r->g, av_value(r, a), &d) && d != DIM_NONE &&
+                                     size_hint(&r->g->sizes, d, out));
+}
+
+static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+  i64 ends[3];
+  (void)depth;
+  for (u32 i = 0; i < COUNT_OF(ends); i++)
+    if (!number_now(r, av_item(r, a, i), &ends[i])) return false;
+  return ends[2] != 0 && range_new(r->vm, ends[0], ends[1], ends[2], out);
+}
+
+const Repr repr_range = {
+    .name = "range",
+    .type = "range",
+    .same = repr_same_parts,
+    .recipe = recipe,
+    .hand = hand,
+    .example = example,
+    .input = input,
+};

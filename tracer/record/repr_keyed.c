@@ -1,17 +1,17 @@
-/* record_keyed.c — records of numbers whose keys are single characters, which a loop counts up or looks up by
- * computed keys.
+/* repr_keyed.c — records of numbers whose keys are single characters, which a loop counts up or looks up by computed
+ * keys.
  *
- * Such an AV_ROWS has three columns of KEYS_ROOM elements: the code points of the keys in their order, as many as
- * count; for each character of ASCII whether it is a key; and its number. The last place of the latter two is that
- * of all other characters: it is no key. A store by another character leaves the region in front of it. */
+ * A keyed record has a count and three columns of KEYS_ROOM elements: the code points of the keys in their order, as
+ * many as count; for each character of ASCII whether it is a key; and its number. The last place of the latter two is
+ * that of all other characters: it is no key. A store by another character leaves the region in front of it. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/record_keyed.h"
+#include "tracer/record/repr_keyed.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/record_option.h"
-#include "tracer/record/record_rows.h"
-#include "tracer/record/record_rows_use.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
 
@@ -27,10 +27,10 @@ static Value column_kind(Value kind, u32 part) {
 static Av column(const Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }
 
 static Outcome with_columns(Recorder *r, const Av *columns, Av count, Value kind, Av *out) {
-  return rec_made(r, rec_new_rows(r, av_items(r, AV_LIST, columns, KEY_COLUMNS), count, kind), out);
+  return rec_made(r, rec_new_rows(r, av_list(r, columns, KEY_COLUMNS), count, kind), out);
 }
 
-bool rec_is_keyed(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_ROWS && rows_keyed(av_at(r, a)->konst); }
+bool rec_is_keyed(const Recorder *r, Av a) { return av_is_keyed(r, a); }
 
 /* ---- made -------------------------------------------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ bool rec_is_keyed(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_ROWS
 static const Record *outside(const Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
   bool is = v->source && v->konst.kind == V_RECORD &&
-            (v->kind == AV_LAZY || v->kind == AV_OBJECT || v->kind == AV_RECORD);
+            (kind_is_lazy(v->kind) || kind_is_outer_record(v->kind) || kind_is_record(v->kind));
   return is ? v->konst.record : NULL;
 }
 
@@ -54,7 +54,7 @@ static bool kind_of(Recorder *r, Av record, Av more, Value *kind) {
   u32 n = from ? 0 : v.count;
   if (from && from->shape->count)
     return rows_keyed_kind(r->vm, from, kind) && (!more || rec_item_fits(r, more, number_kind(*kind)));
-  if (!from && v.kind != AV_RECORD) return false;
+  if (!from && !kind_is_record(v.kind)) return false;
   for (u32 i = 0; i < n + (more != 0); i++) {
     Av item = rec_sure(r, i < n ? av_item(r, record, i) : more);
     ValueId x = item ? av_value(r, item) : 0;
@@ -121,7 +121,7 @@ Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out) {
 
 static bool computed(Recorder *r, Av key) {
   key = av_force(r, key);
-  return key && av_at(r, key)->kind == AV_TEXT && av_at(r, key)->op == 2;
+  return key && av_is_character(r, key);
 }
 
 Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value) {
@@ -224,17 +224,31 @@ Outcome rec_keyed_item(Recorder *r, Av rows, ValueId at, Av *out) {
   Outcome o = element(r, column(r, rows, KEY_ORDER), at, false, &point);
   if (o == OUT_GO)
     o = element(r, column(r, rows, KEY_NUMBER), av_value(r, point), av_at(r, rows)->konst.flags & VF_WEAK, &pair[1]);
-  if (o != OUT_GO || !(pair[0] = av_items(r, AV_TEXT, &point, 1))) return o == OUT_GO ? OUT_FAIL : o;
-  av_at(r, pair[0])->op = 2;
-  return rec_made(r, av_items(r, AV_LIST, pair, 2), out);
+  if (o != OUT_GO || !(pair[0] = av_character(r, point))) return o == OUT_GO ? OUT_FAIL : o;
+  return rec_made(r, av_list(r, pair, 2), out);
 }
 
-RecipeId rec_keyed_recipe(Recorder *r, Av rows) {
+static RecipeId recipe(Recorder *r, Av rows) {
   ExitTable *t = &r->g->exits;
   RecipeId count = rec_recipe(r, av_item(r, rows, 1)), parts[2] = {0};
   if (!count) return 0;
-  parts[0] = recipe_items(t, av_value(r, column(r, rows, KEY_ORDER)), 0, count, 0);
+  parts[0] = recipe_items(t, av_value(r, column(r, rows, KEY_ORDER)), 0, count, ITEMS_strong);
   parts[1] = recipe_items(t, av_value(r, column(r, rows, KEY_NUMBER)), 0, 0,
-                          av_at(r, rows)->konst.flags & VF_WEAK ? 1 : 0);
+                          av_at(r, rows)->konst.flags & VF_WEAK ? ITEMS_weak : ITEMS_strong);
   return parts[0] && parts[1] ? recipe_keyed(t, parts) : 0;
 }
+
+static RecipeId recipe_or_source(Recorder *r, Av a) {
+  RecipeId there = repr_source_recipe(r, a);
+  return there ? there : recipe(r, a);
+}
+
+const Repr repr_keyed = {
+    .name = "keyed",
+    .type = "record",
+    .same = rec_columns_same,
+    .recipe = recipe_or_source,
+    NO(hand, effect_host, "its columns stay in the region"),
+    NO(example, no_rule, "a record of no known keys"),
+    NO(input, no_rule, "a loop asks for it"),
+};

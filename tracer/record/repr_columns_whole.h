@@ -1,6 +1,6 @@
-/* record_listed.h — lists in columns as a whole: the array of one, its items joined, sorted, and parts of it. */
-#ifndef WEFT_TRACER_RECORD_LISTED_H
-#define WEFT_TRACER_RECORD_LISTED_H
+/* repr_columns_whole.h — lists in columns as a whole: the array of one, its items joined, sorted, and parts of it. */
+#ifndef WEFT_TRACER_REPR_COLUMNS_WHOLE_H
+#define WEFT_TRACER_REPR_COLUMNS_WHOLE_H
 
 #include "tracer/record/record.h"
 

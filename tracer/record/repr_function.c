@@ -1,0 +1,122 @@
+/* repr_function.c — functions. A `closure` has its `code`; its captures are items, or read through `env`. A
+ * `transform` is what grad, vmap, … made: `op` says which (TransformKind), items: the function inside and the
+ * settings. A `function` is one from outside that is neither: the host's, or, where `op` is 1, one of which it is not
+ * asked which one it is.
+ *
+ * A closure of items and a transform keep in `value` their recipe in the exit that `konst.bits` counts: one function,
+ * wherever it stands. `op` of a closure: 1 + its place in a group of functions that capture each other. */
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
+#include "tracer/record/record_effects.h"
+#include "tracer/record/record_exit.h"
+
+Av av_closure(Recorder *r, Code *code) {
+  return av_new(r, (AbsVal){.kind = AV_closure, .env = ENV_ITEMS, .code = code});
+}
+
+Av av_transform(Recorder *r, TransformKind kind, Av inner, Av settings) {
+  Av parts[2] = {inner, settings};
+  Av a = inner && settings ? av_items(r, AV_transform, parts, 2) : 0;
+  if (a) av_at(r, a)->op = kind;
+  return a;
+}
+
+/* Of every function from outside. */
+static Av input(Recorder *r, SourceId s, Value v, Span why) {
+  Fn *fn = v.fn;
+  Av a = 0;
+  if (!guard_code(&r->g->guards, s, fn, why)) return 0;
+  switch (fn->kind) {
+    case FN_BUILTIN: a = av_const(r, v); break;
+    case FN_CLOSURE:
+      return av_new(r, (AbsVal){.kind = AV_closure, .env = ENV_SOURCE, .env_source = s, .code = fn->code, .source = s,
+                                .konst = v});
+    case FN_TRANSFORM:
+      a = av_transform(r, fn->transform, av_lazy(r, source_step(&r->g->guards, s, SRC_inner, 0, NULL), fn->inner),
+                       av_lazy(r, source_step(&r->g->guards, s, SRC_settings, 0, NULL), fn->settings));
+      break;
+    default: return av_new(r, (AbsVal){.kind = AV_function, .source = s, .konst = v});
+  }
+  if (a) av_at(r, a)->source = s;
+  return a;
+}
+
+/* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
+
+/* One function, wherever it stands: made once for an exit. */
+static RecipeId once(Recorder *r, Av a, RecipeMaker make) {
+  const AbsVal *v = av_at(r, a);
+  if (v->source) return recipe_source(&r->g->exits, v->source);
+  if (v->value && v->konst.bits == r->exit_number) return v->value;
+  RecipeId made = repr_items_recipe(r, a, v->count, make);
+  AbsVal *fn = av_at(r, a);
+  fn->value = made;
+  fn->konst.bits = r->exit_number;
+  return made;
+}
+
+static RecipeId make_closure(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  return v->op ? recipe_group_fn(t, v->code, v->op - 1u, items, count) : recipe_fn(t, v->code, items, count);
+}
+
+/* A sibling of a function that has a source: with its captures. */
+static RecipeId sibling_recipe(Recorder *r, Av a) {
+  const u32 n = av_at(r, a)->code->proto->ncaptures;
+  Av *captures = rec_avs(r, n);
+  if (!captures) return 0;
+  for (u32 i = 0; i < n; i++)
+    if (!(captures[i] = rec_capture(r, a, i))) return 0;
+  return repr_recipe_of(r, a, captures, n, make_closure);
+}
+
+static RecipeId closure_recipe(Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  return v->env == ENV_ITEMS || v->source ? once(r, a, make_closure) : sibling_recipe(r, a);
+}
+
+static RecipeId make_transform(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)count;
+  return recipe_transform(t, v->op, items[0], items[1]);
+}
+
+static RecipeId transform_recipe(Recorder *r, Av a) {
+  const AbsVal *v = av_at(r, a);
+  return v->op == TF_pullback && !v->source ? 0 : once(r, a, make_transform); /* the nodes of a pullback are here */
+}
+
+/* A host function calls it; output shows what only the program knows. */
+static RecipeId closure_hand(Handing *h, Av a, u32 depth) {
+  const AbsVal *v = av_at(h->r, a);
+  if (!h->host || v->source) return repr_source_hand(h, a, depth);
+  return v->env == ENV_ITEMS && !v->op ? repr_items_hand(h, a, v->count, depth, make_closure) : 0;
+}
+
+const Repr repr_closure = {
+    .name = "closure",
+    .type = "fn",
+    .same = repr_same_source, /* its captures are no leaves */
+    .recipe = closure_recipe,
+    .hand = closure_hand,
+    .example = repr_source_example,
+    NO(input, no_rule, "repr_function reads it"),
+};
+
+const Repr repr_transform = {
+    .name = "transform",
+    .type = "fn",
+    .same = repr_same_source,
+    .recipe = transform_recipe,
+    NO(hand, effect_host, "what it was made of stays in the region"),
+    NO(example, no_rule, "a function that was transformed in the trace"),
+    NO(input, no_rule, "repr_function reads it"),
+};
+
+const Repr repr_function = {
+    .name = "function",
+    .type = NULL,
+    .same = repr_same_source,
+    .recipe = repr_source_recipe,
+    .hand = repr_source_hand,
+    .example = repr_source_example,
+    .input = input,
+};

@@ -1,0 +1,141 @@
+/* repr_lazy.c — values from outside that were not read yet, and the reading of them; registers that hold nothing, and
+ * arguments that were not given.
+ *
+ * A `lazy` value knows its source and, borrowed, what stands there now (`konst`). Nothing is relied on until it is
+ * looked at: then it becomes what the table below says for values of its kind (av_force). `none` is the value of what
+ * was never assigned; it is asked for nothing. A `hole` stands for an argument that was not given. */
+#include "lang/mechanisms.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_run.h"
+#include "tracer/tracer.h"
+
+Av av_lazy(Recorder *r, SourceId s, Value now) {
+  if (!s) {
+    r->failed = true;
+    return 0;
+  }
+  while (r->source_av.count <= s)
+    if (!vec_push(&r->vm->alloc, &r->source_av, 0)) {
+      r->failed = true;
+      return 0;
+    }
+  if (r->source_av.data[s]) return r->source_av.data[s];
+  return av_new(r, (AbsVal){.kind = AV_lazy, .source = s, .konst = now});
+}
+
+/* ---- how much is taken apart ------------------------------------------------------------------------------------- */
+
+/* Nor more than so many, where one stands so deep in others like it: a tree, or a linked list, which is seldom the same
+ * again. */
+enum { TREE_DEPTH = 4, TREE_SOURCES = 64 };
+
+static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const Shape *shape) {
+  const Source *items = r->g->guards.sources.items.data;
+  u32 depth = 0;
+  while ((s = items[s].parent) && depth < TREE_DEPTH) {
+    const AbsVal *up = s < r->source_av.count ? av_at(r, r->source_av.data[s]) : NULL;
+    depth += up && up->kind == kind && up->count == count && up->shape == shape;
+  }
+  return depth == TREE_DEPTH;
+}
+
+bool av_is_many(const Recorder *r, SourceId s, AvKind kind, u32 items, const Shape *shape) {
+  u32 sources = r->g->guards.sources.items.count;
+  return items > LIST_ITEMS_MAX || sources > SOURCES_MAX ||
+         (sources > TREE_SOURCES && in_tree(r, s, kind, items, shape));
+}
+
+/* ---- read -------------------------------------------------------------------------------------------------------- */
+
+/* A value from outside that is not looked into: all that is relied on is what it is. */
+Av av_outer(Recorder *r, SourceId s, Value v, Span why) {
+  static const u8 kinds[V_HOLE + 1] = {
+      [V_LIST] = AV_outer_list, [V_RECORD] = AV_outer_record, [V_TEXT] = AV_outer_text, [V_FN] = AV_function,
+      [V_MODULE] = AV_module,   [V_REF] = AV_outer_ref,       [V_HANDLE] = AV_handle,
+  };
+  if (!guard_tag(&r->g->guards, s, v, false, why)) return 0;
+  const u8 kind = kinds[v.kind] ? kinds[v.kind] : AV_outer;
+  return av_new(r, (AbsVal){.kind = kind, .op = v.kind == V_FN, .source = s, .konst = v});
+}
+
+/* In what representation a value comes in, by its kind; others are not looked into. */
+static const Repr *const reads[V_HOLE + 1] = {
+    [V_NIL] = &repr_known,  [V_DTYPE] = &repr_known, [V_HOLE] = &repr_known,    [V_TEXT] = &repr_known_text,
+    [V_NUM] = &repr_number, [V_ARRAY] = &repr_number, [V_LIST] = &repr_list,    [V_RECORD] = &repr_record,
+    [V_RANGE] = &repr_range, [V_FN] = &repr_function, [V_MODULE] = &repr_module,
+};
+
+static Av read_source(Recorder *r, SourceId s, Value v) {
+  Span why = r->frames.count ? rec_here(r) : (Span){0};
+  const Repr *p = reads[v.kind];
+  bool opens = v.kind == V_TEXT || v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN;
+  if (!p || (opens && !r->abstract && source_is_open(r->tracer, &r->g->guards, s))) return av_outer(r, s, v, why);
+  return p->input(r, s, v, why);
+}
+
+enum { FORCED_TIMED = 128 };
+
+Av av_force(Recorder *r, Av a) {
+  if (!a || !av_is_lazy(r, a)) return a;
+  SourceId s = av_at(r, a)->source;
+  Value now = av_at(r, a)->konst;
+  if (r->abstract) now = value_untracked(now);
+  while (r->source_av.count <= s)
+    if (!vec_push(&r->vm->alloc, &r->source_av, 0)) {
+      r->failed = true;
+      return 0;
+    }
+  if (r->source_av.data[s] && MECHANISM(r->vm, input_dedup)) return r->source_av.data[s];
+  if (r->trail.count % FORCED_TIMED == FORCED_TIMED - 1 && rec_is_late(r)) return 0;
+  Av read = read_source(r, s, now);
+  if (!read || !vec_push(&r->vm->alloc, &r->trail, s)) {
+    r->failed = true;
+    return 0;
+  }
+  r->source_av.data[s] = read;
+  return read;
+}
+
+
+static RecipeId hole_recipe(Recorder *r, Av a) {
+  (void)a;
+  return recipe_const(&r->g->exits, value_hole());
+}
+
+static RecipeId hole_hand(Handing *h, Av a, u32 depth) {
+  (void)depth;
+  return hole_recipe(h->r, a);
+}
+
+#define READ_FIRST "it is read first, and asked as what it is then"
+const Repr repr_lazy = {
+    .name = "lazy",
+    .type = "nothing",
+    .recipe = repr_source_recipe,
+    NO(same, no_rule, READ_FIRST),
+    NO(hand, no_rule, READ_FIRST),
+    NO(example, no_rule, READ_FIRST),
+    NO(input, no_rule, "it is what was not read"),
+};
+
+#define NOTHING "nothing was assigned on this way"
+const Repr repr_none = {
+    .name = "none",
+    .type = "nothing",
+    NO(same, no_rule, NOTHING),
+    NO(recipe, no_rule, NOTHING),
+    NO(hand, no_rule, NOTHING),
+    NO(example, no_rule, NOTHING),
+    NO(input, no_rule, NOTHING),
+};
+
+#define NOT_GIVEN "an argument that was not given is no value"
+const Repr repr_hole = {
+    .name = "hole",
+    .type = "nothing",
+    .same = repr_same_leaf,
+    .recipe = hole_recipe,
+    .hand = hole_hand,
+    NO(example, no_rule, NOT_GIVEN),
+    NO(input, no_rule, "repr_known reads it"),
+};

@@ -1,0 +1,106 @@
+/* repr_number.c — numbers and arrays. A `number` is a value of the graph (`value`); a `constant` is a number that is
+ * known while tracing (`konst`). Sizes and lengths are numbers of the graph too, whose value is an expression of
+ * sizes. */
+#include "lang/mechanisms.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/abstract.h"
+#include "tracer/record/record_effects.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
+
+/* ---- read -------------------------------------------------------------------------------------------------------- */
+
+Dim av_size_symbol(Recorder *r, SourceId s, i64 lo, i64 hi, i64 hint) {
+  Graph *g = r->g;
+  u32 in = guard_input(&g->guards, s, IN_size);
+  if (in == UINT32_MAX) return DIM_NONE;
+  GuardInput *input = &g->guards.inputs.data[in];
+  if (input->sym != UINT32_MAX) return g->sizes.syms.data[input->sym].dim;
+  Dim d = size_sym(&g->sizes, NULL, s, lo, hi, hint);
+  if (d == DIM_NONE) return d;
+  u32 sym;
+  if (size_is_sym(&g->sizes, d, &sym)) g->guards.inputs.data[in].sym = sym;
+  return d;
+}
+
+static Av length_of(Recorder *r, SourceId s, SourceKind kind, i64 now) {
+  SourceId len = source_step(&r->g->guards, s, kind, 0, NULL);
+  Dim d = len ? av_size_symbol(r, len, 0, ROWS_MOST, now) : DIM_NONE;
+  return d == DIM_NONE ? 0 : av_num(r, graph_size(r->g, d));
+}
+
+Av av_length(Recorder *r, SourceId s, i64 now) { return length_of(r, s, SRC_len, now); }
+Av av_total(Recorder *r, SourceId s, i64 now) { return length_of(r, s, SRC_total, now); }
+
+static Av read_number(Recorder *r, SourceId s, Value v, Span why) {
+  Graph *g = r->g;
+  if (v.kind == V_NUM && g->guards.sources.items.data[s].kind == SRC_global && !MECHANISM(r->vm, globals_are_read))
+    return av_const(r, v);
+  if (!guard_tag(&g->guards, s, v, false, why)) return 0;
+  if (v.kind == V_NUM && v.dtype == DT_i64 && !MECHANISM(r->vm, integers_are_symbols))
+    return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
+  if (v.kind == V_NUM && v.dtype == DT_f64 && !MECHANISM(r->vm, floats_are_inputs))
+    return guard_const(&g->guards, s, v, why) ? av_const(r, v) : 0;
+  if (v.kind == V_NUM && v.dtype == DT_i64) {
+    Dim d = av_size_symbol(r, s, INT64_MIN, INT64_MAX, v.i);
+    return d == DIM_NONE ? 0 : av_num(r, graph_size_typed(g, d, DT_i64, v.flags & VF_WEAK));
+  }
+  ArrayType t = {.dtype = v.dtype, .weak = v.kind == V_NUM && (v.flags & VF_WEAK)};
+  if (v.kind == V_ARRAY) {
+    Array *a = v.array;
+    t.dtype = (u8)array_dtype(a);
+    t.rank = (u8)array_rank(a);
+    t.device = (u8)array_device(a);
+    for (u32 d = 0; d < t.rank; d++) {
+      i64 n = array_dims(a)[d];
+      SourceId at = source_step(&g->guards, s, SRC_size, d, NULL);
+      t.dims[d] = at ? av_size_symbol(r, at, 0, SIZE_LIMIT - 1, n) : DIM_NONE;
+      if (t.dims[d] == DIM_NONE) return 0;
+      if (!MECHANISM(r->vm, sizes_are_symbols))
+        (void)guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[d], size_const(&g->sizes, n), NULL, why);
+    }
+  }
+  u32 in = guard_input(&g->guards, s, v.kind == V_ARRAY ? IN_array : IN_scalar);
+  if (in == UINT32_MAX) return 0;
+  return av_num(r, graph_input(g, graph_type(g, &t), in));
+}
+
+static Av input(Recorder *r, SourceId s, Value v, Span why) {
+  Av a = read_number(r, s, v, why);
+  if (a) av_at(r, a)->source = s;
+  return a;
+}
+
+/* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
+
+static RecipeId recipe(Recorder *r, Av a) { return rec_weak_recipe(r, av_at(r, a)->value); }
+
+static RecipeId hand(Handing *h, Av a, u32 depth) {
+  (void)depth;
+  return rec_hand_number(h, av_at(h->r, a)->value);
+}
+
+static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+  (void)depth;
+  return abstract_number(r, value_type(r->g, av_at(r, a)->value), out);
+}
+
+const Repr repr_number = {
+    .name = "number",
+    .type = "array",
+    .same = repr_same_leaf,
+    .recipe = recipe,
+    .hand = hand,
+    .example = example,
+    .input = input,
+};
+
+const Repr repr_constant = {
+    .name = "constant",
+    .type = NULL,
+    .same = repr_same_leaf,
+    .recipe = repr_constant_recipe,
+    .hand = repr_constant_hand,
+    .example = repr_constant_example,
+    NO(input, no_rule, "repr_number reads it"),
+};

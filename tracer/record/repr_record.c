@@ -1,0 +1,68 @@
+/* repr_record.c — records that are known field by field: items in the order of the keys of `shape`. One from outside
+ * keeps its source and the value it has now (`konst`) until it is changed. */
+#include "lang/mechanisms.h"
+#include "tracer/record/absval_use.h"
+#include "tracer/record/abstract.h"
+#include "tracer/record/record_run.h"
+
+Av av_read_record(Recorder *r, SourceId s, Value v, Span why) {
+  GuardSet *gs = &r->g->guards;
+  Record *rec = v.record;
+  u32 first, n = rec->shape->count;
+  if (!guard_shape(gs, s, rec, true, 0, why) || !av_empty_items(r, n, &first)) return 0;
+  for (u32 i = 0; i < n; i++) {
+    Name key = rec->shape->keys[i];
+    Av item = av_lazy(r, source_step(gs, s, SRC_field, key, name_text(&r->vm->names, key)), rec->items[i]);
+    if (!item) return 0;
+    r->items.data[first + i] = item;
+  }
+  if (!av_keep(r, v)) return 0;
+  return av_new(r,
+                (AbsVal){.kind = AV_record, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
+}
+
+static Av input(Recorder *r, SourceId s, Value v, Span why) {
+  if (av_is_many(r, s, AV_record, v.record->shape->count, v.record->shape) ||
+      !MECHANISM(r->vm, containers_taken_apart))
+    return av_outer(r, s, v, why);
+  return av_read_record(r, s, v, why);
+}
+
+static bool same(Recorder *r, Av a, Av b) {
+  const AbsVal *x = av_at(r, a), *y = av_at(r, b);
+  for (u32 i = 0; x->shape != y->shape && i < x->count; i++)
+    if (x->shape->keys[i] != y->shape->keys[i]) return false;
+  return repr_same_parts(r, a, b);
+}
+
+static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  return recipe_record(t, v->shape->keys, items, count);
+}
+
+static RecipeId recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, av_at(r, a)->count, make); }
+static RecipeId hand(Handing *h, Av a, u32 depth) {
+  return repr_items_hand(h, a, av_at(h->r, a)->count, depth, make);
+}
+
+static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+  const AbsVal v = *av_at(r, a);
+  if (!record_new(r->vm, out)) return false;
+  for (u32 i = 0; i < v.count; i++) {
+    Value item;
+    bool known = abstract_value(r, av_item(r, a, i), depth + 1, &item);
+    if (known && record_set(r->vm, out, v.shape->keys[i], item)) continue;
+    value_drop(r->vm, *out);
+    return false;
+  }
+  return true;
+}
+
+const Repr repr_record = {
+    .name = "record",
+    .type = "record",
+    .same = same,
+    .recipe = recipe,
+    .hand = hand,
+    .example = example,
+    .input = input,
+};

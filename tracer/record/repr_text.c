@@ -1,0 +1,122 @@
+/* repr_text.c — texts that are made of values, as f-strings and `+` make them: of one value by a format spec
+ * (`formatted`, whose table is in repr_digits.c), of several texts one behind the other (`joined`). No text is made
+ * before the region is left. */
+#include "tracer/record/absval_use.h"
+#include "tracer/record/record_data.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+
+Av av_joined(Recorder *r, const Av *texts, u32 count) { return av_items(r, AV_joined, texts, count); }
+
+/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all
+ * numbers. */
+static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
+  Value text;
+  if (spec.kind != V_TEXT || spec.text->len == 0) return true;
+  if (spec.text->data[spec.text->len - 1] == 'c') return false;
+  if (dtype_kind(t->dtype) > DK_FLOAT) return false;
+  if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return false;
+  }
+  value_drop(r->vm, text);
+  return true;
+}
+
+/* Texts of computed numbers are made where the region is left: nothing in a graph looks at them. */
+Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
+  Value known, how, text;
+  v = av_force(r, v);
+  spec = av_force(r, spec);
+  if (!v || !spec) return OUT_FAIL;
+  if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL))
+    return rec_stuck(r, REASON_text_value, "a computed format spec");
+  bool plain = how.kind == V_NIL || how.text->len == 0;
+  if (plain && (av_is_made_text(r, v) || av_is_packed_text(r, v)))
+    return rec_made(r, v, out);
+  if (av_const_value(r, v, &known) && known.kind != V_FN) {
+    if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
+      vm_error_clear(r->vm);
+      return rec_stuck(r, REASON_raises, "the format spec does not fit");
+    }
+    Av a = av_const(r, text);
+    value_drop(r->vm, text);
+    return rec_made(r, a, out);
+  }
+  if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
+  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how))
+    return rec_stuck(r, REASON_raises, "the format spec does not fit");
+  return rec_made(r, av_formatted(r, v, spec), out);
+}
+
+/* A part of a text: one that a loop around the region writes is another one in each trip, and looked at by nobody. */
+Av rec_text_part(Recorder *r, Av a) {
+  const AbsVal v = *av_at(r, a);
+  if (!kind_is_lazy(v.kind) || v.konst.kind != V_TEXT) return av_force(r, a);
+  if ((v.source < r->source_av.count && r->source_av.data[v.source]) || !rec_written_around(r, v.source))
+    return av_force(r, a);
+  return guard_tag(&r->g->guards, v.source, v.konst, false,
+                   rec_here(r)) ? av_new(r, (AbsVal){.kind = AV_outer_text, .source = v.source, .konst = v.konst}) : 0;
+}
+
+Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
+  enum { PARTS_MOST = 120 };
+  Av all[PARTS_MOST];
+  u32 n = 0;
+  for (u32 i = 0; i < count; i++) {
+    Value v;
+    Av a = rec_text_part(r, parts[i]);
+    if (!a) return OUT_FAIL;
+    const AbsVal *t = av_at(r, a);
+    if (kind_is_packed_text(t->kind) && i == 0) { /* a text that grows */
+      for (*out = a; ++i < count;) {
+        Outcome o = rec_rows_join(r, *out, av_force(r, parts[i]), out);
+        if (o != OUT_GO) return o;
+      }
+      return OUT_GO;
+    }
+    bool joined = kind_is_joined(t->kind);
+    bool whole = kind_is_outer_text(t->kind) && t->source;
+    if (!kind_is_made_text(t->kind) && !whole && !(av_const_value(r, a, &v) && v.kind == V_TEXT))
+      return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
+    t = av_at(r, a);
+    for (u32 k = 0; k < (joined ? t->count : 1); k++) {
+      if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");
+      all[n++] = joined ? av_item(r, a, k) : a;
+    }
+  }
+  bool known = true;
+  Value texts[PARTS_MOST], text;
+  for (u32 i = 0; i < n && known; i++) known = av_const_value(r, all[i], &texts[i]);
+  if (!known) return rec_made(r, av_joined(r, all, n), out);
+  if (!text_concat(r->vm, texts, n, &text)) {
+    vm_error_clear(r->vm);
+    return OUT_FAIL;
+  }
+  Av a = av_const(r, text);
+  value_drop(r->vm, text);
+  return rec_made(r, a, out);
+}
+
+/* ---- its table --------------------------------------------------------------------------------------------------- */
+
+static RecipeId make_joined(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+  (void)v;
+  return recipe_text(t, TEXT_joined, items, count);
+}
+
+static RecipeId joined_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, av_at(r, a)->count, make_joined); }
+static RecipeId joined_hand(Handing *h, Av a, u32 depth) {
+  return repr_items_hand(h, a, av_at(h->r, a)->count, depth, make_joined);
+}
+
+const Repr repr_joined = {
+    .name = "joined",
+    .type = "text",
+    .same = repr_same_parts,
+    .recipe = joined_recipe,
+    .hand = joined_hand,
+    NO(example, no_rule, "a text of no known length"),
+    NO(input, no_rule, "the trace makes it"),
+};
