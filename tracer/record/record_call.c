@@ -132,59 +132,6 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
 
 /* ---- built-ins on lists, records and sizes ---------------------------------------------------------------- */
 
-/* A text that nobody has looked into yet, of the program's variables: its length is asked for at each entry, not which
- * text it is. */
-static Outcome text_length(Recorder *r, Av x, Av *out) {
-  const AbsVal v = *av_at(r, x);
-  bool known = v.source < r->source_av.count && r->source_av.data[v.source];
-  if (!kind_is_lazy(v.kind) || v.konst.kind != V_TEXT || !v.source || known ||
-      r->g->guards.sources.items.data[v.source].kind == SRC_global)
-    return OUT_STUCK;
-  return guard_tag(&r->g->guards, v.source, v.konst, false,
-                   rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
-}
-
-/* A list of data that nobody has looked into yet, as rec_index takes it: its length is left open. A short one is data
- * where a loop asks. */
-static bool is_data(const Recorder *r, Av x) {
-  if (!rec_rows_suit(r, x) || r->g->guards.sources.items.data[av_at(r, x)->source].kind == SRC_global) return false;
-  const List *l = av_at(r, x)->konst.list;
-  bool numbers = r->loop && !list_is_packed(l);
-  for (u32 i = 0; i < l->count && numbers; i++)
-    numbers = l->items[i].kind == V_NUM && l->items[i].dtype == l->items[0].dtype;
-  return numbers || l->count > 2 * (u32)r->vm->tunables.unroll_trips;
-}
-
-static Outcome of_len(Recorder *r, Av x, Av *out) {
-  Outcome o = text_length(r, x, out);
-  if (o != OUT_STUCK) return o;
-  if (is_data(r, x)) {
-    const AbsVal v = *av_at(r, x);
-    return guard_tag(&r->g->guards, v.source, v.konst, false,
-                     rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.list->count), out) : OUT_FAIL;
-  }
-  x = av_force(r, x);
-  if (!x) return OUT_FAIL;
-  const AbsVal *v = av_at(r, x);
-  if (kind_is_open(v->kind)) return rec_made(r, av_const(r, value_weak_i64(v->count)), out);
-  if (kind_in_columns(v->kind)) return rec_made(r, av_item(r, x, 1), out);
-  if (kind_is_row(v->kind)) return rec_made(r, av_item(r, x, 3), out);
-  if (kind_is_queue(v->kind)) return rec_made(r, rec_queue_count(r, x), out);
-  if (rec_is_read(r, x) || (kind_is_made_text(v->kind) && rec_text_parts(r, x))) return rec_text_count(r, x, out);
-  /* long, and not taken apart; left open */
-  if (kind_is_outer_list(v->kind) || kind_is_outer_text(v->kind)) {
-    if (!guard_tag(&r->g->guards, v->source, v->konst, false, (Span){0})) return OUT_FAIL;
-    return rec_made(r, av_length(r, v->source, v->konst.kind == V_LIST ? v->konst.list->count : v->konst.text->count),
-                    out);
-  }
-  if (kind_is_constant(v->kind) && v->konst.kind == V_TEXT)
-    return rec_made(r, av_const(r, value_weak_i64(v->konst.text->count)), out);
-  ValueId n = av_value(r, x);
-  if (n && value_type(r->g, n)->rank > 0)
-    return rec_made(r, av_num(r, graph_size(r->g, value_type(r->g, n)->dims[0])), out);
-  return rec_stuck(r, REASON_no_rule, "len of %s", av_kind_text(r, x));
-}
-
 /* Items of a list, a range with known ends or an array with a known first size. */
 static Outcome iterate(Recorder *r, Av x, AvVec *out) {
   x = av_force(r, x);
@@ -360,7 +307,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
       rec_of_known(r, op, params, out, &of_character))
     return of_character;
   switch (op) {
-    case OP_len: return of_len(r, params[0], out);
+    case OP_len: return rec_length(r, params[0], out);
     case OP_map: return of_map(r, params[0], params[1], out);
     case OP_zip: return of_zip(r, &r->items.data[av_at(r, params[0])->first], av_at(r, params[0])->count, false, out);
     case OP_enumerate: return of_zip(r, params, 1, true, out);

@@ -371,7 +371,7 @@ static Outcome expand_masks(Recorder *r, ValueId x, Indexing *ix) {
   return OUT_GO;
 }
 
-static Outcome index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, Av *out) {
+Outcome rec_index_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, Av *out) {
   Indexing ix;
   ValueId x = av_value(r, obj);
   Outcome o = build_index(r, x, kinds, count, regs, &ix);
@@ -439,7 +439,7 @@ static void look_changing(void *ctx, u32 sym) {
   if (!s->unbacked) o->any |= rec_written_around(o->r, s->source);
 }
 
-static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
+bool rec_list_position(Recorder *r, Av list, Av at, u32 *out) {
   i64 i, n = av_at(r, list)->count;
   OpenSyms changing = {r, false};
   ValueId v = av_is_number(r, at) ? av_value(r, at) : 0;
@@ -453,116 +453,13 @@ static bool list_position(Recorder *r, Av list, Av at, u32 *out) {
 }
 
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out) {
-  if (rec_text_has(r, obj) && count == 1 && items[0] == IX_VALUE) return rec_text_get(r, obj, regs[0], out);
-  if (rec_text_has(r, obj) && count == 1 && items[0] == IX_SLICE) {
-    Av rows;
-    Outcome o = rec_rows_of_text(r, av_at(r, obj)->source, av_at(r, obj)->konst, &rows);
-    return o == OUT_GO ? rec_text_slice(r, rows, regs, out) : o;
-  }
-  bool one = count == 1 && items[0] == IX_VALUE;
-  if (one && (r->loop || r->recur) && rec_rows_suit(r, obj)) { /* not taken apart when the position is computed */
-    i64 known;
-    Av rows;
-    Outcome o = av_known_int(r, regs[0], &known) ? OUT_STUCK : rec_rows_here(r, obj, &rows);
-    if (o == OUT_GO) return rec_rows_get(r, rows, regs[0], out);
-    if (o == OUT_FAIL || r->lacks) return o;
-  }
-  if (count == 1 && items[0] == IX_SLICE && rec_rows_suit(r, obj) && rec_is_in_columns(r, obj))
-    return rec_list_slice(r, obj, regs, out);
+  if (count == 1 && items[0] == IX_VALUE) return rec_item(r, obj, regs[0], out);
+  if (count == 1 && items[0] == IX_SLICE) return rec_slice(r, obj, regs, out);
   obj = av_force(r, obj);
   Outcome there = rec_there(r, &obj);
   if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
-  if (av_is_number(r, obj)) return index_array(r, obj, items, count, regs, out);
-  const AbsVal v = *av_at(r, obj);
-  Value key;
-  u32 i;
-  i64 at;
-  if (kind_in_columns(v.kind) && one) return rec_rows_get(r, obj, regs[0], out);
-  if (kind_is_row(v.kind) && one) return rec_row_get(r, obj, regs[0], out);
-  if (count == 1 && items[0] == IX_SLICE && rec_queue_cuts(r, obj, regs)) return rec_queue_cut(r, obj, regs, out);
-  if (kind_is_queue(v.kind) && one) return rec_queue_get(r, obj, regs[0], out);
-  if (kind_is_queue(v.kind) && count == 1 && items[0] == IX_SLICE) {
-    Outcome o = rec_queue_rows(r, obj, &obj);
-    return o == OUT_GO ? rec_rows_slice(r, obj, regs, out) : o;
-  }
-  if (rec_is_read(r, obj) && count == 1 && (one || items[0] == IX_SLICE))
-    return one ? rec_read_get(r, obj, regs[0], out) : rec_text_slice(r, obj, regs, out);
-  if (kind_in_columns(v.kind) && count == 1 && items[0] == IX_SLICE) return rec_rows_slice(r, obj, regs, out);
-  if (one && kind_is_outer_list(v.kind)) {
-    /* one item of a long list */
-    if (v.source && av_known_int(r, regs[0], &at) && at >= 0 && at < v.konst.list->count) {
-      if (!rec_look_into(r, v.konst.list) || !guard_len(&r->g->guards, v.source, REL_le, (u64)at + 1, rec_here(r)))
-        return OUT_FAIL;
-      return rec_made(r, av_lazy(r, source_step(&r->g->guards, v.source, SRC_item, (u32)at, NULL),
-                                 v.konst.list->items[at]), out);
-    }
-    Outcome o = rec_rows_here(r, obj, &obj);
-    return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
-  }
-  if (count == 1 && items[0] == IX_SLICE && kind_is_outer_list(v.kind))
-    return rec_list_slice(r, obj, regs, out);
-  if (kind_is_list(v.kind) && one) {
-    if (list_position(r, obj, regs[0], &i)) return rec_made(r, av_item(r, obj, i), out);
-    if (av_known_int(r, regs[0], &at)) return rec_stuck(r, REASON_raises, "a list position out of range");
-    Outcome o = rec_rows_here(r, obj, &obj);
-    return o == OUT_GO ? rec_rows_get(r, obj, regs[0], out) : o;
-  }
-  if (kind_is_list(v.kind) && count == 1 && items[0] == IX_SLICE) {
-    i64 n = v.count, start = 0, stop = n;
-    Value part;
-    bool known = true;
-    for (u32 p = 0; p < 3; p++) {
-      if (av_const_value(r, regs[p], &part) && part.kind == V_NIL) continue;
-      i64 k;
-      known &= av_known_int(r, regs[p], &k) && p < 2;
-      if (!known) break;
-      if (k < 0) k = k + n < 0 ? 0 : k + n;
-      if (k > n) k = n;
-      *(p == 0 ? &start : &stop) = k;
-    }
-    if (!known) return rec_list_slice(r, obj, regs, out);
-    return rec_made(r, av_list_of(r, v.first + (u32)start, stop > start ? (u32)(stop - start) : 0), out);
-  }
-  if (kind_is_record(v.kind) && one && av_const_value(r, regs[0], &key) && key.kind == V_TEXT) {
-    Name name;
-    i32 f = name_known(&r->vm->names, key.text->data, key.text->len, &name) ? av_field(r, obj, name) : -1;
-    if (f >= 0) return rec_made(r, av_item(r, obj, (u32)f), out);
-    return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
-  }
-  if (one && rec_key_computed(r, obj, regs[0])) return rec_key_get(r, obj, regs[0], out);
-  if (one && (kind_is_record(v.kind) || kind_is_outer_record(v.kind))) {
-    Av rows;
-    Outcome o = rec_keyed_read(r, obj, regs[0], &rows);
-    if (o != OUT_GO) return o;
-    if (rows) return rec_keyed_get(r, rows, regs[0], out);
-  }
-  if (kind_is_constant(v.kind) && v.konst.kind == V_TEXT && one && !av_known_int(r, regs[0], &at) &&
-      av_is_number(r, regs[0])) {
-    Av rows;
-    Outcome o = rec_text_stacked(r, obj, &rows);
-    return o == OUT_GO ? rec_rows_get(r, rows, regs[0], out) : o;
-  }
-  bool slice = kind_is_constant(v.kind) && v.konst.kind == V_TEXT && count == 1 && items[0] == IX_SLICE;
-  Value parts[3];
-  u32 known = 0, needed = slice ? 3 : 1;
-  while (kind_is_constant(v.kind) && (one || slice) && known < needed && av_const_value(r, regs[known], &parts[known]))
-    known++;
-  if (known == needed) {
-    Value got;
-    if (vm_index(r->vm, v.konst, items, count, parts, &got) != WEFT_OK) {
-      vm_error_clear(r->vm);
-      return rec_stuck(r, REASON_raises, "the index raises an error");
-    }
-    Av c = av_const(r, got);
-    value_drop(r->vm, got);
-    return rec_made(r, c, out);
-  }
-  if (slice) {
-    Av rows;
-    Outcome o = rec_text_stacked(r, obj, &rows);
-    return o == OUT_GO ? rec_text_slice(r, rows, regs, out) : o;
-  }
-  return rec_stuck(r, REASON_no_rule, "%s indexed", av_kind_text(r, obj));
+  if (av_is_number(r, obj)) return rec_index_array(r, obj, items, count, regs, out);
+  return rec_stuck(r, REASON_raises, "%s indexed by several places", av_kind_text(r, obj));
 }
 
 /* ---- updates ------------------------------------------------------------------------------------------- */
@@ -621,7 +518,7 @@ static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, con
   u32 combine = OP_none;
   if (op != BC_move && !ix.arrays) {
     Av old, next;
-    if ((o = index_array(r, obj, kinds, count, regs, &old)) != OUT_GO) return o;
+    if ((o = rec_index_array(r, obj, kinds, count, regs, &old)) != OUT_GO) return o;
     if ((o = rec_binary(r, op, old, value, &next)) != OUT_GO) return o;
     value = next;
   } else if (op != BC_move) {
@@ -747,7 +644,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   if (s->item_count == 1 && kinds[0] == IX_VALUE && av_in_columns(r, obj))
     return rec_rows_set(r, obj, mine[0], old, next, out);
   if (av_is_list(r, obj) && s->item_count == 1 && kinds[0] == IX_VALUE &&
-      list_position(r, obj, mine[0], &at))
+      rec_list_position(r, obj, mine[0], &at))
     return replace_item(r, obj, at, next, out);
   if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0]))
     return rec_key_set(r, obj, mine[0], old, next, out);

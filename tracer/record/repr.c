@@ -32,6 +32,30 @@ Outcome repr_no(Recorder *r, Av a, ReprOp op) {
   return rec_stuck(r, gap->reason, "%s: %s", what, gap->why);
 }
 
+/* ---- asked of the table ------------------------------------------------------------------------------------------ */
+
+Outcome rec_length(Recorder *r, Av a, Av *out) {
+  const Repr *p = av_repr(r, a);
+  return p->length ? p->length(r, a, out) : repr_no(r, a, ROP_length);
+}
+
+Outcome rec_item(Recorder *r, Av a, Av at, Av *out) {
+  const Repr *p = av_repr(r, a);
+  return p->item ? p->item(r, a, at, out) : repr_no(r, a, ROP_item);
+}
+
+Outcome rec_slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  const Repr *p = av_repr(r, a);
+  return p->slice ? p->slice(r, a, parts, out) : repr_no(r, a, ROP_slice);
+}
+
+/* The second of the items: of columns, how many of their elements count. */
+Outcome repr_count_length(Recorder *r, Av a, Av *out) { return rec_made(r, av_item(r, a, 1), out); }
+
+Outcome repr_items_length(Recorder *r, Av a, Av *out) {
+  return rec_made(r, av_const(r, value_weak_i64(av_at(r, a)->count)), out);
+}
+
 /* ---- alike ------------------------------------------------------------------------------------------------------- */
 
 bool repr_same_parts(Recorder *r, Av a, Av b) {

@@ -69,6 +69,12 @@ extern const u16 repr_traits[AV_COUNT]; /* ReprTrait */
 static inline const Repr *av_repr(const Recorder *r, Av a) { return reprs[av_at(r, a)->kind]; }
 Outcome repr_no(Recorder *r, Av a, ReprOp op); /* the break of an empty cell */
 
+/* ---- asked of the table ------------------------------------------------------------------------------------------ */
+
+Outcome rec_length(Recorder *r, Av a, Av *out);
+Outcome rec_item(Recorder *r, Av a, Av at, Av *out);
+Outcome rec_slice(Recorder *r, Av a, const Av *parts, Av *out);
+
 /* ---- which one it is ----------------------------------------------------------------------------------------------
  * For those who know what they look for: the items of a list literal, an argument that was not given. What can be done
  * with a value is asked of its table. */
@@ -126,6 +132,8 @@ static inline bool av_is_made_text(const Recorder *r, Av a) { return av_has(r, a
 
 /* ---- cells that several representations share -------------------------------------------------------------------- */
 
+Outcome repr_count_length(Recorder *r, Av a, Av *out); /* of columns */
+Outcome repr_items_length(Recorder *r, Av a, Av *out); /* known item by item */
 bool repr_same_parts(Recorder *r, Av a, Av b); /* alike part by part */
 bool repr_same_source(Recorder *r, Av a, Av b); /* from one place outside */
 bool repr_same_value(Recorder *r, Av a, Av b); /* constants that are equal */

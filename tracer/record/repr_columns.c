@@ -807,6 +807,10 @@ static RecipeId recipe(Recorder *r, Av a) {
   return !columns || rec_is_column(kind) ? columns : recipe_zip(&r->g->exits, columns);
 }
 
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  return rec_queue_cuts(r, a, parts) ? rec_queue_cut(r, a, parts, out) : rec_rows_slice(r, a, parts, out);
+}
+
 const Repr repr_columns = {
     .name = "columns",
     .type = "list",
@@ -815,4 +819,7 @@ const Repr repr_columns = {
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "a loop asks for it"),
+    .length = repr_count_length,
+    .item = rec_rows_get,
+    .slice = slice,
 };

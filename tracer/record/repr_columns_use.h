@@ -11,6 +11,7 @@ bool rec_points(Recorder *r, Av text, Av *out, u32 *count);
 /* A text from outside in a loop, which is indexed by code points that the region gets packed. */
 bool rec_text_has(const Recorder *r, Av a);
 Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out);
+Outcome rec_text_cut(Recorder *r, Av text, const Av *parts, Av *out); /* a slice of it */
 Av rec_with_parts(Recorder *r, Av tree, const Av *parts, u32 n); /* the same tree over other parts; 0: refused */
 Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out); /* rows of a text and one of known parts */
 Outcome rec_rows_get(Recorder *r, Av rows, Av at, Av *out);

@@ -6,6 +6,8 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/repr_digits.h"
 #include "tracer/record/record_ops.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/repr_slice.h"
 
 enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_COUNT, DIGITS_POWERS, DIGITS_PARTS,
        POWERS = 20 };
@@ -160,6 +162,17 @@ static RecipeId formatted_hand(Handing *h, Av a, u32 depth) {
   return repr_items_hand(h, a, DIGITS_SIZE, depth, make_formatted);
 }
 
+/* Of the text of an integer; that of another value is not read. */
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  return rec_is_digits(r, a) ? rec_read_get(r, a, at, out)
+                             : rec_stuck(r, REASON_no_rule, "the text of a number that is no integer is indexed");
+}
+
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  return rec_is_digits(r, a) ? rec_text_slice(r, a, parts, out)
+                             : rec_stuck(r, REASON_no_rule, "a slice of the text of a number that is no integer");
+}
+
 const Repr repr_formatted = {
     .name = "formatted",
     .type = "text",
@@ -168,4 +181,7 @@ const Repr repr_formatted = {
     .hand = formatted_hand,
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "the trace makes it"),
+    .length = rec_text_length,
+    .item = item,
+    .slice = slice,
 };

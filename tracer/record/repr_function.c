@@ -91,6 +91,7 @@ static RecipeId closure_hand(Handing *h, Av a, u32 depth) {
   return v->env == ENV_ITEMS && !v->op ? repr_items_hand(h, a, v->count, depth, make_closure) : 0;
 }
 
+#define NO_ITEMS "a function has no items"
 const Repr repr_closure = {
     .name = "closure",
     .type = "fn",
@@ -99,6 +100,9 @@ const Repr repr_closure = {
     .hand = closure_hand,
     .example = repr_source_example,
     NO(input, no_rule, "repr_function reads it"),
+    NO(length, raises, NO_ITEMS),
+    NO(item, raises, NO_ITEMS),
+    NO(slice, raises, NO_ITEMS),
 };
 
 const Repr repr_transform = {
@@ -109,6 +113,9 @@ const Repr repr_transform = {
     NO(hand, effect_host, "what it was made of stays in the region"),
     NO(example, no_rule, "a function that was transformed in the trace"),
     NO(input, no_rule, "repr_function reads it"),
+    NO(length, raises, NO_ITEMS),
+    NO(item, raises, NO_ITEMS),
+    NO(slice, raises, NO_ITEMS),
 };
 
 const Repr repr_function = {
@@ -119,4 +126,7 @@ const Repr repr_function = {
     .hand = repr_source_hand,
     .example = repr_source_example,
     .input = input,
+    NO(length, raises, NO_ITEMS),
+    NO(item, raises, NO_ITEMS),
+    NO(slice, raises, NO_ITEMS),
 };

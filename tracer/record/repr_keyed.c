@@ -251,4 +251,7 @@ const Repr repr_keyed = {
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a record of no known keys"),
     NO(input, no_rule, "a loop asks for it"),
+    .length = repr_count_length,
+    .item = rec_keyed_get,
+    NO(slice, raises, "a record has keys, not places"),
 };

@@ -4,6 +4,9 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/repr_known.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_slice.h"
 
 enum { KNOWN_ITEMS = 256, KNOWN_DEPTH = 8 };
 
@@ -117,6 +120,45 @@ bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   return true;
 }
 
+/* ---- used -------------------------------------------------------------------------------------------------------- */
+
+static Outcome text_length(Recorder *r, Av a, Av *out) {
+  return rec_made(r, av_const(r, value_weak_i64(av_at(r, a)->konst.text->count)), out);
+}
+
+/* Of a known text at places that are known. */
+static Outcome index_known(Recorder *r, Av a, u8 how, const Value *parts, Av *out) {
+  Value got;
+  if (vm_index(r->vm, av_at(r, a)->konst, &how, 1, parts, &got) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return rec_stuck(r, REASON_raises, "the index raises an error");
+  }
+  Av c = av_const(r, got);
+  value_drop(r->vm, got);
+  return rec_made(r, c, out);
+}
+
+static Outcome known_item(Recorder *r, Av a, Av at, Av *out) {
+  Value place;
+  Av rows;
+  if (rec_text_has(r, a)) return rec_text_get(r, a, at, out);
+  if (av_const_value(r, at, &place)) return index_known(r, a, IX_VALUE, &place, out);
+  if (!av_is_number(r, at)) return rec_stuck(r, REASON_raises, "text indexed by %s", av_kind_text(r, at));
+  Outcome o = rec_text_stacked(r, a, &rows);
+  return o == OUT_GO ? rec_item(r, rows, at, out) : o;
+}
+
+static Outcome known_slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  Value known[3];
+  u32 n = 0;
+  Av rows;
+  if (rec_text_has(r, a)) return rec_text_cut(r, a, parts, out);
+  while (n < 3 && av_const_value(r, parts[n], &known[n])) n++;
+  if (n == 3) return index_known(r, a, IX_SLICE, known, out);
+  Outcome o = rec_text_stacked(r, a, &rows);
+  return o == OUT_GO ? rec_text_slice(r, rows, parts, out) : o;
+}
+
 /* ---- their tables ------------------------------------------------------------------------------------------------ */
 
 static Av input(Recorder *r, SourceId s, Value v, Span why) {
@@ -131,6 +173,15 @@ static bool same_builtin(Recorder *r, Av a, Av b) { return av_at(r, a)->konst.fn
 #define KNOWN(row)                                                                                                 \
   .name = row, .type = NULL, .recipe = repr_constant_recipe, .hand = repr_constant_hand,                           \
   .example = repr_constant_example
-const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input};
-const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input};
-const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it")};
+const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input,
+    NO(length, raises, "nil and dtypes have no items"),
+    NO(item, raises, "nil and dtypes have no items"),
+    NO(slice, raises, "nil and dtypes have no items"),};
+const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input,
+    .length = text_length,
+    .item = known_item,
+    .slice = known_slice,};
+const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it"),
+    NO(length, raises, "a function has no items"),
+    NO(item, raises, "a function has no items"),
+    NO(slice, raises, "a function has no items"),};

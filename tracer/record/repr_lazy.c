@@ -7,6 +7,9 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/tracer.h"
 
 Av av_lazy(Recorder *r, SourceId s, Value now) {
@@ -97,6 +100,63 @@ Av av_force(Recorder *r, Av a) {
 }
 
 
+/* ---- asked before it is read ------------------------------------------------------------------------------------- */
+
+/* A text that nobody has looked into yet, of the program's variables: its length is asked for at each entry, not which
+ * text it is. */
+static Outcome text_length(Recorder *r, Av x, Av *out) {
+  const AbsVal v = *av_at(r, x);
+  bool known = v.source < r->source_av.count && r->source_av.data[v.source];
+  if (v.konst.kind != V_TEXT || !v.source || known ||
+      r->g->guards.sources.items.data[v.source].kind == SRC_global)
+    return OUT_STUCK;
+  return guard_tag(&r->g->guards, v.source, v.konst, false,
+                   rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
+}
+
+/* A list of data that nobody has looked into yet, as item() takes it: its length is left open. A short one is data
+ * where a loop asks. */
+static bool is_data(const Recorder *r, Av x) {
+  if (!rec_rows_suit(r, x) || r->g->guards.sources.items.data[av_at(r, x)->source].kind == SRC_global) return false;
+  const List *l = av_at(r, x)->konst.list;
+  bool numbers = r->loop && !list_is_packed(l);
+  for (u32 i = 0; i < l->count && numbers; i++)
+    numbers = l->items[i].kind == V_NUM && l->items[i].dtype == l->items[0].dtype;
+  return numbers || l->count > 2 * (u32)r->vm->tunables.unroll_trips;
+}
+
+static Outcome length(Recorder *r, Av a, Av *out) {
+  Outcome o = text_length(r, a, out);
+  if (o != OUT_STUCK) return o;
+  if (is_data(r, a)) {
+    const AbsVal v = *av_at(r, a);
+    bool list = guard_tag(&r->g->guards, v.source, v.konst, false, rec_here(r));
+    return list ? rec_made(r, av_length(r, v.source, v.konst.list->count), out) : OUT_FAIL;
+  }
+  return (a = av_force(r, a)) ? rec_length(r, a, out) : OUT_FAIL;
+}
+
+/* A list is not taken apart where the position is computed. */
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  if (rec_text_has(r, a)) return rec_text_get(r, a, at, out);
+  if ((r->loop || r->recur) && rec_rows_suit(r, a)) {
+    i64 known;
+    Av rows;
+    Outcome o = av_known_int(r, at, &known) ? OUT_STUCK : rec_rows_here(r, a, &rows);
+    if (o == OUT_GO) return rec_item(r, rows, at, out);
+    if (o == OUT_FAIL || r->lacks) return o;
+  }
+  return (a = av_force(r, a)) ? rec_item(r, a, at, out) : OUT_FAIL;
+}
+
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  if (rec_text_has(r, a)) return rec_text_cut(r, a, parts, out);
+  if (rec_rows_suit(r, a) && rec_is_in_columns(r, a)) return rec_list_slice(r, a, parts, out);
+  return (a = av_force(r, a)) ? rec_slice(r, a, parts, out) : OUT_FAIL;
+}
+
+/* ---- their tables ------------------------------------------------------------------------------------------------ */
+
 static RecipeId hole_recipe(Recorder *r, Av a) {
   (void)a;
   return recipe_const(&r->g->exits, value_hole());
@@ -116,6 +176,9 @@ const Repr repr_lazy = {
     NO(hand, no_rule, READ_FIRST),
     NO(example, no_rule, READ_FIRST),
     NO(input, no_rule, "it is what was not read"),
+    .length = length,
+    .item = item,
+    .slice = slice,
 };
 
 #define NOTHING "nothing was assigned on this way"
@@ -127,6 +190,9 @@ const Repr repr_none = {
     NO(hand, no_rule, NOTHING),
     NO(example, no_rule, NOTHING),
     NO(input, no_rule, NOTHING),
+    NO(length, no_rule, NOTHING),
+    NO(item, no_rule, NOTHING),
+    NO(slice, no_rule, NOTHING),
 };
 
 #define NOT_GIVEN "an argument that was not given is no value"
@@ -138,4 +204,7 @@ const Repr repr_hole = {
     .hand = hole_hand,
     NO(example, no_rule, NOT_GIVEN),
     NO(input, no_rule, "repr_known reads it"),
+    NO(length, raises, NOT_GIVEN),
+    NO(item, raises, NOT_GIVEN),
+    NO(slice, raises, NOT_GIVEN),
 };

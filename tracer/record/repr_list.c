@@ -4,7 +4,10 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/record_data.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_whole.h"
 
 bool rec_look_into(Recorder *r, List *l) {
   bool raised = r->vm->error.raised;
@@ -45,6 +48,34 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
   return av_read_list(r, s, v, why);
 }
 
+/* ---- used -------------------------------------------------------------------------------------------------------- */
+
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  u32 i;
+  i64 known;
+  if (rec_list_position(r, a, at, &i)) return rec_made(r, av_item(r, a, i), out);
+  if (av_known_int(r, at, &known)) return rec_stuck(r, REASON_raises, "a list position out of range");
+  Outcome o = rec_rows_here(r, a, &a);
+  return o == OUT_GO ? rec_item(r, a, at, out) : o;
+}
+
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  const u32 first = av_at(r, a)->first;
+  i64 n = av_at(r, a)->count, start = 0, stop = n;
+  Value part;
+  for (u32 p = 0; p < 3; p++) {
+    i64 k;
+    if (av_const_value(r, parts[p], &part) && part.kind == V_NIL) continue;
+    if (p == 2 || !av_known_int(r, parts[p], &k)) return rec_list_slice(r, a, parts, out);
+    if (k < 0) k = k + n < 0 ? 0 : k + n;
+    if (k > n) k = n;
+    *(p == 0 ? &start : &stop) = k;
+  }
+  return rec_made(r, av_list_of(r, first + (u32)start, stop > start ? (u32)(stop - start) : 0), out);
+}
+
+/* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
+
 static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   (void)v;
   return recipe_list(t, items, count);
@@ -75,4 +106,7 @@ const Repr repr_list = {
     .hand = hand,
     .example = example,
     .input = input,
+    .length = repr_items_length,
+    .item = item,
+    .slice = slice,
 };

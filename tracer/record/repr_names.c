@@ -320,6 +320,9 @@ const Repr repr_character = {
     .hand = character_hand,
     NO(example, no_rule, "which character it is is computed"),
     NO(input, no_rule, "the trace makes it"),
+    .length = rec_text_length,
+    NO(item, no_rule, "its characters are not known by place"),
+    NO(slice, no_rule, "its characters are not known by place"),
 };
 
 const Repr repr_numbered = {
@@ -330,4 +333,7 @@ const Repr repr_numbered = {
     .hand = numbered_hand,
     NO(example, no_rule, "which text it is is computed"),
     NO(input, no_rule, "the trace makes it"),
+    .length = rec_text_length,
+    NO(item, no_rule, "its characters are not known by place"),
+    NO(slice, no_rule, "its characters are not known by place"),
 };

@@ -4,6 +4,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/record_data.h"
 #include "tracer/record/record_effects.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
@@ -71,6 +72,24 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
   return a;
 }
 
+/* ---- used -------------------------------------------------------------------------------------------------------- */
+
+static Outcome length(Recorder *r, Av a, Av *out) {
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  return t->rank ? rec_made(r, av_num(r, graph_size(r->g, t->dims[0])), out)
+                 : rec_stuck(r, REASON_raises, "len of an array of rank 0");
+}
+
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  const u8 one = IX_VALUE;
+  return rec_index_array(r, a, &one, 1, &at, out);
+}
+
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  const u8 one = IX_SLICE;
+  return rec_index_array(r, a, &one, 1, parts, out);
+}
+
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
 static RecipeId recipe(Recorder *r, Av a) { return rec_weak_recipe(r, av_at(r, a)->value); }
@@ -93,6 +112,9 @@ const Repr repr_number = {
     .hand = hand,
     .example = example,
     .input = input,
+    .length = length,
+    .item = item,
+    .slice = slice,
 };
 
 const Repr repr_constant = {
@@ -103,4 +125,7 @@ const Repr repr_constant = {
     .hand = repr_constant_hand,
     .example = repr_constant_example,
     NO(input, no_rule, "repr_number reads it"),
+    .length = length,
+    .item = item,
+    .slice = slice,
 };

@@ -268,6 +268,22 @@ Outcome rec_into_option(Recorder *r, Av before, Av *now) {
 
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
+/* What it is used for needs the value to be there. */
+static Outcome length(Recorder *r, Av a, Av *out) {
+  Outcome o = rec_there(r, &a);
+  return o == OUT_GO ? rec_length(r, a, out) : o;
+}
+
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  Outcome o = rec_there(r, &a);
+  return o == OUT_GO ? rec_item(r, a, at, out) : o;
+}
+
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  Outcome o = rec_there(r, &a);
+  return o == OUT_GO ? rec_slice(r, a, parts, out) : o;
+}
+
 static RecipeId recipe(Recorder *r, Av a) {
   RecipeId value = rec_recipe(r, av_item(r, a, 1));
   return value ? recipe_option(&r->g->exits, value, rec_recipe(r, av_item(r, a, 0))) : 0;
@@ -281,4 +297,7 @@ const Repr repr_option = {
     NO(hand, effect_host, "nil on one way alone"),
     NO(example, no_rule, "nil on one way alone"),
     NO(input, no_rule, "the trace makes it"),
+    .length = length,
+    .item = item,
+    .slice = slice,
 };

@@ -8,6 +8,7 @@
 #include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_slice.h"
 
 bool rec_text_has(const Recorder *r, Av a) {
   const AbsVal *v = a ? av_at(r, a) : NULL;
@@ -20,6 +21,13 @@ Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out) {
   Av rows;
   Outcome o = rec_rows_of_text(r, v.source, v.konst, &rows);
   return o == OUT_GO ? rec_rows_get(r, rows, at, out) : o;
+}
+
+Outcome rec_text_cut(Recorder *r, Av text, const Av *parts, Av *out) {
+  const AbsVal v = *av_at(r, text);
+  Av rows;
+  Outcome o = rec_rows_of_text(r, v.source, v.konst, &rows);
+  return o == OUT_GO ? rec_text_slice(r, rows, parts, out) : o;
 }
 
 bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
@@ -82,4 +90,7 @@ const Repr repr_packed_text = {
     NO(hand, effect_host, "its column stays in the region"),
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "a loop asks for it"),
+    .length = repr_count_length,
+    .item = rec_rows_get,
+    .slice = rec_rows_slice,
 };

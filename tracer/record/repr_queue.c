@@ -192,6 +192,14 @@ static RecipeId recipe(Recorder *r, Av queue) {
   return lists ? recipe_item(t, lists, zero) : 0;
 }
 
+static Outcome length(Recorder *r, Av a, Av *out) { return rec_made(r, rec_queue_count(r, a), out); }
+
+static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  if (rec_queue_cuts(r, a, parts)) return rec_queue_cut(r, a, parts, out);
+  Outcome o = rec_queue_rows(r, a, &a);
+  return o == OUT_GO ? rec_rows_slice(r, a, parts, out) : o;
+}
+
 const Repr repr_queue = {
     .name = "queue",
     .type = "list",
@@ -200,4 +208,7 @@ const Repr repr_queue = {
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "a loop makes it"),
+    .length = length,
+    .item = rec_queue_get,
+    .slice = slice,
 };

@@ -125,6 +125,8 @@ static bool same_row(Recorder *r, Av a, Av b) {
   return list && list == av_at(r, av_item(r, b, 0))->source && repr_same_parts(r, a, b);
 }
 
+static Outcome row_length(Recorder *r, Av a, Av *out) { return rec_made(r, av_item(r, a, 3), out); }
+
 static RecipeId row_recipe(Recorder *r, Av a) {
   RecipeId list = rec_recipe(r, av_item(r, a, 0));
   return list ? recipe_item(&r->g->exits, list, rec_recipe(r, av_item(r, a, 1))) : 0;
@@ -138,6 +140,9 @@ const Repr repr_ragged = {
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "a loop asks for it"),
+    .length = repr_count_length,
+    .item = rec_rows_get,
+    NO(slice, loop_list, "its lists share columns"),
 };
 
 const Repr repr_row = {
@@ -149,4 +154,7 @@ const Repr repr_row = {
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "it is an item of a ragged list"),
+    .length = row_length,
+    .item = rec_row_get,
+    NO(slice, loop_list, "its items lie among those of other lists"),
 };

@@ -7,6 +7,7 @@
 #include "tracer/record/record_ops.h"
 #include "tracer/record/repr_range.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_sizes.h"
 
 Av av_range(Recorder *r, Av start, Av stop, Av step) {
@@ -225,6 +226,14 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
   return a;
 }
 
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  Av count;
+  ValueId place;
+  Outcome o = rec_range_count(r, a, &count);
+  if (o == OUT_GO) o = rec_rows_position(r, a, count, at, &place);
+  return o == OUT_GO ? rec_range_item(r, a, av_num(r, graph_weaken(r->g, graph_convert(r->g, place, DT_i64))), out) : o;
+}
+
 static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   (void)v, (void)count;
   return recipe_range(t, items[0], items[1], items[2]);
@@ -256,4 +265,7 @@ const Repr repr_range = {
     .hand = hand,
     .example = example,
     .input = input,
+    .length = rec_range_count,
+    .item = item,
+    NO(slice, no_rule, "a part of a range is not made in a trace"),
 };

@@ -4,6 +4,8 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/abstract.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_names.h"
 
 Av av_read_record(Recorder *r, SourceId s, Value v, Span why) {
   GuardSet *gs = &r->g->guards;
@@ -27,6 +29,25 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
     return av_outer(r, s, v, why);
   return av_read_record(r, s, v, why);
 }
+
+/* ---- used -------------------------------------------------------------------------------------------------------- */
+
+static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+  Value key;
+  Av rows;
+  if (av_const_value(r, at, &key) && key.kind == V_TEXT) {
+    Name name;
+    i32 f = name_known(&r->vm->names, key.text->data, key.text->len, &name) ? av_field(r, a, name) : -1;
+    if (f >= 0) return rec_made(r, av_item(r, a, (u32)f), out);
+    return rec_stuck(r, REASON_raises, "record has no key \"%s\"", key.text->data);
+  }
+  if (rec_key_computed(r, a, at)) return rec_key_get(r, a, at, out);
+  Outcome o = rec_keyed_read(r, a, at, &rows);
+  if (o != OUT_GO) return o;
+  return rows ? rec_item(r, rows, at, out) : rec_stuck(r, REASON_no_rule, "record indexed by %s", av_kind_text(r, at));
+}
+
+/* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
 static bool same(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
@@ -65,4 +86,7 @@ const Repr repr_record = {
     .hand = hand,
     .example = example,
     .input = input,
+    .length = repr_items_length,
+    .item = item,
+    NO(slice, raises, "a record has keys, not places"),
 };

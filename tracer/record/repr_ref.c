@@ -20,6 +20,7 @@ static RecipeId recipe(Recorder *r, Av a) {
   return c->made;
 }
 
+#define NO_ITEMS "a ref has no items, its value may"
 const Repr repr_ref = {
     .name = "ref",
     .type = "ref",
@@ -28,4 +29,7 @@ const Repr repr_ref = {
     NO(hand, effect_host, "what it holds may not have been written yet"),
     NO(example, no_rule, "a ref that a trace made is no argument"),
     NO(input, no_rule, "the trace makes it"),
+    NO(length, raises, NO_ITEMS),
+    NO(item, raises, NO_ITEMS),
+    NO(slice, raises, NO_ITEMS),
 };

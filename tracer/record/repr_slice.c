@@ -243,6 +243,11 @@ Outcome rec_text_count(Recorder *r, Av text, Av *out) {
   return o;
 }
 
+/* Of a text that is made, where its characters can be counted. */
+Outcome rec_text_length(Recorder *r, Av a, Av *out) {
+  return rec_text_parts(r, a) ? rec_text_count(r, a, out) : rec_stuck(r, REASON_no_rule, "len of text");
+}
+
 static Outcome put_point(Recorder *r, Av *column, Av at, Av point) {
   return rec_rows_put(r, *column, value_hole(), av_value(r, at), point, 0, column);
 }
@@ -409,6 +414,9 @@ const Repr repr_part = {
     .hand = part_hand,
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "the trace makes it"),
+    .length = rec_read_count,
+    .item = rec_read_get,
+    .slice = rec_text_slice,
 };
 
 const Repr repr_reversed = {
@@ -419,4 +427,7 @@ const Repr repr_reversed = {
     .hand = reversed_hand,
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "the trace makes it"),
+    .length = rec_read_count,
+    .item = rec_read_get,
+    .slice = rec_text_slice,
 };

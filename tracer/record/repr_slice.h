@@ -23,6 +23,7 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out); /* one of them is such 
 Outcome rec_read_has(Recorder *r, Av text, Av point, Av *out);
 /* can it be put into a column, and counted? Short ones alone: of digits, of known characters, and joined of such */
 bool rec_text_parts(Recorder *r, Av text);
+Outcome rec_text_length(Recorder *r, Av a, Av *out); /* len of a text that is made */
 Outcome rec_text_count(Recorder *r, Av text, Av *out);
 /* from *at on, which is moved behind it; there is room */
 Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at);

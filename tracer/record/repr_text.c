@@ -6,6 +6,7 @@
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_slice.h"
 
 Av av_joined(Recorder *r, const Av *texts, u32 count) { return av_items(r, AV_joined, texts, count); }
 
@@ -119,4 +120,7 @@ const Repr repr_joined = {
     .hand = joined_hand,
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "the trace makes it"),
+    .length = rec_text_length,
+    NO(item, no_rule, "its characters are not known by place"),
+    NO(slice, no_rule, "its characters are not known by place"),
 };
