@@ -66,7 +66,7 @@ static ValueId lanes_reshape(Op *o, ValueId v, const ArrayType *lane) {
 
 /* Lanes of all operands are lined up at their last axes; weak numbers, which batched are weak no more, take the
  * dtype that the operation computes in. */
-static ValueId elementwise(Op *o) {
+static ValueId batch_elementwise(Op *o) {
   Batch *b = o->b;
   Graph *g = b->g;
   ValueId operands[ELEMENTWISE];
@@ -102,7 +102,7 @@ static ValueId along_axes(Op *o, u32 param, bool all) {
 }
 
 /* Without an axis the items of all rows of a lane are rolled, but not from lane to lane. */
-static ValueId rolled(Op *o) {
+static ValueId batch_roll(Op *o) {
   Graph *g = o->b->g;
   const GraphAttr *a = attr_of(o, 2);
   if (a && a->kind != ATTR_hole && a->kind != ATTR_nil) return along_axes(o, 2, false);
@@ -118,7 +118,7 @@ static ValueId rolled(Op *o) {
   return lanes_reshape(o, emit(o, operands, o->count), &o->x);
 }
 
-static ValueId transposed(Op *o) {
+static ValueId batch_transpose(Op *o) {
   u32 perm[TYPE_MAX_RANK] = {0}, n = o->x.rank;
   const GraphArg *a = &o->args[1];
   for (u32 i = 0; i < n; i++) perm[i + 1] = n - i;
@@ -131,7 +131,7 @@ static ValueId transposed(Op *o) {
   return graph_transpose(o->b->g, batch_get(o->b, o->lane[0]), perm);
 }
 
-static ValueId joined(Op *o) {
+static ValueId batch_concat(Op *o) {
   ValueId *operands = o->room;
   u32 param = op_param(o->op, "axis");
   if (!attr_of(o, param) || attr_of(o, param)->kind == ATTR_hole) set_attr(o, attr_int(param, 0));
@@ -142,7 +142,7 @@ static ValueId joined(Op *o) {
 }
 
 /* Both as stacks of matrices; a vector is a row or a column. */
-static ValueId product(Op *o) {
+static ValueId batch_matmul(Op *o) {
   Batch *b = o->b;
   Graph *g = b->g;
   ArrayType t[2] = {o->x, *value_type(g, o->lane[1])};
@@ -179,7 +179,7 @@ static ValueId product(Op *o) {
   return lanes_reshape(o, v[0] && v[1] ? graph_op2(g, OP_matmul, v[0], v[1]) : 0, &o->result);
 }
 
-static ValueId taken(Op *o) {
+static ValueId batch_take(Op *o) {
   Batch *b = o->b;
   Graph *g = b->g;
   i64 axis;
@@ -200,12 +200,86 @@ static ValueId taken(Op *o) {
   return graph_op(g, OP_moveaxis, &v, 1, move, 2, NULL);
 }
 
+static ValueId batch_axes(Op *o) { return along_axes(o, op_param(o->op, "axis"), true); }
+static ValueId batch_axis(Op *o) { return along_axes(o, op_param(o->op, "axis"), false); }
+
+static ValueId batch_argmin(Op *o) {
+  const GraphArg *axis = &o->args[1];
+  return o->x.rank == 1 || (axis->kind == ARG_attr && axis->attr->kind == ATTR_int) ? along_axes(o, 1, true) : 0;
+}
+
+static ValueId batch_cumsum(Op *o) {
+  if (o->x.rank == 1) set_attr(o, attr_int(1, 0));
+  return along_axes(o, 1, false);
+}
+
+static ValueId batch_take_along_axis(Op *o) {
+  ValueId operands[2] = {batch_full(o->b, o->lane[0]), batch_full(o->b, o->lane[1])};
+  return shift_axes(o, 2, false) ? emit(o, operands, 2) : 0;
+}
+
+/* Of the last axes: the others are a stack anyway. */
+static ValueId batch_stacked(Op *o) {
+  ValueId v = batch_get(o->b, o->lane[0]);
+  return emit(o, &v, 1);
+}
+
+static ValueId batch_linalg_solve(Op *o) {
+  ValueId operands[2] = {batch_full(o->b, o->lane[0]), batch_full(o->b, o->lane[1])};
+  return value_type(o->b->g, o->lane[1])->rank == o->x.rank ? emit(o, operands, 2) : 0;
+}
+
+static ValueId batch_reshape(Op *o) { return lanes_reshape(o, batch_get(o->b, o->lane[0]), &o->result); }
+
+static ValueId batch_moveaxis(Op *o) {
+  return shift_axes(o, 1, false) && shift_axes(o, 2, false) ? batch_stacked(o) : 0;
+}
+
+static void all_lanes(const Op *o, Dim *dims) {
+  dims[0] = o->b->lanes;
+  memcpy(dims + 1, o->result.dims, sizeof *dims * o->result.rank);
+}
+
+static ValueId batch_broadcast_to(Op *o) {
+  Batch *b = o->b;
+  Dim dims[TYPE_MAX_RANK];
+  all_lanes(o, dims);
+  ValueId v = batch_aligned(b, batch_get(b, o->lane[0]), o->x.rank, o->result.rank);
+  v = graph_convert(b->g, v, o->result.dtype);
+  return v ? graph_broadcast(b->g, v, o->result.rank + 1u, dims) : 0;
+}
+
+static ValueId batch_zeros_like(Op *o) {
+  Dim dims[TYPE_MAX_RANK];
+  all_lanes(o, dims);
+  return graph_full(o->b->g, o->result.dtype, o->result.rank + 1u, dims, o->op == OP_ones_like);
+}
+
+/* The cell `batch` of each row of ops.def: its rule, or NULL. One that is named and not there does not compile. */
+typedef ValueId (*BatchRule)(Op *o);
+#define CELL_elementwise SHARED, elementwise
+#define CELL_rule OWN, 0
+#define CELL_by(rule) SHARED, rule
+#define CELL_loop NONE, 0
+#define CELL_construct NONE, 0
+#define CELL_weft NONE, 0
+#define CELL(name, cell) CELL_OF(name, cell)
+#define CELL_OF(name, kind, rule) RULE_##kind(name, rule)
+#define RULE_OWN(name, rule) [OP_##name] = batch_##name,
+#define RULE_SHARED(name, rule) [OP_##name] = batch_##rule,
+#define RULE_NONE(name, rule)
+static const BatchRule rules[OP_COUNT] = {
+#define OP(name, signature, family, dtype, check, effect, agree, lower, deriv, batch, ...) CELL(name, CELL_##batch)
+#include "lang/ops.def"
+#undef OP
+};
+
 ValueId batch_op(Batch *b, NodeId node) {
   Graph *g = b->g;
   const GraphNode x = *graph_node_at(g, node);
   Op o = {.b = b, .node = node, .op = x.op, .count = x.operand_count, .nattrs = x.attr_count,
           .result = *value_type(g, node_result(g, node, 0))};
-  if (x.attr_count > OP_MAX_PARAMS || o.result.rank == TYPE_MAX_RANK || x.operand_count == 0) return 0;
+  if (!rules[o.op] || x.attr_count > OP_MAX_PARAMS || o.result.rank == TYPE_MAX_RANK || x.operand_count == 0) return 0;
   o.lane = arena_alloc(&g->arena, sizeof *o.lane * 2 * o.count);
   if (!o.lane) {
     g->failed = true;
@@ -222,87 +296,7 @@ ValueId batch_op(Batch *b, NodeId node) {
       o.args[p].attr = &copies[p];
     }
   o.x = *value_type(g, o.lane[0]);
-  ValueId v = batch_get(b, o.lane[0]);
-  switch ((OpBatch)op_info(o.op)->batch) {
-    case BATCH_elementwise: return elementwise(&o);
-    case BATCH_loop: return 0;
-    case BATCH_rule: break;
-  }
-  switch (o.op) {
-    case OP_stop_gradient: return elementwise(&o);
-    case OP_sum:
-    case OP_prod:
-    case OP_mean:
-    case OP_var:
-    case OP_std:
-    case OP_min:
-    case OP_max:
-    case OP_any:
-    case OP_all:
-    case OP_count_nonzero:
-    case OP_norm:
-    case OP_logsumexp: return along_axes(&o, op_param(o.op, "axis"), true);
-    case OP_argmin:
-    case OP_argmax:
-      return o.x.rank == 1 ||
-             (o.args[1].kind == ARG_attr && o.args[1].attr->kind == ATTR_int) ? along_axes(&o, 1, true) : 0;
-    case OP_cumsum:
-    case OP_cumprod:
-    case OP_cummax:
-    case OP_cummin:
-      if (o.x.rank == 1) set_attr(&o, attr_int(1, 0));
-      return along_axes(&o, 1, false);
-    case OP_diff: return along_axes(&o, 2, false);
-    case OP_sort:
-    case OP_argsort:
-    case OP_nn_softmax:
-    case OP_nn_log_softmax: return along_axes(&o, op_param(o.op, "axis"), false);
-    case OP_one_hot: return along_axes(&o, 3, false);
-    case OP_nn_layer_norm: return along_axes(&o, 3, false);
-    case OP_flip: return along_axes(&o, 1, true);
-    case OP_roll:
-      return rolled(&o);
-    case OP_take_along_axis: {
-      ValueId operands[2] = {batch_full(b, o.lane[0]), batch_full(b, o.lane[1])};
-      return shift_axes(&o, 2, false) ? emit(&o, operands, 2) : 0;
-    }
-    case OP_tril:
-    case OP_triu:
-    case OP_linalg_inv:
-    case OP_linalg_det:
-    case OP_linalg_cholesky: return emit(&o, &v, 1);
-    case OP_linalg_solve: {
-      ValueId operands[2] = {batch_full(b, o.lane[0]), batch_full(b, o.lane[1])};
-      return value_type(g, o.lane[1])->rank == o.x.rank ? emit(&o, operands, 2) : 0;
-    }
-    case OP_reshape:
-    case OP_ravel:
-    case OP_squeeze:
-    case OP_expand_dims: return lanes_reshape(&o, v, &o.result);
-    case OP_transpose:
-    case OP_permute_dims: return transposed(&o);
-    case OP_moveaxis:
-    case OP_swapaxes: return shift_axes(&o, 1, false) && shift_axes(&o, 2, false) ? emit(&o, &v, 1) : 0;
-    case OP_full:
-    case OP_broadcast_to: {
-      Dim dims[TYPE_MAX_RANK] = {b->lanes};
-      memcpy(dims + 1, o.result.dims, sizeof *dims * o.result.rank);
-      v = graph_convert(g, batch_aligned(b, v, o.x.rank, o.result.rank), o.result.dtype);
-      return v ? graph_broadcast(g, v, o.result.rank + 1u, dims) : 0;
-    }
-    case OP_zeros_like:
-    case OP_ones_like: {
-      Dim dims[TYPE_MAX_RANK] = {b->lanes};
-      memcpy(dims + 1, o.result.dims, sizeof *dims * o.result.rank);
-      return graph_full(g, o.result.dtype, o.result.rank + 1u, dims, o.op == OP_ones_like);
-    }
-    case OP_concat:
-    case OP_stack: return joined(&o);
-    case OP_matmul:
-    case OP_dot: return product(&o);
-    case OP_take: return taken(&o);
-    default: return 0;
-  }
+  return rules[o.op](&o);
 }
 
 /* ---- indices --------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #define DERIVATIVE_none(instead) DERIVATIVE_none
 #define DERIVATIVE_by(rule) DERIVATIVE_rule
+#define BATCH_by(rule) BATCH_rule
 #define INSTEAD_none(instead) instead
 #define INSTEAD_by(rule) ""
 #define INSTEAD_rule ""

@@ -36,7 +36,7 @@ typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_
                        LOWER_weft } OpLower;
 typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero, DERIVATIVE_construct,
                        DERIVATIVE_weft } OpDeriv;
-typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop } OpBatch;
+typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop, BATCH_construct, BATCH_weft } OpBatch;
 
 enum { OP_MAX_PARAMS = 10 };
 
