@@ -210,8 +210,8 @@ $(B)/tests/libcuda.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/cuda
 	$(Q)mkdir -p $(@D) && $(CC) -shared $(LDFLAGS) $^ -lm -o $@
 
 # The example in each row of the table of operations is a case too.
-build/cases/ops.weft: stdlib/missing.def lang/ops.def tests/tools/op-examples.awk
-	$(Q)mkdir -p $(@D) && awk -f tests/tools/op-examples.awk stdlib/missing.def lang/ops.def >$@
+build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
+	$(Q)mkdir -p $(@D) && awk -f tests/tools/op-examples.awk lang/ops.def >$@
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 

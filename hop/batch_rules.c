@@ -257,19 +257,14 @@ static ValueId batch_zeros_like(Op *o) {
 
 /* The cell `batch` of each row of ops.def: its rule, or NULL. One that is named and not there does not compile. */
 typedef ValueId (*BatchRule)(Op *o);
-#define CELL_elementwise SHARED, elementwise
-#define CELL_rule OWN, 0
-#define CELL_by(rule) SHARED, rule
-#define CELL_loop NONE, 0
-#define CELL_construct NONE, 0
-#define CELL_weft NONE, 0
-#define CELL(name, cell) CELL_OF(name, cell)
-#define CELL_OF(name, kind, rule) RULE_##kind(name, rule)
-#define RULE_OWN(name, rule) [OP_##name] = batch_##name,
-#define RULE_SHARED(name, rule) [OP_##name] = batch_##rule,
-#define RULE_NONE(name, rule)
+#define CELL_elementwise ~, SHARED, elementwise
+#define CELL_rule ~, OWN, 0
+#define CELL_by(rule) ~, SHARED, rule
+#define OWN(name, rule) [OP_##name] = batch_##name,
+#define SHARED(name, rule) [OP_##name] = batch_##rule,
 static const BatchRule rules[OP_COUNT] = {
-#define OP(name, signature, family, dtype, check, effect, agree, lower, deriv, batch, ...) CELL(name, CELL_##batch)
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, batch, ...) \
+  OP_CELL(name, CELL_##batch)
 #include "lang/ops.def"
 #undef OP
 };

@@ -269,28 +269,18 @@ RULE(where, condition, n->count == 3 && pull_where(d, x, g, wants, out))
 /* ---- all ------------------------------------------------------------------------------------------------------ */
 
 /* The cell `deriv` of each row of ops.def: the rule, or none. A rule that is not there does not compile. */
-#define CELL_rule OWN, 0
-#define CELL_by(rule) SHARED, rule
-#define CELL_zero NONE, 0
-#define CELL_none(instead) NONE, 0
-#define CELL_construct NONE, 0
-#define CELL_weft NONE, 0
-#define CELL(name, cell) CELL_OF(name, cell)
-#define CELL_OF(name, kind, rule) RULE_##kind(name, rule)
-
-#define RULE_OWN(name, rule) extern const DerivRule deriv_##name;
-#define RULE_SHARED(name, rule) extern const DerivRule deriv_##rule;
-#define RULE_NONE(name, rule)
-#define OP(name, signature, family, dtype, check, effect, agree, lower, deriv, ...) CELL(name, CELL_##deriv)
+#define CELL_rule ~, OWN, 0
+#define CELL_by(rule) ~, SHARED, rule
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, ...) \
+  OP_CELL(name, CELL_##deriv)
+#define OWN(name, rule) extern const DerivRule deriv_##name;
+#define SHARED(name, rule) extern const DerivRule deriv_##rule;
 #include "lang/ops.def"
-#undef RULE_OWN
-#undef RULE_SHARED
-#undef RULE_NONE
-
+#undef OWN
+#undef SHARED
 static const DerivRule *const rules[OP_COUNT] = {
-#define RULE_OWN(name, rule) [OP_##name] = &deriv_##name,
-#define RULE_SHARED(name, rule) [OP_##name] = &deriv_##rule,
-#define RULE_NONE(name, rule)
+#define OWN(name, rule) [OP_##name] = &deriv_##name,
+#define SHARED(name, rule) [OP_##name] = &deriv_##rule,
 #include "lang/ops.def"
 #undef OP
 };

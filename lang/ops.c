@@ -5,6 +5,10 @@
 
 #include "op_params.h" /* made by jit/host/gen_ops.c: SHOWN_name, PARAMS_name */
 
+#define LOWER_by(lowering) LOWER_element
+#define LOWER_math_by(lowering) LOWER_math
+#define LOWER_math_or_compose LOWER_math
+#define LOWER_compose_by(formula) LOWER_compose
 #define DERIVATIVE_none(instead) DERIVATIVE_none
 #define DERIVATIVE_by(rule) DERIVATIVE_rule
 #define BATCH_by(rule) BATCH_rule
@@ -17,7 +21,7 @@
 
 const OpInfo op_infos[OP_COUNT] = {
     {"none", "()", "", "", .params = NULL},
-#define OP(name, signature, family, dtype, check, effect, agree, lower, deriv, batch, flops, doc)               \
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, batch, flops, doc)       \
   {SHOWN_##name, signature, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, CHECK_##check, EFF_##effect, \
    AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name},
 #include "lang/ops.def"

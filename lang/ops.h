@@ -11,7 +11,7 @@
 #include "lang/errors.h"
 #include "parser/base.h"
 
-/* OP(name, signature, family, dtype, check, effect, agree, lower, deriv, batch, flops, doc)
+/* OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, batch, flops, doc)
  * See ops.def for what each column may hold. */
 typedef enum OpId {
   OP_none = 0,
@@ -20,6 +20,12 @@ typedef enum OpId {
 #undef OP
   OP_COUNT
 } OpId;
+
+/* Tables that are made of one column. The file defines CELL_word as `~, KIND, argument` for words that it knows, and OP
+ * as OP_CELL(name, CELL_##column), which becomes KIND(name, argument); with another word it becomes nothing. */
+#define OP_CELL(name, cell) OP_CELL_(name, cell, OP_NOTHING, 0, ~)
+#define OP_CELL_(name, mark, kind, argument, ...) kind(name, argument)
+#define OP_NOTHING(name, argument)
 
 /* The standard modules: `linalg_eigh` is shown as `linalg.eigh`. */
 #define OP_MODULES(X) X(linalg) X(nn) X(fft) X(random) X(optim) X(plot) X(trace)
@@ -32,8 +38,8 @@ typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTY
                        DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
 typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
-typedef enum OpLower { LOWER_none, LOWER_compose, LOWER_math, LOWER_loop, LOWER_view, LOWER_extern,
-                       LOWER_weft } OpLower;
+typedef enum OpLower { LOWER_none, LOWER_element, LOWER_math, LOWER_convert, LOWER_reduce, LOWER_scan, LOWER_view,
+                       LOWER_move, LOWER_make, LOWER_join, LOWER_compose, LOWER_extern, LOWER_weft } OpLower;
 typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero, DERIVATIVE_construct,
                        DERIVATIVE_weft } OpDeriv;
 typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop, BATCH_construct, BATCH_weft } OpBatch;

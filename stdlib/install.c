@@ -81,11 +81,17 @@ WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) {
   return status;
 }
 
-/* Operations without a kernel in this build say so, with the reason. */
-#define MISSING(name, reason)                                                            \
-  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) {                             \
-    (void)args, (void)out;                                                               \
-    return vm_error(vm, EK_unsupported, "%s: not supported: %s", op_name(OP_##name), reason); \
+/* An operation without a kernel in this build says so, with the reason. */
+static WeftStatus missing(Vm *vm, u32 op, const char *why) {
+  return vm_error(vm, EK_unsupported, "%s: not supported: %s", op_name(op), why);
+}
+
+#define CELL_missing(why) ~, MISSING, why
+#define MISSING(name, why)                                        \
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) {      \
+    (void)args, (void)out;                                        \
+    return missing(vm, OP_##name, why);                           \
   }
-#include "stdlib/missing.def"
-#undef MISSING
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
+#include "lang/ops.def"
+#undef OP

@@ -207,72 +207,85 @@ static ValueId outer(Rewrite *r, const GraphArg *args) {
       {.kind = INDEX_slice}, {.kind = INDEX_newaxis}}, 2, graph_type(r->g, &column)), args[1].value);
 }
 
-static ValueId formula(Rewrite *r, NodeId n) {
-  Graph *g = r->g;
+/* One operation that is taken apart. */
+typedef struct Formula {
+  NodeId node;
+  u32 op, mask; /* mask: the axes, where there is a parameter of that name */
+  bool keep;
+  ValueId x; /* the first operand */
   GraphArg args[OP_MAX_PARAMS];
-  u32 op = graph_node_at(g, n)->op, mask = 0;
-  node_args(g, n, args);
-  if (args[0].kind != ARG_value || value_is_token(g, args[0].value)) return 0;
-  ValueId x = args[0].value;
-  const ArrayType t = *value_type(g, x);
-  if (!dtype_in_loops(t.dtype) || (t.device != DEV_CPU && !t.rank)) return 0;
-  if (op == OP_dot || op == OP_matmul || op == OP_vecdot) return inner(r, op, args);
-  if (op == OP_outer) return outer(r, args);
-  u32 axis = op_param(op, "axis"), keepdims = op_param(op, "keepdims");
-  bool keep = keepdims != UINT32_MAX && arg_bool(&args[keepdims], false);
-  bool last = op == OP_nn_softmax || op == OP_nn_log_softmax || op == OP_nn_layer_norm;
-  if (axis != UINT32_MAX && op != OP_diff) {
-    if (last && args[axis].kind == ARG_hole) {
-      if (t.rank == 0) return 0;
-      mask = 1u << (t.rank - 1);
-    } else if (!arg_axes(&args[axis], t.rank, &mask)) {
-      return 0;
-    }
-  }
-  switch (op) {
-    case OP_mean: return mean_of(r, as_float(r, x), mask, keep);
-    case OP_var: return variance(r, args, mask, keep);
-    case OP_std: return op1(r, OP_sqrt, variance(r, args, mask, keep));
-    case OP_norm: return norm(r, args, mask, keep);
-    case OP_logsumexp: return logsumexp(r, args, mask, keep);
-    case OP_nn_softmax: return softmax(r, x, mask);
-    case OP_nn_log_softmax: return log_softmax(r, x, mask);
-    case OP_nn_layer_norm: return layer_norm(r, args, mask);
-    case OP_diff: return differences(r, args);
-    case OP_gelu: return gelu(r, args);
-    default: return 0;
-  }
+} Formula;
+
+/* Fills in the value of each result. False: the formula does not cover this node. */
+typedef bool (*Compose)(Rewrite *r, const Formula *f, ValueId *out);
+
+/* Of one array that kernels can hold. */
+static bool covered(Rewrite *r, const Formula *f) {
+  if (!f->x) return false;
+  const ArrayType *t = value_type(r->g, f->x);
+  return dtype_in_loops(t->dtype) && (t->device == DEV_CPU || t->rank);
 }
 
-/* Several results: the parts of one operand, or operands stretched. */
-static bool parts(Rewrite *r, NodeId n, ValueId *out) {
-  Graph *g = r->g;
-  GraphNode x = *graph_node_at(g, n);
-  GraphArg args[OP_MAX_PARAMS];
-  i64 axis;
-  u32 own;
-  RuleError err;
-  node_args(g, n, args);
-  if (x.op == OP_broadcast_arrays) {
-    if (args[0].kind != ARG_list || args[0].count != x.result_count) return false;
-    for (u32 i = 0; i < x.result_count; i++) {
-      const ArrayType t = *value_type(g, node_result(g, n, i));
-      out[i] = graph_broadcast(g, node_operand(g, n, i), t.rank, t.dims);
-      if (!out[i]) return false;
-    }
-    return true;
+/* Axes: the last one by default where `last`, else all. */
+static bool axes_of(Rewrite *r, Formula *f, bool last) {
+  u32 axis = op_param(f->op, "axis"), keepdims = op_param(f->op, "keepdims"), rank = value_type(r->g, f->x)->rank;
+  f->keep = keepdims != UINT32_MAX && arg_bool(&f->args[keepdims], false);
+  if (!last || f->args[axis].kind != ARG_hole) return arg_axes(&f->args[axis], rank, &f->mask);
+  f->mask = rank ? 1u << (rank - 1) : 0;
+  return rank > 0;
+}
+
+#define COMPOSE(name, value)                                                     \
+  static bool compose_##name(Rewrite *r, const Formula *f, ValueId *out) {       \
+    return covered(r, f) && (out[0] = value) != 0;                                           \
   }
-  if (args[0].kind != ARG_value) return false;
-  const ArrayType t = *value_type(g, args[0].value);
+#define COMPOSE_AXES(name, last, value)                                          \
+  static bool compose_##name(Rewrite *r, const Formula *given, ValueId *out) {   \
+    Formula own = *given, *f = &own;                                             \
+    return covered(r, f) && axes_of(r, f, last) && (out[0] = value) != 0;        \
+  }
+COMPOSE_AXES(mean, false, mean_of(r, as_float(r, f->x), f->mask, f->keep))
+COMPOSE_AXES(var, false, variance(r, f->args, f->mask, f->keep))
+COMPOSE_AXES(std, false, op1(r, OP_sqrt, variance(r, f->args, f->mask, f->keep)))
+COMPOSE_AXES(norm, false, norm(r, f->args, f->mask, f->keep))
+COMPOSE_AXES(logsumexp, false, logsumexp(r, f->args, f->mask, f->keep))
+COMPOSE_AXES(nn_softmax, true, softmax(r, f->x, f->mask))
+COMPOSE_AXES(nn_log_softmax, true, log_softmax(r, f->x, f->mask))
+COMPOSE_AXES(nn_layer_norm, true, layer_norm(r, f->args, f->mask))
+COMPOSE(diff, differences(r, f->args))
+COMPOSE(gelu, gelu(r, f->args))
+COMPOSE(inner, inner(r, f->op, f->args))
+COMPOSE(outer, outer(r, f->args))
+
+static bool compose_broadcast_arrays(Rewrite *r, const Formula *f, ValueId *out) {
+  Graph *g = r->g;
+  u32 count = graph_node_at(g, f->node)->result_count;
+  if (f->args[0].kind != ARG_list || f->args[0].count != count) return false;
+  for (u32 i = 0; i < count; i++) {
+    const ArrayType t = *value_type(g, node_result(g, f->node, i));
+    out[i] = graph_broadcast(g, node_operand(g, f->node, i), t.rank, t.dims);
+    if (!out[i]) return false;
+  }
+  return true;
+}
+
+/* The parts of one operand, along an axis. */
+static bool compose_split(Rewrite *r, const Formula *f, ValueId *out) {
+  Graph *g = r->g;
+  u32 own, count = graph_node_at(g, f->node)->result_count;
+  i64 axis;
+  RuleError err;
+  if (!f->x) return false;
+  const ArrayType t = *value_type(g, f->x);
   IndexItem items[TYPE_MAX_RANK];
   Dim from = 0;
-  if (!arg_int(&args[x.op == OP_unstack ? 1 : 2], 0, &axis) || !rule_axis(axis, t.rank, &own, &err)) return false;
-  for (u32 i = 0; i < x.result_count; i++) {
-    ValueId v = node_result(g, n, i);
+  if (!arg_int(&f->args[f->op == OP_unstack ? 1 : 2], 0, &axis) || !rule_axis(axis, t.rank, &own, &err)) return false;
+  for (u32 i = 0; i < count; i++) {
+    ValueId v = node_result(g, f->node, i);
     const ArrayType part = *value_type(g, v);
     memset(items, 0, sizeof items);
     for (u32 d = 0; d < t.rank; d++) items[d].kind = INDEX_slice;
-    if (x.op == OP_unstack) {
+    if (f->op == OP_unstack) {
       items[own].kind = INDEX_int;
       items[own].part[0] = PART_dim;
       items[own].at[0] = i;
@@ -284,10 +297,30 @@ static bool parts(Rewrite *r, NodeId n, ValueId *out) {
       if (from == DIM_NONE || to == DIM_NONE) return false;
       from = to;
     }
-    out[i] = graph_index(g, args[0].value, NULL, 0, items, t.rank, g->values.data[v].type);
+    out[i] = graph_index(g, f->x, NULL, 0, items, t.rank, g->values.data[v].type);
     if (!out[i]) return false;
   }
   return true;
+}
+
+/* The cell `lower` of each row of ops.def. A formula that is named and not there does not compile. */
+#define CELL_compose ~, OWN, 0
+#define CELL_compose_by(formula) ~, SHARED, formula
+#define CELL_math_or_compose ~, OWN, 0
+#define OWN(name, formula) [OP_##name] = compose_##name,
+#define SHARED(name, formula) [OP_##name] = compose_##formula,
+static const Compose formulae[OP_COUNT] = {
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, ...) OP_CELL(name, CELL_##lower)
+#include "lang/ops.def"
+#undef OP
+};
+
+static bool formula(Rewrite *r, NodeId n, ValueId *out) {
+  Graph *g = r->g;
+  Formula f = {.node = n, .op = graph_node_at(g, n)->op};
+  node_args(g, n, f.args);
+  if (f.args[0].kind == ARG_value && !value_is_token(g, f.args[0].value)) f.x = f.args[0].value;
+  return formulae[f.op](r, &f, out);
 }
 
 /* ---- constructs ------------------------------------------------------------------------------------------ */
@@ -427,26 +460,7 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case NODE_op: break;
     default: return false;
   }
-  switch (x->op) {
-    case OP_mean:
-    case OP_var:
-    case OP_std:
-    case OP_norm:
-    case OP_logsumexp:
-    case OP_nn_softmax:
-    case OP_nn_log_softmax:
-    case OP_nn_layer_norm:
-    case OP_diff:
-    case OP_gelu:
-    case OP_dot:
-    case OP_matmul:
-    case OP_vecdot:
-    case OP_outer:
-    case OP_unstack:
-    case OP_split:
-    case OP_broadcast_arrays: return true;
-    default: return false;
-  }
+  return formulae[x->op] != NULL;
 }
 
 static bool rewrite(Rewrite *r, NodeId n) {
@@ -461,22 +475,18 @@ static bool rewrite(Rewrite *r, NodeId n) {
     case NODE_scan: return scan_to_while(r, n);
     default: break;
   }
-  if (x->op == OP_unstack || x->op == OP_split || x->op == OP_broadcast_arrays) {
-    u32 count = x->result_count;
-    ValueId *out = arena_alloc(&r->c->arena, sizeof *out * (count + 1));
-    if (!out) {
-      compile_no_memory(r->c);
-      return false;
-    }
-    if (!parts(r, n, out)) return false;
-    for (u32 i = 0; i < count; i++) replace(r, node_result(g, n, i), out[i]);
-    return true;
+  u32 count = x->result_count;
+  ValueId *out = arena_alloc(&r->c->arena, sizeof *out * (count + 1));
+  if (!out) {
+    compile_no_memory(r->c);
+    return false;
   }
-  ValueId v = formula(r, n), old = node_result(g, n, 0);
-  if (!v) return false;
-  const ArrayType *a = value_type(g, v), *b = value_type(g, old);
-  if (a->dtype != b->dtype || a->rank != b->rank || (a->rank == 0 && a->weak != b->weak)) return false;
-  replace(r, old, v);
+  if (!formula(r, n, out)) return false;
+  for (u32 i = 0; i < count; i++) {
+    const ArrayType *a = value_type(g, out[i]), *b = value_type(g, node_result(g, n, i));
+    if (a->dtype != b->dtype || a->rank != b->rank || (a->rank == 0 && a->weak != b->weak)) return false;
+  }
+  for (u32 i = 0; i < count; i++) replace(r, node_result(g, n, i), out[i]);
   return true;
 }
 

@@ -168,63 +168,68 @@ static u32 emit_logical_or(LoopFn *fn, LoopType t, const u32 *x) { return (void)
 static u32 emit_logical_xor(LoopFn *fn, LoopType t, const u32 *x) { return (void)t, binary(fn, LOOP_XOR, x[0], x[1]); }
 static u32 emit_not(LoopFn *fn, LoopType t, const u32 *x) { return (void)t, unary(fn, LOOP_NOT, x[0]); }
 
-/* A row that ops.def lowers as `math` and that has none here is a call of the function of that name. */
-static const Lowering lowerings[OP_COUNT] = {
-    [OP_add] = {.rule = R_binary, .op = LOOP_ADD},
-    [OP_subtract] = {.rule = R_binary, .op = LOOP_SUB},
-    [OP_multiply] = {.rule = R_binary, .op = LOOP_MUL},
-    [OP_divide] = {.rule = R_binary, .op = LOOP_DIV},
-    [OP_floor_divide] = {.rule = R_own, .emit = emit_floor_divide, .math = "fmod"},
-    [OP_remainder] = {.rule = R_own, .emit = emit_remainder, .math = "remainder"},
-    [OP_power] = {.rule = R_own, .emit = emit_power, .math = "pow"},
-    [OP_pow] = {.rule = R_own, .emit = emit_power, .math = "pow"},
-    [OP_negative] = {.rule = R_binary, .op = LOOP_NEG},
-    [OP_positive] = {.rule = R_own, .emit = emit_positive},
-    [OP_equal] = {.rule = R_compare, .op = LOOP_EQ},
-    [OP_not_equal] = {.rule = R_compare, .op = LOOP_NE},
-    [OP_less] = {.rule = R_compare, .op = LOOP_LT},
-    [OP_less_equal] = {.rule = R_compare, .op = LOOP_LE},
-    [OP_greater] = {.rule = R_compare, .op = LOOP_GT},
-    [OP_greater_equal] = {.rule = R_compare, .op = LOOP_GE},
-    [OP_logical_and] = {.rule = R_own, .emit = emit_logical_and},
-    [OP_logical_or] = {.rule = R_own, .emit = emit_logical_or},
-    [OP_logical_xor] = {.rule = R_own, .emit = emit_logical_xor},
-    [OP_logical_not] = {.rule = R_own, .emit = emit_not},
-    [OP_bitwise_and] = {.rule = R_binary, .op = LOOP_AND},
-    [OP_bitwise_or] = {.rule = R_binary, .op = LOOP_OR},
-    [OP_bitwise_xor] = {.rule = R_binary, .op = LOOP_XOR},
-    [OP_bitwise_not] = {.rule = R_own, .emit = emit_not},
-    [OP_left_shift] = {.rule = R_binary, .op = LOOP_SHL},
-    [OP_right_shift] = {.rule = R_binary, .op = LOOP_SHR},
-    [OP_abs] = {.rule = R_binary, .op = LOOP_ABS},
-    [OP_sign] = {.rule = R_own, .emit = emit_sign},
-    [OP_square] = {.rule = R_own, .emit = emit_square},
-    [OP_floor] = {.rule = R_float, .op = LOOP_FLOOR},
-    [OP_ceil] = {.rule = R_float, .op = LOOP_CEIL},
-    [OP_trunc] = {.rule = R_float, .op = LOOP_TRUNC},
-    [OP_round] = {.rule = R_float, .op = LOOP_RINT},
-    [OP_signbit] = {.rule = R_own, .emit = emit_signbit},
-    [OP_sqrt] = {.rule = R_binary, .op = LOOP_SQRT},
-    [OP_reciprocal] = {.rule = R_own, .emit = emit_reciprocal},
-    [OP_relu] = {.rule = R_own, .emit = emit_relu},
-    [OP_copysign] = {.rule = R_own, .emit = emit_copysign},
-    [OP_minimum] = {.rule = R_own, .emit = emit_minimum},
-    [OP_maximum] = {.rule = R_own, .emit = emit_maximum},
-    [OP_clip] = {.rule = R_own, .emit = emit_clip},
-    [OP_where] = {.rule = R_own, .emit = emit_where},
-    [OP_isnan] = {.rule = R_own, .emit = emit_isnan},
-    [OP_isinf] = {.rule = R_own, .emit = emit_isinf},
-    [OP_isfinite] = {.rule = R_own, .emit = emit_isfinite},
-    [OP_bit_count] = {.rule = R_own, .emit = emit_bit_count},
-    [OP_stop_gradient] = {.rule = R_own, .emit = emit_positive},
+static const Lowering lower_add = {.rule = R_binary, .op = LOOP_ADD};
+static const Lowering lower_subtract = {.rule = R_binary, .op = LOOP_SUB};
+static const Lowering lower_multiply = {.rule = R_binary, .op = LOOP_MUL};
+static const Lowering lower_divide = {.rule = R_binary, .op = LOOP_DIV};
+static const Lowering lower_floor_divide = {.rule = R_own, .emit = emit_floor_divide, .math = "fmod"};
+static const Lowering lower_remainder = {.rule = R_own, .emit = emit_remainder, .math = "remainder"};
+static const Lowering lower_power = {.rule = R_own, .emit = emit_power, .math = "pow"};
+static const Lowering lower_negative = {.rule = R_binary, .op = LOOP_NEG};
+static const Lowering lower_positive = {.rule = R_own, .emit = emit_positive};
+static const Lowering lower_equal = {.rule = R_compare, .op = LOOP_EQ};
+static const Lowering lower_not_equal = {.rule = R_compare, .op = LOOP_NE};
+static const Lowering lower_less = {.rule = R_compare, .op = LOOP_LT};
+static const Lowering lower_less_equal = {.rule = R_compare, .op = LOOP_LE};
+static const Lowering lower_greater = {.rule = R_compare, .op = LOOP_GT};
+static const Lowering lower_greater_equal = {.rule = R_compare, .op = LOOP_GE};
+static const Lowering lower_logical_and = {.rule = R_own, .emit = emit_logical_and};
+static const Lowering lower_logical_or = {.rule = R_own, .emit = emit_logical_or};
+static const Lowering lower_logical_xor = {.rule = R_own, .emit = emit_logical_xor};
+static const Lowering lower_bitwise_and = {.rule = R_binary, .op = LOOP_AND};
+static const Lowering lower_bitwise_or = {.rule = R_binary, .op = LOOP_OR};
+static const Lowering lower_bitwise_xor = {.rule = R_binary, .op = LOOP_XOR};
+static const Lowering lower_not = {.rule = R_own, .emit = emit_not};
+static const Lowering lower_left_shift = {.rule = R_binary, .op = LOOP_SHL};
+static const Lowering lower_right_shift = {.rule = R_binary, .op = LOOP_SHR};
+static const Lowering lower_abs = {.rule = R_binary, .op = LOOP_ABS};
+static const Lowering lower_sign = {.rule = R_own, .emit = emit_sign};
+static const Lowering lower_square = {.rule = R_own, .emit = emit_square};
+static const Lowering lower_floor = {.rule = R_float, .op = LOOP_FLOOR};
+static const Lowering lower_ceil = {.rule = R_float, .op = LOOP_CEIL};
+static const Lowering lower_trunc = {.rule = R_float, .op = LOOP_TRUNC};
+static const Lowering lower_round = {.rule = R_float, .op = LOOP_RINT};
+static const Lowering lower_signbit = {.rule = R_own, .emit = emit_signbit};
+static const Lowering lower_sqrt = {.rule = R_binary, .op = LOOP_SQRT};
+static const Lowering lower_reciprocal = {.rule = R_own, .emit = emit_reciprocal};
+static const Lowering lower_relu = {.rule = R_own, .emit = emit_relu};
+static const Lowering lower_copysign = {.rule = R_own, .emit = emit_copysign};
+static const Lowering lower_minimum = {.rule = R_own, .emit = emit_minimum};
+static const Lowering lower_maximum = {.rule = R_own, .emit = emit_maximum};
+static const Lowering lower_clip = {.rule = R_own, .emit = emit_clip};
+static const Lowering lower_where = {.rule = R_own, .emit = emit_where};
+static const Lowering lower_isnan = {.rule = R_own, .emit = emit_isnan};
+static const Lowering lower_isinf = {.rule = R_own, .emit = emit_isinf};
+static const Lowering lower_isfinite = {.rule = R_own, .emit = emit_isfinite};
+static const Lowering lower_bit_count = {.rule = R_own, .emit = emit_bit_count};
+static const Lowering math_call = {.rule = R_math}, no_lowering = {.rule = R_none};
+
+/* The cell `lower` of each row of ops.def. A lowering that is named and not there does not compile. */
+#define CELL_element ~, OWN, 0
+#define CELL_by(lowering) ~, SHARED, lowering
+#define CELL_math ~, MATH, 0
+#define CELL_math_by(lowering) ~, SHARED, lowering
+#define CELL_math_or_compose ~, MATH, 0 /* gelu: the exact one, see gelu_is_exact */
+#define OWN(name, lowering) [OP_##name] = &lower_##name,
+#define SHARED(name, lowering) [OP_##name] = &lower_##lowering,
+#define MATH(name, lowering) [OP_##name] = &math_call,
+static const Lowering *const lowerings[OP_COUNT] = {
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, ...) OP_CELL(name, CELL_##lower)
+#include "lang/ops.def"
+#undef OP
 };
 
-static const Lowering math_call = {.rule = R_math}; /* gelu: the exact one, see gelu_is_exact */
-
-static const Lowering *lowering_of(u32 op) {
-  const Lowering *l = &lowerings[op];
-  return l->rule == R_none && op_info(op)->lower == LOWER_math ? &math_call : l;
-}
+static const Lowering *lowering_of(u32 op) { return lowerings[op] ? lowerings[op] : &no_lowering; }
 
 static bool math_known(const Compiler *c, const char *name, LoopType t) {
   return loop_module_math(&c->code->module, name, t) || loop_module_find_math(&c->code->module, name, t);

@@ -408,43 +408,11 @@ static u32 make_value(Kern *k, NodeId n, u32 ix) {
 
 /* ---- the question ------------------------------------------------------------------------------------------ */
 
-typedef enum MapKind { MAP_none, MAP_view, MAP_make } MapKind;
-
-static MapKind map_kind(u32 op) {
-  switch (op) {
-    case OP_reshape:
-    case OP_ravel:
-    case OP_transpose:
-    case OP_permute_dims:
-    case OP_moveaxis:
-    case OP_swapaxes:
-    case OP_squeeze:
-    case OP_expand_dims:
-    case OP_broadcast_to:
-    case OP_flip:
-    case OP_tile:
-    case OP_repeat:
-    case OP_roll: return MAP_view;
-    case OP_zeros:
-    case OP_ones:
-    case OP_empty:
-    case OP_zeros_like:
-    case OP_ones_like:
-    case OP_full:
-    case OP_full_like:
-    case OP_eye:
-    case OP_arange:
-    case OP_linspace:
-    case OP_tril:
-    case OP_triu: return MAP_make;
-    default: return MAP_none;
-  }
-}
-
 bool view_maps(const Graph *g, NodeId n) {
   const GraphNode *node = graph_node_at(g, n);
   if (node->kind == NODE_index || node->kind == NODE_hook) return true;
-  return node->kind == NODE_op && map_kind(node->op) != MAP_none;
+  u32 lower = op_info(node->op)->lower;
+  return node->kind == NODE_op && (lower == LOWER_view || lower == LOWER_move || lower == LOWER_make);
 }
 
 bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *task) {
@@ -455,7 +423,7 @@ bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *task) {
     *v = node_operand(k->g, n, 0);
     return true;
   }
-  if (map_kind(node->op) == MAP_view) return map_view(k, n, v, ix);
+  if (op_info(node->op)->lower != LOWER_make) return map_view(k, n, v, ix);
   *task = make_value(k, n, *ix);
   return *task != 0;
 }

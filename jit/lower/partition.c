@@ -52,18 +52,6 @@ static bool loop_dtypes(Compiler *c, NodeId n) {
 static bool reduce_lowers(Compiler *c, NodeId n) {
   GraphArg args[OP_MAX_PARAMS];
   u32 op = graph_node_at(c->g, n)->op, mask;
-  switch (op) {
-    case OP_sum:
-    case OP_prod:
-    case OP_min:
-    case OP_max:
-    case OP_any:
-    case OP_all:
-    case OP_argmin:
-    case OP_argmax:
-    case OP_count_nonzero: break;
-    default: return false;
-  }
   node_args(c->g, n, args);
   return args[0].kind == ARG_value &&
          arg_axes(&args[op_param(op, "axis")], value_type(c->g, args[0].value)->rank, &mask);
@@ -75,7 +63,7 @@ bool unit_of_scan(Compiler *c, NodeId n, Unit *u) {
   GraphArg args[OP_MAX_PARAMS];
   RuleError err;
   i64 axis;
-  if (op != OP_cumsum && op != OP_cumprod && op != OP_cummax && op != OP_cummin) return false;
+  if (op_info(op)->lower != LOWER_scan) return false;
   node_args(g, n, args);
   if (args[0].kind != ARG_value) return false;
   const ArrayType *x = value_type(g, args[0].value);
@@ -199,11 +187,12 @@ static NodeClass classify(Compiler *c, NodeId n) {
   bool maker = view_maps(g, n);
   if (!loop_dtypes(c, n)) return CLASS_extern;
   if (maker) return CLASS_point;
-  if (x->op == OP_concat || x->op == OP_stack) return CLASS_join;
-  if (op_info(x->op)->family == FAM_reduce) return reduce_lowers(c, n) ? CLASS_reduce : CLASS_extern;
-  if (op_info(x->op)->family == FAM_scan)
-    return unit_of_scan(c, n, &scan) && !scan_is_eager(c, n, &scan) ? CLASS_scan : CLASS_extern;
-  return element_lowers(c, n, &compute) ? CLASS_point : CLASS_extern;
+  switch ((OpLower)op_info(x->op)->lower) {
+    case LOWER_join: return CLASS_join;
+    case LOWER_reduce: return reduce_lowers(c, n) ? CLASS_reduce : CLASS_extern;
+    case LOWER_scan: return unit_of_scan(c, n, &scan) && !scan_is_eager(c, n, &scan) ? CLASS_scan : CLASS_extern;
+    default: return element_lowers(c, n, &compute) ? CLASS_point : CLASS_extern;
+  }
 }
 
 /* ---- backwards: uses --------------------------------------------------------------------------------------- */
@@ -333,20 +322,7 @@ static bool view_by_kind(const Graph *g, NodeId n) {
   u8 origin = g->values.data[base].origin;
   if (origin == GV_const || origin == GV_size || value_type(g, base)->rank == 0) return false;
   if (x->kind == NODE_index) return x->operand_count == 1;
-  if (x->kind != NODE_op) return false;
-  switch (x->op) {
-    case OP_reshape:
-    case OP_ravel:
-    case OP_transpose:
-    case OP_permute_dims:
-    case OP_moveaxis:
-    case OP_swapaxes:
-    case OP_squeeze:
-    case OP_expand_dims:
-    case OP_broadcast_to:
-    case OP_flip: return true;
-    default: return false;
-  }
+  return x->kind == NODE_op && op_info(x->op)->lower == LOWER_view;
 }
 static bool renumbers(const Graph *g, NodeId n) {
   u32 op = graph_node_at(g, n)->op;

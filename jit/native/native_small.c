@@ -323,9 +323,7 @@ static bool reduction(Native *n, NodeId node) {
   GraphArg args[OP_MAX_PARAMS];
   node_args(g, node, args);
   ValueId v = node_result(g, node, 0);
-  if (op != OP_sum && op != OP_prod && op != OP_min && op != OP_max && op != OP_any && op != OP_all &&
-      op != OP_argmin && op != OP_argmax && op != OP_count_nonzero)
-    return native_bail(n, "a reduction that does not lower");
+  if (op_info(op)->lower != LOWER_reduce) return native_bail(n, "a reduction that does not lower");
   if (args[0].kind != ARG_value || !arg_axes(&args[op_param(op, "axis")], value_type(g, args[0].value)->rank, &mask))
     return native_bail(n, "axes known only at run time");
   bool extremes = op == OP_argmin || op == OP_argmax, truth = op == OP_any || op == OP_all || op == OP_count_nonzero;

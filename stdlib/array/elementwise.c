@@ -61,7 +61,7 @@ static WeftStatus check_failed(Vm *vm, u32 op) {
 
 /* The kernel of a unary or binary operation; NULL fn: there is none for this dtype. */
 static Step step_of(const StripTable *strips, u32 op, u32 dtype) {
-  return (Step){.fn = strips->ops[strip_row(op)][dtype], .swap = op == OP_greater || op == OP_greater_equal,
+  return (Step){.fn = strips->ops[strip_row(op)][dtype], .swap = strip_swaps(op),
                 .checked = can_fail(op, dtype)};
 }
 
@@ -556,9 +556,22 @@ static u32 compare_beyond(u32 op, Value *args) {
   return op;
 }
 
-static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *args, Value *out) {
+/* Equality of anything but two arrays is structural. */
+static __attribute__((noinline)) WeftStatus structural(Vm *vm, const Value *args, bool negate, Value *out) {
+  bool same;
+  TRY(value_equal(vm, args[0], args[1], &same));
+  *out = value_bool(same != negate);
+  return WEFT_OK;
+}
+
+/* Written out for each operation, which is known there. */
+static inline WeftStatus binary_fast(Vm *vm, u32 op, Value *args, Value *out) {
   Stdlib *s = stdlib_of(vm);
   const u32 before = op;
+  u32 row = strip_row(op);
+  bool swap = strip_swaps(op);
+  if ((op == OP_equal || op == OP_not_equal) && (!value_is_numeric(args[0]) || !value_is_numeric(args[1])))
+    return structural(vm, args, op == OP_not_equal, out);
   if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[0].dtype == args[1].dtype) {
     Value x = args[0], y = args[1];
     u32 d = x.dtype, r = s->direct[op][d];
@@ -592,7 +605,7 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, u32 row, bool swap, Value *
   } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) &&
              (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
     if (compares(op) && UNLIKELY((op = compare_beyond(op, args)) != before)) {
-      swap = op == OP_greater || op == OP_greater_equal;
+      swap = strip_swaps(op);
       row = strip_row(op);
     }
     return binary_number(vm, op, row, swap, args, out);
@@ -617,114 +630,18 @@ PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value 
 
 /* ---- entries ------------------------------------------------------------------------------------- */
 
-#define UNARY(name) \
+/* A function for each row of ops.def whose kernel is `unary` or `binary`. */
+#define CELL_unary ~, UNARY, 0
+#define CELL_binary ~, BINARY, 0
+#define UNARY(name, none) \
   WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return unary(vm, OP_##name, args, out); }
-#define BINARY(name) \
-  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { \
-    return binary_fast(vm, OP_##name, OP_##name, false, args, out); \
-  }
-#define BINARY_AS(name, row, swap) \
-  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { \
-    return binary_fast(vm, OP_##name, OP_##row, swap, args, out); \
-  }
-
-BINARY(add)
-BINARY(subtract)
-BINARY(multiply)
-BINARY(divide)
-BINARY(floor_divide)
-BINARY(remainder)
-BINARY_AS(power, pow, false)
-BINARY(pow)
-BINARY(minimum)
-BINARY(maximum)
-BINARY(less)
-BINARY(less_equal)
-BINARY_AS(greater, less, true)
-BINARY_AS(greater_equal, less_equal, true)
-BINARY(logical_and)
-BINARY(logical_or)
-BINARY(logical_xor)
-BINARY(bitwise_and)
-BINARY(bitwise_or)
-BINARY(bitwise_xor)
-BINARY(left_shift)
-BINARY(right_shift)
-BINARY(copysign)
-BINARY(nextafter)
-BINARY(fmod)
-BINARY(atan2)
-BINARY(hypot)
-BINARY(logaddexp)
-UNARY(negative)
-UNARY(positive)
-UNARY(logical_not)
-UNARY(bitwise_not)
-UNARY(abs)
-UNARY(sign)
-UNARY(square)
-UNARY(floor)
-UNARY(ceil)
-UNARY(trunc)
-UNARY(round)
-UNARY(signbit)
-UNARY(sqrt)
-UNARY(reciprocal)
-UNARY(relu)
-UNARY(isnan)
-UNARY(isinf)
-UNARY(isfinite)
-UNARY(bit_count)
-UNARY(cbrt)
-UNARY(exp)
-UNARY(exp2)
-UNARY(expm1)
-UNARY(log)
-UNARY(log2)
-UNARY(log10)
-UNARY(log1p)
-UNARY(sin)
-UNARY(cos)
-UNARY(tan)
-UNARY(asin)
-UNARY(acos)
-UNARY(atan)
-UNARY(sinh)
-UNARY(cosh)
-UNARY(tanh)
-UNARY(asinh)
-UNARY(acosh)
-UNARY(atanh)
-UNARY(erf)
-UNARY(erfc)
-UNARY(erfinv)
-UNARY(sinc)
-UNARY(gamma)
-UNARY(lgamma)
-UNARY(digamma)
-UNARY(sigmoid)
-UNARY(silu)
-UNARY(softplus)
+#define BINARY(name, none) \
+  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return binary_fast(vm, OP_##name, args, out); }
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
+#include "lang/ops.def"
+#undef OP
 
 WeftStatus elementwise_unary(Vm *vm, u32 op, Value *args, Value *out) { return unary(vm, op, args, out); }
-
-/* Equality of anything but two arrays is structural. */
-static WeftStatus structural(Vm *vm, const Value *args, bool negate, Value *out) {
-  bool same;
-  TRY(value_equal(vm, args[0], args[1], &same));
-  *out = value_bool(same != negate);
-  return WEFT_OK;
-}
-
-WeftStatus eager_equal(Vm *vm, Value *args, Value *out) {
-  if (!value_is_numeric(args[0]) || !value_is_numeric(args[1])) return structural(vm, args, false, out);
-  return binary_fast(vm, OP_equal, OP_equal, false, args, out);
-}
-
-WeftStatus eager_not_equal(Vm *vm, Value *args, Value *out) {
-  if (!value_is_numeric(args[0]) || !value_is_numeric(args[1])) return structural(vm, args, true, out);
-  return binary_fast(vm, OP_not_equal, OP_not_equal, false, args, out);
-}
 
 WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   ArrayType types[3];

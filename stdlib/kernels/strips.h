@@ -63,6 +63,8 @@ typedef struct StripTable {
 static inline u32 strip_row(u32 op) {
   return op == OP_power ? OP_pow : op == OP_greater ? OP_less : op == OP_greater_equal ? OP_less_equal : op;
 }
+/* that row takes the operands exchanged */
+static inline bool strip_swaps(u32 op) { return op == OP_greater || op == OP_greater_equal; }
 
 /* One for each build of the template. */
 extern const StripTable strips_base;

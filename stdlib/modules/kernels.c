@@ -11,14 +11,9 @@ static WeftStatus call(Vm *vm, u32 op, const Value *args, Value *out) {
   return status;
 }
 
-#define KERNEL_none(name)
-#define KERNEL_compose(name)
-#define KERNEL_math(name)
-#define KERNEL_loop(name)
-#define KERNEL_view(name)
-#define KERNEL_extern(name)
-#define KERNEL_weft(name) \
+#define CELL_weft ~, EAGER, 0
+#define EAGER(name, none) \
   WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return call(vm, OP_##name, args, out); }
-#define OP(name, signature, family, dtype, check, effect, agree, lower, ...) KERNEL_##lower(name)
+#define OP(name, signature, family, dtype, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
 #include "lang/ops.def"
 #undef OP

@@ -1,18 +1,17 @@
 # Makes a case of the example that each row of lang/ops.def carries: awk -f op-examples.awk lang/ops.def
 # The example stands behind the last "; " of the documentation: `EXPR is VALUE`, or a comparison that is true.
 BEGIN { print "# The examples of lang/ops.def." }
-# Rows of stdlib/missing.def have no kernel in this build: their examples wait for it.
-/^MISSING\(/ { row = $0; sub(/^MISSING\(/, "", row); sub(/,.*/, "", row); missing[row] = 1 }
+# The example of a row without a kernel in this build, `missing("why")`, waits for it.
 # A row goes on until its documentation ends; a text goes on in the next line behind its quotes.
-/^OP\(/ { open = "" }
-/^OP\(/ || open != "" {
+/^(OP|WEFT)\(/ { open = "" }
+/^(OP|WEFT)\(/ || open != "" {
   open = open $0
   if (open !~ /"\)$/) next
   $0 = open
   open = ""
   gsub(/" +"/, "")
-  name = $0; sub(/^OP\(/, "", name); sub(/,.*/, "", name)
-  if (name in missing) next
+  name = $0; sub(/^(OP|WEFT)\(/, "", name); sub(/,.*/, "", name)
+  if (/, missing\(/) next
   doc = $0; sub(/"\)[^"]*$/, "", doc); sub(/.*"/, "", doc)
   n = split(doc, part, /; /)
   if (n < 2 || part[n] !~ /( is | == | < | > | <= | >= )/) next
