@@ -166,6 +166,21 @@ static void drop_merge(Recorder *r, Merge *m) {
   vec_free(&r->vm->alloc, &m->flags[1]);
 }
 
+/* An arm in the body of a construct raises an error, or makes the text of one: whoever takes it goes back to where the
+ * construct began, and the interpreter comes to the error. */
+static Outcome leave_body(Recorder *r, const RecState *base, RecMark mark, u32 pc, Arm *arm) {
+  if (r->abstract || r->safe_exit == UINT32_MAX || (r->reason != REASON_raises && r->reason != REASON_text_value))
+    return OUT_STUCK;
+  rec_rollback(r, &mark);
+  rec_restore(r, base);
+  rec_top(r)->pc = pc;
+  arm->block = graph_open(r->g);
+  if (!arm->block || !graph_close(r->g, TERM_exit, NULL, 0, r->safe_exit))
+    return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
+  arm->how = OUT_ENDED;
+  return OUT_GO;
+}
+
 /* Records one arm into a block of its own, left open unless it ended. */
 static Outcome record_arm(Recorder *r, const RecState *base, ValueId cond, bool is, u32 pc, u32 join,
                           bool force_cold, Arm *arm) {
@@ -186,7 +201,8 @@ static Outcome record_arm(Recorder *r, const RecState *base, ValueId cond, bool 
     if (o == OUT_END) rec_behind_update(r);
   }
   if (o == OUT_STUCK) {
-    if (r->no_exits || r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
+    if (r->lacks || r->widens || r->noted_types || !MECHANISM(r->vm, arms_are_cold)) return OUT_STUCK;
+    if (r->no_exits) return leave_body(r, base, mark, pc, arm);
     u32 reason = r->reason == REASON_effect_output ? REASON_arm_output : force_cold ? REASON_arm_types
                                                    : REASON_arm_break;
     Span at = force_cold ? (Span){0} : r->why_span;
