@@ -106,6 +106,7 @@ static u32 called(World *w, const Ast *ast, const AstNode *callee, u32 *first) {
 
 /* Inside of `outer` its parameter `value` must not become another one's namesake: the error would speak of that one. */
 static void same_name(World *w, u32 outer, u32 inner, i32 at, const AstNode *value) {
+  if (inner == OP_type) return; /* it takes anything */
   if (value->kind != AST_NAME || at < 0 || (u32)at >= op_info(inner)->nparams) return;
   const OpParam *q = &op_info(inner)->params[at];
   const char *own = name_text(&w->names, value->ref);
@@ -164,7 +165,7 @@ static void module(FILE *out, const char *path, u32 number) {
              "a module of the library holds declarations of functions alone: nothing runs when it is loaded");
   }
   CompileOptions options = {.alloc = w.alloc, .names = &w.names, .sources = &w.sources, .scope = &scope,
-                            .diag_arena = &w.arena};
+                            .diag_arena = &w.arena, .library = true};
   if (lang_compile(&ast, &options, &p, &diag) != WEFT_OK)
     refuse(&w, diag.span, diag.message ? diag.message : "no memory");
   const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;

@@ -50,7 +50,7 @@ for call in 'sum(weight)|x of sum' 'sum(x=weight)|x of sum' 'weight.sum()|x of s
   if grep -q "$wrong" <<<"$out"; then echo "ok modules/handed on (${call%|*})"
   else echo "not ok modules/handed on (${call%|*}): said ${out:0:300}"; fi
 done
-for call in 'sum(x, axis)' 'multiply(x, weight)' 'sum(x * weight)' 'x.sum(axis=axis)' 'maximum(x, eps)'; do
+for call in 'sum(x, axis)' 'multiply(x, weight)' 'sum(x * weight)' 'x.sum(axis=axis)' 'maximum(x, eps)' 'type(eps)'; do
   printf '# A module.\nfn rms_norm(x, weight=nil, eps=1e-6, axis=-1) = %s\n' "$call" >nn.weft
   if "$tool" out.c ./*.weft; then echo "ok modules/handed on as it may ($call)"
   else echo "not ok modules/handed on as it may ($call)"; fi

@@ -67,7 +67,8 @@ static WeftStatus compile_text(World *w, const char *text, bool repl) {
   if (!file) return WEFT_ERROR;
   WeftStatus status = parser_parse(&ast, &w->arena, &w->names, &w->sources, file, &w->diag, NULL);
   if (status != WEFT_OK) return status;
-  CompileOptions o = {w->alloc, &w->names, &w->sources, &w->scope, &w->arena, repl};
+  CompileOptions o = {.alloc = w->alloc, .names = &w->names, .sources = &w->sources, .scope = &w->scope,
+                      .diag_arena = &w->arena, .repl = repl};
   return lang_compile(&ast, &o, &w->proto, &w->diag);
 }
 

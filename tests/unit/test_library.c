@@ -37,7 +37,8 @@ static char *compiled(const char *text, size_t *len) {
   assert_int_equal(sources_init(&sources, alloc), WEFT_OK);
   u32 file = sources_add(&sources, "m.weft", text, strlen(text));
   assert_int_equal(parser_parse(&ast, &arena, &names, &sources, file, &diag, NULL), WEFT_OK);
-  CompileOptions o = {.alloc = alloc, .names = &names, .sources = &sources, .scope = &scope, .diag_arena = &arena};
+  CompileOptions o = {.alloc = alloc, .names = &names, .sources = &sources, .scope = &scope, .diag_arena = &arena,
+                      .library = true};
   assert_int_equal(lang_compile(&ast, &o, &p, &diag), WEFT_OK);
   proto_save(p, &names, &scope, &code);
   assert_false(code.failed);
