@@ -2,9 +2,10 @@
  *
  *   gen_modules FILE.c stdlib/modules/nn.weft …
  *
- * A module holds declarations of functions alone. Function `f` of nn.weft is the body of the operation `nn.f`, or
- * else of `f`, whose row of lang/ops.def says `weft` and has the same parameters; one whose name begins with _ is a
- * helper of its module. What is written is the table `library_modules` of stdlib/modules/modules.h. */
+ * A module holds declarations of functions alone. Function `f` of nn.weft or nn_layers.weft is the body of the
+ * operation `nn.f`, or else of `f`, whose row of lang/ops.def says `weft` and has the same parameters; one whose
+ * name begins with _ is a helper of its module. What is written is the table `library_modules` of
+ * stdlib/modules/modules.h. */
 #include "lang/compile.h"
 #include "lang/ops.h"
 #include "parser/parser.h"
@@ -171,7 +172,7 @@ static void module(FILE *out, const char *path, u32 number) {
   const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
   for (u32 i = 0; i < p->nprotos; i++) {
     const Proto *f = p->protos[i];
-    u32 op = op_of(&w, name, strcspn(name, "."), name_text(&w.names, f->name), f->span);
+    u32 op = op_of(&w, name, strcspn(name, "._"), name_text(&w.names, f->name), f->span);
     if (!op) continue;
     if (module_of[op]) refuse(&w, f->span, arena_printf(&w.arena, "%s: is declared twice", op_name(op)));
     same_parameters(&w, op, f);
