@@ -137,6 +137,7 @@ static bool make_inner(WeftVM *w, const WeftOptions *o) {
   if (o->input) vm->input = host_input, vm->input_ctx = w;
   vm->tell = o->log_output;
   vm->tell_ctx = o->log_context;
+  vm->draws = o->draws;
   vm->resolve_module = o->resolve_module;
   vm->resolver_ctx = o->resolve_context;
   Tunables *tun = &vm->tunables;

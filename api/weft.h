@@ -180,11 +180,12 @@ typedef struct WeftOptions {
    * program that reads. NULL: standard input. */
   ptrdiff_t (*input)(void *context, char *to, size_t room);
   void *input_context;
+  bool draws; /* standard error is a terminal on which progress() may draw */
 } WeftOptions;
 
 #define WEFT_OPTIONS_INIT                                                                                         \
   {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
-   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, NULL, NULL}
+   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, NULL, NULL, false}
 
 /* A VM into *vm. `why` (may be NULL) gets the reason for which there is none, a line of at most `room` bytes that
  * begins with the name of the option it is about: "cpu is beyond this processor: avx512".

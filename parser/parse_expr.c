@@ -176,7 +176,8 @@ static u32 parse_array(Parser *p) {
 
 bool at_record(const Parser *p) {
   u32 next = peek_token(p, 1)->kind, after = peek_token(p, 2)->kind;
-  return next == TOK_RBRACE || next == TOK_ELLIPSIS || ((next == TOK_NAME || next == TOK_TEXT) && after == TOK_COLON);
+  return next == TOK_RBRACE || next == TOK_ELLIPSIS || ((next == TOK_NAME || next == TOK_TEXT) && after == TOK_COLON) ||
+         (next == TOK_NAME && after == TOK_COMMA); /* {m, v} */
 }
 
 static u32 parse_record(Parser *p) {
@@ -202,13 +203,12 @@ static u32 parse_record(Parser *p) {
         if (t.len && !(name = name_intern(p->names, t.text, t.len))) return fail_memory(p);
       }
       if (p->status) return 0;
-      if (!at(p, TOK_COLON)) {
-        bool bare = key->kind == TOK_NAME && (at(p, TOK_COMMA) || at(p, TOK_RBRACE));
-        return fail_expected(p, "':' after the key of the record",
-                             bare ? "a field named like its variable is written x: x" : NULL);
-      }
-      advance(p);
-      u32 value = parse_expr(p, POWER_LOWEST);
+      /* {m, v} is {m: m, v: v} */
+      const bool bare = key->kind == TOK_NAME && (at(p, TOK_COMMA) || at(p, TOK_RBRACE)) &&
+                        !(key->len == 1 && *token_start(p, key) == '_');
+      if (!bare && !at(p, TOK_COLON)) return fail_expected(p, "':' after the key of the record", NULL);
+      if (!bare) advance(p);
+      u32 value = bare ? new_name(p, key) : parse_expr(p, POWER_LOWEST);
       if (!value) return 0;
       if (!push_kid(p, new_node(p, NODE(.kind = AST_NAMED, .ref = name, .span = span_from(p, key->start)), 1, &value)))
         return 0;

@@ -335,6 +335,7 @@ int main(int argc, char **argv) {
   Options o = {.vm = WEFT_OPTIONS_INIT};
   weft_prepare_process();
   o.vm.output = on_output;
+  o.vm.draws = isatty(STDERR_FILENO) != 0;
   o.vm.input = line_input;
   o.vm.allow_files = o.vm.allow_env = o.vm.allow_imports = o.vm.allow_gpu = true;
   int result = parse_environment(&o);

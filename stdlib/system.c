@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
@@ -28,6 +29,8 @@ WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
     sep = args[2].text->data;
     sep_len = args[2].text->len;
   }
+  bool flush = false;
+  TRY(args_bool(vm, OP_print, 3, args[3], &flush));
   Buf b;
   buf_init(&b, &vm->alloc);
   const List *xs = args[0].list;
@@ -38,7 +41,13 @@ WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   buf_put(&b, end, end_len);
   WeftStatus status = b.failed ? vm_error_memory(vm) : vm_write(vm, buf_text(&b), b.len);
   buf_free(&b);
-  return status;
+  return status == WEFT_OK && flush ? vm_flush(vm) : status;
+}
+
+WeftStatus eager_flush(Vm *vm, Value *args, Value *out) {
+  (void)args;
+  *out = value_nil();
+  return vm_flush(vm);
 }
 
 WeftStatus eager_type(Vm *vm, Value *args, Value *out) {
@@ -160,6 +169,14 @@ WeftStatus eager_time(Vm *vm, Value *args, Value *out) {
   (void)vm;
   (void)args;
   *out = value_f64(vm_clock());
+  return WEFT_OK;
+}
+
+WeftStatus eager_now(Vm *vm, Value *args, Value *out) {
+  struct timespec t;
+  (void)args;
+  if (clock_gettime(CLOCK_REALTIME, &t) != 0) return vm_error(vm, EK_io, "now: the clock cannot be read");
+  *out = value_f64((f64)t.tv_sec + (f64)t.tv_nsec / 1e9);
   return WEFT_OK;
 }
 

@@ -12,7 +12,7 @@ bool handle_new(Vm *vm, const HandleType *type, void *object, Value fields, Valu
     value_drop(vm, fields);
     return (void)vm_error_memory(vm), false;
   }
-  *h = (Handle){{1, 0}, type, object, fields, UINT64_MAX};
+  *h = (Handle){{1, 0}, type, object, fields, UINT64_MAX, NULL};
   *out = value_obj(V_HANDLE, h);
   return true;
 }

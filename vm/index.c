@@ -518,6 +518,30 @@ static WeftStatus part_of_list(Vm *vm, List *l, i64 start, i64 count, i64 step, 
   return WEFT_OK;
 }
 
+/* Items of a list at the positions, or where the mask, of an array of rank 1. */
+static WeftStatus items_at(Vm *vm, List *l, Array *at, Value *out) {
+  const bool mask = array_dtype(at) == DT_bool;
+  const bool numbers = mask || !at->size || dtype_kind(array_dtype(at)) == DK_INT;
+  if (array_rank(at) != 1 || array_device(at) != DEV_CPU || !numbers)
+    return vm_error(vm, EK_index, "a list is indexed by integers or a mask of rank 1, got an array of %s and rank %u",
+                    dtype_name(array_dtype(at)), array_rank(at));
+  if (mask && at->size != l->count)
+    return vm_error(vm, EK_index, "a mask of %lld elements does not fit a list of %u items", (long long)at->size,
+                    l->count);
+  if (!list_boxed(vm, l) || !list_new(vm, 8, out)) return WEFT_ERROR;
+  for (i64 k = 0; k < at->size; k++) {
+    Value v = array_load(at, k * array_strides(at)[0]);
+    i64 i = k;
+    if (mask && !v.i) continue;
+    if ((!mask && index_integer(vm, v, l->count, "a list", &i) != WEFT_OK) ||
+        !list_push(vm, out, value_keep(l->items[i]))) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  }
+  return WEFT_OK;
+}
+
 static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value *regs, Value *out) {
   i64 size = obj.kind == V_LIST ? obj.list->count : obj.kind == V_TEXT ? obj.text->count : (i64)range_count(obj.range);
   const char *what = obj.kind == V_LIST ? "a list" : obj.kind == V_TEXT ? "a text" : "a range";
@@ -526,6 +550,8 @@ static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value
     if (index_slice(vm, regs, size, &start, &count, &step) != WEFT_OK) return WEFT_ERROR;
   } else if (items[0] == IX_VALUE && regs[0].kind == V_RANGE) {
     index_range(regs[0].range, size, &start, &count, &step);
+  } else if (items[0] == IX_VALUE && obj.kind == V_LIST && value_untracked(regs[0]).kind == V_ARRAY) {
+    return items_at(vm, obj.list, value_untracked(regs[0]).array, out);
   } else if (items[0] == IX_VALUE) {
     if (index_integer(vm, regs[0], size, what, &i) != WEFT_OK) return WEFT_ERROR;
     if (obj.kind == V_LIST && list_is_packed(obj.list))

@@ -213,7 +213,7 @@ WeftStatus unpack_sequence(Vm *vm, const Frame *f, Ins ins, Value v) {
   u64 count, pos = 0;
   u32 fixed = d->before + d->after;
   Value plain = value_untracked(v);
-  if (plain.kind == V_TEXT || plain.kind == V_RECORD)
+  if (plain.kind == V_TEXT || plain.kind == V_RECORD || plain.kind == V_HANDLE)
     return vm_error(vm, EK_type, "a pattern (…) takes a list or an array apart, got %s", value_type_name(plain));
   if (vm_seq_open(vm, v, &count) != WEFT_OK) return WEFT_ERROR;
   if (count < fixed || (!d->has_rest && count > fixed))

@@ -143,6 +143,30 @@ static WeftStatus join_lists(Vm *vm, Value *args, Value *out) {
   return WEFT_OK;
 }
 
+/* text * n, list * n; fewer than one time is none. */
+static WeftStatus repeat_sequence(Vm *vm, Value seq, Value times, Value *out) {
+  i64 n;
+  times = value_untracked(times);
+  if (!num_as_index(times, &n) || times.dtype == DT_bool)
+    return vm_error(vm, EK_type, "*: %s is repeated an integer number of times, got %s", value_type_name(seq),
+                    times.kind == V_NUM ? dtype_name(times.dtype) : value_type_name(times));
+  if (n < 0) n = 0;
+  if (seq.kind == V_TEXT) return text_repeat(vm, seq.text, (u64)n, out) ? WEFT_OK : WEFT_ERROR;
+  u64 most = UINT32_MAX / 2;
+  const u32 count = seq.list->count;
+  if (count && (u64)n > most / count)
+    return vm_error(vm, EK_limit, "a list of %u items, %lld times, is too long", count, (long long)n);
+  if (!list_boxed(vm, seq.list) || vm_poll(vm, (u64)n * count >> 10) != WEFT_OK ||
+      !list_new(vm, (u32)((u64)n * count), out))
+    return WEFT_ERROR;
+  for (i64 i = 0; i < n && count; i++)
+    if (!list_extend(vm, out, seq.list->items, count)) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+  return WEFT_OK;
+}
+
 static bool is_number(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
 
 static __attribute__((noinline)) WeftStatus binary_other(Vm *vm, u32 bc, Value *args, Value *out) {
@@ -170,6 +194,8 @@ static __attribute__((noinline)) WeftStatus binary_other(Vm *vm, u32 bc, Value *
     }
   }
   if (a.kind == V_LIST && b.kind == V_LIST && bc == BC_add) return join_lists(vm, args, out);
+  if (bc == BC_mul && (a.kind == V_TEXT || a.kind == V_LIST) && is_number(b)) return repeat_sequence(vm, a, b, out);
+  if (bc == BC_mul && (b.kind == V_TEXT || b.kind == V_LIST) && is_number(a)) return repeat_sequence(vm, b, a, out);
   return bad_operands(vm, bc, a, b);
 }
 

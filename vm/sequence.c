@@ -19,6 +19,9 @@ WeftStatus vm_seq_open(Vm *vm, Value seq, u64 *count) {
       }
       /* fall through */
     case V_NUM: return vm_error(vm, EK_type, "cannot walk over a number; 0..n is the range of n integers");
+    case V_HANDLE:
+      if (seq.handle->stream) return seq.handle->stream->open(vm, seq.handle, count);
+      /* fall through */
     default: return vm_error(vm, EK_type, "cannot walk over %s", value_type_name(seq));
   }
 }
@@ -57,6 +60,9 @@ WeftStatus vm_seq_next(Vm *vm, Value seq, u64 *pos, Value *out) {
       value_drop(vm, pair[0]);
       return ok ? WEFT_OK : WEFT_ERROR;
     }
+    case V_HANDLE:
+      *pos = i;
+      return seq.handle->stream->next(vm, seq.handle, pos, out);
     default: { /* an array on a tape */
       Value index = value_weak_i64((i64)i);
       return vm_index(vm, seq, one_item, 1, &index, out);

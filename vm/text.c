@@ -43,6 +43,21 @@ bool text_new(Vm *vm, const char *s, size_t len, Value *out) {
   return true;
 }
 
+bool text_repeat(Vm *vm, const Text *t, u64 n, Value *out) {
+  size_t len = t->len && n > UINT32_MAX / t->len ? UINT32_MAX : (size_t)t->len * n;
+  if (len <= 1) return text_new(vm, t->data, len, out);
+  Text *to = text_room(vm, len, out);
+  if (!to) return false;
+  memcpy(to->data, t->data, t->len);
+  for (size_t done = t->len; done < len;) { /* twice as much each time */
+    size_t part = done < len - done ? done : len - done;
+    memcpy(to->data + done, to->data, part);
+    done += part;
+  }
+  to->count = t->count * (u32)n;
+  return true;
+}
+
 u32 number_digits(Value v, char *out) {
   char digits[20];
   u32 at = sizeof digits;

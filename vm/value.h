@@ -222,12 +222,21 @@ typedef struct HandleType { /* the WeftHandleType of weft.h */
   WeftStatus (*flatten)(struct WeftVM *vm, void *object, struct WeftValue **fields);
 } HandleType;
 
+/* What a handle of the library's own gives to `for`, item by item (the lines of a file). */
+typedef struct Stream {
+  /* *count: positions below it have an item; a number of that kind, not how many there are */
+  WeftStatus (*open)(Vm *vm, struct Handle *h, u64 *count);
+  /* The item at *pos, and the position behind it: `count` or more where it was the last. */
+  WeftStatus (*next)(Vm *vm, struct Handle *h, u64 *pos, Value *out);
+} Stream;
+
 typedef struct Handle {
   Obj head;
   const HandleType *type;
   void *object;
   Value fields; /* a record, or nil */
   u64 epoch;    /* of a type with `flatten`: the Vm.host_epoch that `fields` are of */
+  const Stream *stream; /* NULL: no sequence */
 } Handle;
 
 /* A value on a gradient tape: the rooms above append their own fields and free it (TapeHooks.destroy). */
@@ -250,6 +259,7 @@ bool text_of_point(Vm *vm, u32 point, Value *out) MUST_USE; /* the text of one c
 bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
+bool text_repeat(Vm *vm, const Text *t, u64 n, Value *out) MUST_USE; /* n times, one behind the other */
 /* *text is replaced; in place when large and unique */
 bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE;
 enum { NUMBER_DIGITS = 21 };

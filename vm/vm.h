@@ -336,6 +336,7 @@ struct Vm {
   /* what is told to who watches (vm_tell); NULL: standard error */
   void (*tell)(void *ctx, const char *text, size_t len);
   void *tell_ctx;
+  bool draws; /* the host lets the library draw on standard error, which is a terminal (progress) */
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
   void *resolver_ctx;
   int argc;

@@ -536,7 +536,30 @@ static WeftStatus extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, V
 WeftStatus eager_min(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_min, REDUCE_MIN, "minimum", args, out); }
 WeftStatus eager_max(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_max, REDUCE_MAX, "maximum", args, out); }
 
+/* Over a list of bools, as comparisons give them. */
+static WeftStatus truths_of_list(Vm *vm, u32 op, List *l, Value *out) {
+  bool any = false, all = true;
+  if (!list_boxed(vm, l)) return WEFT_ERROR;
+  for (u32 i = 0; i < l->count; i++) {
+    Value v = value_untracked(l->items[i]);
+    if (v.kind != V_NUM || v.dtype != DT_bool) {
+      char what[DESCRIBED];
+      args_describe(v, what, sizeof what);
+      return vm_error(vm, EK_type, "%s: items of a list must be bools, item %u is %s", op_name(op), i, what);
+    }
+    any |= v.i != 0;
+    all &= v.i != 0;
+  }
+  *out = value_bool(op == OP_any ? any : all);
+  return WEFT_OK;
+}
+
 static WeftStatus truths(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *out) {
+  if (args[0].kind == V_LIST) {
+    if (args_given(args[1])) return vm_error(vm, EK_value, "%s: a list has no axis", op_name(op));
+    return truths_of_list(vm, op, args[0].list, out);
+  }
+
   ArrayType type;
   DTypeResult r;
   u32 mask;

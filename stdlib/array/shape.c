@@ -380,6 +380,10 @@ WeftStatus split_array(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus eager_split(Vm *vm, Value *args, Value *out) {
-  if (args[0].kind == V_TEXT) return split_text(vm, args[0], args[1], out);
+  const bool by_name = args_given(args[3]);
+  if (args[0].kind == V_TEXT && by_name && args_given(args[1]))
+    return vm_error(vm, EK_type, "split: sep is given twice, as parts and by name");
+  if (args[0].kind == V_TEXT) return split_text(vm, args[0], args[by_name ? 3 : 1], out);
+  if (by_name) return vm_error(vm, EK_type, "split: sep= goes with a text; an array is split into parts");
   return split_array(vm, args, out);
 }

@@ -46,24 +46,54 @@ static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bo
   return status;
 }
 
-/* A list of numbers, or of text, or of anything with such keys: positions in order, in at[0 … n). */
+/* A list of numbers, or of text, or of lists of them, or of anything with such keys: positions in order, in
+ * at[0 … n). */
 typedef struct ListOrder {
   const Value *keys;
   bool descending;
+  bool *mixed; /* what was compared has no order */
 } ListOrder;
 
-static bool list_less(const void *ctx, i64 a, i64 b) {
-  const ListOrder *o = ctx;
-  Value x = o->keys[o->descending ? b : a], y = o->keys[o->descending ? a : b];
+enum { KEY_DEPTH = 8 }; /* of lists inside of each other */
+
+/* Is it a number, a text, or a list of such keys? */
+static bool is_key(Vm *vm, Value v, u32 depth) {
+  v = value_untracked(v);
+  if (v.kind == V_NUM || v.kind == V_TEXT) return true;
+  if (v.kind != V_LIST || depth == KEY_DEPTH || !list_boxed(vm, v.list)) return false;
+  for (u32 i = 0; i < v.list->count; i++)
+    if (!is_key(vm, v.list->items[i], depth + 1)) return false;
+  return true;
+}
+
+static bool key_less(const ListOrder *o, Value x, Value y) {
+  x = value_untracked(x);
+  y = value_untracked(y);
+  if (x.kind != y.kind) {
+    *o->mixed = true;
+    return false;
+  }
   if (x.kind == V_TEXT) {
     size_t n = x.text->len < y.text->len ? x.text->len : y.text->len;
     int c = memcmp(x.text->data, y.text->data, n); /* UTF-8 orders as its code points do */
     return c < 0 || (c == 0 && x.text->len < y.text->len);
   }
+  if (x.kind == V_LIST) { /* the first items that differ decide, else the length */
+    for (u32 i = 0; i < x.list->count && i < y.list->count; i++) {
+      if (key_less(o, x.list->items[i], y.list->items[i])) return true;
+      if (key_less(o, y.list->items[i], x.list->items[i])) return false;
+    }
+    return x.list->count < y.list->count;
+  }
   if (dtype_kind(x.dtype) <= DK_INT && dtype_kind(y.dtype) <= DK_INT) return x.i < y.i;
   f64 p = num_as_f64(x), q = num_as_f64(y);
   if (p != p || q != q) return o->descending ? p != p && q == q : p == p && q != q; /* NaN last, both ways */
   return p < q;
+}
+
+static bool list_less(const void *ctx, i64 a, i64 b) {
+  const ListOrder *o = ctx;
+  return key_less(o, o->keys[o->descending ? b : a], o->keys[o->descending ? a : b]);
 }
 
 /* Integers alone, or floats alone, are ordered as an array of them is. *done: they are. */
@@ -109,13 +139,15 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
   }
   for (u32 i = 0; i < n && status == WEFT_OK; i++) {
     Value k = keys.list->items[i];
-    if (k.kind != V_NUM && k.kind != V_TEXT) {
-      char what[DESCRIBED];
-      args_describe(k, what, sizeof what);
-      status = vm_error(vm, EK_type, "%s: items of a list are numbers or text, got %s; key= gives one for each",
-                        op_name(op), what);
-    } else if ((k.kind == V_TEXT) != (keys.list->items[0].kind == V_TEXT))
-      status = vm_error(vm, EK_type, "%s: a list of both numbers and text has no order", op_name(op));
+    if (is_key(vm, k, 0)) continue;
+    if (vm->error.raised) {
+      status = WEFT_ERROR;
+      break;
+    }
+    char what[DESCRIBED];
+    args_describe(k, what, sizeof what);
+    status = vm_error(vm, EK_type, "%s: items of a list are numbers, text or lists of them, got %s; "
+                                   "key= gives one for each", op_name(op), what);
   }
   i64 count = n;
   bool done = false;
@@ -125,9 +157,14 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
   if (status == WEFT_OK && !done) status = array_new(vm, DT_i64, 1, &count, positions);
   if (status == WEFT_OK && !done) {
     i64 *at = positions->array->data;
-    ListOrder order = {keys.list->items, descending};
+    bool mixed = false;
+    ListOrder order = {keys.list->items, descending, &mixed};
     for (i64 i = 0; i < count; i++) at[i] = i;
     positions_sort(at, spare.array->data, count, list_less, &order);
+    if (mixed) {
+      status = vm_error(vm, EK_type, "%s: numbers, text and lists have no order among each other", op_name(op));
+      value_drop(vm, *positions);
+    }
   }
   value_drop(vm, spare);
   value_drop(vm, keys);

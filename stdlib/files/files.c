@@ -13,7 +13,7 @@ WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
   return WEFT_OK;
 }
 
-static WeftStatus io_error(Vm *vm, u32 op, const char *path, const char *what, int code) {
+WeftStatus file_error(Vm *vm, u32 op, const char *path, const char *what, int code) {
   char why[128] = "unknown error";
   if (strerror_r(code, why, sizeof why) != 0) why[sizeof why - 1] = 0;
   return vm_error(vm, EK_io, "%s: cannot %s \"%s\": %s", op_name(op), what, path, why);
@@ -27,12 +27,12 @@ WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, si
   if (code == EFBIG)
     return vm_error(vm, EK_limit, "%s: \"%s\" is too large: at most %llu bytes are read", op_name(op), path,
                     (unsigned long long)most);
-  return io_error(vm, op, path, "read", code);
+  return file_error(vm, op, path, "read", code);
 }
 
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) {
   int code = file_put(vm, path, data, len);
-  return code == FILE_STOPPED ? WEFT_ERROR : code ? io_error(vm, op, path, "write", code) : WEFT_OK;
+  return code == FILE_STOPPED ? WEFT_ERROR : code ? file_error(vm, op, path, "write", code) : WEFT_OK;
 }
 
 /* How many bytes are UTF-8 as RFC 3629: no overlong forms, no surrogates, at most U+10FFFF. */

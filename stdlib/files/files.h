@@ -17,6 +17,9 @@ WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, si
 /* file_put (stdlib.h). Errors: io. */
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) MUST_USE;
 
+/* "NAME: cannot read "PATH": why", of an errno. */
+WeftStatus file_error(Vm *vm, u32 op, const char *path, const char *what, int code) MUST_USE;
+
 /* The line of the first byte that is not UTF-8; 0: all is. */
 u64 utf8_bad_line(const char *text, size_t n);
 

@@ -116,7 +116,7 @@ static const char *find_bytes(const char *s, size_t n, const char *part, size_t 
 
 WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
   const Text *t = text.text, *by = NULL;
-  if (args_given(sep)) TRY(need_text(vm, OP_split, 1, sep, &by));
+  if (args_given(sep)) TRY(need_text(vm, OP_split, 3, sep, &by));
   if (by && by->len == 0) return vm_error(vm, EK_value, "split: the separator is empty");
   if (!list_new(vm, 8, out)) return WEFT_ERROR;
   const char *s = t->data, *end = s + t->len;
@@ -167,6 +167,32 @@ WeftStatus eager_trim(Vm *vm, Value *args, Value *out) {
   stripped(t, &s, &n);
   return made(text_new(vm, s, n, out));
 }
+
+static WeftStatus padded(Vm *vm, u32 op, bool left, Value *args, Value *out) {
+  const Text *t = NULL, *fill = NULL;
+  i64 width = 0;
+  TRY(need_text(vm, op, 0, args[0], &t));
+  TRY(args_int(vm, op, 1, args[1], &width));
+  if (args_given(args[2])) TRY(need_text(vm, op, 2, args[2], &fill));
+  if (fill && fill->count != 1) return args_error(vm, op, 2, args[2], "one character");
+  i64 room = width - t->count;
+  if (room <= 0) {
+    *out = value_keep(args[0]);
+    return WEFT_OK;
+  }
+  Value blank, made[2];
+  if (!text_new(vm, fill ? fill->data : " ", fill ? fill->len : 1, &blank)) return WEFT_ERROR;
+  bool ok = text_repeat(vm, blank.text, (u64)room, &made[left ? 0 : 1]);
+  value_drop(vm, blank);
+  if (!ok) return WEFT_ERROR;
+  made[left ? 1 : 0] = args[0];
+  ok = text_concat(vm, made, 2, out);
+  value_drop(vm, made[left ? 0 : 1]);
+  return ok ? WEFT_OK : WEFT_ERROR;
+}
+
+WeftStatus eager_pad_left(Vm *vm, Value *args, Value *out) { return padded(vm, OP_pad_left, true, args, out); }
+WeftStatus eager_pad_right(Vm *vm, Value *args, Value *out) { return padded(vm, OP_pad_right, false, args, out); }
 
 /* ASCII, Latin-1 supplement, Greek and Cyrillic letters: the simple one-to-one cases of Unicode's table. */
 static u32 change_case(u32 c, bool upper) {

@@ -275,9 +275,11 @@ static Outcome of_assert(Recorder *r, Av c, Av *out) {
 static u32 reason_of_effect(u32 op) {
   switch (op) {
     case OP_print:
+    case OP_flush:
     case OP_help: return REASON_effect_output;
     case OP_read_line: return REASON_effect_input;
     case OP_time:
+    case OP_now:
     case OP_args:
     case OP_env: return REASON_effect_time;
     case OP_error:

@@ -101,19 +101,21 @@ RecipeId rec_hand(Handing *h, Av a, u32 depth) {
 Outcome rec_print(Recorder *r, const Av *params, Av *out) {
   if (!r->prints || !r->no_exits || r->differentiating || !MECHANISM(r->vm, output_in_bodies))
     return rec_stuck(r, REASON_effect_output, "print");
+  if (params[3] && av_at(r, params[3])->kind != AV_HOLE)
+    return rec_stuck(r, REASON_effect_output, "print with flush=");
   Handing t = {.r = r};
   Av hole = av_hole(r);
-  RecipeId parts[3];
+  RecipeId parts[4];
   Outcome o = need_tokens(r);
   if (o != OUT_GO) return o;
-  for (u32 i = 0; i < 3; i++) {
+  for (u32 i = 0; i < 4; i++) {
     parts[i] = rec_hand(&t, params[i] ? params[i] : hole, 0);
     if (!parts[i])
       return r->failed ||
              r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_effect_output, "print of what only the program can show");
   }
   NodeId n;
-  RecipeId args = recipe_list(&r->g->exits, parts, 3);
+  RecipeId args = recipe_list(&r->g->exits, parts, 4);
   if (!args) return r->g->exits.failed ? OUT_FAIL : rec_stuck(r, REASON_effect_output, "print of very much");
   o = effect_node(r, graph_host_add(r->g, HOST_print, "print", 0, args), t.operands, t.count, NULL, 0, NO_EXIT, &n);
   if (o != OUT_GO) return o;
