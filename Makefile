@@ -176,7 +176,8 @@ $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
 	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
-	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $< $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $(filter %.o,$^) $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
+$(B)/tests/test_files: $(B)/obj/tests/support/host.o
 # Its reference is a disassembler, where one is installed.
 ZYDIS_H  := $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h)
 $(B)/tests/test_vector_asm: LIBS += $(if $(ZYDIS_H),-lZydis)

@@ -1,18 +1,24 @@
 /* npy.c — arrays in NumPy's .npy files, format versions 1 to 3 (NumPy enhancement proposal 1).
  * The header is read as what it is, a Python literal of three known keys, and nothing in the file is trusted. */
-#include "stdlib/files/files.h"
+#include "stdlib/files/npy.h"
 #include "stdlib/array/make.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct NpyHeader {
-  u32 dtype;
+  u32 dtype;  /* of the array */
+  u32 narrow; /* bytes of an integer in the file, where the array's are wider; 0: they are the same */
+  bool plain; /* and that integer has no sign */
   bool fortran, swapped;
   u32 rank;
   i64 dims[ARRAY_MAX_RANK];
   size_t data; /* offset of the first element */
-  char why[96];
+  char why[160];
 } NpyHeader;
 
 /* What NumPy calls it, without the order of bytes: "f4". */
@@ -26,6 +32,13 @@ static Descr descr_of(u32 dtype) {
   snprintf(d.s, sizeof d.s, "%c%u", letter, dtype_bytes(dtype));
   return d;
 }
+
+/* Integers that no dtype of the language is stored as: read into a wider one. */
+static const struct {
+  char name[3];
+  u8 dtype, bytes;
+  bool plain; /* without a sign */
+} narrows[] = {{"i1", DT_i32, 1, false}, {"i2", DT_i32, 2, false}, {"u2", DT_i32, 2, true}, {"u4", DT_i64, 4, true}};
 
 /* What is left of the header. */
 typedef struct Header {
@@ -76,10 +89,18 @@ static const char *parse_dtype(Header *at, NpyHeader *h) {
   h->dtype = DT_NONE;
   for (u32 d = 1; d < DT_COUNT && !h->dtype; d++)
     if (dtype_can(d, NEED_store) && is_text(type, n - (size_t)(type - s), descr_of(d).s)) h->dtype = d;
+  for (u32 i = 0; i < COUNT_OF(narrows) && !h->dtype; i++)
+    if (is_text(type, n - (size_t)(type - s), narrows[i].name)) {
+      h->dtype = narrows[i].dtype;
+      h->narrow = narrows[i].bytes;
+      h->plain = narrows[i].plain;
+    }
   if (h->dtype) return NULL;
   for (size_t i = 0; i < n; i++)
     if (s[i] < ' ' || s[i] > '~') return "its 'descr' is malformed";
   int used = snprintf(h->why, sizeof h->why, "its dtype '%.*s' is not supported; ", (int)(n < 20 ? n : 20), s);
+  for (u32 i = 0; i < COUNT_OF(narrows); i++)
+    used += snprintf(h->why + used, sizeof h->why - (size_t)used, "%s, ", narrows[i].name);
   for (u32 d = 1; d < DT_COUNT; d++)
     if (dtype_can(d, NEED_store))
       used += snprintf(h->why + used, sizeof h->why - (size_t)used, "%s%s", descr_of(d).s,
@@ -113,6 +134,7 @@ static const char *parse_header(const char *s, const char *end, NpyHeader *h) {
   bool order = false, shape = false;
   h->dtype = DT_NONE;
   h->rank = 0;
+  h->fortran = h->swapped = false;
   if (!take(&at, '{')) return malformed;
   for (bool comma = true; !take(&at, '}');) {
     const char *key, *why = NULL;
@@ -146,13 +168,13 @@ static const char *check(const char *data, size_t len, NpyHeader *h) {
   const char *why = parse_header(data + fixed, data + h->data, h);
   if (why) return why;
   i64 size = dims_size(h->rank, h->dims);
-  if (size < 0 || (u64)size > (len - h->data) / dtype_bytes(h->dtype))
+  if (size < 0 || (u64)size > (len - h->data) / (h->narrow ? h->narrow : dtype_bytes(h->dtype)))
     return "it holds fewer elements than its shape says";
   return NULL;
 }
 
 static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *to) {
-  u32 bytes = dtype_bytes(h->dtype);
+  const u32 wide = dtype_bytes(h->dtype), bytes = h->narrow ? h->narrow : wide;
   i64 at[ARRAY_MAX_RANK] = {0}, strides[ARRAY_MAX_RANK], stride = 1;
   if (size == 0) return; /* products of the other sizes may not fit */
   for (u32 d = 0; d < h->rank; d++) { /* of the file, in elements */
@@ -167,20 +189,20 @@ static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *
       for (u32 d = h->rank; d-- > 0 && ++at[d] == h->dims[d];) at[d] = 0;
     }
     const char *src = from + offset * bytes;
-    char *dst = to + i * bytes;
+    char *dst = to + i * wide;
     for (u32 b = 0; b < bytes; b++) dst[b] = src[h->swapped ? bytes - 1 - b : b];
+    if (bytes < wide) memset(dst + bytes, !h->plain && (dst[bytes - 1] & 0x80) ? 0xFF : 0, wide - bytes);
     if (h->dtype == DT_bool) *dst = *dst != 0;
   }
 }
 
-/* Also what fuzzing calls: bytes to an array. */
 WeftStatus npy_decode(Vm *vm, u32 op, const char *path, const char *data, size_t len, Value *out) {
   NpyHeader h;
   const char *why = check(data, len, &h);
   if (why) return vm_error(vm, EK_io, "%s: \"%s\": %s", op_name(op), path, why);
   TRY(array_new(vm, h.dtype, h.rank, h.dims, out));
   i64 size = out->array->size;
-  if (!h.fortran && !h.swapped && h.dtype != DT_bool) {
+  if (!h.fortran && !h.swapped && !h.narrow && h.dtype != DT_bool) {
     if (size) memcpy(out->array->data, data + h.data, (size_t)size * dtype_bytes(h.dtype));
   } else {
     copy_elements(data + h.data, &h, size, out->array->data);
@@ -189,44 +211,92 @@ WeftStatus npy_decode(Vm *vm, u32 op, const char *path, const char *data, size_t
   return WEFT_OK;
 }
 
+/* ---- mapped files ---------------------------------------------------------------------------- */
+
+static void unmap(void *ctx, void *data, size_t bytes) {
+  (void)data;
+  (void)munmap(ctx, bytes);
+}
+
+/* The file's own pages as an array that is copied when it is written. *mapped: it could be, as its elements lie there
+ * as an array's do. */
+static WeftStatus map_file(Vm *vm, const char *path, Value *out, bool *mapped) {
+  struct stat st;
+  NpyHeader h;
+  *mapped = false;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) { /* reading it says what is wrong */
+    if (fd >= 0) (void)close(fd);
+    return WEFT_OK;
+  }
+  const size_t len = (size_t)st.st_size;
+  char *at = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+  (void)close(fd);
+  if (at == MAP_FAILED) return WEFT_OK;
+  const char *why = check(at, len, &h);
+  if (why || h.fortran || h.swapped || h.narrow || h.dtype == DT_bool || h.rank == 0 ||
+      h.data % dtype_bytes(h.dtype) != 0) {
+    (void)munmap(at, len);
+    return WEFT_OK;
+  }
+  if (array_external(vm, h.dtype, h.rank, h.dims, NULL, at + h.data, len, unmap, at, out) != WEFT_OK) {
+    (void)munmap(at, len);
+    return WEFT_ERROR;
+  }
+  *mapped = true;
+  return WEFT_OK;
+}
+
+/* ---- the operations -------------------------------------------------------------------------- */
+
 WeftStatus eager_load_npy(Vm *vm, Value *args, Value *out) {
   const char *path = NULL;
   char *data;
   size_t len, cap;
+  bool map = false;
   TRY(file_path(vm, OP_load_npy, args[0], &path));
+  TRY(args_bool(vm, OP_load_npy, 1, args[1], &map));
+  if (map) TRY(map_file(vm, path, out, &map));
+  if (map) return WEFT_OK;
   TRY(file_read(vm, OP_load_npy, path, NPY_FILE_MOST, &data, &len, &cap));
   WeftStatus status = npy_decode(vm, OP_load_npy, path, data, len, out);
   mem_free(&vm->alloc, data, cap);
   return status;
 }
 
+WeftStatus npy_encode(Vm *vm, Value v, Buf *b) {
+  Value dense;
+  TRY(array_make_dense(vm, v, &dense));
+  NumBox box;
+  Array *a = array_of(dense, &box);
+  const size_t begin = b->len;
+  buf_put(b, "\x93NUMPY\x01\x00\x00\x00", 10);
+  buf_printf(b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+             dtype_bytes(array_dtype(a)) == 1 ? '|' : '<', descr_of(array_dtype(a)).s);
+  for (u32 d = 0; d < array_rank(a); d++)
+    buf_printf(b, "%lld,%s", (long long)array_dims(a)[d], d + 1 < array_rank(a) ? " " : "");
+  buf_puts(b, "), }");
+  while ((b->len - begin + 1) % 64 && !b->failed) buf_putc(b, ' ');
+  buf_putc(b, '\n');
+  if (!b->failed) {
+    const size_t head = b->len - begin - 10;
+    b->data[begin + 8] = (char)(head & 0xFF);
+    b->data[begin + 9] = (char)(head >> 8);
+    buf_put(b, a->data, (size_t)a->size * dtype_bytes(array_dtype(a)));
+  }
+  value_drop(vm, dense);
+  return b->failed ? vm_error_memory(vm) : WEFT_OK;
+}
+
 WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
   const char *path = NULL;
   TRY(file_path(vm, OP_save_npy, args[0], &path));
   TRY(args_array(vm, OP_save_npy, 1, args[1]));
-  Value dense;
-  TRY(array_make_dense(vm, args[1], &dense));
-  NumBox box;
-  Array *a = array_of(dense, &box);
   Buf b;
   buf_init(&b, &vm->alloc);
-  buf_put(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
-  buf_printf(&b, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-             dtype_bytes(array_dtype(a)) == 1 ? '|' : '<', descr_of(array_dtype(a)).s);
-  for (u32 d = 0; d < array_rank(a); d++)
-    buf_printf(&b, "%lld,%s", (long long)array_dims(a)[d], d + 1 < array_rank(a) ? " " : "");
-  buf_puts(&b, "), }");
-  while ((b.len + 1) % 64 && !b.failed) buf_putc(&b, ' ');
-  buf_putc(&b, '\n');
-  WeftStatus status = WEFT_OK;
-  if (!b.failed) {
-    b.data[8] = (char)((b.len - 10) & 0xFF);
-    b.data[9] = (char)((b.len - 10) >> 8);
-    buf_put(&b, a->data, (size_t)a->size * dtype_bytes(array_dtype(a)));
-  }
-  status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_npy, path, b.data, b.len);
+  WeftStatus status = npy_encode(vm, args[1], &b);
+  if (status == WEFT_OK) status = file_write(vm, OP_save_npy, path, b.data, b.len);
   buf_free(&b);
-  value_drop(vm, dense);
   *out = value_nil();
   return status;
 }

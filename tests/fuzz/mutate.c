@@ -27,6 +27,14 @@ const char *const mutate_csv_words[] = {",", "\n", "\r\n", "\"", "\"\"", "\"a,b\
                                         "inf", ";", " ", "a", "\xef\xbb\xbf", "99999999999999999999", "0x10", "\xc3",
                                         ",,", "\n\n", "true", NULL};
 
+const char *const mutate_npz_words[] = {"PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "PK\x06\x06", "PK\x06\x07",
+                                        ".npy", "\xff\xff\xff\xff", "\xff\xff", "\x01", "\x08", "\x93NUMPY\x01", "a",
+                                        NULL};
+
+const char *const mutate_image_words[] = {"\x89PNG\r\n\x1a\n", "IHDR", "IDAT", "PLTE", "tRNS", "IEND", "P2 ", "P3 ",
+                                          "P5 ", "P6 ", " 255 ", " 65535\n", "\x78\x9c", "\x10", "\x08", "\x03",
+                                          "\x06", "# x\n", "\xff\xff\xff\xff", "1", NULL};
+
 uint64_t random_next(Random *r) { /* SplitMix64 */
   uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

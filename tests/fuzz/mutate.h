@@ -15,6 +15,7 @@ uint64_t random_below(Random *r, uint64_t n); /* 0 … n-1; 0 for n = 0 */
 size_t mutate(Random *r, char *out, size_t cap, const char *from, size_t from_length, const char *other,
               size_t other_length, const char *const *words);
 
-extern const char *const mutate_source_words[], *const mutate_npy_words[], *const mutate_csv_words[];
+extern const char *const mutate_source_words[], *const mutate_npy_words[], *const mutate_csv_words[],
+    *const mutate_npz_words[], *const mutate_image_words[];
 
 #endif
