@@ -28,7 +28,8 @@ typedef enum OpId {
 #define OP_NOTHING(name, argument)
 
 /* The standard modules: `linalg_eigh` is shown as `linalg.eigh`. */
-#define OP_MODULES(X) X(linalg) X(nn) X(fft) X(random) X(optim) X(plot) X(trace)
+#define OP_MODULES(X) X(linalg) X(nn) X(fft) X(random) X(optim) X(plot) X(trace) \
+  X(regex) X(json) X(date) X(table)
 
 typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg,
                         FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;

@@ -23,6 +23,7 @@ typedef struct Stdlib {
    * DT_NONE: the general path */
   u8 (*direct)[16];
   u32 blas_threads; /* that the host asked for; 0: it did not */
+  struct RegexState *regex; /* compiled patterns (text/regex.c), NULL: none yet */
 } Stdlib;
 
 static inline Stdlib *stdlib_of(Vm *vm) { return (Stdlib *)vm->stdlib_state; }

@@ -22,12 +22,15 @@ static void mark(Proto *p) {
   for (u32 i = 0; i < p->nprotos; i++) mark(p->protos[i]);
 }
 
-/* The operation of this module that is called so behind its last point; 0: none. */
+/* The operation of this module that is called so, whole or behind its last point; 0: none. */
 static u32 op_called_in(const Vm *vm, u32 module, const char *name) {
   for (u32 op = 1; op < OP_COUNT; op++) {
     if (vm->library->module_of[op] != module) continue;
     const char *shown = op_name(op), *dot = strrchr(shown, '.');
+    const size_t front = dot ? (size_t)(dot - shown) : 0;
     if (strcmp(dot ? dot + 1 : shown, name) == 0) return op;
+    if (dot && strncmp(name, shown, front) == 0 && name[front] == '_' && strcmp(name + front + 1, dot + 1) == 0)
+      return op; /* table_where: table.where */
   }
   return 0;
 }

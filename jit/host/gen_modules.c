@@ -3,9 +3,9 @@
  *   gen_modules FILE.c stdlib/modules/nn.weft …
  *
  * A module holds declarations of functions alone. Function `f` of nn.weft or nn_layers.weft is the body of the
- * operation `nn.f`, or else of `f`, whose row of lang/ops.def says `weft` and has the same parameters; one whose
- * name begins with _ is a helper of its module. What is written is the table `library_modules` of
- * stdlib/modules/modules.h. */
+ * operation `nn.f`, or else of `f`, whose row of lang/ops.def says `weft` and has the same parameters; so is `nn_f`,
+ * whose short name would hide a built-in of that name from the module. One whose name begins with _ is a helper of its
+ * module. What is written is the table `library_modules` of stdlib/modules/modules.h. */
 #include "lang/compile.h"
 #include "lang/ops.h"
 #include "parser/parser.h"
@@ -57,7 +57,8 @@ static char *read_all(const char *path, size_t *len) {
 /* The operation whose body function `name` of `module` is: 0 for a helper. */
 static u32 op_of(World *w, const char *module, size_t module_len, const char *name, Span at) {
   if (*name == '_') return 0;
-  char *full = arena_printf(&w->arena, "%.*s.%s", (int)module_len, module, name);
+  const bool whole = strncmp(name, module, module_len) == 0 && name[module_len] == '_'; /* table_where: table.where */
+  char *full = arena_printf(&w->arena, "%.*s.%s", (int)module_len, module, name + (whole ? module_len + 1 : 0));
   if (!full) die(name, "no memory");
   OpId op = op_by_name(full, strlen(full));
   if (!op) op = op_by_name(name, strlen(name));

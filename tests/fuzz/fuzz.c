@@ -1,5 +1,5 @@
 /* fuzz.c — a coverage-guided fuzzer, in one process: mutates inputs, keeps those that reach new edges.
- *   build/asan/tests/fuzz TARGET SECONDS [SEED]       targets: source npy csv npz image
+ *   build/asan/tests/fuzz TARGET SECONDS [SEED]       targets: those of the table below
  *   build/asan/tests/fuzz TARGET --run FILE…          runs files once (a finding, say)
  * The library is built with -fsanitize-coverage=trace-pc, which calls __sanitizer_cov_trace_pc on every edge, and with
  * AddressSanitizer and UBSan. The parent keeps the input at hand in shared memory, so a finding survives its child:
@@ -121,6 +121,22 @@ static void run_npz(const char *input, size_t length, uint64_t pick) {
            "str(r) == str(load_npz(\"build/fuzz/again.npz\"))");
 }
 
+static void run_json(const char *input, size_t length, uint64_t pick) {
+  (void)pick;
+  run_file(input, length, "build/fuzz/input.json",
+           "let x = json.parse(read_text(\"build/fuzz/input.json\")); "
+           "assert(json.parse(json.text(x)) == x and json.parse(json.text(x, 2)) == x)");
+}
+
+/* The first line is a pattern, the rest a text. */
+static void run_regex(const char *input, size_t length, uint64_t pick) {
+  (void)pick;
+  run_file(input, length, "build/fuzz/input.txt",
+           "let all = read_text(\"build/fuzz/input.txt\"); let p = split(all, \"\\n\")[0]; "
+           "let found = regex.find_all(all, p); let parts = regex.split(all, p); "
+           "assert(len(parts) == len(found) + 1 and regex.replace(all, p, m => m.text) == all)");
+}
+
 /* The check of each chunk of a PNG file is made right, or nothing behind it would ever be reached. */
 static void mend_checks(char *s, size_t length) {
   size_t at = 8;
@@ -154,6 +170,8 @@ static const struct Target {
     {"csv", run_csv, mutate_csv_words},
     {"npz", run_npz, mutate_npz_words},
     {"image", run_image, mutate_image_words},
+    {"json", run_json, mutate_json_words},
+    {"regex", run_regex, mutate_regex_words},
 };
 
 /* ---- the loop ------------------------------------------------------------------------------ */

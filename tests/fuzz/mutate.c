@@ -35,6 +35,14 @@ const char *const mutate_image_words[] = {"\x89PNG\r\n\x1a\n", "IHDR", "IDAT", "
                                           "P5 ", "P6 ", " 255 ", " 65535\n", "\x78\x9c", "\x10", "\x08", "\x03",
                                           "\x06", "# x\n", "\xff\xff\xff\xff", "1", NULL};
 
+const char *const mutate_json_words[] = {"{", "}", "[", "]", ",", ":", "\"", "\"a\"", "{\"a\":1}", "true", "null", "-",
+                                         "0", "1.5", "e", "1e999", "9223372036854775808", "\\u", "\\ud83d\\ude00",
+                                         "\\n", " ", "\n", "\xc3\xa9", NULL};
+
+const char *const mutate_regex_words[] = {"(", ")", "[", "]", "a", "b", ".", "*", "+", "?", "{1,2}", "|", "^", "$",
+                                          "\\b", "\\w", "\\1", "(?:", "(?=", "(?<=", "(?<n>", "\\K", "(?i)", "\n", "\xc3\xa9",
+                                          "(*ACCEPT)", "(?R)", "aaa", NULL};
+
 uint64_t random_next(Random *r) { /* SplitMix64 */
   uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

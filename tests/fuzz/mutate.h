@@ -16,6 +16,6 @@ size_t mutate(Random *r, char *out, size_t cap, const char *from, size_t from_le
               size_t other_length, const char *const *words);
 
 extern const char *const mutate_source_words[], *const mutate_npy_words[], *const mutate_csv_words[],
-    *const mutate_npz_words[], *const mutate_image_words[];
+    *const mutate_npz_words[], *const mutate_image_words[], *const mutate_json_words[], *const mutate_regex_words[];
 
 #endif

@@ -1,0 +1,235 @@
+/* groups.c — rows of tables that are equal: each gets the number of its group (table.codes). */
+#include "stdlib/array/make.h"
+
+#include <string.h>
+
+/* One column of the rows, of two tables where rows of both are compared. Numbers as words that are equal when they are;
+ * texts and other items of lists as they stand. */
+typedef struct Column {
+  u64 *words;         /* NULL: a list */
+  const Value *items; /* of the first table, */
+  const Value *more;  /* and of the second */
+} Column;
+
+typedef struct Groups {
+  Vm *vm;
+  Column *columns;
+  u32 count;     /* of columns */
+  i64 first, rows; /* of the first table; of both */
+} Groups;
+
+static const u64 spread = 0x9E3779B97F4A7C15u;
+
+static u64 mix(u64 h, u64 word) {
+  h = (h ^ word) * spread;
+  return h ^ h >> 29;
+}
+
+/* NaN is one value here, and so are the two zeros. */
+static u64 float_word(f64 x) {
+  u64 w;
+  if (x != x) x = (f64)NAN;
+  if (x == 0) x = 0;
+  memcpy(&w, &x, sizeof w);
+  return x != x ? 0x7FF8000000000000u : w;
+}
+
+static u64 number_word(Value v, bool as_float) {
+  return as_float ? float_word(num_as_f64(v)) : (u64)v.i;
+}
+
+static Value item_of(const Groups *g, const Column *c, i64 row) {
+  return value_untracked(row < g->first ? c->items[row] : c->more[row - g->first]);
+}
+
+static u64 item_hash(Value v) {
+  u64 h = v.kind;
+  if (v.kind == V_NUM) return mix(h, float_word(num_as_f64(v)));
+  if (v.kind != V_TEXT) return h;
+  const char *s = v.text->data;
+  u32 n = v.text->len;
+  for (; n >= 8; s += 8, n -= 8) {
+    u64 w;
+    memcpy(&w, s, sizeof w);
+    h = mix(h, w);
+  }
+  u64 last = n;
+  for (u32 i = 0; i < n; i++) last = last << 8 | (u8)s[i];
+  return mix(h, last);
+}
+
+static bool items_same(Value x, Value y) {
+  if (x.kind != y.kind) return false;
+  if (x.kind == V_TEXT) return x.text->len == y.text->len && memcmp(x.text->data, y.text->data, x.text->len) == 0;
+  return x.kind != V_NUM || float_word(num_as_f64(x)) == float_word(num_as_f64(y));
+}
+
+static u64 row_hash(const Groups *g, i64 row) {
+  u64 h = g->vm->names.seed[0];
+  for (u32 c = 0; c < g->count; c++) {
+    const Column *k = &g->columns[c];
+    h = mix(h, k->words ? k->words[row] : item_hash(item_of(g, k, row)));
+  }
+  return h;
+}
+
+static bool rows_same(const Groups *g, i64 a, i64 b) {
+  for (u32 c = 0; c < g->count; c++) {
+    const Column *k = &g->columns[c];
+    if (k->words ? k->words[a] != k->words[b] : !items_same(item_of(g, k, a), item_of(g, k, b))) return false;
+  }
+  return true;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static i64 column_rows(Value v) {
+  if (v.kind == V_LIST) return v.list->count;
+  return v.kind == V_ARRAY && array_rank(v.array) == 1 && array_device(v.array) == DEV_CPU ? v.array->size : -1;
+}
+
+/* Column `name` of a table. *rows: below 0 before the first. */
+static WeftStatus find_column(Vm *vm, u32 param, const Record *t, Name name, i64 *rows, Value *out) {
+  const Value *at = record_find(t, name);
+  const char *table = param ? "other" : "t", *shown = name_text(&vm->names, name);
+  if (!at) return vm_error(vm, EK_key, "table.codes: %s has no column \"%.80s\"", table, shown);
+  *out = value_untracked(*at);
+  const i64 n = column_rows(*out);
+  if (n < 0) {
+    char what[DESCRIBED];
+    args_describe(*out, what, sizeof what);
+    return vm_error(vm, EK_type, "table.codes: column \"%.80s\" must be an array of rank 1 or a list, got %s", shown,
+                    what);
+  }
+  if (*rows >= 0 && n != *rows)
+    return vm_error(vm, EK_value, "table.codes: column \"%.80s\" has %lld rows, the first has %lld", shown,
+                    (long long)n, (long long)*rows);
+  *rows = n;
+  if (out->kind == V_LIST) {
+    if (!list_boxed(vm, out->list)) return WEFT_ERROR;
+    for (u32 i = 0; i < out->list->count; i++) {
+      const Value v = value_untracked(out->list->items[i]);
+      if (v.kind != V_TEXT && v.kind != V_NUM && v.kind != V_NIL)
+        return vm_error(vm, EK_type, "table.codes: row %u of column \"%.80s\" must be text, a number or nil, got %s",
+                        i, shown, value_type_name(v));
+    }
+  }
+  return WEFT_OK;
+}
+
+static void put_words(u64 *to, Value column, bool as_float) {
+  Array *a = column.array;
+  const i64 stride = array_strides(a)[0];
+  for (i64 i = 0; i < a->size; i++) to[i] = number_word(array_load(a, i * stride), as_float);
+}
+
+/* Numbers that are compared with texts, or with numbers of a list, are items of a list as well. */
+static WeftStatus put_column(Groups *g, Column *c, const Value *pair, u32 tables, Value *held) {
+  Vm *vm = g->vm;
+  bool arrays = true, floats = false;
+  for (u32 i = 0; i < tables; i++) {
+    arrays &= pair[i].kind == V_ARRAY;
+    floats |= pair[i].kind == V_ARRAY && dtype_kind(array_dtype(pair[i].array)) == DK_FLOAT;
+  }
+  if (arrays) {
+    c->words = mem_alloc(&vm->alloc, sizeof(u64) * ((size_t)g->rows + 1));
+    if (!c->words) return vm_error_memory(vm);
+    put_words(c->words, pair[0], floats);
+    if (tables > 1) put_words(c->words + g->first, pair[1], floats);
+    return WEFT_OK;
+  }
+  for (u32 i = 0; i < tables; i++) {
+    Value list;
+    if (pair[i].kind == V_LIST) list = value_keep(pair[i]);
+    else {
+      Value args[1] = {value_keep(pair[i])};
+      TRY(run_op(vm, OP_list, args, 1, &list));
+    }
+    if (!list_push(vm, held, list)) return WEFT_ERROR;
+    *(i ? &c->more : &c->items) = list.list->items;
+  }
+  return WEFT_OK;
+}
+
+/* ---- numbering ------------------------------------------------------------------------------- */
+
+static WeftStatus number_rows(const Groups *g, i64 *codes) {
+  Vm *vm = g->vm;
+  u64 slots = 16;
+  while (slots < 2 * (u64)g->rows) slots *= 2;
+  const size_t size = slots * sizeof(i64);
+  i64 *first = mem_alloc_zero(&vm->alloc, size), groups = 0; /* 1 + the first row of a group */
+  if (!first) return vm_error_memory(vm);
+  WeftStatus status = WEFT_OK;
+  for (i64 row = 0; row < g->rows && status == WEFT_OK; row++) {
+    u64 at = row_hash(g, row) & (slots - 1);
+    while (first[at] && !rows_same(g, first[at] - 1, row)) at = (at + 1) & (slots - 1);
+    if (first[at]) codes[row] = codes[first[at] - 1];
+    else {
+      first[at] = row + 1;
+      codes[row] = groups++;
+    }
+    if ((row & 1023) == 1023) status = vm_poll(vm, 1 + g->count);
+  }
+  mem_free(&vm->alloc, first, size);
+  return status;
+}
+
+static WeftStatus codes_of(Groups *g, const Value *args, const Name *names, Value *held, Value *out) {
+  Vm *vm = g->vm;
+  const u32 tables = args_given(args[2]) ? 2 : 1;
+  i64 rows[2] = {-1, -1};
+  Value pair[2];
+  for (u32 pass = 0; pass < 2; pass++) /* how many rows there are is known when all columns were seen */
+    for (u32 c = 0; c < g->count; c++) {
+      for (u32 i = 0; i < tables; i++)
+        TRY(find_column(vm, i ? 2 : 0, args[i ? 2 : 0].record, names[c], &rows[i], &pair[i]));
+      if (pass) TRY(put_column(g, &g->columns[c], pair, tables, held));
+      g->first = rows[0];
+      g->rows = rows[0] + (tables > 1 ? rows[1] : 0);
+    }
+  TRY(array_new(vm, DT_i64, 1, &g->rows, out));
+  WeftStatus status = number_rows(g, out->array->data);
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
+}
+
+/* The names of the columns: all of the table, one text, or a list of texts. */
+static WeftStatus names_of(Vm *vm, const Record *t, Value by, Name *out, u32 count) {
+  for (u32 i = 0; i < count; i++) {
+    if (!args_given(by)) {
+      out[i] = t->shape->keys[i];
+      continue;
+    }
+    const Value v = by.kind == V_TEXT ? by : by.list->items[i];
+    if (v.kind != V_TEXT) return args_error(vm, OP_table_codes, 1, v, "a column's name or a list of them");
+    if (!name_known(&vm->names, v.text->data, v.text->len, &out[i]))
+      return vm_error(vm, EK_key, "table.codes: t has no column \"%.80s\"", v.text->data);
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_table_codes(Vm *vm, Value *args, Value *out) {
+  const Value by = args[1];
+  if (args[0].kind != V_RECORD) return args_error(vm, OP_table_codes, 0, args[0], "a record of columns");
+  if (args_given(args[2]) && args[2].kind != V_RECORD)
+    return args_error(vm, OP_table_codes, 2, args[2], "a record of columns");
+  if (args_given(by) && by.kind != V_TEXT && (by.kind != V_LIST || !list_boxed(vm, by.list)))
+    return vm->error.raised ? WEFT_ERROR
+                            : args_error(vm, OP_table_codes, 1, by, "a column's name or a list of them");
+  Groups g = {.vm = vm, .count = !args_given(by) ? args[0].record->shape->count : by.kind == V_TEXT ? 1
+                                                                                           : by.list->count};
+  if (!g.count) return vm_error(vm, EK_value, "table.codes: on names no column");
+  const size_t bytes = (sizeof *g.columns + sizeof(Name)) * ((size_t)g.count + 1);
+  g.columns = mem_alloc_zero(&vm->alloc, bytes);
+  if (!g.columns) return vm_error_memory(vm);
+  Name *names = (Name *)(g.columns + g.count + 1);
+  Value held = value_nil();
+  WeftStatus status = list_new(vm, 4, &held) ? names_of(vm, args[0].record, by, names, g.count) : WEFT_ERROR;
+  if (status == WEFT_OK) status = codes_of(&g, args, names, &held, out);
+  for (u32 c = 0; c < g.count; c++)
+    if (g.columns[c].words) mem_free(&vm->alloc, g.columns[c].words, sizeof(u64) * ((size_t)g.rows + 1));
+  value_drop(vm, held);
+  mem_free(&vm->alloc, g.columns, bytes);
+  return status;
+}

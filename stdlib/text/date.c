@@ -1,0 +1,329 @@
+/* date.c — times as ISO 8601 texts and as their parts, in the Gregorian calendar: UTC, the local zone, or an offset. A
+ * time is a number: seconds since the start of 1970, UTC, leap seconds not counted. */
+#include "stdlib/array/make.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { DAY = 86400, HOUR = 3600, MINUTE = 60, YEAR_LEAST = 1, YEAR_MOST = 9999, MICRO = 1000000 };
+
+typedef struct Moment {
+  i64 year;
+  u32 month, day, hour, minute, second, micro;
+  u32 weekday, yearday; /* Monday is 1; the 1st of January is 1 */
+  i64 offset;           /* seconds east of UTC */
+} Moment;
+
+/* Days since 1970 of a date; years begin in March here, so that February is last. */
+static i64 days_of(i64 year, u32 month, u32 day) {
+  const i64 y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+  const u32 of_era = (u32)(y - era * 400), from_march = (month + 9) % 12;
+  return era * 146097 + (i64)(of_era * 365 + of_era / 4 - of_era / 100 + (153 * from_march + 2) / 5 + day - 1) - 719468;
+}
+
+static bool is_leap(i64 year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
+
+static u32 month_days(i64 year, u32 month) {
+  static const u8 days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return days[month - 1] + (month == 2 && is_leap(year));
+}
+
+/* Seconds since 1970, as if they were UTC, to the calendar. */
+static void moment_of(i64 seconds, Moment *m) {
+  const i64 days = seconds >= 0 ? seconds / DAY : -((-seconds + DAY - 1) / DAY), z = days + 719468;
+  const i64 era = (z >= 0 ? z : z - 146096) / 146097;
+  const u32 of_era = (u32)(z - era * 146097);
+  const u32 year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+  const u32 of_year = of_era - (365 * year + year / 4 - year / 100), from_march = (5 * of_year + 2) / 153;
+  const u32 left = (u32)(seconds - days * DAY);
+  m->day = of_year - (153 * from_march + 2) / 5 + 1;
+  m->month = from_march < 10 ? from_march + 3 : from_march - 9;
+  m->year = (i64)year + era * 400 + (m->month <= 2);
+  m->hour = left / HOUR;
+  m->minute = left / MINUTE % 60;
+  m->second = left % 60;
+  m->weekday = (u32)(((days + 3) % 7 + 7) % 7 + 1);
+  m->yearday = (u32)(days - days_of(m->year, 1, 1) + 1);
+}
+
+/* ---- zones ----------------------------------------------------------------------------------- */
+
+typedef struct Zone {
+  bool local;
+  i64 offset; /* where it is not */
+} Zone;
+
+static bool two(const char *s, const char *end, u32 *out) {
+  if (end - s < 2 || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9') return false;
+  *out = (u32)(s[0] - '0') * 10 + (u32)(s[1] - '0');
+  return true;
+}
+
+/* +hh, +hhmm or +hh:mm, which *s is put behind. */
+static bool take_offset(const char **s, const char *end, i64 *out) {
+  u32 hours, minutes = 0;
+  if (*s == end || (**s != '+' && **s != '-') || !two(*s + 1, end, &hours)) return false;
+  const bool west = **s == '-';
+  const char *at = *s + 3;
+  if (at < end && *at == ':') {
+    if (!two(at + 1, end, &minutes)) return false;
+    at += 3;
+  } else if (two(at, end, &minutes)) {
+    at += 2;
+  }
+  if (hours > 23 || minutes > 59) return false;
+  *out = (west ? -1 : 1) * (i64)(hours * HOUR + minutes * MINUTE);
+  *s = at;
+  return true;
+}
+
+static WeftStatus zone_of(Vm *vm, u32 op, u32 param, Value v, Zone *out) {
+  *out = (Zone){0};
+  if (!args_given(v)) return WEFT_OK;
+  if (v.kind != V_TEXT) return args_error(vm, op, param, v, "\"utc\", \"local\" or an offset such as \"+01:00\"");
+  const char *s = v.text->data, *end = s + v.text->len;
+  if (strcmp(s, "utc") == 0) return WEFT_OK;
+  out->local = strcmp(s, "local") == 0;
+  if (out->local || (take_offset(&s, end, &out->offset) && s == end)) return WEFT_OK;
+  return vm_error(vm, EK_value, "%s: zone must be \"utc\", \"local\" or an offset such as \"+01:00\", got \"%.40s\"",
+                  op_name(op), v.text->data);
+}
+
+/* Seconds east of UTC at a time. */
+static i64 offset_at(const Zone *z, i64 seconds) {
+  struct tm tm;
+  const time_t t = (time_t)seconds;
+  if (!z->local) return z->offset;
+  return localtime_r(&t, &tm) ? (i64)tm.tm_gmtoff : 0;
+}
+
+/* Of a time on the clocks of a zone. Where clocks are put back and show it twice, the first; where they skip it, as if
+ * they had not been put forward yet. */
+static i64 offset_on_clocks(const Zone *z, i64 clock) {
+  const i64 before = offset_at(z, clock - DAY), after = offset_at(z, clock + DAY);
+  if (offset_at(z, clock - before) == before) return before;
+  return offset_at(z, clock - after) == after ? after : before;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+typedef struct Reading {
+  const char *s, *end;
+} Reading;
+
+static bool digits(Reading *r, u32 n, u32 *out) {
+  u32 v = 0;
+  if (r->end - r->s < (i64)n) return false;
+  for (u32 i = 0; i < n; i++) {
+    if (r->s[i] < '0' || r->s[i] > '9') return false;
+    v = v * 10 + (u32)(r->s[i] - '0');
+  }
+  r->s += n;
+  *out = v;
+  return true;
+}
+
+static bool sign(Reading *r, char c) {
+  if (r->s == r->end || *r->s != c) return false;
+  r->s++;
+  return true;
+}
+
+/* hh, hh:mm or hh:mm:ss with a fraction; without the colons where the date had no hyphens. */
+static const char *read_clock(Reading *r, bool plain, Moment *m, f64 *fraction) {
+  static const char broken[] = "its time is broken";
+  *fraction = 0;
+  if (!digits(r, 2, &m->hour)) return broken;
+  const char *more = r->s;
+  if (plain ? digits(r, 2, &m->minute) : sign(r, ':') && digits(r, 2, &m->minute)) {
+    more = r->s;
+    if (plain ? digits(r, 2, &m->second) : sign(r, ':') && digits(r, 2, &m->second)) {
+      more = r->s;
+      if (sign(r, '.') || sign(r, ',')) {
+        f64 scale = 1, whole = 0;
+        u32 n = 0;
+        for (; r->s < r->end && *r->s >= '0' && *r->s <= '9'; r->s++, n++)
+          if (n < 15) whole = whole * 10 + (*r->s - '0'), scale *= 10;
+        if (!n) return broken;
+        *fraction = whole / scale;
+        more = r->s;
+      }
+    }
+  }
+  if (r->s != more) return broken;
+  const bool midnight = m->hour == 24 && !m->minute && !m->second && *fraction == 0;
+  if ((m->hour > 23 && !midnight) || m->minute > 59 || m->second > 59) return "its time is out of range";
+  return NULL;
+}
+
+/* NULL, or what is wrong; *zoned: it said its offset. */
+static const char *read_date(Reading *r, Moment *m, f64 *fraction, bool *zoned) {
+  static const char broken[] = "its date is broken";
+  u32 year, month = 1, day = 1;
+  *fraction = 0;
+  *zoned = false;
+  if (!digits(r, 4, &year)) return broken;
+  const bool plain = r->s < r->end && *r->s >= '0' && *r->s <= '9';
+  if (plain ? !digits(r, 2, &month) || !digits(r, 2, &day) : sign(r, '-') && !digits(r, 2, &month)) return broken;
+  if (!plain && r->s < r->end && *r->s == '-' && (!sign(r, '-') || !digits(r, 2, &day))) return broken;
+  if (year < YEAR_LEAST || month < 1 || month > 12 || day < 1 || day > month_days(year, month))
+    return "its date is out of range";
+  m->year = year;
+  m->month = month;
+  m->day = day;
+  if (r->s < r->end && (*r->s == 'T' || *r->s == 't' || *r->s == ' ')) {
+    r->s++;
+    const char *why = read_clock(r, plain, m, fraction);
+    if (why) return why;
+    *zoned = sign(r, 'Z') || sign(r, 'z');
+    m->offset = 0;
+    if (!*zoned && r->s < r->end) {
+      if (!take_offset(&r->s, r->end, &m->offset)) return "its zone is broken";
+      *zoned = true;
+    }
+  }
+  return r->s == r->end ? NULL : broken;
+}
+
+WeftStatus eager_date_parse(Vm *vm, Value *args, Value *out) {
+  Zone z;
+  Moment m = {0};
+  f64 fraction;
+  bool zoned;
+  if (args[0].kind != V_TEXT) return args_error(vm, OP_date_parse, 0, args[0], "a text");
+  TRY(zone_of(vm, OP_date_parse, 1, args[1], &z));
+  const Text *t = args[0].text;
+  Reading r = {t->data, t->data + t->len};
+  const char *why = read_date(&r, &m, &fraction, &zoned);
+  if (why)
+    return vm_error(vm, EK_value, "date.parse: \"%.60s\" is no ISO 8601 date, such as 2024-02-29T12:30:00Z: %s",
+                    t->data, why);
+  const i64 clock = days_of(m.year, m.month, m.day) * DAY + m.hour * HOUR + m.minute * MINUTE + m.second;
+  *out = value_f64((f64)(clock - (zoned ? m.offset : offset_on_clocks(&z, clock))) + fraction);
+  return WEFT_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* The time in parameter 0, in a zone. */
+static WeftStatus read_moment(Vm *vm, u32 op, Value v, const Zone *z, Moment *out) {
+  f64 t;
+  TRY(args_f64(vm, op, 0, v, &t));
+  const f64 least = (f64)days_of(YEAR_LEAST, 1, 2) * DAY, most = (f64)days_of(YEAR_MOST, 12, 31) * DAY;
+  if (!(t >= least && t < most))
+    return vm_error(vm, EK_value, "%s: t must be a time of the years %d to %d, got %g", op_name(op), YEAR_LEAST,
+                    YEAR_MOST, args_shown(t));
+  i64 seconds = (i64)t - (t < (f64)(i64)t);
+  u32 micro = (u32)((t - (f64)seconds) * MICRO + 0.5);
+  if (micro == MICRO) micro = 0, seconds++;
+  const i64 offset = offset_at(z, seconds);
+  moment_of(seconds + offset, out);
+  out->micro = micro;
+  out->offset = offset;
+  return WEFT_OK;
+}
+
+static void put_offset(const Moment *m, bool colon, Buf *b) {
+  const i64 minutes = (m->offset < 0 ? -m->offset : m->offset) / MINUTE;
+  buf_printf(b, "%c%02lld%s%02lld", m->offset < 0 ? '-' : '+', (long long)(minutes / 60), colon ? ":" : "",
+             (long long)(minutes % 60));
+}
+
+static void put_fraction(const Moment *m, Buf *b) {
+  char text[16];
+  if (!m->micro) return;
+  snprintf(text, sizeof text, "%06u", m->micro);
+  for (u32 n = 6; n && text[n - 1] == '0';) text[--n] = 0;
+  buf_printf(b, ".%s", text);
+}
+
+static void put_iso(const Moment *m, const Zone *z, Buf *b) {
+  buf_printf(b, "%04lld-%02u-%02uT%02u:%02u:%02u", (long long)m->year, m->month, m->day, m->hour, m->minute, m->second);
+  put_fraction(m, b);
+  if (!z->local && !z->offset) buf_putc(b, 'Z');
+  else put_offset(m, true, b);
+}
+
+static const char *const month_names[] = {"January", "February", "March", "April", "May", "June", "July", "August",
+                                          "September", "October", "November", "December"};
+static const char *const day_names[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+
+/* As C's strftime, in English; false: the sign is unknown. */
+static bool put_part(char sign, const Moment *m, Buf *b) {
+  const u32 twelve = m->hour % 12 ? m->hour % 12 : 12;
+  switch (sign) {
+    case 'Y': buf_printf(b, "%04lld", (long long)m->year); break;
+    case 'y': buf_printf(b, "%02lld", (long long)(m->year % 100)); break;
+    case 'm': buf_printf(b, "%02u", m->month); break;
+    case 'd': buf_printf(b, "%02u", m->day); break;
+    case 'H': buf_printf(b, "%02u", m->hour); break;
+    case 'I': buf_printf(b, "%02u", twelve); break;
+    case 'p': buf_puts(b, m->hour < 12 ? "AM" : "PM"); break;
+    case 'M': buf_printf(b, "%02u", m->minute); break;
+    case 'S': buf_printf(b, "%02u", m->second); break;
+    case 'f': buf_printf(b, "%06u", m->micro); break;
+    case 'j': buf_printf(b, "%03u", m->yearday); break;
+    case 'u': buf_printf(b, "%u", m->weekday); break;
+    case 'A': buf_puts(b, day_names[m->weekday - 1]); break;
+    case 'a': buf_put(b, day_names[m->weekday - 1], 3); break;
+    case 'B': buf_puts(b, month_names[m->month - 1]); break;
+    case 'b': buf_put(b, month_names[m->month - 1], 3); break;
+    case 'F': buf_printf(b, "%04lld-%02u-%02u", (long long)m->year, m->month, m->day); break;
+    case 'T': buf_printf(b, "%02u:%02u:%02u", m->hour, m->minute, m->second); break;
+    case 'z': put_offset(m, false, b); break;
+    case '%': buf_putc(b, '%'); break;
+    default: return false;
+  }
+  return true;
+}
+
+WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
+  Zone z;
+  Moment m;
+  Buf b;
+  TRY(zone_of(vm, OP_date_format, 2, args[2], &z));
+  TRY(read_moment(vm, OP_date_format, args[0], &z, &m));
+  if (args_given(args[1]) && args[1].kind != V_TEXT) return args_error(vm, OP_date_format, 1, args[1], "a text");
+  buf_init(&b, &vm->alloc);
+  WeftStatus status = WEFT_OK;
+  if (!args_given(args[1])) put_iso(&m, &z, &b);
+  else
+    for (const char *s = args[1].text->data, *end = s + args[1].text->len; s < end && status == WEFT_OK; s++) {
+      if (*s != '%') buf_putc(&b, *s);
+      else if (s + 1 == end || !put_part(*++s, &m, &b))
+        status = vm_error(vm, EK_value, "date.format: pattern: %%%.1s is unknown; "
+                                        "%%Y %%y %%m %%d %%H %%I %%M %%S %%f %%p "
+                                        "%%j %%u %%a %%A %%b %%B %%F %%T %%z %%%% are",
+                          s < end && (u8)*s < 0x80 ? s : "");
+    }
+  if (status == WEFT_OK)
+    status = b.failed ? vm_error_memory(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
+  buf_free(&b);
+  return status;
+}
+
+WeftStatus eager_date_parts(Vm *vm, Value *args, Value *out) {
+  Zone z;
+  Moment m;
+  TRY(zone_of(vm, OP_date_parts, 1, args[1], &z));
+  TRY(read_moment(vm, OP_date_parts, args[0], &z, &m));
+  const struct {
+    const char *name;
+    Value value;
+  } parts[] = {
+      {"year", value_i64(m.year)},       {"month", value_i64(m.month)},
+      {"day", value_i64(m.day)},         {"hour", value_i64(m.hour)},
+      {"minute", value_i64(m.minute)},   {"second", value_f64((f64)m.second + (f64)m.micro / MICRO)},
+      {"weekday", value_i64(m.weekday)}, {"yearday", value_i64(m.yearday)},
+      {"offset", value_i64(m.offset)},
+  };
+  if (!record_new(vm, out)) return WEFT_ERROR;
+  for (u32 i = 0; i < COUNT_OF(parts); i++) {
+    const Name key = name_cstr(&vm->names, parts[i].name);
+    if (key && record_set(vm, out, key, parts[i].value)) continue;
+    value_drop(vm, *out);
+    return key ? WEFT_ERROR : vm_error_memory(vm);
+  }
+  return WEFT_OK;
+}
