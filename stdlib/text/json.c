@@ -378,7 +378,7 @@ static WeftStatus put_json(JsonOut *o, Value v) {
     case V_ARRAY: {
       if (array_device(v.array) != DEV_CPU)
         return json_refuse(o, EK_unsupported, "an array on another device is not supported");
-      if (!dtype_has_kernels(array_dtype(v.array)))
+      if (!dtype_can(array_dtype(v.array), NEED_print))
         return json_refuse(o, EK_unsupported, "arrays of this dtype are not supported");
       return array_rank(v.array) ? put_axis(o, v.array, 0, 0) : put_number(o, array_load(v.array, 0));
     }
