@@ -15,6 +15,7 @@ Av av_hole(Recorder *r);
 Av av_items(Recorder *r, AvKind kind, const Av *items, u32 count);
 Av av_list(Recorder *r, const Av *items, u32 count);
 Av av_list_of(Recorder *r, u32 first, u32 count); /* of these Recorder.items */
+Outcome rec_with_item(Recorder *r, Av obj, u32 i, Av item, Av *out); /* the same list or record, but for one item */
 Av av_closure(Recorder *r, Code *code); /* without captures */
 Av av_transform(Recorder *r, TransformKind kind, Av inner, Av settings);
 Av av_range(Recorder *r, Av start, Av stop, Av step);

@@ -5,6 +5,9 @@
 #include "tracer/record/record.h"
 
 Outcome rec_cell_global(Recorder *r, struct Module *m, u32 slot, u32 *cell);
+/* cells of the tables of refs (repr_ref.c) */
+Outcome rec_ref_field(Recorder *r, Av a, Name name, Av *out, bool *found);
+Outcome rec_ref_put(Recorder *r, Av a, Name name, Av item, Av *out);
 Outcome rec_cell_ref(Recorder *r, Av ref, u32 *cell);
 void rec_cell_path(Recorder *r, u32 cell, RecCellPath *path);
 Outcome rec_cell_again(Recorder *r, const RecCellPath *path, u32 *cell);

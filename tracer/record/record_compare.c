@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* acc and x, both bools of rank 0; what is known is not computed. */
-static Outcome and_also(Recorder *r, Av *acc, Av x) {
+Outcome rec_and_also(Recorder *r, Av *acc, Av x) {
   Value v;
   if (av_const_value(r, x, &v)) {
     if (!v.i) *acc = av_const(r, value_bool(false));
@@ -46,7 +46,7 @@ static Av point_of(Recorder *r, Av a) {
 
 /* A number that two texts share when they are equal alone. A known text may have none: then it is none of those that
  * are not known. */
-static Av number_of(Recorder *r, Av a) {
+Av rec_text_number(Recorder *r, Av a) {
   Value v;
   Av number = rec_name_of(r, a);
   return number || !av_const_value(r, a, &v) || v.kind != V_TEXT ? number : av_const(r, value_i64(INT64_MIN));
@@ -55,14 +55,6 @@ static Av number_of(Recorder *r, Av a) {
 /* A number to programs, of which nothing is known here. */
 static bool on_tape(const Recorder *r, Av a) {
   return av_has(r, a, IS_OUTER) && av_at(r, a)->konst.kind == V_TRACKED;
-}
-
-static bool is_empty_list(const Recorder *r, Av a) { return av_is_list(r, a) && !av_at(r, a)->count; }
-
-/* Of a list in columns. */
-static Av count_of(const Recorder *r, Av a) {
-  const AbsVal *v = av_at(r, a);
-  return kind_in_columns(v->kind) ? av_item(r, a, 1) : kind_is_queue(v->kind) ? rec_queue_count(r, a) : 0;
 }
 
 /* The structural equality of vm/compare.c. */
@@ -85,9 +77,8 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     Outcome o = rec_binary(r, BC_eq, a, b, &same);
     Av params[OP_MAX_PARAMS] = {same};
     if (o == OUT_GO && s.rank) o = rec_op(r, OP_all, params, &same);
-    return o == OUT_GO ? and_also(r, out, same) : o;
+    return o == OUT_GO ? rec_and_also(r, out, same) : o;
   }
-  u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
   if (on_tape(r, a) || on_tape(r, b))
     return rec_stuck(r, REASON_no_rule, "`==` of a number that a derivative has left");
   if (nx || ny || strcmp(av_kind_text(r, a), av_kind_text(r, b)) != 0) return rec_made(r, no, out);
@@ -99,36 +90,43 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
     }
     return rec_made(r, av_const(r, value_bool(equal)), out);
   }
-  if (rec_is_text(r, a) && (rec_is_read(r, a) || rec_is_read(r, b))) return rec_read_same(r, a, b, out);
-  if (rec_is_text(r, a) && (kind_in_columns(ka)) != (kind_in_columns(kb)))
-    return rec_text_same(r, kind_in_columns(ka) ? a : b, kind_in_columns(ka) ? b : a, out);
-  if (kind_is_made_text(ka) || kind_is_made_text(kb)) {
-    Av x1 = number_of(r, a), y1 = number_of(r, b);
-    if (!x1 || !y1) return rec_stuck(r, REASON_no_rule, "`==` of texts");
-    return rec_binary(r, BC_eq, x1, y1, out);
-  }
-  bool list = kind_is_list(ka) && kind_is_list(kb), record = kind_is_record(ka) && kind_is_record(kb);
-  u8 whole = kind_has(ka, IS_OUTER) ? av_at(r, a)->konst.kind : V_NIL; /* what is not looked into may hold NaN */
-  bool holds = kind_in_columns(ka) || kind_is_queue(ka) || whole == V_LIST || whole == V_RECORD || whole == V_TRACKED;
-  if (a == b && !list && !record && !holds) return OUT_GO; /* one function, ref, range … */
-  Av count = is_empty_list(r, b) ? count_of(r, a) : is_empty_list(r, a) ? count_of(r, b) : 0;
-  if (count && !list) return rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(0)), out);
-  if (!list && !record)
-    return rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
-  u32 n = av_at(r, a)->count;
-  if (n != av_at(r, b)->count) return rec_made(r, no, out);
+  const Repr *p = av_repr(r, a), *q = av_repr(r, b);
+  if (p->equal) return p->equal(r, a, b, out);
+  return q->equal ? q->equal(r, b, a, out) : repr_no(r, a, ROP_equal);
+}
+
+/* Of two trees, part by part; *all: whether those so far are. */
+Outcome rec_equal_part(Recorder *r, Av a, Av b, Av *all) {
+  Av same;
   if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
-  for (u32 i = 0; i < n; i++) {
-    i32 at = list ? (i32)i : av_field(r, b, av_at(r, a)->shape->keys[i]);
-    if (at < 0) return rec_made(r, no, out);
-    r->nest++;
-    Outcome o = rec_equal(r, av_item(r, a, i), av_item(r, b, (u32)at), &same);
-    r->nest--;
-    if (o == OUT_GO) o = and_also(r, out, same);
-    if (o != OUT_GO) return o;
-    if (av_const_value(r, *out, &x) && !x.i) return OUT_GO;
-  }
-  return OUT_GO;
+  r->nest++;
+  Outcome o = rec_equal(r, a, b, &same);
+  r->nest--;
+  return o == OUT_GO ? rec_and_also(r, all, same) : o;
+}
+
+/* Of two texts. */
+Outcome rec_text_equal(Recorder *r, Av a, Av b, Av *out) {
+  if (rec_is_read(r, a) || rec_is_read(r, b)) return rec_read_same(r, a, b, out);
+  const bool packed = av_is_packed_text(r, a);
+  if (packed != av_is_packed_text(r, b)) return rec_text_same(r, packed ? a : b, packed ? b : a, out);
+  Av x = rec_text_number(r, a), y = rec_text_number(r, b);
+  if (!x || !y) return rec_stuck(r, REASON_no_rule, "`==` of texts");
+  return rec_binary(r, BC_eq, x, y, out);
+}
+
+/* Of values that are equal to themselves: functions, refs, ranges … */
+Outcome rec_itself_equal(Recorder *r, Av a, Av b, Av *out) {
+  (void)out; /* true */
+  return a == b ? OUT_GO : rec_stuck(r, REASON_no_rule, "`==` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
+}
+
+/* Of a list in columns, which is not known item by item: whether it is empty. */
+Outcome rec_columns_equal(Recorder *r, Av a, Av b, Av *out) {
+  Av count, zero = av_const(r, value_weak_i64(0));
+  if (!av_is_list(r, b) || av_at(r, b)->count) return rec_stuck(r, REASON_no_rule, "`==` of lists in columns");
+  Outcome o = zero ? rec_length(r, a, &count) : OUT_FAIL;
+  return o == OUT_GO ? rec_binary(r, BC_eq, count, zero, out) : o;
 }
 
 /* ---- order --------------------------------------------------------------------------------------------------- */
@@ -153,9 +151,7 @@ Outcome rec_text_order(Recorder *r, u32 bc, Av a, Av b, Av *out) {
 
 /* ---- in -------------------------------------------------------------------------------------------------------- */
 
-enum { MEMBERS_MOST = 24 };
-
-static Outcome or_else(Recorder *r, Av *acc, Av x) {
+Outcome rec_or_else(Recorder *r, Av *acc, Av x) {
   Value v;
   if (av_const_value(r, x, &v)) {
     if (v.i) *acc = x;
@@ -167,19 +163,6 @@ static Outcome or_else(Recorder *r, Av *acc, Av x) {
   }
   Av params[OP_MAX_PARAMS] = {*acc, x};
   return rec_op(r, OP_logical_or, params, acc);
-}
-
-static Outcome in_items(Recorder *r, Av a, const Av *items, u32 n, Av *out) {
-  Value v;
-  if (!(*out = av_const(r, value_bool(false)))) return OUT_FAIL;
-  for (u32 i = 0; i < n; i++) {
-    Av same;
-    Outcome o = rec_equal(r, a, items[i], &same);
-    if (o == OUT_GO) o = or_else(r, out, same);
-    if (o != OUT_GO) return o;
-    if (av_const_value(r, *out, &v) && v.i) return OUT_GO;
-  }
-  return OUT_GO;
 }
 
 /* Is a code point one of these? They are sorted here; what follows one another is asked for as a whole. */
@@ -197,26 +180,30 @@ static Outcome in_points(Recorder *r, Av point, i64 *points, u32 n, Av *out) {
     bool one = points[next - 1] == points[i];
     Outcome o = rec_binary(r, one ? BC_eq : BC_ge, point, av_const(r, value_i64(points[i])), &low);
     if (o == OUT_GO && !one) o = rec_binary(r, BC_le, point, av_const(r, value_i64(points[next - 1])), &high);
-    if (o == OUT_GO) o = both ? and_also(r, &both, low) : OUT_FAIL;
-    if (o == OUT_GO && !one) o = and_also(r, &both, high);
-    if (o == OUT_GO) o = or_else(r, out, both);
+    if (o == OUT_GO) o = both ? rec_and_also(r, &both, low) : OUT_FAIL;
+    if (o == OUT_GO && !one) o = rec_and_also(r, &both, high);
+    if (o == OUT_GO) o = rec_or_else(r, out, both);
     if (o != OUT_GO) return o;
   }
   return OUT_GO;
 }
 
-/* A character in a text that is known. */
-static Outcome in_text(Recorder *r, Av a, Av b, Av *out) {
+/* A character in a text: one that is known, or that is read. */
+Outcome rec_text_contains(Recorder *r, Av a, Av x, Av *out) {
   Value v;
   i64 points[256];
-  if (!av_const_value(r, b, &v) || v.text->count > COUNT_OF(points))
-    return rec_stuck(r, REASON_no_rule, "`in` of text and text");
+  if (!rec_is_text(r, x)) return rec_stuck(r, REASON_raises, "`in` of %s and text", av_kind_text(r, x));
+  Av point = point_of(r, x);
+  bool one = point && (!av_const_value(r, x, &v) || v.text->count == 1);
+  if (one && rec_is_read(r, a)) return rec_read_has(r, a, point, out);
+  if (!av_is_character(r, x) || !av_const_value(r, a, &v) || v.text->count > COUNT_OF(points))
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of text and text");
   text_points(v.text, points);
-  return in_points(r, av_item(r, a, 0), points, v.text->count, out);
+  return in_points(r, av_item(r, x, 0), points, v.text->count, out);
 }
 
 /* A text that has a number among the keys of a record. */
-static Outcome in_keys(Recorder *r, Av a, const Shape *s, Av *out) {
+Outcome rec_in_keys(Recorder *r, Av a, const Shape *s, Av *out) {
   i64 points[64];
   u32 n = 0;
   for (u32 i = 0; i < s->count; i++) {
@@ -233,75 +220,7 @@ static Outcome in_keys(Recorder *r, Av a, const Shape *s, Av *out) {
   return in_points(r, av_item(r, a, 0), points, n, out);
 }
 
-static Outcome in_range(Recorder *r, Av a, Av range, Av *out) {
-  ValueId v = av_value(r, a);
-  const ArrayType *t = v ? value_type(r->g, v) : NULL;
-  i64 step;
-  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 ||
-      !av_known_int(r, av_item(r, range, 2), &step) || step != 1)
-    return rec_stuck(r, REASON_no_rule, "`in` of %s and range", av_kind_text(r, a));
-  Av above, below;
-  if (!t->weak && t->dtype != DT_i64 && !(a = av_num(r, graph_convert(r->g, v, DT_i64)))) return OUT_FAIL;
-  Outcome o = rec_binary(r, BC_ge, a, av_item(r, range, 0), &above);
-  if (o == OUT_GO) o = rec_binary(r, BC_lt, a, av_item(r, range, 1), &below);
-  if (o == OUT_GO && !(*out = av_const(r, value_bool(true)))) o = OUT_FAIL;
-  if (o == OUT_GO) o = and_also(r, out, above);
-  return o == OUT_GO ? and_also(r, out, below) : o;
-}
-
-/* A number or a text among those of a list that is packed. */
-static Outcome in_rows(Recorder *r, Av a, Av rows, Av *out) {
-  Value kind = av_at(r, rows)->konst;
-  bool texts = kind.kind == V_HOLE;
-  Av x = texts ? number_of(r, a) : a, column = av_item(r, rows, 0), nil = av_const(r, value_nil());
-  ValueId v = x ? av_value(r, x) : 0;
-  const ArrayType *t = v ? value_type(r->g, v) : NULL;
-  bool plain = t && !t->rank && (t->dtype == DT_i64 || t->dtype == DT_f64) &&
-               (texts || (kind.kind == V_NUM && (kind.dtype == DT_i64 || kind.dtype == DT_f64)));
-  if (!plain) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of %s and list", av_kind_text(r, a));
-  const u8 slice = IX_SLICE;
-  Av ends[3] = {nil, av_item(r, rows, 1), nil}, all, same = 0, params[OP_MAX_PARAMS] = {0};
-  Outcome o = rec_index(r, rows_mixed(kind) ? av_item(r, column, 0) : column, &slice, 1, ends, &all);
-  if (o == OUT_GO) o = rec_binary(r, BC_eq, all, x, &same);
-  params[0] = same;
-  return o == OUT_GO ? rec_op(r, OP_any, params, out) : o;
-}
-
 Outcome rec_member(Recorder *r, Av a, Av b, Av *out) {
-  Value key;
-  const AbsVal v = *av_at(r, b);
-  if (kind_is_record(v.kind) && av_const_value(r, a, &key) && key.kind == V_TEXT) {
-    Name name;
-    bool known = name_known(&r->vm->names, key.text->data, key.text->len, &name);
-    return rec_made(r, av_const(r, value_bool(known && av_field(r, b, name) >= 0)), out);
-  }
-  if (kind_is_list(v.kind) && v.count <= MEMBERS_MOST) {
-    Av items[MEMBERS_MOST];
-    for (u32 i = 0; i < v.count; i++) items[i] = av_item(r, b, i);
-    return in_items(r, a, items, v.count, out);
-  }
-  if (kind_is_range(v.kind)) return in_range(r, a, b, out);
-  if (rec_is_keyed(r, b)) return rec_keyed_in(r, a, b, out);
-  bool outside = kind_is_outer_list(v.kind) && r->loop;
-  if (outside || kind_is_queue(v.kind) || (kind_in_columns(v.kind) && v.konst.kind != V_TEXT)) {
-    Outcome o = outside ? rec_rows_here(r, b, &b) : kind_is_queue(v.kind) ? rec_queue_rows(r, b, &b) : OUT_GO;
-    return o == OUT_GO ? in_rows(r, a, b, out) : o;
-  }
-  bool character = av_is_character(r, a), name = rec_key_computed(r, b, a);
-  if (rec_is_text(r, a) && rec_is_read(r, b)) {
-    Av point = point_of(r, a);
-    bool one = point && (!av_const_value(r, a, &key) || key.text->count == 1);
-    return one ? rec_read_has(r, b, point, out) : r->failed ? OUT_FAIL
-               : rec_stuck(r, REASON_no_rule, "`in` of text and text");
-  }
-  if (character && rec_is_text(r, b)) return in_text(r, a, b, out);
-  if (character &&
-      (kind_is_outer_record(v.kind) || (kind_is_record(v.kind) && v.count > MEMBERS_MOST))) {
-    Av rows;
-    Outcome o = rec_keyed_read(r, b, a, &rows);
-    if (o != OUT_GO) return o;
-    if (rows) return rec_keyed_in(r, a, rows, out);
-  }
-  if ((character || name) && kind_is_record(v.kind)) return in_keys(r, a, v.shape, out);
-  return rec_stuck(r, REASON_no_rule, "`in` of %s and %s", av_kind_text(r, a), av_kind_text(r, b));
+  const Repr *p = av_repr(r, b);
+  return p->contains ? p->contains(r, b, a, out) : repr_no(r, b, ROP_contains);
 }

@@ -27,108 +27,14 @@
 
 /* ---- fields ----------------------------------------------------------------------------------------- */
 
-static Outcome property(Recorder *r, Av obj, const char *name, Av *out, bool *found) {
-  Graph *g = r->g;
-  ValueId v = av_value(r, obj);
-  ArrayType t = *value_type(g, v);
-  if (found) *found = true;
-  if (strcmp(name, "shape") == 0) {
-    Av items[TYPE_MAX_RANK];
-    for (u32 d = 0; d < t.rank; d++)
-      if (!(items[d] = av_num(r, graph_size(g, t.dims[d])))) return OUT_FAIL;
-    return rec_made(r, av_list(r, items, t.rank), out);
-  }
-  if (strcmp(name, "dtype") == 0) return rec_made(r, av_const(r, value_dtype(t.dtype)), out);
-  if (strcmp(name, "ndim") == 0) return rec_made(r, av_const(r, value_weak_i64(t.rank)), out);
-  if (strcmp(name, "size") == 0) {
-    Dim n = 1;
-    for (u32 d = 0; d < t.rank; d++) n = size_mul(&g->sizes, n, t.dims[d]);
-    if (n == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the size of an array");
-    return rec_made(r, av_num(r, graph_size(g, n)), out);
-  }
-  if (strcmp(name, "T") == 0) {
-    Av params[2] = {obj, 0};
-    return rec_op(r, OP_transpose, params, out);
-  }
-  if (found) {
-    *found = false;
-    return OUT_GO;
-  }
-  return rec_stuck(r, REASON_raises, "array has no property %s", name);
-}
-
-/* ---- objects of the host ------------------------------------------------------------------------------ */
-
-static bool handle_holds(void *type, Value v, u64 word) {
-  const HandleType *t = type;
-  return v.kind == V_HANDLE && v.handle->type == t && (!t->guard || t->guard(v.handle->object) == word);
-}
-
-/* A field of an object of the host: an input like any other, a constant when its type says that it is a tag. */
-static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out) {
-  GuardSet *gs = &r->g->guards;
-  const AbsVal v = *av_at(r, obj);
-  Handle *h = v.konst.handle;
-  const char *text = name_text(&r->vm->names, name);
-  bool fresh = handle_refresh(r->vm, h) == WEFT_OK;
-  if (!fresh) vm_error_clear(r->vm); /* the interpreter raises it */
-  const Value *now = fresh ? value_field(v.konst, name) : NULL;
-  if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
-  u64 word = h->type->guard ? h->type->guard(h->object) : 0;
-  SourceId s = source_step(gs, v.source, SRC_field, name, text);
-  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, rec_here(r)) ||
-      !guard_shape(gs, v.source, NULL, false, name, rec_here(r)))
-    return OUT_FAIL;
-  bool tag = false;
-  for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
-  if (!tag) return rec_made(r, av_lazy(r, s, *now), out);
-  bool guarded = now->kind != V_ARRAY && (!MECHANISM(gs, tags_are_guarded) || guard_const(gs, s, *now, rec_here(r)));
-  if (!guarded) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
-  Av a = av_const(r, *now);
-  if (a) av_at(r, a)->source = s;
-  return rec_made(r, a, out);
-}
-
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
   obj = av_force(r, obj);
   Outcome there = rec_there(r, &obj);
   if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
-  const AbsVal *v = av_at(r, obj);
-  const char *text = name_text(&r->vm->names, name);
   if (found) *found = false;
-  if (kind_is_record(v->kind)) {
-    i32 i = av_field(r, obj, name);
-    if (i >= 0) {
-      if (found) *found = true;
-      return rec_made(r, av_item(r, obj, (u32)i), out);
-    }
-    return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", text);
-  }
-  if (kind_is_module(v->kind)) {
-    struct Module *m = v->konst.module;
-    u32 slot, cell;
-    if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
-      /* a method, too: no global function stands in */
-      return rec_stuck(r, REASON_raises, "module has no variable %s", text);
-    if (module_ready(r->vm, m, slot) != WEFT_OK) { /* memory was refused */
-      vm_error_clear(r->vm);
-      r->failed = true;
-      return OUT_FAIL;
-    }
-    Outcome o = rec_cell_global(r, m, slot, &cell);
-    if (o != OUT_GO) return o;
-    if (found) *found = true;
-    return rec_made(r, r->cells.data[cell].value, out);
-  }
-  if (strcmp(text, "value") == 0 && (kind_is_made_ref(v->kind) || kind_is_outer_ref(v->kind)) && !found) {
-    u32 cell;
-    Outcome o = rec_cell_ref(r, obj, &cell);
-    return o == OUT_GO ? rec_made(r, r->cells.data[cell].value, out) : o;
-  }
-  if (kind_is_handle(v->kind) && !found) return handle_field(r, obj, name, out);
-  if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
-  if (av_is_number(r, obj)) return property(r, obj, text, out, found);
-  return rec_stuck(r, REASON_no_rule, "field %s of %s", text, av_kind_text(r, obj));
+  const Repr *p = av_repr(r, obj);
+  if (p->field) return p->field(r, obj, name, out, found);
+  return found ? OUT_GO : repr_no(r, obj, ROP_field);
 }
 
 /* ---- indexing arrays ---------------------------------------------------------------------------------- */
@@ -464,29 +370,6 @@ Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *reg
 
 /* ---- updates ------------------------------------------------------------------------------------------- */
 
-static Outcome replace_item(Recorder *r, Av obj, u32 i, Av item, Av *out) {
-  AbsVal v = *av_at(r, obj);
-  u32 first = r->items.count;
-  for (u32 k = 0; k < v.count; k++)
-    if (!vec_push(&r->vm->alloc, &r->items, k == i ? item : r->items.data[v.first + k])) return OUT_FAIL;
-  v.first = first;
-  v.source = 0;
-  return rec_made(r, av_new(r, v), out);
-}
-
-static Outcome set_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
-  i32 at = av_field(r, obj, name);
-  if (at >= 0) return replace_item(r, obj, (u32)at, item, out);
-  AbsVal v = *av_at(r, obj);
-  Name keys[65];
-  Av items[65];
-  if (v.count >= COUNT_OF(keys) - 1) return rec_stuck(r, REASON_graph_size, "a record with many keys");
-  for (u32 i = 0; i < v.count; i++) keys[i] = v.shape->keys[i], items[i] = r->items.data[v.first + i];
-  keys[v.count] = name;
-  items[v.count] = item;
-  return rec_made(r, av_record(r, keys, items, v.count + 1), out);
-}
-
 /* The value as a store into an array of `dtype` takes it: never of a higher kind. */
 static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
   ValueId v = av_value(r, a);
@@ -508,7 +391,7 @@ static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
   return *out ? OUT_GO : OUT_FAIL;
 }
 
-static Outcome update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op,
+Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op,
                             Av value, Av *out) {
   Indexing ix;
   ValueId x = av_value(r, obj), v = 0;
@@ -582,77 +465,51 @@ static Outcome path_in_row(Recorder *r, const Desc *d, u32 step, Av rows, const 
   return o == OUT_GO ? rec_row_put(r, rows, at, old, next, out) : o;
 }
 
+/* A field: what was there is read where something is done with it. */
+static Outcome field_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
+  const Name name = d->steps[step].field;
+  const bool last = step + 1 == d->step_count;
+  const Repr *p = av_repr(r, obj);
+  Av old, next = value;
+  if (!p->put_field) return repr_no(r, obj, ROP_put_field);
+  if (!last || d->op != BC_move) {
+    Outcome o = rec_field(r, obj, name, &old, NULL);
+    if (o == OUT_GO)
+      o = last ? rec_binary(r, d->op, old, value, &next) : path_step(r, d, step + 1, old, regs, value, &next);
+    if (o != OUT_GO) return o;
+  }
+  return p->put_field(r, obj, name, next, out);
+}
+
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
   if (r->nest > 200) return rec_stuck(r, REASON_graph_size, "a long path");
   obj = av_force(r, obj);
-  Outcome there = rec_there(r, &obj);
-  if (!obj || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
+  Outcome o = rec_there(r, &obj);
+  if (!obj || o != OUT_GO) return o == OUT_GO ? OUT_FAIL : o;
   const PathStep *s = &d->steps[step];
-  bool last = step + 1 == d->step_count;
-  Outcome o;
-  Av old, next;
-  if (s->kind == STEP_FIELD) {
-    const AbsVal *v = av_at(r, obj);
-    bool ref = kind_is_made_ref(v->kind) || kind_is_outer_ref(v->kind);
-    if (ref) {
-      if (strcmp(name_text(&r->vm->names, s->field), "value") != 0)
-        return rec_stuck(r, REASON_raises, "a ref has only `value`");
-      u32 cell;
-      if ((o = rec_cell_ref(r, obj, &cell)) != OUT_GO) return o;
-      old = r->cells.data[cell].value;
-      if (last && d->op == BC_move) next = value;
-      else if (last) {
-        if ((o = rec_binary(r, d->op, old, value, &next)) != OUT_GO) return o;
-      } else if ((o = path_step(r, d, step + 1, old, regs, value, &next)) != OUT_GO) {
-        return o;
-      }
-      *out = obj;
-      return rec_cell_write(r, cell, next);
-    }
-    if (!kind_is_record(v->kind)) return rec_stuck(r, REASON_no_rule, "a field of %s is written", av_kind_text(r, obj));
-    if (last && d->op == BC_move) return set_field(r, obj, s->field, value, out);
-    if ((o = rec_field(r, obj, s->field, &old, NULL)) != OUT_GO) return o;
-    if (last) o = rec_binary(r, d->op, old, value, &next);
-    else o = path_step(r, d, step + 1, old, regs, value, &next);
-    return o == OUT_GO ? set_field(r, obj, s->field, next, out) : o;
-  }
+  if (s->kind == STEP_FIELD) return field_step(r, d, step, obj, regs, value, out);
+  const bool last = step + 1 == d->step_count;
   const u8 *kinds = d->items + s->item_first;
   const Av *mine = *regs;
+  const Repr *p = av_repr(r, obj);
+  Av old, next = value;
   for (u32 i = 0; i < s->item_count; i++) *regs += kinds[i] == IX_VALUE ? 1 : kinds[i] == IX_SLICE ? 3 : 0;
-  if (last && av_is_number(r, obj)) return update_array(r, obj, kinds, s->item_count, mine, d->op, value, out);
-  Value key;
-  if (av_is_record(r, obj) && last && d->op == BC_move && s->item_count == 1 && kinds[0] == IX_VALUE &&
-      av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
-    Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
-    return name || !key.text->len ? set_field(r, obj, name, value, out) : OUT_FAIL;
-  }
-  if (av_is_number(r, obj)) return rec_stuck(r, REASON_no_rule, "a path through an array's element");
-  if (!last && av_in_columns(r, obj) && rows_ragged(av_at(r, obj)->konst))
-    return path_in_row(r, d, step, obj, mine, regs, value, out);
-  if (last && s->item_count == 1 && kinds[0] == IX_VALUE) { /* a record that is counted up by characters */
-    if (d->op == BC_move && rec_is_keyed(r, obj)) return rec_keyed_set(r, obj, mine[0], value, false, out);
-    if ((o = rec_keyed_store(r, obj, mine[0], d->op == BC_move ? value : 0)) != OUT_GO) return o;
-  }
-  if ((o = rec_index(r, obj, kinds, s->item_count, mine, &old)) != OUT_GO) return o;
-  if (last && d->op == BC_move) next = value;
-  else if (last) {
-    if ((o = rec_binary(r, d->op, old, value, &next)) != OUT_GO) return o;
-  } else if ((o = path_step(r, d, step + 1, old, regs, value, &next)) != OUT_GO) {
+  if (p->update)
+    return last ? p->update(r, obj, kinds, s->item_count, mine, d->op, value, out)
+                : rec_stuck(r, REASON_no_rule, "a path through an array's element");
+  if (!last && av_is_ragged(r, obj)) return path_in_row(r, d, step, obj, mine, regs, value, out);
+  if (s->item_count != 1 || kinds[0] != IX_VALUE || !p->store) return repr_no(r, obj, ROP_store);
+  if (last && p->before_store && (o = p->before_store(r, obj, mine[0], d->op == BC_move ? value : 0)) != OUT_GO)
     return o;
+  if (last && d->op == BC_move && p->assign) {
+    bool done;
+    o = p->assign(r, obj, mine[0], value, out, &done);
+    if (o != OUT_GO || done) return o;
   }
-  u32 at;
-  if (s->item_count == 1 && kinds[0] == IX_VALUE && av_in_columns(r, obj))
-    return rec_rows_set(r, obj, mine[0], old, next, out);
-  if (av_is_list(r, obj) && s->item_count == 1 && kinds[0] == IX_VALUE &&
-      rec_list_position(r, obj, mine[0], &at))
-    return replace_item(r, obj, at, next, out);
-  if (s->item_count == 1 && kinds[0] == IX_VALUE && rec_key_computed(r, obj, mine[0]))
-    return rec_key_set(r, obj, mine[0], old, next, out);
-  if (av_is_record(r, obj) && av_const_value(r, mine[0], &key) && key.kind == V_TEXT) {
-    Name name = name_intern(&r->vm->names, key.text->data, key.text->len);
-    return name || !key.text->len ? set_field(r, obj, name, next, out) : OUT_FAIL;
-  }
-  return rec_stuck(r, REASON_no_rule, "%s updated by index", av_kind_text(r, obj));
+  if ((o = rec_item(r, obj, mine[0], &old)) != OUT_GO) return o;
+  if (!last) o = path_step(r, d, step + 1, old, regs, value, &next);
+  else if (d->op != BC_move) o = rec_binary(r, d->op, old, value, &next);
+  return o == OUT_GO ? p->store(r, obj, mine[0], old, next, out) : o;
 }
 
 Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out) {

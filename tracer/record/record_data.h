@@ -7,6 +7,7 @@
 Outcome rec_index(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
 Outcome rec_index_array(Recorder *r, Av obj, const u8 *items, u32 count, const Av *regs, Av *out);
 bool rec_list_position(Recorder *r, Av list, Av at, u32 *out); /* of an item that is known; false: not known */
+Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op, Av value, Av *out);
 Outcome rec_field(Recorder *r, Av obj, Name name, Av *out, bool *found); /* found NULL: a miss is stuck */
 Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out);
 /* An integer where a rule needs a literal: known while tracing, or a size whose present value a guard then pins. */

@@ -67,13 +67,6 @@ static ValueId size_arithmetic(Recorder *r, u32 bc, ValueId a, ValueId b) {
 
 /* ---- operators ------------------------------------------------------------------------------------ */
 
-static Outcome join_lists(Recorder *r, Av a, Av b, Av *out) {
-  u32 n = av_at(r, a)->count, m = av_at(r, b)->count, first = r->items.count;
-  for (u32 i = 0; i < n + m; i++)
-    if (!vec_push(&r->vm->alloc, &r->items, i < n ? av_item(r, a, i) : av_item(r, b, i - n))) return OUT_FAIL;
-  return rec_made(r, av_list_of(r, first, n + m), out);
-}
-
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   if (bc == BC_add &&
       (rec_text_grows(r, a) || (a && b && rec_is_text(r, a) && rec_text_parts(r, a) && rec_text_grows(r, b))))
@@ -103,24 +96,10 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
     Av params[2] = {a, b};
     return rec_op(r, op_of_bc[bc], params, out);
   }
-  u8 ka = av_at(r, a)->kind, kb = av_at(r, b)->kind;
-  if (bc == BC_add && kind_is_list(ka) && kind_is_list(kb)) return join_lists(r, a, b, out);
-  if (bc == BC_add && kind_in_columns(ka) && rec_is_text(r, a) && rec_is_text(r, b)) return rec_rows_join(r, a, b, out);
-  if (bc == BC_add && kind_is_packed_text(kb) && rec_is_text(r, a) && !r->no_exits && rec_is_carried(r, b) &&
-      rec_text_parts(r, a))
-    return rec_text_join(r, b, a, true, out);
-  if (bc == BC_add && kind_in_columns(ka) && kind_in_columns(kb) && !rec_is_text(r, a) && !rec_is_text(r, b))
-    return rec_rows_concat(r, a, b, out);
-  if (bc == BC_add && kind_is_queue(ka) && kind_is_list(kb)) return rec_queue_join(r, a, b, out);
-  bool grows = bc == BC_add && kind_is_list(kb) && !rec_is_text(r, a),
-      outside = kind_is_outer_list(ka);
-  if (grows && (kind_in_columns(ka) || outside)) {
-    Outcome o = kind_in_columns(ka) ? OUT_GO : rec_rows_here(r, a, &a);
-    return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
+  if (bc == BC_add && !nx) {
+    const Repr *p = av_repr(r, a);
+    return p->add ? p->add(r, a, b, out) : repr_no(r, a, ROP_add);
   }
-  bool whole = kind_is_outer_text(ka) && rec_is_text(r, b);
-  if (bc == BC_add && (kind_is_made_text(ka) || kind_is_made_text(kb) || whole))
-    return rec_join(r, (Av[]){a, b}, 2, out);
   if (equality) {
     Av same;
     ValueId weak = 0;

@@ -29,6 +29,7 @@ Outcome repr_no(Recorder *r, Av a, ReprOp op) {
   const ReprGap *gap = &av_repr(r, a)->gap[op];
   char what[80];
   snprintf(what, sizeof what, op_texts[op], av_kind_text(r, a));
+  if (!gap->why) return rec_stuck(r, REASON_no_rule, "%s", what); /* of this one, for what stands beside it */
   return rec_stuck(r, gap->reason, "%s: %s", what, gap->why);
 }
 

@@ -9,6 +9,7 @@
  * again with twice the room. What is read from them and written stands in repr_columns_use.c. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/repr_digits.h"
 #include "tracer/record/record_inner.h"
@@ -20,6 +21,7 @@
 #include "tracer/record/repr_queue.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
@@ -811,6 +813,34 @@ static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_queue_cuts(r, a, parts) ? rec_queue_cut(r, a, parts, out) : rec_rows_slice(r, a, parts, out);
 }
 
+/* A number or a text among those of a list that is packed. */
+Outcome rec_columns_contain(Recorder *r, Av rows, Av a, Av *out) {
+  Value kind = av_at(r, rows)->konst;
+  bool texts = kind.kind == V_HOLE;
+  Av x = texts ? rec_text_number(r, a) : a, column = av_item(r, rows, 0), nil = av_const(r, value_nil());
+  ValueId v = x ? av_value(r, x) : 0;
+  const ArrayType *t = v ? value_type(r->g, v) : NULL;
+  bool plain = t && !t->rank && (t->dtype == DT_i64 || t->dtype == DT_f64) &&
+               (texts || (kind.kind == V_NUM && (kind.dtype == DT_i64 || kind.dtype == DT_f64)));
+  if (!plain) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "`in` of %s and list", av_kind_text(r, a));
+  const u8 slice = IX_SLICE;
+  Av ends[3] = {nil, av_item(r, rows, 1), nil}, all, same = 0, params[OP_MAX_PARAMS] = {0};
+  Outcome o = rec_index(r, rows_mixed(kind) ? av_item(r, column, 0) : column, &slice, 1, ends, &all);
+  if (o == OUT_GO) o = rec_binary(r, BC_eq, all, x, &same);
+  params[0] = same;
+  return o == OUT_GO ? rec_op(r, OP_any, params, out) : o;
+}
+
+/* Items of a list that is known item by item go behind those in the columns. */
+static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+  if (av_is_list(r, b)) return rec_rows_join(r, a, b, out);
+  return av_in_columns(r, b) && !rec_is_text(r, b) ? rec_rows_concat(r, a, b, out) : repr_no(r, b, ROP_add);
+}
+
+static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  return rec_rows_set(r, a, at, old, item, out);
+}
+
 const Repr repr_columns = {
     .name = "columns",
     .type = "list",
@@ -822,4 +852,13 @@ const Repr repr_columns = {
     .length = repr_count_length,
     .item = rec_rows_get,
     .slice = slice,
+    .store = store,
+    .add = add,
+    .equal = rec_columns_equal,
+    .contains = rec_columns_contain,
+    NO(field, raises, "a list has no fields"),
+    NO(put_field, raises, "a list has no fields"),
+    NO(update, no_rule, "it takes one place"),
+    NO(assign, no_rule, "its place is looked at first"),
+    NO(before_store, no_rule, "a store makes its columns wider itself"),
 };

@@ -7,6 +7,7 @@
 
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
+Outcome rec_columns_contain(Recorder *r, Av rows, Av a, Av *out); /* a number or text among its items */
 bool rec_columns_same(Recorder *r, Av a, Av b); /* of one kind, and alike part by part */
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
 Av rec_columns_new(Recorder *r, Value kind, Dim room); /* zeros */

@@ -4,6 +4,7 @@
  * further items, which say what is computed of the number alone. No text is made before the region is left. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/repr_digits.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
@@ -184,4 +185,13 @@ const Repr repr_formatted = {
     .length = rec_text_length,
     .item = item,
     .slice = slice,
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };

@@ -7,6 +7,7 @@
  * wherever it stands. `op` of a closure: 1 + its place in a group of functions that capture each other. */
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_effects.h"
 #include "tracer/record/record_exit.h"
 
@@ -103,6 +104,15 @@ const Repr repr_closure = {
     NO(length, raises, NO_ITEMS),
     NO(item, raises, NO_ITEMS),
     NO(slice, raises, NO_ITEMS),
+    .equal = rec_itself_equal,
+    NO(field, raises, NO_ITEMS),
+    NO(put_field, raises, NO_ITEMS),
+    NO(update, no_rule, NO_ITEMS),
+    NO(assign, raises, NO_ITEMS),
+    NO(store, raises, NO_ITEMS),
+    NO(before_store, raises, NO_ITEMS),
+    NO(add, raises, "functions are not added"),
+    NO(contains, raises, NO_ITEMS),
 };
 
 const Repr repr_transform = {
@@ -116,6 +126,15 @@ const Repr repr_transform = {
     NO(length, raises, NO_ITEMS),
     NO(item, raises, NO_ITEMS),
     NO(slice, raises, NO_ITEMS),
+    .equal = rec_itself_equal,
+    NO(field, raises, NO_ITEMS),
+    NO(put_field, raises, NO_ITEMS),
+    NO(update, no_rule, NO_ITEMS),
+    NO(assign, raises, NO_ITEMS),
+    NO(store, raises, NO_ITEMS),
+    NO(before_store, raises, NO_ITEMS),
+    NO(add, raises, "functions are not added"),
+    NO(contains, raises, NO_ITEMS),
 };
 
 const Repr repr_function = {
@@ -129,4 +148,13 @@ const Repr repr_function = {
     NO(length, raises, NO_ITEMS),
     NO(item, raises, NO_ITEMS),
     NO(slice, raises, NO_ITEMS),
+    .equal = rec_itself_equal,
+    NO(field, raises, NO_ITEMS),
+    NO(put_field, raises, NO_ITEMS),
+    NO(update, no_rule, NO_ITEMS),
+    NO(assign, raises, NO_ITEMS),
+    NO(store, raises, NO_ITEMS),
+    NO(before_store, raises, NO_ITEMS),
+    NO(add, raises, "functions are not added"),
+    NO(contains, raises, NO_ITEMS),
 };

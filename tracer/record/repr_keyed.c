@@ -173,7 +173,7 @@ static Outcome no_character(Recorder *r) {
   return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "a record of characters at another key");
 }
 
-Outcome rec_keyed_in(Recorder *r, Av key, Av rows, Av *out) {
+Outcome rec_keyed_in(Recorder *r, Av rows, Av key, Av *out) {
   bool none;
   Av at, point = point_of(r, key, &none);
   if (none) return rec_made(r, av_const(r, value_bool(false)), out);
@@ -243,6 +243,16 @@ static RecipeId recipe_or_source(Recorder *r, Av a) {
   return there ? there : recipe(r, a);
 }
 
+static Outcome assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
+  *done = true;
+  return rec_keyed_set(r, a, at, value, false, out);
+}
+
+static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  (void)old;
+  return rec_keyed_set(r, a, at, item, true, out);
+}
+
 const Repr repr_keyed = {
     .name = "keyed",
     .type = "record",
@@ -254,4 +264,13 @@ const Repr repr_keyed = {
     .length = repr_count_length,
     .item = rec_keyed_get,
     NO(slice, raises, "a record has keys, not places"),
+    .assign = assign,
+    .store = store,
+    .contains = rec_keyed_in,
+    NO(field, no_rule, "which keys it has is not known"),
+    NO(put_field, no_rule, "which keys it has is not known"),
+    NO(update, no_rule, "it takes one key"),
+    NO(before_store, no_rule, "its columns have room for all characters"),
+    NO(add, raises, "records are not added"),
+    NO(equal, no_rule, "which keys it has is not known"),
 };

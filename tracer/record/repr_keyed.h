@@ -11,7 +11,7 @@ Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out);
 /* stuck: its loop is to be lifted again with such a record; value: a new one, or 0 */
 Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value);
 Outcome rec_keyed_read(Recorder *r, Av record, Av key, Av *out); /* likewise; *out: the record as such, or 0 */
-Outcome rec_keyed_in(Recorder *r, Av key, Av rows, Av *out);
+Outcome rec_keyed_in(Recorder *r, Av rows, Av key, Av *out);
 Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out);
 Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out); /* known: the key is there */
 Outcome rec_keyed_item(Recorder *r, Av rows, ValueId at, Av *out);

@@ -2,6 +2,7 @@
  * functions (`builtin`); numbers are in repr_number.c. What built-ins make of known texts and records is known too. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/repr_known.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
@@ -176,12 +177,39 @@ static bool same_builtin(Recorder *r, Av a, Av b) { return av_at(r, a)->konst.fn
 const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input,
     NO(length, raises, "nil and dtypes have no items"),
     NO(item, raises, "nil and dtypes have no items"),
-    NO(slice, raises, "nil and dtypes have no items"),};
+    NO(slice, raises, "nil and dtypes have no items"),
+    .equal = rec_itself_equal,
+    NO(field, raises, "nil and dtypes have no parts"),
+    NO(put_field, raises, "nil and dtypes have no parts"),
+    NO(update, no_rule, "nil and dtypes have no parts"),
+    NO(assign, raises, "nil and dtypes have no parts"),
+    NO(store, raises, "nil and dtypes have no parts"),
+    NO(before_store, raises, "nil and dtypes have no parts"),
+    NO(add, raises, "they are not added"),
+    NO(contains, raises, "nil and dtypes have no parts"),};
 const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input,
     .length = text_length,
     .item = known_item,
-    .slice = known_slice,};
+    .slice = known_slice,
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),};
 const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it"),
     NO(length, raises, "a function has no items"),
     NO(item, raises, "a function has no items"),
-    NO(slice, raises, "a function has no items"),};
+    NO(slice, raises, "a function has no items"),
+    .equal = rec_itself_equal,
+    NO(field, raises, "a function has no items"),
+    NO(put_field, raises, "a function has no items"),
+    NO(update, no_rule, "a function has no items"),
+    NO(assign, raises, "a function has no items"),
+    NO(store, raises, "a function has no items"),
+    NO(before_store, raises, "a function has no items"),
+    NO(add, raises, "they are not added"),
+    NO(contains, raises, "a function has no items"),};

@@ -179,6 +179,15 @@ const Repr repr_lazy = {
     .length = length,
     .item = item,
     .slice = slice,
+    NO(field, no_rule, READ_FIRST),
+    NO(put_field, no_rule, READ_FIRST),
+    NO(update, no_rule, READ_FIRST),
+    NO(assign, no_rule, READ_FIRST),
+    NO(store, no_rule, READ_FIRST),
+    NO(before_store, no_rule, READ_FIRST),
+    NO(add, no_rule, READ_FIRST),
+    NO(equal, no_rule, READ_FIRST),
+    NO(contains, no_rule, READ_FIRST),
 };
 
 #define NOTHING "nothing was assigned on this way"
@@ -193,6 +202,15 @@ const Repr repr_none = {
     NO(length, no_rule, NOTHING),
     NO(item, no_rule, NOTHING),
     NO(slice, no_rule, NOTHING),
+    NO(field, no_rule, NOTHING),
+    NO(put_field, no_rule, NOTHING),
+    NO(update, no_rule, NOTHING),
+    NO(assign, no_rule, NOTHING),
+    NO(store, no_rule, NOTHING),
+    NO(before_store, no_rule, NOTHING),
+    NO(add, no_rule, NOTHING),
+    NO(equal, no_rule, NOTHING),
+    NO(contains, no_rule, NOTHING),
 };
 
 #define NOT_GIVEN "an argument that was not given is no value"
@@ -207,4 +225,13 @@ const Repr repr_hole = {
     NO(length, raises, NOT_GIVEN),
     NO(item, raises, NOT_GIVEN),
     NO(slice, raises, NOT_GIVEN),
+    NO(field, no_rule, NOT_GIVEN),
+    NO(put_field, no_rule, NOT_GIVEN),
+    NO(update, no_rule, NOT_GIVEN),
+    NO(assign, no_rule, NOT_GIVEN),
+    NO(store, no_rule, NOT_GIVEN),
+    NO(before_store, no_rule, NOT_GIVEN),
+    NO(add, no_rule, NOT_GIVEN),
+    NO(equal, no_rule, NOT_GIVEN),
+    NO(contains, no_rule, NOT_GIVEN),
 };

@@ -4,6 +4,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
@@ -48,6 +49,17 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
   return av_read_list(r, s, v, why);
 }
 
+/* The same list or record with another item. */
+Outcome rec_with_item(Recorder *r, Av obj, u32 i, Av item, Av *out) {
+  AbsVal v = *av_at(r, obj);
+  u32 first = r->items.count;
+  for (u32 k = 0; k < v.count; k++)
+    if (!vec_push(&r->vm->alloc, &r->items, k == i ? item : r->items.data[v.first + k])) return OUT_FAIL;
+  v.first = first;
+  v.source = 0;
+  return rec_made(r, av_new(r, v), out);
+}
+
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
 static Outcome item(Recorder *r, Av a, Av at, Av *out) {
@@ -72,6 +84,48 @@ static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
     *(p == 0 ? &start : &stop) = k;
   }
   return rec_made(r, av_list_of(r, first + (u32)start, stop > start ? (u32)(stop - start) : 0), out);
+}
+
+static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  u32 i;
+  (void)old;
+  return rec_list_position(r, a, at, &i) ? rec_with_item(r, a, i, item, out)
+                                         : rec_stuck(r, REASON_no_rule, "list updated by index");
+}
+
+static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+  u32 first, n = av_at(r, a)->count, m = av_at(r, b)->count;
+  if (!av_is_list(r, b)) return repr_no(r, b, ROP_add);
+  if (!av_empty_items(r, n + m, &first)) return OUT_FAIL;
+  for (u32 i = 0; i < n + m; i++) r->items.data[first + i] = i < n ? av_item(r, a, i) : av_item(r, b, i - n);
+  return rec_made(r, av_list_of(r, first, n + m), out);
+}
+
+static Outcome equal(Recorder *r, Av a, Av b, Av *out) {
+  const u32 n = av_at(r, a)->count;
+  Value known;
+  if (!av_is_list(r, b)) return av_repr(r, b)->equal ? av_repr(r, b)->equal(r, b, a, out) : repr_no(r, b, ROP_equal);
+  if (n != av_at(r, b)->count) return rec_made(r, av_const(r, value_bool(false)), out);
+  for (u32 i = 0; i < n; i++) {
+    Outcome o = rec_equal_part(r, av_item(r, a, i), av_item(r, b, i), out);
+    if (o != OUT_GO || (av_const_value(r, *out, &known) && !known.i)) return o;
+  }
+  return OUT_GO;
+}
+
+static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+  enum { MEMBERS_MOST = 24 };
+  Value known;
+  const u32 n = av_at(r, a)->count;
+  if (n > MEMBERS_MOST) return rec_stuck(r, REASON_no_rule, "`in` of a list of %u items", n);
+  if (!(*out = av_const(r, value_bool(false)))) return OUT_FAIL;
+  for (u32 i = 0; i < n; i++) {
+    Av same;
+    Outcome o = rec_equal(r, x, av_item(r, a, i), &same);
+    if (o == OUT_GO) o = rec_or_else(r, out, same);
+    if (o != OUT_GO || (av_const_value(r, *out, &known) && known.i)) return o;
+  }
+  return OUT_GO;
 }
 
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
@@ -109,4 +163,13 @@ const Repr repr_list = {
     .length = repr_items_length,
     .item = item,
     .slice = slice,
+    .store = store,
+    .add = add,
+    .equal = equal,
+    .contains = contains,
+    NO(field, raises, "a list has no fields"),
+    NO(put_field, raises, "a list has no fields"),
+    NO(update, no_rule, "it takes one place"),
+    NO(assign, no_rule, "its place is looked at first"),
+    NO(before_store, no_rule, "a store does not change how it is kept"),
 };

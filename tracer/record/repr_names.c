@@ -3,6 +3,7 @@
  * integers do. Records at computed keys. */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/repr_names.h"
@@ -323,6 +324,15 @@ const Repr repr_character = {
     .length = rec_text_length,
     NO(item, no_rule, "its characters are not known by place"),
     NO(slice, no_rule, "its characters are not known by place"),
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };
 
 const Repr repr_numbered = {
@@ -336,4 +346,13 @@ const Repr repr_numbered = {
     .length = rec_text_length,
     NO(item, no_rule, "its characters are not known by place"),
     NO(slice, no_rule, "its characters are not known by place"),
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };

@@ -6,8 +6,11 @@
 #include "tracer/record/abstract.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_effects.h"
+#include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+
+#include <string.h>
 
 /* ---- read -------------------------------------------------------------------------------------------------------- */
 
@@ -74,6 +77,33 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
+static Outcome field(Recorder *r, Av obj, Name key, Av *out, bool *found) {
+  const char *name = name_text(&r->vm->names, key);
+  Graph *g = r->g;
+  ValueId v = av_value(r, obj);
+  ArrayType t = *value_type(g, v);
+  if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
+  if (strcmp(name, "shape") == 0) {
+    Av items[TYPE_MAX_RANK];
+    for (u32 d = 0; d < t.rank; d++)
+      if (!(items[d] = av_num(r, graph_size(g, t.dims[d])))) return OUT_FAIL;
+    return rec_made(r, av_list(r, items, t.rank), out);
+  }
+  if (strcmp(name, "dtype") == 0) return rec_made(r, av_const(r, value_dtype(t.dtype)), out);
+  if (strcmp(name, "ndim") == 0) return rec_made(r, av_const(r, value_weak_i64(t.rank)), out);
+  if (strcmp(name, "size") == 0) {
+    Dim n = 1;
+    for (u32 d = 0; d < t.rank; d++) n = size_mul(&g->sizes, n, t.dims[d]);
+    if (n == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the size of an array");
+    return rec_made(r, av_num(r, graph_size(g, n)), out);
+  }
+  if (strcmp(name, "T") == 0) {
+    Av params[2] = {obj, 0};
+    return rec_op(r, OP_transpose, params, out);
+  }
+  return rec_stuck(r, REASON_raises, "array has no property %s", name);
+}
+
 static Outcome length(Recorder *r, Av a, Av *out) {
   const ArrayType *t = value_type(r->g, av_value(r, a));
   return t->rank ? rec_made(r, av_num(r, graph_size(r->g, t->dims[0])), out)
@@ -115,6 +145,15 @@ const Repr repr_number = {
     .length = length,
     .item = item,
     .slice = slice,
+    .field = field,
+    .update = rec_update_array,
+    NO(put_field, raises, "the properties of an array are not written"),
+    NO(assign, no_rule, "update does it"),
+    NO(store, no_rule, "update does it"),
+    NO(before_store, no_rule, "an array stays one"),
+    NO(add, no_rule, "numbers are added by the operation"),
+    NO(equal, no_rule, "numbers are compared by the operation"),
+    NO(contains, no_rule, "`in` of an array"),
 };
 
 const Repr repr_constant = {
@@ -128,4 +167,13 @@ const Repr repr_constant = {
     .length = length,
     .item = item,
     .slice = slice,
+    .field = field,
+    .update = rec_update_array,
+    NO(put_field, raises, "the properties of an array are not written"),
+    NO(assign, no_rule, "update does it"),
+    NO(store, no_rule, "update does it"),
+    NO(before_store, no_rule, "an array stays one"),
+    NO(add, no_rule, "numbers are added by the operation"),
+    NO(equal, no_rule, "numbers are compared by the operation"),
+    NO(contains, no_rule, "`in` of an array"),
 };

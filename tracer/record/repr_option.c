@@ -289,6 +289,12 @@ static RecipeId recipe(Recorder *r, Av a) {
   return value ? recipe_option(&r->g->exits, value, rec_recipe(r, av_item(r, a, 0))) : 0;
 }
 
+static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+  Outcome o = rec_there(r, &a);
+  return o == OUT_GO ? rec_member(r, x, a, out) : o;
+}
+
+#define ASKED "whether it is there is asked before, and then the value"
 const Repr repr_option = {
     .name = "option",
     .type = "a value or nil",
@@ -300,4 +306,13 @@ const Repr repr_option = {
     .length = length,
     .item = item,
     .slice = slice,
+    NO(field, no_rule, ASKED),
+    NO(put_field, no_rule, ASKED),
+    NO(update, no_rule, ASKED),
+    NO(assign, no_rule, ASKED),
+    NO(store, no_rule, ASKED),
+    NO(before_store, no_rule, ASKED),
+    NO(add, no_rule, ASKED),
+    NO(equal, no_rule, "rec_option_equal is asked before"),
+    .contains = contains,
 };

@@ -1,13 +1,18 @@
 /* repr_outer.c — values from outside that are known by their source alone: modules, refs, objects of the host; lists
  * and records that were not taken apart, since they are long or change again and again; texts of which it does not
  * matter which they are; whatever else programs hold. `konst` is what stands there now, borrowed. */
+#include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
+#include "tracer/record/record_cells.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/repr_keyed.h"
 #include "tracer/tracer.h"
+
+#include <string.h>
 
 bool av_is_opaque(const Recorder *r, Av a) { return av_is_outer_list(r, a) || av_is_outer_record(r, a); }
 
@@ -66,6 +71,87 @@ static Outcome cut_text(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_text_has(r, a) ? rec_text_cut(r, a, parts, out) : rec_stuck(r, REASON_no_rule, "a slice of text");
 }
 
+static Outcome module_field(Recorder *r, Av a, Name name, Av *out, bool *found) {
+  struct Module *m = av_at(r, a)->konst.module;
+  const char *text = name_text(&r->vm->names, name);
+  u32 slot, cell;
+  /* a method, too: no global function stands in */
+  if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
+    return rec_stuck(r, REASON_raises, "module has no variable %s", text);
+  if (module_ready(r->vm, m, slot) != WEFT_OK) { /* memory was refused */
+    vm_error_clear(r->vm);
+    r->failed = true;
+    return OUT_FAIL;
+  }
+  Outcome o = rec_cell_global(r, m, slot, &cell);
+  if (o != OUT_GO) return o;
+  if (found) *found = true;
+  return rec_made(r, r->cells.data[cell].value, out);
+}
+
+static bool handle_holds(void *type, Value v, u64 word) {
+  const HandleType *t = type;
+  return v.kind == V_HANDLE && v.handle->type == t && (!t->guard || t->guard(v.handle->object) == word);
+}
+
+/* A field of an object of the host: an input like any other, a constant when its type says that it is a tag. */
+static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
+  if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
+  GuardSet *gs = &r->g->guards;
+  const AbsVal v = *av_at(r, obj);
+  Handle *h = v.konst.handle;
+  const char *text = name_text(&r->vm->names, name);
+  bool fresh = handle_refresh(r->vm, h) == WEFT_OK;
+  if (!fresh) vm_error_clear(r->vm); /* the interpreter raises it */
+  const Value *now = fresh ? value_field(v.konst, name) : NULL;
+  if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
+  u64 word = h->type->guard ? h->type->guard(h->object) : 0;
+  SourceId s = source_step(gs, v.source, SRC_field, name, text);
+  if (!s || !guard_host(gs, v.source, handle_holds, (void *)(uintptr_t)h->type, word, rec_here(r)) ||
+      !guard_shape(gs, v.source, NULL, false, name, rec_here(r)))
+    return OUT_FAIL;
+  bool tag = false;
+  for (const char *const *t = h->type->tags; t && *t && !tag; t++) tag = strcmp(*t, text) == 0;
+  if (!tag) return rec_made(r, av_lazy(r, s, *now), out);
+  bool guarded = now->kind != V_ARRAY && (!MECHANISM(gs, tags_are_guarded) || guard_const(gs, s, *now, rec_here(r)));
+  if (!guarded) return rec_stuck(r, REASON_handle_value, "tag %s of <%s> is no constant", text, h->type->name);
+  Av a = av_const(r, *now);
+  if (a) av_at(r, a)->source = s;
+  return rec_made(r, a, out);
+}
+
+/* A list that is not known item by item lies in columns from here on. */
+static Outcome list_add(Recorder *r, Av a, Av b, Av *out) {
+  if (!av_is_list(r, b)) return rec_stuck(r, REASON_loop_list, "a list that was not taken apart is joined");
+  Outcome o = rec_rows_here(r, a, &a);
+  return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
+}
+
+static Outcome list_contains(Recorder *r, Av a, Av x, Av *out) {
+  if (!r->loop) return rec_stuck(r, REASON_no_rule, "`in` of a list that was not taken apart");
+  Outcome o = rec_rows_here(r, a, &a);
+  return o == OUT_GO ? rec_member(r, x, a, out) : o;
+}
+
+/* The item is read first, which asks the loop around for columns where it has none. */
+static Outcome list_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  (void)a, (void)at, (void)old, (void)item, (void)out;
+  return rec_stuck(r, REASON_no_rule, "list updated by index");
+}
+
+static Outcome record_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  (void)a, (void)at, (void)old, (void)item, (void)out;
+  return rec_stuck(r, REASON_no_rule, "record updated by index");
+}
+
+static Outcome record_contains(Recorder *r, Av a, Av x, Av *out) {
+  Av rows = 0;
+  Outcome o = av_is_character(r, x) ? rec_keyed_read(r, a, x, &rows) : OUT_GO;
+  if (o != OUT_GO) return o;
+  return rows ? rec_keyed_in(r, rows, x, out)
+              : rec_stuck(r, REASON_no_rule, "`in` of %s and record", av_kind_text(r, x));
+}
+
 /* ---- their tables ------------------------------------------------------------------------------------------------ */
 
 #define NOT_LOOKED_INTO "a value of this kind is known by its source alone"
@@ -78,6 +164,15 @@ const Repr repr_module = {
     .hand = repr_source_hand,
     .input = module_input,
     NO_ITEMS("a module has no items"),
+    .field = module_field,
+    .equal = rec_itself_equal,
+    NO(put_field, raises, "a module is not written"),
+    NO(update, no_rule, "a module is not written"),
+    NO(assign, raises, "a module is not written"),
+    NO(store, raises, "a module is not written"),
+    NO(before_store, raises, "a module is not written"),
+    NO(add, raises, "a module is not written"),
+    NO(contains, raises, "a module is not written"),
 };
 
 const Repr repr_outer_list = {
@@ -87,6 +182,15 @@ const Repr repr_outer_list = {
     .item = list_item,
     .slice = rec_list_slice,
     NO(input, no_rule, "repr_list reads it, and leaves it closed"),
+    .store = list_store,
+    .add = list_add,
+    .contains = list_contains,
+    NO(field, raises, "a list has no fields"),
+    NO(put_field, raises, "a list has no fields"),
+    NO(update, no_rule, "it takes one place"),
+    NO(assign, no_rule, "its place is looked at first"),
+    NO(before_store, no_rule, "reading its place asks for columns"),
+    NO(equal, no_rule, "it may hold NaN, so that it is not even equal to itself"),
 };
 
 const Repr repr_outer_record = {
@@ -96,6 +200,15 @@ const Repr repr_outer_record = {
     NO(length, no_rule, "a record that was not taken apart"),
     NO(slice, raises, "a record has keys, not places"),
     NO(input, no_rule, "repr_record reads it, and leaves it closed"),
+    .store = record_store,
+    .before_store = rec_keyed_store,
+    .contains = record_contains,
+    NO(field, no_rule, "a record that was not taken apart"),
+    NO(put_field, no_rule, "a record that was not taken apart"),
+    NO(update, no_rule, "it takes one key"),
+    NO(assign, no_rule, "a record that was not taken apart"),
+    NO(add, raises, "records are not added"),
+    NO(equal, no_rule, "it may hold NaN, so that it is not even equal to itself"),
 };
 
 const Repr repr_outer_text = {
@@ -105,6 +218,15 @@ const Repr repr_outer_text = {
     .item = text_item,
     .slice = cut_text,
     NO(input, no_rule, "repr_known_text reads it, or nobody looks at it"),
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };
 
 const Repr repr_handle = {
@@ -112,6 +234,15 @@ const Repr repr_handle = {
     .hand = repr_source_hand,
     NO_ITEMS("an object of the host has no items"),
     NO(input, no_rule, NOT_LOOKED_INTO),
+    .field = handle_field,
+    .equal = rec_itself_equal,
+    NO(put_field, raises, "an object of the host is not written"),
+    NO(update, no_rule, "an object of the host is not written"),
+    NO(assign, raises, "an object of the host is not written"),
+    NO(store, raises, "an object of the host is not written"),
+    NO(before_store, raises, "an object of the host is not written"),
+    NO(add, raises, "an object of the host is not written"),
+    NO(contains, raises, "an object of the host is not written"),
 };
 
 const Repr repr_outer = {
@@ -121,6 +252,15 @@ const Repr repr_outer = {
     NO(item, no_rule, NOT_LOOKED_INTO),
     NO(slice, no_rule, NOT_LOOKED_INTO),
     NO(input, no_rule, NOT_LOOKED_INTO),
+    NO(field, no_rule, NOT_LOOKED_INTO),
+    NO(put_field, no_rule, NOT_LOOKED_INTO),
+    NO(update, no_rule, NOT_LOOKED_INTO),
+    NO(assign, no_rule, NOT_LOOKED_INTO),
+    NO(store, no_rule, NOT_LOOKED_INTO),
+    NO(before_store, no_rule, NOT_LOOKED_INTO),
+    NO(add, no_rule, NOT_LOOKED_INTO),
+    NO(equal, no_rule, NOT_LOOKED_INTO),
+    NO(contains, no_rule, NOT_LOOKED_INTO),
 };
 
 const Repr repr_outer_ref = {
@@ -128,4 +268,13 @@ const Repr repr_outer_ref = {
     NO_ITEMS("a ref has no items, its value may"),
     NO(hand, effect_host, "what it holds may not have been written yet"),
     NO(input, no_rule, NOT_LOOKED_INTO),
+    .field = rec_ref_field,
+    .put_field = rec_ref_put,
+    .equal = rec_itself_equal,
+    NO(update, no_rule, "a ref has no items, its value may"),
+    NO(assign, raises, "a ref has no items, its value may"),
+    NO(store, raises, "a ref has no items, its value may"),
+    NO(before_store, raises, "a ref has no items, its value may"),
+    NO(add, raises, "refs are not added"),
+    NO(contains, raises, "a ref has no items, its value may"),
 };

@@ -2,6 +2,7 @@
  * loop looks into, and texts that grow in a loop. `konst` is an empty text; `op` 1: a known text, of ASCII alone, which
  * a loop walks over. How a text gets into a column stands in repr_columns.c. */
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
@@ -73,6 +74,10 @@ Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
 
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
+static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+  return rec_is_text(r, b) ? rec_rows_join(r, a, b, out) : repr_no(r, b, ROP_add);
+}
+
 static RecipeId recipe(Recorder *r, Av a) {
   ExitTable *t = &r->g->exits;
   RecipeId there = repr_source_recipe(r, a);
@@ -93,4 +98,13 @@ const Repr repr_packed_text = {
     .length = repr_count_length,
     .item = rec_rows_get,
     .slice = rec_rows_slice,
+    .add = add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };

@@ -6,6 +6,7 @@
  * lists can do besides, its items do in columns of their own (rec_queue_rows). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
@@ -200,6 +201,16 @@ static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return o == OUT_GO ? rec_rows_slice(r, a, parts, out) : o;
 }
 
+static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+  return av_is_list(r, b) ? rec_queue_join(r, a, b, out)
+                          : rec_stuck(r, REASON_loop_list, "lists of different kinds are joined");
+}
+
+static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+  Outcome o = rec_queue_rows(r, a, &a);
+  return o == OUT_GO ? rec_columns_contain(r, a, x, out) : o;
+}
+
 const Repr repr_queue = {
     .name = "queue",
     .type = "list",
@@ -211,4 +222,13 @@ const Repr repr_queue = {
     .length = length,
     .item = rec_queue_get,
     .slice = slice,
+    .add = add,
+    .equal = rec_columns_equal,
+    .contains = contains,
+    NO(field, raises, "a list has no fields"),
+    NO(put_field, raises, "a list has no fields"),
+    NO(update, no_rule, "it takes one place"),
+    NO(assign, no_rule, "a list that is cut off at its head is not written"),
+    NO(store, no_rule, "a list that is cut off at its head is not written"),
+    NO(before_store, no_rule, "a list that is cut off at its head is not written"),
 };

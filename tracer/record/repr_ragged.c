@@ -10,6 +10,7 @@
  * program has them, and is read alone. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/repr_ragged.h"
@@ -132,6 +133,11 @@ static RecipeId row_recipe(Recorder *r, Av a) {
   return list ? recipe_item(&r->g->exits, list, rec_recipe(r, av_item(r, a, 1))) : 0;
 }
 
+static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  (void)old;
+  return rec_row_swap(r, a, at, item, out);
+}
+
 const Repr repr_ragged = {
     .name = "ragged",
     .type = "list",
@@ -143,6 +149,15 @@ const Repr repr_ragged = {
     .length = repr_count_length,
     .item = rec_rows_get,
     NO(slice, loop_list, "its lists share columns"),
+    .store = store,
+    .equal = rec_columns_equal,
+    NO(field, raises, "a list has no fields"),
+    NO(put_field, raises, "a list has no fields"),
+    NO(update, no_rule, "it takes one place"),
+    NO(assign, no_rule, "its place is looked at first"),
+    NO(before_store, no_rule, "a store does not change how it is kept"),
+    NO(add, loop_list, "its lists share columns, which have no room between them"),
+    NO(contains, no_rule, "its items are lists"),
 };
 
 const Repr repr_row = {
@@ -157,4 +172,13 @@ const Repr repr_row = {
     .length = row_length,
     .item = rec_row_get,
     NO(slice, loop_list, "its items lie among those of other lists"),
+    .equal = rec_columns_equal,
+    NO(field, raises, "a list has no fields"),
+    NO(put_field, raises, "a list has no fields"),
+    NO(update, no_rule, "it is written by the list that it is of"),
+    NO(assign, no_rule, "it is written by the list that it is of"),
+    NO(store, no_rule, "it is written by the list that it is of"),
+    NO(before_store, no_rule, "it is written by the list that it is of"),
+    NO(add, loop_list, "its items lie among those of other lists"),
+    NO(contains, no_rule, "its items lie among those of other lists"),
 };

@@ -2,6 +2,7 @@
  * weak integers. Of a step that is not known the sign is relied on. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
@@ -234,6 +235,22 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
   return o == OUT_GO ? rec_range_item(r, a, av_num(r, graph_weaken(r->g, graph_convert(r->g, place, DT_i64))), out) : o;
 }
 
+static Outcome contains(Recorder *r, Av range, Av a, Av *out) {
+  ValueId v = av_value(r, a);
+  const ArrayType *t = v ? value_type(r->g, v) : NULL;
+  i64 step;
+  if (!t || t->rank || dtype_kind(t->dtype) != DK_INT || t->dtype == DT_u64 ||
+      !av_known_int(r, av_item(r, range, 2), &step) || step != 1)
+    return rec_stuck(r, REASON_no_rule, "`in` of %s and range", av_kind_text(r, a));
+  Av above, below;
+  if (!t->weak && t->dtype != DT_i64 && !(a = av_num(r, graph_convert(r->g, v, DT_i64)))) return OUT_FAIL;
+  Outcome o = rec_binary(r, BC_ge, a, av_item(r, range, 0), &above);
+  if (o == OUT_GO) o = rec_binary(r, BC_lt, a, av_item(r, range, 1), &below);
+  if (o == OUT_GO && !(*out = av_const(r, value_bool(true)))) o = OUT_FAIL;
+  if (o == OUT_GO) o = rec_and_also(r, out, above);
+  return o == OUT_GO ? rec_and_also(r, out, below) : o;
+}
+
 static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   (void)v, (void)count;
   return recipe_range(t, items[0], items[1], items[2]);
@@ -268,4 +285,13 @@ const Repr repr_range = {
     .length = rec_range_count,
     .item = item,
     NO(slice, no_rule, "a part of a range is not made in a trace"),
+    .equal = rec_itself_equal,
+    .contains = contains,
+    NO(field, no_rule, "the ends of a range are not read in a trace"),
+    NO(put_field, raises, "a range is not written"),
+    NO(update, no_rule, "a range is not written"),
+    NO(assign, raises, "a range is not written"),
+    NO(store, raises, "a range is not written"),
+    NO(before_store, raises, "a range is not written"),
+    NO(add, raises, "ranges are not added"),
 };

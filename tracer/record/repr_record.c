@@ -3,6 +3,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_keyed.h"
 #include "tracer/record/repr_names.h"
@@ -47,6 +48,83 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
   return rows ? rec_item(r, rows, at, out) : rec_stuck(r, REASON_no_rule, "record indexed by %s", av_kind_text(r, at));
 }
 
+static Outcome put_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
+  i32 at = av_field(r, obj, name);
+  if (at >= 0) return rec_with_item(r, obj, (u32)at, item, out);
+  AbsVal v = *av_at(r, obj);
+  Name keys[65];
+  Av items[65];
+  if (v.count >= COUNT_OF(keys) - 1) return rec_stuck(r, REASON_graph_size, "a record with many keys");
+  for (u32 i = 0; i < v.count; i++) keys[i] = v.shape->keys[i], items[i] = r->items.data[v.first + i];
+  keys[v.count] = name;
+  items[v.count] = item;
+  return rec_made(r, av_record(r, keys, items, v.count + 1), out);
+}
+
+static Outcome field(Recorder *r, Av a, Name name, Av *out, bool *found) {
+  i32 i = av_field(r, a, name);
+  if (i < 0)
+    return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, name));
+  if (found) *found = true;
+  return rec_made(r, av_item(r, a, (u32)i), out);
+}
+
+/* The name of a key that is known; false: it is not, or memory was refused. */
+static bool known_key(Recorder *r, Av at, Name *name) {
+  Value key;
+  if (!av_const_value(r, at, &key) || key.kind != V_TEXT) return false;
+  *name = name_intern(&r->vm->names, key.text->data, key.text->len);
+  if (*name || !key.text->len) return true;
+  return !(r->failed = true);
+}
+
+static Outcome assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
+  Name name;
+  *done = known_key(r, at, &name);
+  if (r->failed) return OUT_FAIL;
+  return *done ? put_field(r, a, name, value, out) : OUT_GO;
+}
+
+static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+  Name name;
+  if (rec_key_computed(r, a, at)) return rec_key_set(r, a, at, old, item, out);
+  if (known_key(r, at, &name)) return put_field(r, a, name, item, out);
+  return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "record updated by index");
+}
+
+static Outcome equal(Recorder *r, Av a, Av b, Av *out) {
+  const u32 n = av_at(r, a)->count;
+  if (!av_is_record(r, b)) return repr_no(r, b, ROP_equal);
+  if (n != av_at(r, b)->count) return rec_made(r, av_const(r, value_bool(false)), out);
+  for (u32 i = 0; i < n; i++) {
+    i32 at = av_field(r, b, av_at(r, a)->shape->keys[i]);
+    if (at < 0) return rec_made(r, av_const(r, value_bool(false)), out);
+    Value known;
+    Outcome o = rec_equal_part(r, av_item(r, a, i), av_item(r, b, (u32)at), out);
+    if (o != OUT_GO || (av_const_value(r, *out, &known) && !known.i)) return o;
+  }
+  return OUT_GO;
+}
+
+static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+  enum { MEMBERS_MOST = 24 };
+  Value key;
+  Av rows;
+  bool character = av_is_character(r, x);
+  if (av_const_value(r, x, &key) && key.kind == V_TEXT) {
+    Name name;
+    bool known = name_known(&r->vm->names, key.text->data, key.text->len, &name);
+    return rec_made(r, av_const(r, value_bool(known && av_field(r, a, name) >= 0)), out);
+  }
+  if (character && av_at(r, a)->count > MEMBERS_MOST) {
+    Outcome o = rec_keyed_read(r, a, x, &rows);
+    if (o != OUT_GO) return o;
+    if (rows) return rec_keyed_in(r, rows, x, out);
+  }
+  if (character || rec_key_computed(r, a, x)) return rec_in_keys(r, x, av_at(r, a)->shape, out);
+  return rec_stuck(r, REASON_no_rule, "`in` of %s and record", av_kind_text(r, x));
+}
+
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
 static bool same(Recorder *r, Av a, Av b) {
@@ -89,4 +167,13 @@ const Repr repr_record = {
     .length = repr_items_length,
     .item = item,
     NO(slice, raises, "a record has keys, not places"),
+    .field = field,
+    .put_field = put_field,
+    .assign = assign,
+    .store = store,
+    .before_store = rec_keyed_store,
+    .equal = equal,
+    .contains = contains,
+    NO(update, no_rule, "it takes one key"),
+    NO(add, raises, "records are not added"),
 };

@@ -1,7 +1,13 @@
 /* repr_ref.c — refs that the trace made: `value` is the number of its cell (Recorder.cells), which holds the content.
  * A ref from outside is an `outer_ref`, whose cell is found by its source (record_cells.c). */
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/record_cells.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
+#include "tracer/record/record_run.h"
+
+#include <string.h>
 
 Av av_ref(Recorder *r, u32 cell) { return av_new(r, (AbsVal){.kind = AV_ref, .value = cell}); }
 
@@ -20,6 +26,25 @@ static RecipeId recipe(Recorder *r, Av a) {
   return c->made;
 }
 
+/* A ref of either kind: its content. */
+Outcome rec_ref_field(Recorder *r, Av a, Name name, Av *out, bool *found) {
+  u32 cell;
+  if (found) return OUT_GO;
+  if (strcmp(name_text(&r->vm->names, name), "value") != 0)
+    return rec_stuck(r, REASON_raises, "a ref has only `value`");
+  Outcome o = rec_cell_ref(r, a, &cell);
+  return o == OUT_GO ? rec_made(r, r->cells.data[cell].value, out) : o;
+}
+
+Outcome rec_ref_put(Recorder *r, Av a, Name name, Av item, Av *out) {
+  u32 cell;
+  if (strcmp(name_text(&r->vm->names, name), "value") != 0)
+    return rec_stuck(r, REASON_raises, "a ref has only `value`");
+  Outcome o = rec_cell_ref(r, a, &cell);
+  *out = a;
+  return o == OUT_GO ? rec_cell_write(r, cell, item) : o;
+}
+
 #define NO_ITEMS "a ref has no items, its value may"
 const Repr repr_ref = {
     .name = "ref",
@@ -32,4 +57,13 @@ const Repr repr_ref = {
     NO(length, raises, NO_ITEMS),
     NO(item, raises, NO_ITEMS),
     NO(slice, raises, NO_ITEMS),
+    .field = rec_ref_field,
+    .put_field = rec_ref_put,
+    .equal = rec_itself_equal,
+    NO(update, no_rule, NO_ITEMS),
+    NO(assign, raises, NO_ITEMS),
+    NO(store, raises, NO_ITEMS),
+    NO(before_store, raises, NO_ITEMS),
+    NO(add, raises, "refs are not added"),
+    NO(contains, raises, NO_ITEMS),
 };

@@ -4,6 +4,7 @@
  * Their length, characters, `==`, `in`, and the number that they say. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/repr_digits.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
@@ -417,6 +418,15 @@ const Repr repr_part = {
     .length = rec_read_count,
     .item = rec_read_get,
     .slice = rec_text_slice,
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };
 
 const Repr repr_reversed = {
@@ -430,4 +440,13 @@ const Repr repr_reversed = {
     .length = rec_read_count,
     .item = rec_read_get,
     .slice = rec_text_slice,
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };

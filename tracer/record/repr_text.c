@@ -2,6 +2,7 @@
  * (`formatted`, whose table is in repr_digits.c), of several texts one behind the other (`joined`). No text is made
  * before the region is left. */
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
@@ -100,6 +101,16 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
   return rec_made(r, a, out);
 }
 
+/* a + b: put together where the region is left, or, where b is a text that a loop lets grow, put in front of it. */
+Outcome rec_text_add(Recorder *r, Av a, Av b, Av *out) {
+  if (!rec_is_text(r, b)) return rec_stuck(r, REASON_raises, "`+` of text and %s", av_kind_text(r, b));
+  if (av_is_packed_text(r, b) && !r->no_exits && rec_is_carried(r, b) && rec_text_parts(r, a))
+    return rec_text_join(r, b, a, true, out);
+  if (av_has(r, a, IS_MADE) || av_has(r, b, IS_MADE) || av_is_outer_text(r, a) || av_is_outer_text(r, b))
+    return rec_join(r, (Av[]){a, b}, 2, out);
+  return rec_stuck(r, REASON_no_rule, "`+` of texts");
+}
+
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
 static RecipeId make_joined(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
@@ -123,4 +134,13 @@ const Repr repr_joined = {
     .length = rec_text_length,
     NO(item, no_rule, "its characters are not known by place"),
     NO(slice, no_rule, "its characters are not known by place"),
+    .add = rec_text_add,
+    .equal = rec_text_equal,
+    .contains = rec_text_contains,
+    NO(field, raises, "a text has no fields"),
+    NO(put_field, raises, "a text has no fields"),
+    NO(update, no_rule, "texts are not written"),
+    NO(assign, raises, "texts are not written"),
+    NO(store, raises, "texts are not written"),
+    NO(before_store, raises, "texts are not written"),
 };
