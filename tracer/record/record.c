@@ -333,8 +333,8 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   }
   Av out;
   bool pushed;
-  Outcome o = rec_begin_call(r, f->regs[base], args, any_name ? names : NULL, n, tail ? 0 : (u16)ins_a(i), tail,
-                             &out, &pushed);
+  Outcome o = rec_begin_call(r, f->regs[base], args, any_name ? names : NULL, n, tail ? 0 : (u16)ins_a(i), &out,
+                             &pushed);
   if (o != OUT_GO || pushed) return o;
   if (tail) return rec_do_return(r, s, out);
   return set(r, ins_a(i), out);

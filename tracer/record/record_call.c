@@ -132,30 +132,6 @@ static Outcome bind_builtin(Recorder *r, u32 op, const Av *args, const Name *nam
 
 /* ---- built-ins on lists, records and sizes ---------------------------------------------------------------- */
 
-/* Items of a list, a range with known ends or an array with a known first size. */
-static Outcome iterate(Recorder *r, Av x, AvVec *out) {
-  x = av_force(r, x);
-  if (!x) return OUT_FAIL;
-  u32 limit = (u32)r->vm->tunables.unroll_trips * 2;
-  if (av_is_list(r, x)) {
-    if (av_at(r, x)->count > limit) return rec_stuck(r, REASON_graph_size, "a list of %u items", av_at(r, x)->count);
-    for (u32 i = 0; i < av_at(r, x)->count; i++)
-      if (!vec_push(&r->vm->alloc, out, av_item(r, x, i))) return OUT_FAIL;
-    return OUT_GO;
-  }
-  i64 start, stop, step;
-  if (av_is_range(r, x) && av_known_int(r, av_item(r, x, 0), &start) &&
-      av_known_int(r, av_item(r, x, 1), &stop) && av_known_int(r, av_item(r, x, 2), &step) && step != 0) {
-    for (i64 i = start; step > 0 ? i < stop : i > stop; i += step) {
-      if (out->count >= limit) return rec_stuck(r, REASON_graph_size, "a long range");
-      Av item = av_const(r, value_weak_i64(i));
-      if (!item || !vec_push(&r->vm->alloc, out, item)) return OUT_FAIL;
-    }
-    return OUT_GO;
-  }
-  return rec_stuck(r, REASON_no_rule, "the items of %s", av_kind_text(r, x));
-}
-
 static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
   AvVec items = {0};
   xs = av_force(r, xs);
@@ -171,7 +147,7 @@ static Outcome of_map(Recorder *r, Av f, Av xs, Av *out) {
     if (mapped == OUT_GO) *out = y;
     return mapped;
   }
-  Outcome o = iterate(r, xs, &items);
+  Outcome o = rec_items(r, xs, &items);
   bool unrolls = o == OUT_GO || !r->tracer->constructs[OP_map];
   if (o == OUT_STUCK && !unrolls) o = r->tracer->constructs[OP_map](r, OP_map, (const Av[]){f, xs}, out);
   for (u32 i = 0; unrolls && i < items.count && o == OUT_GO; i++) {
@@ -195,7 +171,7 @@ static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *ou
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     firsts[i] = all.count;
-    o = iterate(r, seqs[i], &all);
+    o = rec_items(r, seqs[i], &all);
     counts[i] = all.count - firsts[i];
     if (counts[i] < least) least = counts[i];
   }
@@ -214,36 +190,18 @@ static Outcome of_zip(Recorder *r, const Av *given, u32 n, bool numbered, Av *ou
 }
 
 /* `leaf`: items of a list are numbers on their way into `dtype`, and integers must fit it. */
-static Outcome of_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
+Outcome rec_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   x = av_force(r, x);
   if (!x) return OUT_FAIL;
   Av got = x;
-  bool number = av_is_number(r, x);
-  u32 own = number ? value_type(r->g, av_value(r, x))->dtype : DT_i64;
+  const bool number = av_is_number(r, x);
+  const u32 own = number ? value_type(r->g, av_value(r, x))->dtype : DT_i64;
   if (dtype_can(own, op_need(OP_array)) == CAN_none)
     return rec_stuck(r, REASON_no_rule, "an array of %s", dtype_name(own));
-  if (av_is_list(r, x)) {
-    u32 n = av_at(r, x)->count;
-    Av few[32], *parts = n <= COUNT_OF(few) ? few : rec_avs(r, n);
-    if (!parts) return OUT_FAIL;
-    if (n == 0) return rec_stuck(r, REASON_no_rule, "an array of no items");
-    for (u32 i = 0; i < n; i++) {
-      Outcome o = of_array(r, av_item(r, x, i), dtype, true, &parts[i]);
-      if (o != OUT_GO) return o;
-    }
-    Av params[OP_MAX_PARAMS] = {av_list(r, parts, n)};
-    Outcome o = rec_op(r, OP_stack, params, &got);
+  if (!number) {
+    const Repr *p = av_repr(r, x);
+    Outcome o = p->array ? p->array(r, x, dtype, leaf, &got) : repr_no(r, x, ROP_array);
     if (o != OUT_GO) return o;
-  } else if (av_is_range(r, x)) {
-    Av params[OP_MAX_PARAMS] = {av_item(r, x, 0), av_item(r, x, 1), av_item(r, x, 2)};
-    Outcome o = rec_op(r, OP_arange, params, &got);
-    if (o != OUT_GO) return o;
-  } else if (!leaf && (av_in_columns(r, x) || av_is_queue(r, x) ||
-                       av_has(r, x, IS_OUTER)) && av_at(r, x)->konst.kind != V_TEXT) {
-    Outcome o = rec_rows_array(r, x, &got);
-    if (o != OUT_GO) return o;
-  } else if (!av_is_number(r, x)) {
-    return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, x));
   }
   if (leaf && number && dtype) {
     const ArrayType *t = value_type(r->g, av_value(r, got));
@@ -313,7 +271,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_map: return of_map(r, params[0], params[1], out);
     case OP_zip: return of_zip(r, &r->items.data[av_at(r, params[0])->first], av_at(r, params[0])->count, false, out);
     case OP_enumerate: return of_zip(r, params, 1, true, out);
-    case OP_array: return of_array(r, params[0], params[1], false, out);
+    case OP_array: return rec_array(r, params[0], params[1], false, out);
     case OP_seed:
     case OP_rand:
     case OP_randn: return rec_random(r, op, params, out);
@@ -327,7 +285,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     }
     case OP_list: {
       AvVec items = {0};
-      Outcome o = iterate(r, params[0], &items);
+      Outcome o = rec_items(r, params[0], &items);
       if (o == OUT_GO) o = rec_made(r, av_list(r, items.data, items.count), out);
       vec_free(&r->vm->alloc, &items);
       return o;
@@ -389,16 +347,86 @@ static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
-Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, bool tail, Av *out,
+Outcome rec_call_builtin(Recorder *r, Av fn, const CallArgs *a, Av *out, bool *pushed) {
+  Av params[OP_MAX_PARAMS];
+  const u32 op = av_at(r, fn)->konst.fn->op;
+  (void)pushed;
+  Outcome o = bind_builtin(r, op, a->args, a->names, a->count, params);
+  return o == OUT_GO ? calling_builtin(r, op, params, out) : o;
+}
+
+/* A conversion. */
+Outcome rec_call_dtype(Recorder *r, Av fn, const CallArgs *a, Av *out, bool *pushed) {
+  (void)pushed;
+  if (av_at(r, fn)->konst.kind != V_DTYPE) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
+  if (a->count != 1 || (a->names && a->names[0])) return rec_stuck(r, REASON_raises, "a conversion takes one value");
+  return rec_array(r, a->args[0], fn, false, out);
+}
+
+Outcome rec_call_transform(Recorder *r, Av fn, const CallArgs *a, Av *out, bool *pushed) {
+  TraceTransformFn transform = r->tracer->transforms[av_at(r, fn)->op];
+  (void)pushed;
+  if (!transform || a->names) return rec_stuck(r, REASON_no_rule, "a transformed function");
+  RecMark mark = rec_mark(r);
+  RecState state;
+  u32 prints = r->prints;
+  if (!rec_save(r, &state)) return OUT_FAIL;
+  r->prints = 0;
+  Outcome o = transform(r, fn, a->args, a->count, out);
+  r->prints = prints;
+  return or_nothing(r, &mark, &state, o, out);
+}
+
+/* Of the host: by the rule that it gave, else as it is. */
+Outcome rec_call_function(Recorder *r, Av fn, const CallArgs *a, Av *out, bool *pushed) {
+  const AbsVal v = *av_at(r, fn);
+  const bool host = !v.op && v.konst.fn->kind == FN_HOST;
+  const Value rule = host ? v.konst.fn->host->rule : value_nil();
+  /* what the host says it does */
+  if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) {
+    fn = av_closure(r, rule.fn->code);
+    return fn ? rec_call_closure(r, fn, a, out, pushed) : OUT_FAIL;
+  }
+  return host ? rec_host(r, fn, a->args, a->names, a->count, out)
+              : rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
+}
+
+/* A tail call is inlined like any other: its frame stands only while tracing. */
+Outcome rec_call_closure(Recorder *r, Av fn, const CallArgs *a, Av *out, bool *pushed) {
+  Code *code = av_at(r, fn)->code;
+  if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
+  u32 same = 0;
+  for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == code;
+  Proto *p = code->proto;
+  Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : rec_avs(r, p->nparams);
+  if (!regs) return OUT_FAIL;
+  Outcome o = bind_closure(r, p, a->args, a->names, a->count, regs);
+  if (o != OUT_GO) return o;
+  if (same) {
+    bool done;
+    o = rec_recur(r, fn, code, regs, out, &done);
+    if (o != OUT_GO || done) return o;
+  }
+  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight))
+    return rec_stuck(r, REASON_recursion, "recursion");
+  if (r->frames.count > (u32)r->vm->tunables.inline_depth)
+    return rec_stuck(r, REASON_recursion, "calls nested too deep");
+  if (!rec_push(r, code, fn, a->result)) return OUT_FAIL;
+  for (u32 i = 0; i < p->nparams; i++) rec_top(r)->regs[i] = regs[i];
+  if (r->tracer->demand.marks.count && !marks_apply(r, code, rec_top(r)->regs)) return OUT_FAIL;
+  *pushed = true;
+  return OUT_GO;
+}
+
+Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, u16 result, Av *out,
                        bool *pushed) {
   *pushed = false;
   Outcome there = rec_there(r, &fn);
   if (there != OUT_GO) return there;
   fn = av_force(r, fn);
   if (!fn) return OUT_FAIL;
-  AbsVal v = *av_at(r, fn);
   Av sure[OP_MAX_PARAMS];
-  if (r->options && !kind_is_closure(v.kind)) { /* what is not written in Weft takes no value that may be nil */
+  if (r->options && !av_is_closure(r, fn)) { /* what is not written in Weft takes no value that may be nil */
     for (u32 i = 0; i < nargs; i++) {
       if (!rec_has_option(r, args[i])) continue;
       if (nargs > COUNT_OF(sure)) return rec_stuck(r, REASON_no_rule, "many arguments, and one that may be nil");
@@ -407,63 +435,9 @@ Outcome rec_begin_call(Recorder *r, Av fn, const Av *args, const Name *names, u3
       if (rec_has_option(r, sure[i])) return rec_stuck(r, REASON_no_rule, "a part of an argument may be nil");
     }
   }
-  if (kind_is_constant(v.kind) && v.konst.kind == V_FN) {
-    Av params[OP_MAX_PARAMS];
-    u32 op = v.konst.fn->op;
-    Outcome o = bind_builtin(r, op, args, names, nargs, params);
-    return o == OUT_GO ? calling_builtin(r, op, params, out) : o;
-  }
-  if (kind_is_constant(v.kind) && v.konst.kind == V_DTYPE) {
-    if (nargs != 1 || (names && names[0])) return rec_stuck(r, REASON_raises, "a conversion takes one value");
-    return of_array(r, args[0], fn, false, out);
-  }
-  if (kind_is_transform(v.kind)) {
-    TraceTransformFn transform = r->tracer->transforms[v.op];
-    if (!transform || names) return rec_stuck(r, REASON_no_rule, "a transformed function");
-    RecMark mark = rec_mark(r);
-    RecState state;
-    u32 prints = r->prints;
-    if (!rec_save(r, &state)) return OUT_FAIL;
-    r->prints = 0;
-    Outcome o = transform(r, fn, args, nargs, out);
-    r->prints = prints;
-    return or_nothing(r, &mark, &state, o, out);
-  }
-  bool other = kind_is_function(v.kind), host = other && !v.op && v.konst.fn->kind == FN_HOST;
-  const Value rule = host ? v.konst.fn->host->rule : value_nil();
-  /* what the host says it does */
-  if (rule.kind == V_FN && rule.fn->kind == FN_CLOSURE && (!rule.fn->env || !rule.fn->env->count)) {
-    fn = av_closure(r, rule.fn->code);
-    if (!fn) return OUT_FAIL;
-    v = *av_at(r, fn);
-    host = other = false;
-  }
-  if (host) return rec_host(r, fn, args, names, nargs, out);
-  if (other) return rec_stuck(r, REASON_dynamic_call, "it is another function again and again");
-  if (!kind_is_closure(v.kind)) return rec_stuck(r, REASON_raises, "%s is called", av_kind_text(r, fn));
-  if (!MECHANISM(r->vm, inlining)) return rec_stuck(r, REASON_dynamic_call, "a function");
-  u32 same = 0;
-  for (u32 i = 0; i < r->frames.count; i++) same += r->frames.data[i].code == v.code;
-  Proto *p = v.code->proto;
-  Av regs_small[64], *regs = p->nparams <= COUNT_OF(regs_small) ? regs_small : rec_avs(r, p->nparams);
-  if (!regs) return OUT_FAIL;
-  Outcome o = bind_closure(r, p, args, names, nargs, regs);
-  if (o != OUT_GO) return o;
-  if (same) {
-    bool done;
-    o = rec_recur(r, fn, v.code, regs, out, &done);
-    if (o != OUT_GO || done) return o;
-  }
-  if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight))
-    return rec_stuck(r, REASON_recursion, "recursion");
-  if (r->frames.count > (u32)r->vm->tunables.inline_depth)
-    return rec_stuck(r, REASON_recursion, "calls nested too deep");
-  (void)tail; /* a tail call is inlined like any other: its frame stands only while tracing */
-  if (!rec_push(r, v.code, fn, result)) return OUT_FAIL;
-  for (u32 i = 0; i < p->nparams; i++) rec_top(r)->regs[i] = regs[i];
-  if (r->tracer->demand.marks.count && !marks_apply(r, v.code, rec_top(r)->regs)) return OUT_FAIL;
-  *pushed = true;
-  return OUT_GO;
+  const Repr *p = av_repr(r, fn);
+  const CallArgs a = {args, names, nargs, result};
+  return p->call ? p->call(r, fn, &a, out, pushed) : repr_no(r, fn, ROP_call);
 }
 
 /* What a call wrote, told to the loops around it: they carry it, or the trace of them begins anew. */
@@ -487,7 +461,7 @@ Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 narg
   r->no_exits++;
   RecLoop *loop = r->loop;
   r->loop = NULL;
-  Outcome o = rec_begin_call(r, fn, args, names, nargs, 0, false, out, &pushed);
+  Outcome o = rec_begin_call(r, fn, args, names, nargs, 0, out, &pushed);
   if (o == OUT_GO && pushed) {
     Scope s = {.depth = rec_depth(r), .end = UINT32_MAX, .cond_exit = UINT32_MAX};
     o = rec_run(r, &s);

@@ -30,36 +30,10 @@
 
 Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
   RecFrame *f = rec_top(r);
-  Av count;
-  if (rec_is_text(r, seq)) { /* a text is walked by its code points */
-    Outcome o = rec_rows_walk(r, seq, &seq);
-    if (o != OUT_GO) return o;
-  }
-  Outcome there = rec_there(r, &seq);
-  if (there != OUT_GO) return there;
-  if (!(seq = av_force(r, seq))) return OUT_FAIL;
-  if (av_is_outer_list(r, seq)) { /* long: packed */
-    Outcome o = rec_rows_of(r, seq, NULL, &seq);
-    if (o != OUT_GO) return o;
-  }
-  const AbsVal *v = av_at(r, seq);
-  ValueId x = av_value(r, seq);
-  if (kind_in_columns(v->kind)) count = av_item(r, seq, 1);
-  else if (kind_is_row(v->kind)) count = av_item(r, seq, 3);
-  else if (kind_is_made_text(v->kind)) {
-    Outcome o = rec_read_count(r, seq, &count);
-    if (o != OUT_GO) return o;
-  }
-  else if (kind_is_open(v->kind)) count = av_const(r, value_weak_i64(v->count));
-  else if (x && value_type(r->g, x)->rank > 0) count = av_num(r, graph_size(r->g, value_type(r->g, x)->dims[0]));
-  else if (kind_is_range(v->kind)) {
-    Outcome o = rec_range_count(r, seq, &count);
-    if (o != OUT_GO) return o;
-  } else {
-    return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
-  }
-  Av zero = av_const(r, value_weak_i64(0));
-  if (!count || !zero) return OUT_FAIL;
+  Av count = 0, zero = av_const(r, value_weak_i64(0));
+  Outcome o = seq && zero ? rec_walk(r, seq, &seq) : OUT_FAIL;
+  if (o == OUT_GO) o = rec_length(r, seq, &count);
+  if (o != OUT_GO) return o;
   f->regs[a] = seq;
   f->regs[a + 1] = zero;
   f->regs[a + 2] = count;
@@ -69,52 +43,11 @@ Outcome rec_begin_for(Recorder *r, Av seq, u32 a) {
 
 Outcome rec_next_item(Recorder *r, u32 a) {
   RecFrame *f = rec_top(r);
-  Av seq = av_force(r, f->regs[a]), pos = f->regs[a + 1], item, next;
-  if (!seq) return OUT_FAIL;
-  Outcome o;
-  i64 known;
-  Av one = av_const(r, value_weak_i64(1));
-  if (!one) return OUT_FAIL;
-  u8 kind = av_at(r, seq)->kind;
-  if (kind_is_row(kind)) {
-    if ((o = rec_row_item(r, seq, pos, &item)) != OUT_GO) return o;
-  } else if (kind_is_made_text(kind)) {
-    if ((o = rec_read_at(r, seq, pos, &item)) != OUT_GO) return o;
-  } else if (kind_in_columns(kind)) {
-    if ((o = rec_rows_item(r, seq, pos, &item)) != OUT_GO) return o;
-  } else if (kind_is_open(kind)) {
-    if (!av_known_int(r, pos, &known) || known >= av_at(r, seq)->count)
-      return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
-    item = av_item(r, seq, (u32)known);
-    if (kind_is_record(kind)) {
-      Name key = av_at(r, seq)->shape->keys[known];
-      Value text;
-      if (!text_new(r->vm, name_text(&r->vm->names, key), name_len(&r->vm->names, key), &text)) return OUT_FAIL;
-      Av pair[2] = {av_const(r, text), item};
-      value_drop(r->vm, text);
-      item = av_list(r, pair, 2);
-    }
-  } else if (kind_is_range(kind)) {
-    if ((o = rec_range_item(r, seq, pos, &item)) != OUT_GO) return o;
-  } else {
-    const u8 one_item = IX_VALUE;
-    ValueId x = av_value(r, seq), p = av_value(r, pos);
-    if (!x) return rec_stuck(r, REASON_loop_sequence, "a loop over %s", av_kind_text(r, seq));
-    if (value_type(r->g, x)->device && value_type(r->g, x)->rank == 1)
-      return rec_stuck(r, REASON_device_mix, "a loop over the numbers of an array on a device");
-    if (av_known_int(r, pos, &known)) {
-      if ((o = rec_index(r, seq, &one_item, 1, &pos, &item)) != OUT_GO) return o;
-    } else { /* in bounds by construction: no check */
-      IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
-      ArrayType t = *value_type(r->g, x);
-      t.rank--;
-      t.weak = false;
-      memmove(t.dims, t.dims + 1, t.rank * sizeof t.dims[0]);
-      item = av_num(r, graph_index(r->g, x, &p, 1, &it, 1, graph_type(r->g, &t)));
-    }
-  }
-  if (!item) return OUT_FAIL;
-  if ((o = rec_binary(r, BC_add, pos, one, &next)) != OUT_GO) return o;
+  Av seq = av_force(r, f->regs[a]), pos = f->regs[a + 1], item, next, one = av_const(r, value_weak_i64(1));
+  if (!seq || !one) return OUT_FAIL;
+  Outcome o = rec_at(r, seq, pos, &item);
+  if (o == OUT_GO) o = item ? rec_binary(r, BC_add, pos, one, &next) : OUT_FAIL;
+  if (o != OUT_GO) return o;
   f = rec_top(r);
   f->regs[a + 1] = next;
   f->regs[a + 3] = item;
@@ -455,11 +388,10 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   if (e->kind == EXT_FOR) { /* over a list: trip by trip, all of them */
     u32 at = ins_a(p->code[e->head]);
     Av seq;
-    Outcome packed = rec_rows_walk(r, f->regs[at], &seq);
+    Outcome packed = rec_walk(r, f->regs[at], &seq);
     if (packed != OUT_GO) return packed;
     f->regs[at] = seq;
-    u8 kind = av_at(r, seq)->kind;
-    if (kind_is_open(kind)) {
+    if (av_is_open(r, seq)) {
       if (av_at(r, seq)->count > 2 * (u32)r->vm->tunables.unroll_trips)
         return rec_stuck(r, REASON_loop_sequence, "a loop over a list of %u items", av_at(r, seq)->count);
       return OUT_END;

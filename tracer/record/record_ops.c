@@ -142,22 +142,9 @@ Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out) {
 }
 
 Outcome rec_truth(Recorder *r, Av a, Av *out) {
-  a = av_force(r, a);
-  if (!a) return OUT_FAIL;
-  Value v;
-  if (av_const_value(r, a, &v)) {
-    bool t;
-    if (vm_truth(r->vm, v, &t) != WEFT_OK) {
-      vm_error_clear(r->vm);
-      return rec_stuck(r, REASON_raises, "the condition is %s", av_kind_text(r, a));
-    }
-    return rec_made(r, av_const(r, value_bool(t)), out);
-  }
-  ValueId n = av_value(r, a);
-  if (!n || value_type(r->g, n)->rank != 0) return rec_stuck(r, REASON_raises, "the condition is no number of rank 0");
-  if (value_type(r->g, n)->dtype == DT_bool) return rec_made(r, a, out);
-  Av zero = av_const(r, value_weak_i64(0)), params[2] = {a, zero};
-  return zero ? rec_op(r, OP_not_equal, params, out) : OUT_FAIL;
+  if (!(a = av_force(r, a))) return OUT_FAIL;
+  const Repr *p = av_repr(r, a);
+  return p->truth ? p->truth(r, a, out) : repr_no(r, a, ROP_truth);
 }
 
 /* ---- operations of ops.def ------------------------------------------------------------------------ */

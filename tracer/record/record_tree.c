@@ -20,10 +20,6 @@
 
 enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 
-static bool is_columns(const AbsVal *v) {
-  return kind_is_queue(v->kind) || kind_is_row(v->kind) || (kind_in_columns(v->kind) && v->konst.kind != V_TEXT);
-}
-
 /* A text is static: nothing needs to be known of it but that it is one. */
 static bool is_unread_text(const Recorder *r, Av a) {
   return av_is_lazy(r, a) && av_at(r, a)->konst.kind == V_TEXT;
@@ -33,42 +29,26 @@ static bool is_beside_cells(const AbsVal *v) { return kind_is_list(v->kind) && v
 
 /* ---- opened ------------------------------------------------------------------------------------------------ */
 
-static Outcome item_of(Recorder *r, Av list, Av at, Av *out) {
-  if (av_is_queue(r, list)) return rec_queue_get(r, list, at, out);
-  return av_is_row(r, list) ? rec_row_item(r, list, at, out) : rec_rows_item(r, list, at, out);
-}
-
-static Av count_of(const Recorder *r, Av list) {
-  const u8 kind = av_at(r, list)->kind;
-  return kind_is_queue(kind) ? rec_queue_count(r, list) : av_item(r, list, kind_is_row(kind) ? 3 : 1);
-}
-
-static Outcome open_columns(Recorder *r, Av list, Av *out) {
+/* A list in columns, item by item. */
+Outcome rec_open_columns(Recorder *r, Av list, Av *out) {
   i64 n = 0;
-  if (rec_is_keyed(r, list))
-    return rec_stuck(r, REASON_data_dependent_shape, "a record whose keys are computed, in a tree");
-  if (!rec_literal(r, count_of(r, list), "the length of a list in a tree", &n))
+  Av count;
+  Outcome o = rec_length(r, list, &count);
+  if (o != OUT_GO) return o;
+  if (!rec_literal(r, count, "the length of a list in a tree", &n))
     return rec_stuck(r, REASON_data_dependent_shape, "a list of no known length in a tree");
   if (n < 0 || n > ITEMS_MOST) return rec_stuck(r, REASON_graph_size, "a list of many items in a tree");
   AvVec items = {0};
-  Outcome o = OUT_GO;
   for (i64 i = 0; i < n && o == OUT_GO; i++) {
     Av item, at = av_const(r, value_weak_i64(i));
-    o = at ? item_of(r, list, at, &item) : OUT_FAIL;
+    const Repr *p = av_repr(r, list); /* a queue is read where it begins */
+    o = !at ? OUT_FAIL : p->at ? p->at(r, list, at, &item) : rec_item(r, list, at, &item);
     if (o == OUT_STUCK && !r->why[0]) (void)rec_stuck(r, REASON_loop_list, "an item of a list in a tree");
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &items, item)) o = OUT_FAIL;
   }
   if (o == OUT_GO) o = rec_made(r, av_list(r, items.data, items.count), out);
   vec_free(&r->vm->alloc, &items);
   return o;
-}
-
-Outcome rec_open_list(Recorder *r, Av a, Av *out) {
-  if (!(a = av_force(r, a))) return OUT_FAIL;
-  if (is_columns(av_at(r, a))) return open_columns(r, a, out);
-  if (av_is_opaque(r, a)) return av_take_apart(r, a, out);
-  *out = a;
-  return OUT_GO;
 }
 
 typedef struct Opening {
@@ -112,10 +92,7 @@ Outcome rec_tree(Recorder *r, Av a, Av *out) {
 /* ---- walked over ---------------------------------------------------------------------------------------------- */
 
 /* What was not opened must not come here: its numbers are not what the program means. */
-static bool is_closed(const Recorder *r, Av a) {
-  const AbsVal *v = av_at(r, a);
-  return is_columns(v) || kind_is_option(v->kind) || av_is_opaque(r, a);
-}
+static bool is_closed(const Recorder *r, Av a) { return av_has(r, a, IS_CLOSED); }
 
 static Outcome refuse(Recorder *r, Av a) {
   r->vm->counters.at[STAT_unverified]++;

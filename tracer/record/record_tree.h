@@ -5,8 +5,8 @@
 
 #include "tracer/record/record.h"
 
-/* a list of any kind as one known item by item; its items stay as they are */
-Outcome rec_open_list(Recorder *r, Av a, Av *out);
+/* a list in columns as one known item by item; its items stay as they are */
+Outcome rec_open_columns(Recorder *r, Av list, Av *out);
 /* opened all through. Stuck: it has a list of no known length, or a value that may be nil */
 Outcome rec_tree(Recorder *r, Av a, Av *out);
 Outcome rec_tree_leaves(Recorder *r, Av tree, AvVec *out); /* of an opened tree, in order */

@@ -50,11 +50,73 @@ Outcome rec_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return p->slice ? p->slice(r, a, parts, out) : repr_no(r, a, ROP_slice);
 }
 
+Outcome rec_walk(Recorder *r, Av a, Av *out) {
+  const Repr *p = av_repr(r, a);
+  return p->walk ? p->walk(r, a, out) : repr_no(r, a, ROP_walk);
+}
+
+Outcome rec_at(Recorder *r, Av a, Av pos, Av *out) {
+  const Repr *p = av_repr(r, a);
+  return p->at ? p->at(r, a, pos, out) : repr_no(r, a, ROP_at);
+}
+
+Outcome rec_items(Recorder *r, Av a, AvVec *out) {
+  if (!(a = av_force(r, a))) return OUT_FAIL;
+  const Repr *p = av_repr(r, a);
+  return p->items ? p->items(r, a, out) : repr_no(r, a, ROP_items);
+}
+
+Outcome rec_open_list(Recorder *r, Av a, Av *out) {
+  if (!(a = av_force(r, a))) return OUT_FAIL;
+  const Repr *p = av_repr(r, a);
+  return p->open ? p->open(r, a, out) : repr_no(r, a, ROP_open);
+}
+
+Outcome repr_itself(Recorder *r, Av a, Av *out) {
+  (void)r;
+  *out = a;
+  return OUT_GO;
+}
+
 /* The second of the items: of columns, how many of their elements count. */
 Outcome repr_count_length(Recorder *r, Av a, Av *out) { return rec_made(r, av_item(r, a, 1), out); }
 
 Outcome repr_items_length(Recorder *r, Av a, Av *out) {
   return rec_made(r, av_const(r, value_weak_i64(av_at(r, a)->count)), out);
+}
+
+/* ---- known ------------------------------------------------------------------------------------------------------- */
+
+Outcome repr_known_truth(Recorder *r, Av a, Value v, Av *out) {
+  bool t;
+  if (vm_truth(r->vm, v, &t) == WEFT_OK) return rec_made(r, av_const(r, value_bool(t)), out);
+  vm_error_clear(r->vm);
+  return rec_stuck(r, REASON_raises, "the condition is %s", av_kind_text(r, a));
+}
+
+Outcome repr_constant_truth(Recorder *r, Av a, Av *out) { return repr_known_truth(r, a, av_at(r, a)->konst, out); }
+
+Outcome repr_known_format(Recorder *r, Value v, Av spec, Av *out) {
+  Value how, text;
+  if (!av_const_value(r, spec, &how)) return rec_stuck(r, REASON_text_value, "a computed format spec");
+  if (vm_text(r->vm, v, how, &text) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return rec_stuck(r, REASON_raises, "the format spec does not fit");
+  }
+  Av a = av_const(r, text);
+  value_drop(r->vm, text);
+  return rec_made(r, a, out);
+}
+
+Outcome repr_constant_format(Recorder *r, Av a, Av spec, bool plain, Av *out) {
+  (void)plain;
+  return repr_known_format(r, av_at(r, a)->konst, spec, out);
+}
+
+/* A text by no spec is itself. */
+Outcome repr_text_format(Recorder *r, Av a, Av spec, bool plain, Av *out) {
+  (void)spec;
+  return plain ? rec_made(r, a, out) : rec_stuck(r, REASON_text_value, "a text is made of a text by a spec");
 }
 
 /* ---- alike ------------------------------------------------------------------------------------------------------- */

@@ -21,6 +21,14 @@ typedef struct Handing {
   bool host; /* for a host function: objects may go there as well */
 } Handing;
 
+/* A call: arguments, their names (NULL: none has one), the register of the caller that takes the result. */
+typedef struct CallArgs {
+  const Av *args;
+  const Name *names;
+  u32 count;
+  u16 result;
+} CallArgs;
+
 typedef enum ReprOp {
 #define REPR_OP(name, result, parameters, text) ROP_##name,
 #include "tracer/record/repr_ops.def"
@@ -43,6 +51,7 @@ typedef enum ReprTrait {
   IS_FUNCTION = 1 << 5,
   IS_OBJECT = 1 << 9,   /* a path that is written through it changes its content, not the value */
   IS_OUTER = 1 << 6,    /* from outside, known by its source alone */
+  IS_CLOSED = 1 << 10,  /* no part of the tree that a program sees before it is opened */
   IS_TREE = 1 << 7,     /* its items count in AbsVal.parts */
   HAS_PARTS = 1 << 8,   /* what it is made of is carried from trip to trip: its items from first_part on */
 } ReprTrait;
@@ -63,6 +72,8 @@ typedef struct Repr {
 extern const Repr *const reprs[AV_COUNT];
 extern const u16 repr_traits[AV_COUNT]; /* ReprTrait */
 
+#define MADE_HERE "a text that was made here" /* a reason */
+
 /* In a table: no such operation, for this reason. */
 #define NO(op, why_not, text) .gap[ROP_##op] = {REASON_##why_not, text}
 
@@ -74,6 +85,11 @@ Outcome repr_no(Recorder *r, Av a, ReprOp op); /* the break of an empty cell */
 Outcome rec_length(Recorder *r, Av a, Av *out);
 Outcome rec_item(Recorder *r, Av a, Av at, Av *out);
 Outcome rec_slice(Recorder *r, Av a, const Av *parts, Av *out);
+Outcome rec_walk(Recorder *r, Av a, Av *out);
+Outcome rec_at(Recorder *r, Av a, Av pos, Av *out);
+Outcome rec_items(Recorder *r, Av a, AvVec *out);
+Outcome rec_array(Recorder *r, Av a, Av dtype, bool leaf, Av *out);
+Outcome rec_open_list(Recorder *r, Av a, Av *out);
 
 /* ---- which one it is ----------------------------------------------------------------------------------------------
  * For those who know what they look for: the items of a list literal, an argument that was not given. What can be done
@@ -132,8 +148,14 @@ static inline bool av_is_made_text(const Recorder *r, Av a) { return av_has(r, a
 
 /* ---- cells that several representations share -------------------------------------------------------------------- */
 
+Outcome repr_itself(Recorder *r, Av a, Av *out);
 Outcome repr_count_length(Recorder *r, Av a, Av *out); /* of columns */
 Outcome repr_items_length(Recorder *r, Av a, Av *out); /* known item by item */
+Outcome repr_known_truth(Recorder *r, Av a, Value v, Av *out); /* of what is known */
+Outcome repr_constant_truth(Recorder *r, Av a, Av *out);
+Outcome repr_known_format(Recorder *r, Value v, Av spec, Av *out);
+Outcome repr_constant_format(Recorder *r, Av a, Av spec, bool plain, Av *out);
+Outcome repr_text_format(Recorder *r, Av a, Av spec, bool plain, Av *out);
 bool repr_same_parts(Recorder *r, Av a, Av b); /* alike part by part */
 bool repr_same_source(Recorder *r, Av a, Av b); /* from one place outside */
 bool repr_same_value(Recorder *r, Av a, Av b); /* constants that are equal */

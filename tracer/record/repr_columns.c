@@ -23,6 +23,7 @@
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 #include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
 
@@ -470,7 +471,7 @@ Outcome rec_rows_of_text(Recorder *r, SourceId s, const Value text, Av *out) {
   return packed_source(r, s, text.text->count, kind, NULL, out);
 }
 
-static bool list_source(const AbsVal *v) {
+bool rec_is_list_source(const AbsVal *v) {
   return v->source && (kind_is_lazy(v->kind) || kind_is_outer_list(v->kind) || kind_is_list(v->kind)) &&
          v->konst.kind == V_LIST;
 }
@@ -611,13 +612,14 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   if (rec_is_text(r, list)) return rows_of_text(r, list, out);
   if (want && rows_keyed(*want)) return rec_keyed_of(r, list, *want, out);
   if (want && rows_ragged(*want)) { /* as it comes, or not at all */
-    Outcome o = list_source(v) && v->konst.list->count ? ragged_source(r, v->source, v->konst.list, out) : OUT_STUCK;
+    bool outside = rec_is_list_source(v) && v->konst.list->count;
+    Outcome o = outside ? ragged_source(r, v->source, v->konst.list, out) : OUT_STUCK;
     bool fits = o == OUT_GO && rows_alike(av_at(r, *out)->konst, *want);
     return fits || o == OUT_FAIL ? o : rec_stuck(r, REASON_loop_list, "lists of several lengths");
   }
   Value kind;
   /* an empty one: what the loop appends tells what it holds when it comes again */
-  if (list_source(v) && (v->konst.list->count || want)) {
+  if (rec_is_list_source(v) && (v->konst.list->count || want)) {
     return rows_of_source(r, v->source, v->konst.list, want, out);
   }
   if (!(list = av_force(r, list))) return OUT_FAIL;
@@ -677,13 +679,13 @@ bool rec_rows_ask(Recorder *r, Av now, const Value *kind) {
  * computed positions. */
 bool rec_rows_suit(const Recorder *r, Av list) {
   const AbsVal *v = list ? av_at(r, list) : NULL;
-  return v && kind_is_lazy(v->kind) && list_source(v) && v->konst.list->count && as_known(r, list) == list;
+  return v && kind_is_lazy(v->kind) && rec_is_list_source(v) && v->konst.list->count && as_known(r, list) == list;
 }
 
 bool rec_lists_suit(const Recorder *r, Av list) {
   const AbsVal *v = av_at(r, list);
   u64 total;
-  return kind_is_lazy(v->kind) && list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) &&
+  return kind_is_lazy(v->kind) && rec_is_list_source(v) && v->konst.list->count && !list_is_packed(v->konst.list) &&
          rows_total(v->konst.list->items, v->konst.list->count, &total);
 }
 
@@ -694,8 +696,8 @@ Outcome rec_rows_here(Recorder *r, Av list, Av *out) {
     return rec_stuck(r, REASON_literal_needed, "a list position must be known while tracing");
   RecLoc *loc = loc_of(r, list, &l);
   const AbsVal *v = av_at(r, list);
-  if (!loc || (loc->depth && list_source(v))) { /* or inside of a variable, which is told when it changed */
-    Outcome o = kind_is_list(v->kind) && !list_source(v) ? items_stacked(r, list, out) : OUT_STUCK;
+  if (!loc || (loc->depth && rec_is_list_source(v))) { /* or inside of a variable, which is told when it changed */
+    Outcome o = kind_is_list(v->kind) && !rec_is_list_source(v) ? items_stacked(r, list, out) : OUT_STUCK;
     if (o == OUT_STUCK) o = rec_rows_of(r, list, NULL, out);
     if (o == OUT_STUCK) r->reason = REASON_literal_needed;
     return o;
@@ -734,41 +736,6 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
     *rec_loc_at(r, loc) = rows;
   }
   return rec_make_inner(r, l);
-}
-
-/* A `for` counts the bytes of a text, rows count code points: where these are the same. */
-static Outcome walk_text(Recorder *r, Av text, Av *out) {
-  const AbsVal v = *av_at(r, text);
-  if (kind_in_columns(v.kind) && (v.source || v.op)) return rec_made(r, text, out);
-  if (rec_is_of_digits(r, text)) return rec_is_digits(r, text) ? rec_digits_of(r, text, out) : rec_made(r, text, out);
-  if (kind_in_columns(v.kind) || kind_is_made_text(v.kind))
-    return rec_stuck(r, REASON_loop_sequence, "a loop over a text that was made here");
-  if (v.konst.text->len != v.konst.text->count)
-    return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
-  if (!v.source) {
-    Outcome o = rows_of_text(r, text, out);
-    if (o == OUT_GO) av_at(r, *out)->op = 1; /* ASCII alone: its loop may come by here again */
-    return o;
-  }
-  return guard_rows(&r->g->guards, v.source, v.konst,
-                    rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
-}
-
-/* What a `for` walks over: long lists and texts are packed. */
-Outcome rec_rows_walk(Recorder *r, Av seq, Av *out) {
-  const u32 most = 2 * (u32)r->vm->tunables.unroll_trips;
-  const AbsVal *v = av_at(r, seq);
-  Outcome o = OUT_STUCK;
-  if (rec_is_text(r, seq)) return walk_text(r, seq, out);
-  if (rec_is_queue(r, seq)) return rec_queue_rows(r, seq, out);
-  if (list_source(v) && v->konst.list->count > most) o = rec_rows_of(r, seq, NULL, out);
-  if (o != OUT_STUCK) return o;
-  if (!(*out = seq = av_force(r, seq))) return OUT_FAIL;
-  if (!av_is_list(r, seq) || av_at(r, seq)->count <= most || !r->loop) return OUT_GO;
-  Av rows;
-  o = rec_rows_here(r, seq, &rows);
-  if (o == OUT_GO) *out = rows;
-  return o == OUT_FAIL || r->lacks ? o : OUT_GO;
 }
 
 /* ---- its table --------------------------------------------------------------------------------------------------- */
@@ -861,4 +828,12 @@ const Repr repr_columns = {
     NO(update, no_rule, "it takes one place"),
     NO(assign, no_rule, "its place is looked at first"),
     NO(before_store, no_rule, "a store makes its columns wider itself"),
+    .walk = repr_itself,
+    .at = rec_rows_item,
+    .array = rec_rows_array,
+    .open = rec_open_columns,
+    NO(items, no_rule, "how many it has is computed"),
+    NO(call, raises, "a list is no function"),
+    NO(truth, raises, "a list is no condition"),
+    NO(format, text_value, "the texts of lists are made by the interpreter"),
 };

@@ -30,13 +30,13 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b); /* two arms made two lists of base */
 /* a text from outside that a loop carries: that is lifted again with rows there */
 bool rec_text_grows(Recorder *r, Av a);
+bool rec_is_list_source(const AbsVal *v); /* a list from outside, as it was */
 bool rec_rows_suit(const Recorder *r, Av list);
 bool rec_lists_suit(const Recorder *r, Av list); /* a list of lists from outside */
 /* for a computed position; stuck when its loop is to be lifted again */
 Outcome rec_rows_here(Recorder *r, Av list, Av *out);
 bool rec_is_carried(Recorder *r, Av list); /* by a loop around */
 Outcome rec_make_rows(Recorder *r, RecLoop *l); /* those that it was found to need, before it */
-Outcome rec_rows_walk(Recorder *r, Av seq, Av *out);
 /* what stands there in a loop is to be rows of that kind, NULL: none; false: in no loop, or it was tried */
 bool rec_rows_ask(Recorder *r, Av now, const Value *kind);
 

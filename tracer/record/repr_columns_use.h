@@ -10,6 +10,7 @@
 bool rec_points(Recorder *r, Av text, Av *out, u32 *count);
 /* A text from outside in a loop, which is indexed by code points that the region gets packed. */
 bool rec_text_has(const Recorder *r, Av a);
+Outcome rec_text_walk(Recorder *r, Av text, Av *out); /* a text from outside, or a known one, for a loop over it */
 Outcome rec_text_get(Recorder *r, Av text, Av at, Av *out);
 Outcome rec_text_cut(Recorder *r, Av text, const Av *parts, Av *out); /* a slice of it */
 Av rec_with_parts(Recorder *r, Av tree, const Av *parts, u32 n); /* the same tree over other parts; 0: refused */

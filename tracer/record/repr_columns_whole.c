@@ -41,8 +41,10 @@ bool rec_is_listed(const Recorder *r, Av a) {
 
 /* Numbers of one kind, arrays of one shape, or tuples of such numbers. An empty list is one of f64, whatever its
  * column. */
-Outcome rec_rows_array(Recorder *r, Av list, Av *out) {
+Outcome rec_rows_array(Recorder *r, Av list, Av dtype, bool leaf, Av *out) {
   Av rows, parts[TUPLE];
+  (void)dtype;
+  if (leaf) return rec_stuck(r, REASON_no_rule, "an array of a list of lists in columns");
   Outcome o = rec_rows_of(r, list, NULL, &rows);
   if (o != OUT_GO) return o;
   if (!av_in_columns(r, rows)) return rec_stuck(r, REASON_no_rule, "an array of %s", av_kind_text(r, rows));
@@ -77,7 +79,7 @@ Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
   if (along < 0) along += axes;
   if (along < 0 || along >= axes) return rec_stuck(r, REASON_raises, "%s along an axis that is not there", op_name(op));
   if ((o = not_empty(r, av_item(r, rows, 1))) != OUT_GO) return o;
-  if ((o = rec_rows_array(r, rows, &all)) != OUT_GO) return o;
+  if ((o = rec_rows_array(r, rows, 0, false, &all)) != OUT_GO) return o;
   Av move[OP_MAX_PARAMS] = {all, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(along))};
   if (along && (!move[1] || !move[2] || (o = rec_op(r, OP_moveaxis, move, &all)) != OUT_GO))
     return o == OUT_GO ? OUT_FAIL : o;

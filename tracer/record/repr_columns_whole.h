@@ -5,7 +5,7 @@
 #include "tracer/record/record.h"
 
 bool rec_is_listed(const Recorder *r, Av a); /* a list in columns, or from outside */
-Outcome rec_rows_array(Recorder *r, Av list, Av *out);
+Outcome rec_rows_array(Recorder *r, Av list, Av dtype, bool leaf, Av *out);
 Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out); /* stack and concat */
 Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out);
 Outcome rec_rows_part(Recorder *r, Av rows, const Av *parts, Av *out); /* any slice */

@@ -169,6 +169,11 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
                              : rec_stuck(r, REASON_no_rule, "the text of a number that is no integer is indexed");
 }
 
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  return rec_is_digits(r, a) ? rec_digits_of(r, a, out)
+                             : rec_stuck(r, REASON_loop_sequence, "a loop over " MADE_HERE);
+}
+
 static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_is_digits(r, a) ? rec_text_slice(r, a, parts, out)
                              : rec_stuck(r, REASON_no_rule, "a slice of the text of a number that is no integer");
@@ -194,4 +199,12 @@ const Repr repr_formatted = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    .walk = walk,
+    .at = rec_read_at,
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };

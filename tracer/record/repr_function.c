@@ -113,6 +113,14 @@ const Repr repr_closure = {
     NO(before_store, raises, NO_ITEMS),
     NO(add, raises, "functions are not added"),
     NO(contains, raises, NO_ITEMS),
+    NO(walk, loop_sequence, NO_ITEMS),
+    NO(at, loop_sequence, NO_ITEMS),
+    NO(items, no_rule, NO_ITEMS),
+    NO(array, raises, NO_ITEMS),
+    .open = repr_itself,
+    .call = rec_call_closure,
+    NO(truth, raises, NO_ITEMS),
+    NO(format, text_value, NO_ITEMS),
 };
 
 const Repr repr_transform = {
@@ -135,6 +143,14 @@ const Repr repr_transform = {
     NO(before_store, raises, NO_ITEMS),
     NO(add, raises, "functions are not added"),
     NO(contains, raises, NO_ITEMS),
+    NO(walk, loop_sequence, NO_ITEMS),
+    NO(at, loop_sequence, NO_ITEMS),
+    NO(items, no_rule, NO_ITEMS),
+    NO(array, raises, NO_ITEMS),
+    .open = repr_itself,
+    .call = rec_call_transform,
+    NO(truth, raises, NO_ITEMS),
+    NO(format, text_value, NO_ITEMS),
 };
 
 const Repr repr_function = {
@@ -157,4 +173,12 @@ const Repr repr_function = {
     NO(before_store, raises, NO_ITEMS),
     NO(add, raises, "functions are not added"),
     NO(contains, raises, NO_ITEMS),
+    NO(walk, loop_sequence, NO_ITEMS),
+    NO(at, loop_sequence, NO_ITEMS),
+    NO(items, no_rule, NO_ITEMS),
+    NO(array, raises, NO_ITEMS),
+    .open = repr_itself,
+    .call = rec_call_function,
+    NO(truth, raises, NO_ITEMS),
+    NO(format, text_value, NO_ITEMS),
 };

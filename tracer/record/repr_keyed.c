@@ -243,6 +243,8 @@ static RecipeId recipe_or_source(Recorder *r, Av a) {
   return there ? there : recipe(r, a);
 }
 
+static Outcome at(Recorder *r, Av a, Av pos, Av *out) { return rec_keyed_item(r, a, av_value(r, pos), out); }
+
 static Outcome assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
   *done = true;
   return rec_keyed_set(r, a, at, value, false, out);
@@ -273,4 +275,12 @@ const Repr repr_keyed = {
     NO(before_store, no_rule, "its columns have room for all characters"),
     NO(add, raises, "records are not added"),
     NO(equal, no_rule, "which keys it has is not known"),
+    .walk = repr_itself,
+    .at = at,
+    NO(items, no_rule, "which keys it has is not known"),
+    NO(array, raises, "a record is no array"),
+    NO(open, data_dependent_shape, "its keys are computed"),
+    NO(call, raises, "a record is no function"),
+    NO(truth, raises, "a record is no condition"),
+    NO(format, text_value, "the texts of records are made by the interpreter"),
 };

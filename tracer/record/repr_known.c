@@ -2,6 +2,7 @@
  * functions (`builtin`); numbers are in repr_number.c. What built-ins make of known texts and records is known too. */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_call.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/repr_known.h"
 #include "tracer/record/record_run.h"
@@ -186,7 +187,15 @@ const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input
     NO(store, raises, "nil and dtypes have no parts"),
     NO(before_store, raises, "nil and dtypes have no parts"),
     NO(add, raises, "they are not added"),
-    NO(contains, raises, "nil and dtypes have no parts"),};
+    NO(contains, raises, "nil and dtypes have no parts"),
+    NO(walk, loop_sequence, "nil and dtypes have no items"),
+    NO(at, loop_sequence, "nil and dtypes have no items"),
+    NO(items, no_rule, "nil and dtypes have no items"),
+    NO(array, raises, "nil and dtypes have no items"),
+    .open = repr_itself,
+    .call = rec_call_dtype,
+    .truth = repr_constant_truth,
+    .format = repr_constant_format,};
 const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input,
     .length = text_length,
     .item = known_item,
@@ -199,7 +208,15 @@ const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .inp
     NO(update, no_rule, "texts are not written"),
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
-    NO(before_store, raises, "texts are not written"),};
+    NO(before_store, raises, "texts are not written"),
+    .format = repr_constant_format,
+    .walk = rec_text_walk,
+    NO(at, loop_sequence, "its code points are walked over in a column"),
+    .truth = repr_constant_truth,
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),};
 const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it"),
     NO(length, raises, "a function has no items"),
     NO(item, raises, "a function has no items"),
@@ -212,4 +229,12 @@ const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_
     NO(store, raises, "a function has no items"),
     NO(before_store, raises, "a function has no items"),
     NO(add, raises, "they are not added"),
-    NO(contains, raises, "a function has no items"),};
+    NO(contains, raises, "a function has no items"),
+    NO(walk, loop_sequence, "a function has no items"),
+    NO(at, loop_sequence, "a function has no items"),
+    NO(items, no_rule, "a function has no items"),
+    NO(array, raises, "a function has no items"),
+    .open = repr_itself,
+    .call = rec_call_builtin,
+    .truth = repr_constant_truth,
+    NO(format, text_value, "a function has no items"),};

@@ -155,6 +155,17 @@ static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return (a = av_force(r, a)) ? rec_slice(r, a, parts, out) : OUT_FAIL;
 }
 
+/* Long lists and texts are packed. */
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  const AbsVal *v = av_at(r, a);
+  Outcome o = OUT_STUCK;
+  if (v->konst.kind == V_TEXT) return rec_text_walk(r, a, out);
+  if (rec_is_list_source(v) && v->konst.list->count > 2 * (u32)r->vm->tunables.unroll_trips)
+    o = rec_rows_of(r, a, NULL, out);
+  if (o != OUT_STUCK) return o;
+  return (a = av_force(r, a)) ? rec_walk(r, a, out) : OUT_FAIL;
+}
+
 /* ---- their tables ------------------------------------------------------------------------------------------------ */
 
 static RecipeId hole_recipe(Recorder *r, Av a) {
@@ -188,6 +199,14 @@ const Repr repr_lazy = {
     NO(add, no_rule, READ_FIRST),
     NO(equal, no_rule, READ_FIRST),
     NO(contains, no_rule, READ_FIRST),
+    .walk = walk,
+    NO(at, no_rule, READ_FIRST),
+    NO(items, no_rule, READ_FIRST),
+    NO(array, no_rule, READ_FIRST),
+    NO(open, no_rule, READ_FIRST),
+    NO(call, no_rule, READ_FIRST),
+    NO(truth, no_rule, READ_FIRST),
+    NO(format, no_rule, READ_FIRST),
 };
 
 #define NOTHING "nothing was assigned on this way"
@@ -211,6 +230,14 @@ const Repr repr_none = {
     NO(add, no_rule, NOTHING),
     NO(equal, no_rule, NOTHING),
     NO(contains, no_rule, NOTHING),
+    NO(walk, loop_sequence, NOTHING),
+    NO(at, loop_sequence, NOTHING),
+    NO(items, no_rule, NOTHING),
+    NO(array, raises, NOTHING),
+    .open = repr_itself,
+    NO(call, raises, NOTHING),
+    NO(truth, raises, NOTHING),
+    NO(format, text_value, NOTHING),
 };
 
 #define NOT_GIVEN "an argument that was not given is no value"
@@ -234,4 +261,12 @@ const Repr repr_hole = {
     NO(add, no_rule, NOT_GIVEN),
     NO(equal, no_rule, NOT_GIVEN),
     NO(contains, no_rule, NOT_GIVEN),
+    NO(walk, loop_sequence, NOT_GIVEN),
+    NO(at, loop_sequence, NOT_GIVEN),
+    NO(items, no_rule, NOT_GIVEN),
+    NO(array, raises, NOT_GIVEN),
+    .open = repr_itself,
+    NO(call, raises, NOT_GIVEN),
+    NO(truth, raises, NOT_GIVEN),
+    NO(format, text_value, NOT_GIVEN),
 };

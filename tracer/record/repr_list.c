@@ -6,6 +6,7 @@
 #include "tracer/record/abstract.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
+#include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_whole.h"
@@ -69,6 +70,48 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
   if (av_known_int(r, at, &known)) return rec_stuck(r, REASON_raises, "a list position out of range");
   Outcome o = rec_rows_here(r, a, &a);
   return o == OUT_GO ? rec_item(r, a, at, out) : o;
+}
+
+/* A long one lies in columns; in a loop that walks over it again and again too. */
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  const u32 most = 2 * (u32)r->vm->tunables.unroll_trips, n = av_at(r, a)->count;
+  Outcome o = n > most && rec_is_list_source(av_at(r, a)) ? rec_rows_of(r, a, NULL, out) : OUT_STUCK;
+  if (o != OUT_STUCK) return o;
+  *out = a;
+  if (n <= most || !r->loop) return OUT_GO;
+  Av rows;
+  o = rec_rows_here(r, a, &rows);
+  if (o == OUT_GO) *out = rows;
+  return o == OUT_FAIL || r->lacks ? o : OUT_GO;
+}
+
+static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
+  i64 known;
+  if (!av_known_int(r, pos, &known) || known >= av_at(r, a)->count)
+    return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
+  return rec_made(r, av_item(r, a, (u32)known), out);
+}
+
+static Outcome few_items(Recorder *r, Av a, AvVec *out) {
+  const u32 n = av_at(r, a)->count;
+  if (n > 2 * (u32)r->vm->tunables.unroll_trips) return rec_stuck(r, REASON_graph_size, "a list of %u items", n);
+  for (u32 i = 0; i < n; i++)
+    if (!vec_push(&r->vm->alloc, out, av_item(r, a, i))) return OUT_FAIL;
+  return OUT_GO;
+}
+
+static Outcome array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
+  const u32 n = av_at(r, a)->count;
+  Av few[32], *parts = n <= COUNT_OF(few) ? few : rec_avs(r, n);
+  (void)leaf;
+  if (!parts) return OUT_FAIL;
+  if (n == 0) return rec_stuck(r, REASON_no_rule, "an array of no items");
+  for (u32 i = 0; i < n; i++) {
+    Outcome o = rec_array(r, av_item(r, a, i), dtype, true, &parts[i]);
+    if (o != OUT_GO) return o;
+  }
+  Av params[OP_MAX_PARAMS] = {av_list(r, parts, n)};
+  return rec_op(r, OP_stack, params, out);
 }
 
 static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
@@ -172,4 +215,12 @@ const Repr repr_list = {
     NO(update, no_rule, "it takes one place"),
     NO(assign, no_rule, "its place is looked at first"),
     NO(before_store, no_rule, "a store does not change how it is kept"),
+    .walk = walk,
+    .at = at,
+    .items = few_items,
+    .array = array,
+    .open = repr_itself,
+    NO(call, raises, "a list is no function"),
+    NO(truth, raises, "a list is no condition"),
+    NO(format, text_value, "the texts of lists are made by the interpreter"),
 };

@@ -333,6 +333,14 @@ const Repr repr_character = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    NO(walk, loop_sequence, MADE_HERE),
+    NO(at, loop_sequence, MADE_HERE),
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };
 
 const Repr repr_numbered = {
@@ -355,4 +363,12 @@ const Repr repr_numbered = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    NO(walk, loop_sequence, MADE_HERE),
+    NO(at, loop_sequence, MADE_HERE),
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };

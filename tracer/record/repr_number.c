@@ -110,6 +110,63 @@ static Outcome length(Recorder *r, Av a, Av *out) {
                  : rec_stuck(r, REASON_raises, "len of an array of rank 0");
 }
 
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  if (!t->rank) return rec_stuck(r, REASON_loop_sequence, "a loop over a number");
+  if (t->device && t->rank == 1)
+    return rec_stuck(r, REASON_device_mix, "a loop over the numbers of an array on a device");
+  return rec_made(r, a, out);
+}
+
+/* At a computed position in bounds by construction: no check. */
+static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
+  const IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
+  ValueId x = av_value(r, a), p = av_value(r, pos);
+  ArrayType t = *value_type(r->g, x);
+  i64 known;
+  if (av_known_int(r, pos, &known)) return rec_item(r, a, pos, out);
+  if (t.device && t.rank == 1)
+    return rec_stuck(r, REASON_device_mix, "a loop over the numbers of an array on a device");
+  t.rank--;
+  t.weak = false;
+  memmove(t.dims, t.dims + 1, t.rank * sizeof t.dims[0]);
+  return rec_made(r, av_num(r, graph_index(r->g, x, &p, 1, &it, 1, graph_type(r->g, &t))), out);
+}
+
+static Outcome truth(Recorder *r, Av a, Av *out) {
+  const ArrayType *t = value_type(r->g, av_at(r, a)->value);
+  Value v;
+  if (value_const(r->g, av_at(r, a)->value, &v)) return repr_known_truth(r, a, v, out);
+  if (t->rank != 0) return rec_stuck(r, REASON_raises, "the condition is no number of rank 0");
+  if (t->dtype == DT_bool) return rec_made(r, a, out);
+  Av zero = av_const(r, value_weak_i64(0)), params[2] = {a, zero};
+  return zero ? rec_op(r, OP_not_equal, params, out) : OUT_FAIL;
+}
+
+/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all
+ * numbers. */
+static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
+  Value text;
+  if (spec.kind != V_TEXT || spec.text->len == 0) return true;
+  if (spec.text->data[spec.text->len - 1] == 'c') return false;
+  if (dtype_kind(t->dtype) > DK_FLOAT) return false;
+  if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
+    vm_error_clear(r->vm);
+    return false;
+  }
+  value_drop(r->vm, text);
+  return true;
+}
+
+static Outcome format(Recorder *r, Av a, Av spec, bool plain, Av *out) {
+  Value how, known;
+  (void)plain;
+  if (av_const_value(r, a, &known)) return repr_known_format(r, known, spec, out);
+  if (!av_const_value(r, spec, &how) || !spec_fits(r, value_type(r->g, av_value(r, a)), how))
+    return rec_stuck(r, REASON_raises, "the format spec does not fit");
+  return rec_made(r, av_formatted(r, a, spec), out);
+}
+
 static Outcome item(Recorder *r, Av a, Av at, Av *out) {
   const u8 one = IX_VALUE;
   return rec_index_array(r, a, &one, 1, &at, out);
@@ -154,6 +211,14 @@ const Repr repr_number = {
     NO(add, no_rule, "numbers are added by the operation"),
     NO(equal, no_rule, "numbers are compared by the operation"),
     NO(contains, no_rule, "`in` of an array"),
+    .walk = walk,
+    .at = at,
+    .open = repr_itself,
+    .truth = truth,
+    .format = format,
+    NO(items, no_rule, "the items of an array are numbers of the graph"),
+    NO(array, no_rule, "it is one"),
+    NO(call, raises, "a number is no function"),
 };
 
 const Repr repr_constant = {
@@ -176,4 +241,12 @@ const Repr repr_constant = {
     NO(add, no_rule, "numbers are added by the operation"),
     NO(equal, no_rule, "numbers are compared by the operation"),
     NO(contains, no_rule, "`in` of an array"),
+    .walk = walk,
+    .at = at,
+    .open = repr_itself,
+    .truth = repr_constant_truth,
+    .format = repr_constant_format,
+    NO(items, no_rule, "the items of an array are numbers of the graph"),
+    NO(array, no_rule, "it is one"),
+    NO(call, raises, "a number is no function"),
 };

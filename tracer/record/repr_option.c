@@ -289,6 +289,11 @@ static RecipeId recipe(Recorder *r, Av a) {
   return value ? recipe_option(&r->g->exits, value, rec_recipe(r, av_item(r, a, 0))) : 0;
 }
 
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  Outcome o = rec_there(r, &a);
+  return o == OUT_GO ? rec_walk(r, a, out) : o;
+}
+
 static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
   Outcome o = rec_there(r, &a);
   return o == OUT_GO ? rec_member(r, x, a, out) : o;
@@ -315,4 +320,12 @@ const Repr repr_option = {
     NO(add, no_rule, ASKED),
     NO(equal, no_rule, "rec_option_equal is asked before"),
     .contains = contains,
+    .walk = walk,
+    NO(at, no_rule, ASKED),
+    NO(items, no_rule, "nil on one way alone"),
+    NO(array, no_rule, "nil on one way alone"),
+    NO(open, no_rule, "nil on one way alone"),
+    NO(call, no_rule, ASKED),
+    NO(truth, no_rule, ASKED),
+    NO(format, text_value, "nil on one way alone"),
 };

@@ -127,6 +127,8 @@ static Outcome list_add(Recorder *r, Av a, Av b, Av *out) {
   return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
 }
 
+static Outcome list_walk(Recorder *r, Av a, Av *out) { return rec_rows_of(r, a, NULL, out); }
+
 static Outcome list_contains(Recorder *r, Av a, Av x, Av *out) {
   if (!r->loop) return rec_stuck(r, REASON_no_rule, "`in` of a list that was not taken apart");
   Outcome o = rec_rows_here(r, a, &a);
@@ -173,6 +175,14 @@ const Repr repr_module = {
     NO(before_store, raises, "a module is not written"),
     NO(add, raises, "a module is not written"),
     NO(contains, raises, "a module is not written"),
+    NO(walk, loop_sequence, "a module has no items"),
+    NO(at, loop_sequence, "a module has no items"),
+    NO(items, no_rule, "a module has no items"),
+    NO(array, raises, "a module has no items"),
+    .open = repr_itself,
+    NO(call, raises, "a module has no items"),
+    NO(truth, raises, "a module has no items"),
+    NO(format, text_value, "a module has no items"),
 };
 
 const Repr repr_outer_list = {
@@ -191,6 +201,14 @@ const Repr repr_outer_list = {
     NO(assign, no_rule, "its place is looked at first"),
     NO(before_store, no_rule, "reading its place asks for columns"),
     NO(equal, no_rule, "it may hold NaN, so that it is not even equal to itself"),
+    .walk = list_walk,
+    .array = rec_rows_array,
+    .open = av_take_apart,
+    NO(at, loop_sequence, "its items are walked over in columns"),
+    NO(items, no_rule, "a list that was not taken apart"),
+    NO(call, raises, "a list is no function"),
+    NO(truth, raises, "a list is no condition"),
+    NO(format, text_value, "the texts of lists are made by the interpreter"),
 };
 
 const Repr repr_outer_record = {
@@ -209,6 +227,14 @@ const Repr repr_outer_record = {
     NO(assign, no_rule, "a record that was not taken apart"),
     NO(add, raises, "records are not added"),
     NO(equal, no_rule, "it may hold NaN, so that it is not even equal to itself"),
+    NO(walk, loop_sequence, "a record that was not taken apart"),
+    NO(at, loop_sequence, "a record that was not taken apart"),
+    NO(items, no_rule, "a record that was not taken apart"),
+    NO(array, raises, "a record that was not taken apart"),
+    .open = av_take_apart,
+    NO(call, raises, "a record that was not taken apart"),
+    NO(truth, raises, "a record that was not taken apart"),
+    NO(format, text_value, "a record that was not taken apart"),
 };
 
 const Repr repr_outer_text = {
@@ -227,6 +253,14 @@ const Repr repr_outer_text = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    NO(format, text_value, "which text it is is not known"),
+    .walk = rec_text_walk,
+    NO(at, loop_sequence, "its code points are walked over in a column"),
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };
 
 const Repr repr_handle = {
@@ -243,6 +277,14 @@ const Repr repr_handle = {
     NO(before_store, raises, "an object of the host is not written"),
     NO(add, raises, "an object of the host is not written"),
     NO(contains, raises, "an object of the host is not written"),
+    NO(walk, loop_sequence, "an object of the host has no items"),
+    NO(at, loop_sequence, "an object of the host has no items"),
+    NO(items, no_rule, "an object of the host has no items"),
+    NO(array, raises, "an object of the host has no items"),
+    .open = repr_itself,
+    NO(call, raises, "an object of the host has no items"),
+    NO(truth, raises, "an object of the host has no items"),
+    NO(format, text_value, "an object of the host has no items"),
 };
 
 const Repr repr_outer = {
@@ -261,6 +303,14 @@ const Repr repr_outer = {
     NO(add, no_rule, NOT_LOOKED_INTO),
     NO(equal, no_rule, NOT_LOOKED_INTO),
     NO(contains, no_rule, NOT_LOOKED_INTO),
+    NO(walk, loop_sequence, NOT_LOOKED_INTO),
+    NO(at, loop_sequence, NOT_LOOKED_INTO),
+    NO(items, no_rule, NOT_LOOKED_INTO),
+    NO(array, raises, NOT_LOOKED_INTO),
+    .open = repr_itself,
+    NO(call, raises, NOT_LOOKED_INTO),
+    NO(truth, raises, NOT_LOOKED_INTO),
+    NO(format, text_value, NOT_LOOKED_INTO),
 };
 
 const Repr repr_outer_ref = {
@@ -277,4 +327,12 @@ const Repr repr_outer_ref = {
     NO(before_store, raises, "a ref has no items, its value may"),
     NO(add, raises, "refs are not added"),
     NO(contains, raises, "a ref has no items, its value may"),
+    NO(walk, loop_sequence, "a ref has no items, its value may"),
+    NO(at, loop_sequence, "a ref has no items, its value may"),
+    NO(items, no_rule, "a ref has no items, its value may"),
+    NO(array, raises, "a ref has no items, its value may"),
+    .open = repr_itself,
+    NO(call, raises, "a ref has no items, its value may"),
+    NO(truth, raises, "a ref has no items, its value may"),
+    NO(format, text_value, "a ref has no items, its value may"),
 };

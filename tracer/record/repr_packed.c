@@ -74,6 +74,25 @@ Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
 
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
+/* A `for` counts the bytes of a text, columns count code points: where these are the same. */
+Outcome rec_text_walk(Recorder *r, Av text, Av *out) {
+  const AbsVal v = *av_at(r, text);
+  if (v.konst.text->len != v.konst.text->count)
+    return rec_stuck(r, REASON_loop_sequence, "a loop over a text that is not ASCII alone");
+  if (!v.source) {
+    Outcome o = rec_rows_of(r, text, NULL, out);
+    if (o == OUT_GO) av_at(r, *out)->op = 1; /* ASCII alone: its loop may come by here again */
+    return o;
+  }
+  return guard_rows(&r->g->guards, v.source, v.konst,
+                    rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
+}
+
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  const AbsVal *v = av_at(r, a);
+  return v->source || v->op ? rec_made(r, a, out) : rec_stuck(r, REASON_loop_sequence, "a loop over " MADE_HERE);
+}
+
 static Outcome add(Recorder *r, Av a, Av b, Av *out) {
   return rec_is_text(r, b) ? rec_rows_join(r, a, b, out) : repr_no(r, b, ROP_add);
 }
@@ -107,4 +126,12 @@ const Repr repr_packed_text = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    .walk = walk,
+    .at = rec_rows_item,
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };

@@ -14,6 +14,7 @@
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 #include "tracer/record/repr_slice.h"
 
 static Av rows_of(const Recorder *r, Av queue) { return av_item(r, queue, 0); }
@@ -231,4 +232,12 @@ const Repr repr_queue = {
     NO(assign, no_rule, "a list that is cut off at its head is not written"),
     NO(store, no_rule, "a list that is cut off at its head is not written"),
     NO(before_store, no_rule, "a list that is cut off at its head is not written"),
+    .walk = rec_queue_rows,
+    .array = rec_rows_array,
+    .open = rec_open_columns,
+    NO(at, loop_sequence, "its items are walked over in columns of their own"),
+    NO(items, no_rule, "how many it has is computed"),
+    NO(call, raises, "a list is no function"),
+    NO(truth, raises, "a list is no condition"),
+    NO(format, text_value, "the texts of lists are made by the interpreter"),
 };

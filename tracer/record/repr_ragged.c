@@ -16,7 +16,9 @@
 #include "tracer/record/repr_ragged.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 
 enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
 
@@ -158,6 +160,14 @@ const Repr repr_ragged = {
     NO(before_store, no_rule, "a store does not change how it is kept"),
     NO(add, loop_list, "its lists share columns, which have no room between them"),
     NO(contains, no_rule, "its items are lists"),
+    .walk = repr_itself,
+    .at = rec_rows_item,
+    .array = rec_rows_array,
+    .open = rec_open_columns,
+    NO(items, no_rule, "how many it has is computed"),
+    NO(call, raises, "a list is no function"),
+    NO(truth, raises, "a list is no condition"),
+    NO(format, text_value, "the texts of lists are made by the interpreter"),
 };
 
 const Repr repr_row = {
@@ -181,4 +191,12 @@ const Repr repr_row = {
     NO(before_store, no_rule, "it is written by the list that it is of"),
     NO(add, loop_list, "its items lie among those of other lists"),
     NO(contains, no_rule, "its items lie among those of other lists"),
+    .walk = repr_itself,
+    .at = rec_row_item,
+    .open = rec_open_columns,
+    NO(array, no_rule, "its items lie among those of other lists"),
+    NO(items, no_rule, "how many it has is computed"),
+    NO(call, raises, "a list is no function"),
+    NO(truth, raises, "a list is no condition"),
+    NO(format, text_value, "the texts of lists are made by the interpreter"),
 };

@@ -251,6 +251,25 @@ static Outcome contains(Recorder *r, Av range, Av a, Av *out) {
   return o == OUT_GO ? rec_and_also(r, out, below) : o;
 }
 
+static Outcome items(Recorder *r, Av a, AvVec *out) {
+  i64 start, stop, step;
+  if (!av_known_int(r, av_item(r, a, 0), &start) || !av_known_int(r, av_item(r, a, 1), &stop) ||
+      !av_known_int(r, av_item(r, a, 2), &step) || step == 0)
+    return rec_stuck(r, REASON_no_rule, "the items of a range whose ends are computed");
+  for (i64 i = start; step > 0 ? i < stop : i > stop; i += step) {
+    if (out->count >= 2 * (u32)r->vm->tunables.unroll_trips) return rec_stuck(r, REASON_graph_size, "a long range");
+    Av item = av_const(r, value_weak_i64(i));
+    if (!item || !vec_push(&r->vm->alloc, out, item)) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
+static Outcome array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
+  Av params[OP_MAX_PARAMS] = {av_item(r, a, 0), av_item(r, a, 1), av_item(r, a, 2)};
+  (void)dtype, (void)leaf;
+  return rec_op(r, OP_arange, params, out);
+}
+
 static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   (void)v, (void)count;
   return recipe_range(t, items[0], items[1], items[2]);
@@ -294,4 +313,12 @@ const Repr repr_range = {
     NO(store, raises, "a range is not written"),
     NO(before_store, raises, "a range is not written"),
     NO(add, raises, "ranges are not added"),
+    .walk = repr_itself,
+    .at = rec_range_item,
+    .items = items,
+    .array = array,
+    .open = repr_itself,
+    NO(call, raises, "a range is no function"),
+    NO(truth, raises, "a range is no condition"),
+    NO(format, text_value, "the texts of ranges are made by the interpreter"),
 };

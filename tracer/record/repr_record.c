@@ -61,6 +61,19 @@ static Outcome put_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
   return rec_made(r, av_record(r, keys, items, v.count + 1), out);
 }
 
+/* A pair of key and value. */
+static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
+  i64 known;
+  Value text;
+  if (!av_known_int(r, pos, &known) || known >= av_at(r, a)->count)
+    return rec_stuck(r, REASON_loop_sequence, "a loop over a record");
+  Name key = av_at(r, a)->shape->keys[known];
+  if (!text_new(r->vm, name_text(&r->vm->names, key), name_len(&r->vm->names, key), &text)) return OUT_FAIL;
+  Av pair[2] = {av_const(r, text), av_item(r, a, (u32)known)};
+  value_drop(r->vm, text);
+  return rec_made(r, av_list(r, pair, 2), out);
+}
+
 static Outcome field(Recorder *r, Av a, Name name, Av *out, bool *found) {
   i32 i = av_field(r, a, name);
   if (i < 0)
@@ -176,4 +189,12 @@ const Repr repr_record = {
     .contains = contains,
     NO(update, no_rule, "it takes one key"),
     NO(add, raises, "records are not added"),
+    .walk = repr_itself,
+    .at = at,
+    .open = repr_itself,
+    NO(items, no_rule, "a record is walked over by a loop"),
+    NO(array, raises, "a record is no array"),
+    NO(call, raises, "a record is no function"),
+    NO(truth, raises, "a record is no condition"),
+    NO(format, text_value, "the texts of records are made by the interpreter"),
 };

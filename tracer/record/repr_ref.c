@@ -66,4 +66,12 @@ const Repr repr_ref = {
     NO(before_store, raises, NO_ITEMS),
     NO(add, raises, "refs are not added"),
     NO(contains, raises, NO_ITEMS),
+    NO(walk, loop_sequence, NO_ITEMS),
+    NO(at, loop_sequence, NO_ITEMS),
+    NO(items, no_rule, NO_ITEMS),
+    NO(array, raises, NO_ITEMS),
+    .open = repr_itself,
+    NO(call, raises, NO_ITEMS),
+    NO(truth, raises, NO_ITEMS),
+    NO(format, text_value, NO_ITEMS),
 };

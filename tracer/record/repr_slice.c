@@ -389,6 +389,12 @@ bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome 
   return true;
 }
 
+/* Of the digits of an integer: ASCII. */
+static Outcome walk(Recorder *r, Av a, Av *out) {
+  return rec_is_of_digits(r, a) ? rec_made(r, a, out)
+                                : rec_stuck(r, REASON_loop_sequence, "a loop over " MADE_HERE);
+}
+
 /* ---- their tables ---------------------------------------------------------------------------- */
 
 static RecipeId make_part(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
@@ -427,6 +433,14 @@ const Repr repr_part = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    .walk = walk,
+    .at = rec_read_at,
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };
 
 const Repr repr_reversed = {
@@ -449,4 +463,12 @@ const Repr repr_reversed = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    .walk = walk,
+    .at = rec_read_at,
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };

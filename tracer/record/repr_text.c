@@ -11,45 +11,16 @@
 
 Av av_joined(Recorder *r, const Av *texts, u32 count) { return av_items(r, AV_joined, texts, count); }
 
-/* A format spec fits numbers of a dtype or it does not, whatever their values; but code points (type c) are not all
- * numbers. */
-static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
-  Value text;
-  if (spec.kind != V_TEXT || spec.text->len == 0) return true;
-  if (spec.text->data[spec.text->len - 1] == 'c') return false;
-  if (dtype_kind(t->dtype) > DK_FLOAT) return false;
-  if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
-    vm_error_clear(r->vm);
-    return false;
-  }
-  value_drop(r->vm, text);
-  return true;
-}
-
 /* Texts of computed numbers are made where the region is left: nothing in a graph looks at them. */
 Outcome rec_text(Recorder *r, Av v, Av spec, Av *out) {
-  Value known, how, text;
+  Value how;
   v = av_force(r, v);
   spec = av_force(r, spec);
   if (!v || !spec) return OUT_FAIL;
   if (!av_const_value(r, spec, &how) || (how.kind != V_TEXT && how.kind != V_NIL))
     return rec_stuck(r, REASON_text_value, "a computed format spec");
-  bool plain = how.kind == V_NIL || how.text->len == 0;
-  if (plain && (av_is_made_text(r, v) || av_is_packed_text(r, v)))
-    return rec_made(r, v, out);
-  if (av_const_value(r, v, &known) && known.kind != V_FN) {
-    if (vm_text(r->vm, known, how, &text) != WEFT_OK) {
-      vm_error_clear(r->vm);
-      return rec_stuck(r, REASON_raises, "the format spec does not fit");
-    }
-    Av a = av_const(r, text);
-    value_drop(r->vm, text);
-    return rec_made(r, a, out);
-  }
-  if (!av_is_number(r, v)) return rec_stuck(r, REASON_text_value, "a text is made of %s", av_kind_text(r, v));
-  if (!spec_fits(r, value_type(r->g, av_value(r, v)), how))
-    return rec_stuck(r, REASON_raises, "the format spec does not fit");
-  return rec_made(r, av_formatted(r, v, spec), out);
+  const Repr *p = av_repr(r, v);
+  return p->format ? p->format(r, v, spec, how.kind == V_NIL || how.text->len == 0, out) : repr_no(r, v, ROP_format);
 }
 
 /* A part of a text: one that a loop around the region writes is another one in each trip, and looked at by nobody. */
@@ -143,4 +114,12 @@ const Repr repr_joined = {
     NO(assign, raises, "texts are not written"),
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
+    .format = repr_text_format,
+    NO(walk, loop_sequence, MADE_HERE),
+    NO(at, loop_sequence, MADE_HERE),
+    NO(truth, raises, "a text is no condition"),
+    .open = repr_itself,
+    NO(items, no_rule, "a text is walked over by a loop"),
+    NO(array, raises, "a text is no array"),
+    NO(call, raises, "a text is no function"),
 };
