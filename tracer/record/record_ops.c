@@ -745,6 +745,10 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     }
     bool counts = (op == OP_repeat || op == OP_histogram) && i == 1 && av_is_number(r, a) &&
                   value_type(r->g, av_value(r, a))->rank > 0;
+    Value end;
+    if (op == OP_arange && i < 3 && !is_given(r, params[3]) && av_const_value(r, a, &end) && end.kind == V_NUM &&
+        !value_is_weak(end) && end.dtype != DT_i64 && end.dtype != DT_f64) /* a setting has no dtype */
+      return rec_stuck(r, REASON_no_rule, "arange of a constant %s", dtype_name(end.dtype));
     if (rec_is_setting(op, i) && !counts) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
