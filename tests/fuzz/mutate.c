@@ -40,8 +40,8 @@ const char *const mutate_json_words[] = {"{", "}", "[", "]", ",", ":", "\"", "\"
                                          "\\n", " ", "\n", "\xc3\xa9", NULL};
 
 const char *const mutate_regex_words[] = {"(", ")", "[", "]", "a", "b", ".", "*", "+", "?", "{1,2}", "|", "^", "$",
-                                          "\\b", "\\w", "\\1", "(?:", "(?=", "(?<=", "(?<n>", "\\K", "(?i)", "\n", "\xc3\xa9",
-                                          "(*ACCEPT)", "(?R)", "aaa", NULL};
+                                          "\\b", "\\w", "\\1", "(?:", "(?=", "(?<=", "(?<n>", "\\K", "(?i)", "\n",
+                                          "\xc3\xa9", "(*ACCEPT)", "(?R)", "aaa", NULL};
 
 uint64_t random_next(Random *r) { /* SplitMix64 */
   uint64_t z = (r->state += 0x9e3779b97f4a7c15u);

@@ -101,7 +101,7 @@ RecipeId rec_hand(Handing *h, Av a, u32 depth) {
 Outcome rec_print(Recorder *r, const Av *params, Av *out) {
   if (!r->prints || !r->no_exits || r->differentiating || !MECHANISM(r->vm, output_in_bodies))
     return rec_stuck(r, REASON_effect_output, "print");
-  if (params[3] && av_at(r, params[3])->kind != AV_HOLE)
+  if (params[3] && !av_is_hole(r, params[3]))
     return rec_stuck(r, REASON_effect_output, "print with flush=");
   Handing t = {.r = r};
   Av hole = av_hole(r);

@@ -210,7 +210,7 @@ Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out) {
   switch (op) {
     case OP_unstack: return unstack(r, x, params[1], out);
     case OP_split:
-      if (params[3] && av_at(r, params[3])->kind != AV_HOLE) return rec_stuck(r, REASON_no_rule, "split with sep=");
+      if (params[3] && !av_is_hole(r, params[3])) return rec_stuck(r, REASON_no_rule, "split with sep=");
       return split(r, x, params[1], params[2], out);
     case OP_meshgrid: return meshgrid(r, x, params[1], out);
     default: return broadcast_arrays(r, x, out);
