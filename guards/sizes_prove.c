@@ -152,7 +152,19 @@ static Bounds known(SizePool *p, Dim d) {
   return r;
 }
 
-static SizeTruth prove_zero(SizePool *p, Dim d) {
+/* d without the factor that all of it has: 0 where d is. */
+static Dim primitive(SizePool *p, Dim d) {
+  SizePoly q;
+  poly_of(p, d, &q);
+  u64 g = poly_gcd(&q);
+  if (g <= 1 || g > INT64_MAX || q.c % (i64)g != 0) return d;
+  for (u32 i = 0; i < q.n; i++) q.t[i].coef /= (i64)g;
+  q.c /= (i64)g;
+  Dim made = poly_make(p, &q);
+  return made == DIM_NONE ? d : made;
+}
+
+static SizeTruth prove_zero_of(SizePool *p, Dim d) {
   i64 c;
   if (size_is_const(p, d, &c)) return c == 0 ? TRUTH_always : TRUTH_never;
   for (u32 i = 0; i < p->facts.count; i++) {
@@ -174,6 +186,13 @@ static SizeTruth prove_zero(SizePool *p, Dim d) {
   u64 g = poly_gcd(&q);
   if (g > 1 && g <= INT64_MAX && q.c % (i64)g != 0) return TRUTH_never;
   return TRUTH_unknown;
+}
+
+/* An integer of the program may wrap: twice another number can be twice this one. */
+static SizeTruth prove_zero(SizePool *p, Dim d) {
+  Dim least = primitive(p, d);
+  SizeTruth t = prove_zero_of(p, least);
+  return t == TRUTH_never && least != d && !bounds(p, d).fits ? TRUTH_unknown : t;
 }
 
 static SizeTruth prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
@@ -412,15 +431,30 @@ static bool one_case(SizePool *p, Dim diff) {
   return can[0] ? size_assume(p, REL_le, x, y) : size_assume(p, REL_lt, y, x);
 }
 
+/* diff == 0 is known now, and a minimum is one of its terms: what equals it is no more than each alternative; a maximum
+ * the other way round. Of sizes that are there on entry a run-time check tells nothing. False: this cannot be. */
+static bool order_alternatives(SizePool *p, Dim diff) {
+  SizePoly q;
+  poly_of(p, diff, &q);
+  for (u32 i = 0; i < q.n; i++) {
+    if ((q.t[i].coef != 1 && q.t[i].coef != -1) || q.t[i].of >= 0) continue;
+    SizeNode x = *node_of(p, q.t[i].of);
+    if (x.kind != SK_min && x.kind != SK_max) continue;
+    Dim same = q.t[i].coef == 1 ? size_sub(p, q.t[i].of, diff) : size_add(p, q.t[i].of, diff);
+    for (u32 k = 0; k < x.count && same != DIM_NONE; k++) {
+      Dim other = p->terms.data[x.first + k].of;
+      if (size_is_unbacked(p, diff) && !size_is_unbacked(p, same) && !size_is_unbacked(p, other)) continue;
+      if (!(x.kind == SK_min ? size_assume(p, REL_le, same, other) : size_assume(p, REL_le, other, same))) return false;
+    }
+  }
+  return !p->failed;
+}
+
 /* diff == 0 becomes known. */
 static bool equate(SizePool *p, Dim diff) {
   SizePoly q;
+  diff = primitive(p, diff);
   poly_of(p, diff, &q);
-  u64 g = poly_gcd(&q);
-  if (g > 1 && g <= INT64_MAX) {
-    for (u32 i = 0; i < q.n; i++) q.t[i].coef /= (i64)g;
-    q.c /= (i64)g; /* divisible, or prove_zero had said never */
-  }
   u32 best = UINT32_MAX, best_sym = 0;
   for (u32 i = 0; i < q.n; i++) {
     u32 sym;
@@ -435,7 +469,7 @@ static bool equate(SizePool *p, Dim diff) {
       best_sym = sym;
     }
   }
-  if (best == UINT32_MAX) return add_fact(p, REL_eq, diff) && one_case(p, diff);
+  if (best == UINT32_MAX) return add_fact(p, REL_eq, diff) && one_case(p, diff) && order_alternatives(p, diff);
   /* A size that is there on entry is said everywhere, a number known at run time only where it was made: not where
    * an earlier one is, which may stand around the loop or the arm of this. */
   for (u32 i = 0; i < q.n; i++) {
@@ -568,13 +602,20 @@ static bool assume_range(SizePool *p, Dim a, Dim b) {
   return d == DIM_NONE ? !p->failed : narrow_by(p, REL_le, d, &all);
 }
 
+/* Is a >= b known of two expressions, which a <= b makes equal? Of one symbol its range says as much. */
+static bool is_no_less(SizePool *p, Dim a, Dim b, Dim difference) {
+  SizePoly q;
+  poly_of(p, difference, &q);
+  return q.n > 1 && size_prove(p, REL_le, b, a) == TRUTH_always;
+}
+
 bool size_assume(SizePool *p, SizeRel rel, Dim a, Dim b) {
   SizeTruth t = size_prove(p, rel, a, b);
   bool all;
   if (t != TRUTH_unknown) return t == TRUTH_always;
   Dim d = difference(p, a, b);
   if (d == DIM_NONE) return !p->failed; /* too large to remember; the guard or check stands anyway */
-  if (rel == REL_eq) return equate(p, d);
+  if (rel == REL_eq || (rel == REL_le && is_no_less(p, a, b, d))) return equate(p, d);
   if (!narrow_by(p, rel, d, &all)) return false;
   return all || add_fact(p, rel, d);
 }

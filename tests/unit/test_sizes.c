@@ -428,6 +428,25 @@ static void equating_contradicts_facts(void **state) {
   assert_false(size_assume(p, REL_eq, f->u, 4));
 }
 
+/* Of two sizes that are no more than each other one is left, and a fact holds of multiples too. */
+static void equal_by_both_orders_and_by_a_factor(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim least = size_min(p, f->n, f->m), even = size_mul(p, 2, size_floordiv(p, f->u, 2));
+  assert_true(size_assume(p, REL_eq, least, f->m)); /* m <= n */
+  assert_int_equal(size_prove(p, REL_eq, f->n, f->m), TRUTH_unknown);
+  assert_true(size_assume(p, REL_eq, least, f->n)); /* n <= m */
+  assert_int_equal(size_prove(p, REL_eq, f->n, f->m), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, f->n), size_mul(p, 3, least)), TRUTH_always);
+  assert_true(size_assume(p, REL_eq, even, f->u));
+  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, even), size_mul(p, 3, f->u)), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, even), size_add(p, size_mul(p, 3, f->u), 1)), TRUTH_never);
+  Dim a = size_sym(p, "a", 7, INT64_MIN, INT64_MAX, 1), b = size_sym(p, "b", 8, INT64_MIN, INT64_MAX, 2);
+  assert_true(size_assume(p, REL_ne, size_add(p, a, size_mul(p, b, b)), 0));
+  Dim twice = size_mul(p, 2, size_add(p, a, size_mul(p, b, b))); /* may wrap to 0 */
+  assert_int_equal(size_prove(p, REL_eq, twice, 0), TRUTH_unknown);
+}
+
 /* ---- random expressions ---------------------------------------------------------------------------- */
 
 static u64 seed;
@@ -596,6 +615,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(canonical_sums, setup, teardown),
       cmocka_unit_test_setup_teardown(equating_contradicts_facts, setup, teardown),
+      cmocka_unit_test_setup_teardown(equal_by_both_orders_and_by_a_factor, setup, teardown),
       cmocka_unit_test_setup_teardown(division, setup, teardown),
       cmocka_unit_test_setup_teardown(extremes, setup, teardown),
       cmocka_unit_test_setup_teardown(proofs, setup, teardown),
