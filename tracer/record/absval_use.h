@@ -17,6 +17,10 @@ Av av_list(Recorder *r, const Av *items, u32 count);
 Av av_list_of(Recorder *r, u32 first, u32 count); /* of these Recorder.items */
 Outcome rec_with_item(Recorder *r, Av obj, u32 i, Av item, Av *out); /* the same list or record, but for one item */
 Av av_closure(Recorder *r, Code *code); /* without captures */
+/* with those of a list; member: 1 + its place in a group of functions that capture each other, or 0 */
+Av av_closure_of(Recorder *r, Code *code, Av captures, u32 member);
+/* of the group of fn; 0: the function of the region's frame */
+Av av_sibling(Recorder *r, Av fn, Code *code, u32 index);
 Av av_transform(Recorder *r, TransformKind kind, Av inner, Av settings);
 Av av_range(Recorder *r, Av start, Av stop, Av step);
 Av av_ref(Recorder *r, u32 cell);

@@ -166,11 +166,7 @@ static Outcome set(Recorder *r, u32 reg, Av a) {
 
 /* Function `index` of the group that the running function belongs to. */
 static Av sibling(Recorder *r, const RecFrame *f, u32 index) {
-  AbsVal v = f->fn ? *av_at(r, f->fn) : (AbsVal){.kind = AV_closure, .env = ENV_ROOT};
-  v.code = code_sibling(f->code, index);
-  v.source = 0;
-  v.op = (u16)(index + 1);
-  return av_new(r, v);
+  return av_sibling(r, f->fn, code_sibling(f->code, index), index);
 }
 
 static Outcome step_closure(Recorder *r, Ins i) {
@@ -186,7 +182,7 @@ static Outcome step_closure(Recorder *r, Ins i) {
                                           : rec_capture(r, f->fn, c->index);
     if (!captures[k]) return rec_stuck(r, REASON_no_rule, "a closure");
   }
-  Av items = av_items(r, AV_closure, captures, p->ncaptures);
+  Av items = av_list(r, captures, p->ncaptures);
   if (!items) return OUT_FAIL;
   for (u32 k = 0; k < n; k++) {
     Code *code = code_child(r->vm, f->code, first + k);
@@ -194,11 +190,7 @@ static Outcome step_closure(Recorder *r, Ins i) {
       vm_error_clear(r->vm);
       return OUT_FAIL;
     }
-    AbsVal v = *av_at(r, items);
-    v.code = code;
-    v.env = ENV_ITEMS;
-    v.op = ins_op(i) == BC_group ? (u16)(k + 1) : 0;
-    Av a = av_new(r, v);
+    Av a = av_closure_of(r, code, items, ins_op(i) == BC_group ? k + 1 : 0);
     if (!a) return OUT_FAIL;
     f->regs[ins_a(i) + k] = a;
   }

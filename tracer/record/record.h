@@ -75,7 +75,7 @@ typedef struct RecLoc {
 /* What a loop returns from the function: one number, or a list or record of numbers, or a constant. */
 typedef struct RecReturn {
   bool asked; /* the loop returns */
-  u8 kind;    /* AvKind: a number, a list or record of numbers, or a constant */
+  u8 kind;    /* AvKind: a list or record of numbers, or a constant; 0: a number */
   u32 count;
   ArrayType types[8];
   /* an array that the loop carries anyhow: RecLoop.locs + 1, and which leaf of it; 0: it is carried besides, … */

@@ -68,20 +68,10 @@ static Outcome merge_weak(Recorder *r, Merge *m, ValueId v, ValueId w) {
 /* Rows in one arm and an empty list or text in the other, which takes their columns as they were before. */
 static Outcome empty_in_rows(Recorder *r, Av base, Av *a, Av *b) {
   if (!base || !(*a = av_force(r, *a)) || !(*b = av_force(r, *b))) return base ? OUT_FAIL : OUT_GO;
-  if (av_is_record(r, base)) {
-    Outcome o = rec_inner_back(r, base, true, a);
-    if (o != OUT_FAIL) o = rec_inner_back(r, base, true, b);
-    return o == OUT_STUCK ? OUT_GO : o;
-  }
-  if (rec_is_queue(r, base)) {
-    Outcome o = rec_queue_like(r, base, true, a);
-    if (o != OUT_FAIL) o = rec_queue_like(r, base, true, b);
-    return o == OUT_STUCK ? OUT_GO : o;
-  }
-  if (!av_in_columns(r, base)) return OUT_GO;
-  Av *other = av_in_columns(r, *a) ? b : a;
-  if (av_at(r, *a)->kind == av_at(r, *b)->kind) return OUT_GO;
-  Outcome o = rec_rows_like(r, base, *other, true, other);
+  const Repr *p = av_repr(r, base);
+  if (!p->take_back || (av_in_columns(r, base) && av_at(r, *a)->kind == av_at(r, *b)->kind)) return OUT_GO;
+  Outcome o = p->take_back(r, base, true, a);
+  if (o != OUT_FAIL) o = p->take_back(r, base, true, b);
   return o == OUT_STUCK ? OUT_GO : o;
 }
 

@@ -142,12 +142,13 @@ static bool changes_weakness(const Recorder *r, const RecLoop *l, TypeId before,
 
 /* Where the loop has rows and a short list or text took their place: into the columns of the head. */
 static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av *now) {
-  bool inside = false, queue = rec_is_queue(r, loc->before);
+  bool inside = false;
+  const Repr *p = loc->before ? av_repr(r, loc->before) : NULL;
   for (u32 i = 0; i < l->inner_count; i++)
     inside |= l->inner[i].rows == 1 && l->inner[i].cell == loc->cell && l->inner[i].index == loc->index;
-  if (!loc->before || !*now || (!av_in_columns(r, loc->before) && !inside && !queue)) return OUT_GO;
+  if (!p || !*now || !p->take_back || (av_has(r, loc->before, IS_TREE) && !inside)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
-  if (queue ? av_is_queue(r, *now) : av_in_columns(r, *now)) return OUT_GO;
+  if (!inside && av_repr(r, *now) == p) return OUT_GO;
   AvVec leaves = {0};
   u32 next = 0;
   Outcome o = OUT_GO;
@@ -157,7 +158,7 @@ static Outcome back_in_rows(Recorder *r, const RecLoop *l, const RecLoc *loc, Av
   Av head = o == OUT_GO ? carry_rebuild(r, loc->before, leaves.data, &next) : 0;
   vec_free(&r->vm->alloc, &leaves);
   if (!head) return OUT_FAIL;
-  o = queue ? rec_queue_like(r, head, false, now) : rec_inner_back(r, head, false, now);
+  o = p->take_back(r, head, false, now);
   return o == OUT_STUCK ? OUT_GO : o; /* said below */
 }
 

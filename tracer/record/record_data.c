@@ -498,7 +498,7 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
     return last ? p->update(r, obj, kinds, s->item_count, mine, d->op, value, out)
                 : rec_stuck(r, REASON_no_rule, "a path through an array's element");
   if (!last && av_is_ragged(r, obj)) return path_in_row(r, d, step, obj, mine, regs, value, out);
-  if (s->item_count != 1 || kinds[0] != IX_VALUE || !p->store) return repr_no(r, obj, ROP_store);
+  if (s->item_count != 1 || kinds[0] != IX_VALUE) return repr_no(r, obj, ROP_update);
   if (last && p->before_store && (o = p->before_store(r, obj, mine[0], d->op == BC_move ? value : 0)) != OUT_GO)
     return o;
   if (last && d->op == BC_move && p->assign) {
@@ -509,7 +509,8 @@ static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av 
   if ((o = rec_item(r, obj, mine[0], &old)) != OUT_GO) return o;
   if (!last) o = path_step(r, d, step + 1, old, regs, value, &next);
   else if (d->op != BC_move) o = rec_binary(r, d->op, old, value, &next);
-  return o == OUT_GO ? p->store(r, obj, mine[0], old, next, out) : o;
+  if (o != OUT_GO) return o;
+  return p->store ? p->store(r, obj, mine[0], old, next, out) : repr_no(r, obj, ROP_store);
 }
 
 Outcome rec_path(Recorder *r, const Desc *d, Av root, const Av *regs, Av *out) {

@@ -150,16 +150,13 @@ Outcome rec_inner_back(Recorder *r, Av head, bool empty, Av *now) {
   bool changed = false;
   Av a = av_force(r, *now);
   if (!a) return OUT_FAIL;
-  if (av_in_columns(r, head))
-    return av_in_columns(r, a) ? OUT_GO : rec_rows_like(r, head, a, empty, now);
   u32 n = av_at(r, head)->count;
   if (!is_tree(r, head) || av_at(r, a)->kind != av_at(r, head)->kind || av_at(r, a)->count != n || n > INNER_ITEMS)
     return OUT_GO;
   for (u32 i = 0; i < n; i++) {
     Av item = parts[i] = av_item(r, a, i), was = known(r, av_item(r, head, i));
-    u8 kind = av_at(r, was)->kind;
-    Outcome o = item != was && (kind_in_columns(kind) || kind_is_record(kind) ||
-                                kind_is_list(kind)) ? rec_inner_back(r, was, empty, &parts[i]) : OUT_GO;
+    const Repr *p = av_repr(r, was);
+    Outcome o = item != was && p->take_back ? p->take_back(r, was, empty, &parts[i]) : OUT_GO;
     if (o == OUT_FAIL) return o;
     changed |= parts[i] != item;
   }

@@ -51,12 +51,12 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
   u32 n = av_is_number(r, ret) ? 1 : kind_is_open(v->kind) ? v->count : 0;
   if (!n && !kind_is_constant(v->kind)) return false;
   if (n > COUNT_OF(out->types)) return false;
-  out->kind = av_is_number(r, ret) ? AV_number : v->kind;
+  out->kind = av_is_number(r, ret) ? 0 : v->kind; /* 0: a number */
   out->count = n;
   if (kind_is_constant(out->kind)) out->konst = v->konst;
   if (kind_is_record(out->kind)) out->shape = v->shape;
   for (u32 i = 0; i < n; i++) {
-    Av leaf = kind_is_value(out->kind) ? ret : av_item(r, ret, i);
+    Av leaf = !out->kind ? ret : av_item(r, ret, i);
     ValueId x = av_is_number(r, leaf) ? av_value(r, leaf) : 0;
     if (!x) return false;
     out->types[i] = *value_type(r->g, x);
@@ -151,7 +151,7 @@ Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) 
   ret = av_force(r, ret);
   if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return OUT_FAIL;
   for (u32 i = 0; i < l->ret.count; i++) {
-    ValueId v = av_value(r, kind_is_value(l->ret.kind) ? ret : av_item(r, ret, i));
+    ValueId v = av_value(r, !l->ret.kind ? ret : av_item(r, ret, i));
     if (!v) return OUT_FAIL;
     if (l->ret.loc[i]) continue; /* among what is carried */
     Outcome o = rec_strong(r, v);
@@ -169,7 +169,7 @@ Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag) 
     u32 loc = l->ret.loc[i], k = loc ? l->locs.data[loc - 1].first + l->ret.leaf[i] : ++at;
     if (!(leaves[i] = av_num(r, node_result(r->g, loop, k)))) return 0;
   }
-  if (kind_is_value(l->ret.kind)) return leaves[0];
+  if (!l->ret.kind) return leaves[0];
   if (kind_is_constant(l->ret.kind)) return av_const(r, l->ret.konst);
   return kind_is_list(l->ret.kind) ? av_list(r, leaves, l->ret.count)
                                    : av_record(r, l->ret.shape->keys, leaves, l->ret.count);

@@ -80,30 +80,39 @@ static bool look_at_array(Recorder *r, const ArrayType *t, Value *out) {
   return !(r->failed = true);
 }
 
-/* *out: owned; false: no numbers all through, or memory was refused. */
 static bool look_at_item(Recorder *r, Av a, u32 depth, Value *out) {
-  Vm *vm = r->vm;
   a = rec_sure(r, a);
   if (!a || depth > ITEM_DEPTH) return false;
-  if (av_is_number(r, a)) {
-    const ArrayType *t = value_type(r->g, av_value(r, a));
-    if (t->rank) return look_at_array(r, t, out);
-    *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0,
-                   .aux = rec_weak_flag(r, av_value(r, a)) != 0};
-    return !t->device;
-  }
-  if (rec_has_name(r, a)) {
-    *out = value_hole();
-    return true;
-  }
+  const Repr *p = av_repr(r, a);
+  return p->layout && p->layout(r, a, depth, out);
+}
+
+bool rec_number_layout(Recorder *r, Av a, u32 depth, Value *out) {
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  (void)depth;
+  if (t->rank) return look_at_array(r, t, out);
+  *out = (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0,
+                 .aux = rec_weak_flag(r, av_value(r, a)) != 0};
+  return !t->device;
+}
+
+bool rec_name_layout(Recorder *r, Av a, u32 depth, Value *out) {
+  (void)depth;
+  *out = value_hole();
+  return rec_name_of(r, a) != 0;
+}
+
+/* Of a list or record that is known item by item. */
+bool rec_tree_layout(Recorder *r, Av a, u32 depth, Value *out) {
+  Vm *vm = r->vm;
   const AbsVal v = *av_at(r, a);
-  if ((!kind_is_open(v.kind)) || v.count > ZIP_LEAVES) return false;
-  bool ok = kind_is_list(v.kind) ? list_new(vm, v.count, out) : record_new_shape(vm, v.shape, out);
-  if (!ok) goto refused;
+  const bool list = kind_is_list(v.kind);
+  if (v.count > ZIP_LEAVES) return false;
+  if (!(list ? list_new(vm, v.count, out) : record_new_shape(vm, v.shape, out))) goto refused;
   for (u32 i = 0; i < v.count; i++) {
     Value part;
-    ok = look_at_item(r, av_item(r, a, i), depth + 1, &part);
-    if (ok && kind_is_record(v.kind)) out->record->items[i] = part;
+    bool ok = look_at_item(r, av_item(r, a, i), depth + 1, &part);
+    if (ok && !list) out->record->items[i] = part;
     else if (ok && !list_push(vm, out, part)) goto refused_made;
     if (ok) continue;
     value_drop(vm, *out);
@@ -333,20 +342,17 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
     r->lacks_rows = loc;
     return true;
   }
-  if (!loc->before) return false;
-  Av before = av_force(r, loc->before);
+  Av before = loc->before ? av_force(r, loc->before) : 0;
+  const Repr *p = now ? av_repr(r, now) : NULL;
+  return before && p && p->widen && p->widen(r, l, loc, before, now);
+}
+
+/* A list or text that the loop makes longer, shorter or another one: into columns. */
+bool rec_into_columns(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
   Value kind;
-  if (rec_is_queue(r, now)) return rec_want_queue(r, l, loc, now);
-  if (now && !loc->rows && rec_is_keyed(r, now)) return rec_rows_ask(r, now, &av_at(r, now)->konst);
-  if (before && now && av_in_columns(r, before) && av_in_columns(r, now))
-    return widen_loc(r, l, loc, av_at(r, now)->konst);
-  if (loc->rows) return false;
-  if (!before || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_in_columns(r, before))
-    return false;
-  const AbsVal *was = av_at(r, before);
-  bool known = kind_is_list(was->kind), list = known || kind_is_outer_list(was->kind),
-      text = rec_is_text(r, now);
-  if (text ? !rec_text_parts(r, now) : !list) return false;
+  if (loc->rows || strcmp(av_kind_text(r, before), av_kind_text(r, now)) != 0 || av_in_columns(r, before)) return false;
+  const bool known = av_is_list(r, before), text = rec_is_text(r, now);
+  if (text ? !rec_text_parts(r, now) : !known && !av_is_outer_list(r, before)) return false;
   bool emptied = av_is_list(r, now) && !av_at(r, now)->count;
   bool unrolls = l->few && l->few - 1 <= UNROLLED_MOST && known && !emptied && !text;
   if (!kind_of_items(r, emptied ? before : now, &kind) || unrolls || (l->few && has_arrays(kind))) return false;
@@ -355,6 +361,17 @@ bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   r->lacks = l;
   r->lacks_rows = loc;
   return true;
+}
+
+/* A list in columns, of which the loop makes one of another kind. */
+bool rec_columns_widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
+  return av_in_columns(r, before) ? widen_loc(r, l, loc, av_at(r, now)->konst)
+                                  : rec_into_columns(r, l, loc, before, now);
+}
+
+/* A short list or text goes into the columns of the one whose place it took. */
+Outcome rec_columns_take_back(Recorder *r, Av a, bool empty, Av *now) {
+  return av_in_columns(r, *now) ? OUT_GO : rec_rows_like(r, a, *now, empty, now);
 }
 
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
@@ -836,4 +853,8 @@ const Repr repr_columns = {
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
     NO(format, text_value, "the texts of lists are made by the interpreter"),
+    NO(layout, loop_list, "a list of any length in a list"),
+    NO(name_of, no_rule, "it is no text"),
+    .widen = rec_columns_widen,
+    .take_back = rec_columns_take_back,
 };

@@ -8,6 +8,13 @@
 Av rec_new_rows(Recorder *r, Av columns, Av count, Value kind); /* kind: kept by the recorder */
 bool rec_is_text(Recorder *r, Av a);
 Outcome rec_columns_contain(Recorder *r, Av rows, Av a, Av *out); /* a number or text among its items */
+/* cells of tables */
+bool rec_number_layout(Recorder *r, Av a, u32 depth, Value *out);
+bool rec_name_layout(Recorder *r, Av a, u32 depth, Value *out); /* of a text that may have a number */
+bool rec_tree_layout(Recorder *r, Av a, u32 depth, Value *out);
+bool rec_into_columns(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now);
+bool rec_columns_widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now);
+Outcome rec_columns_take_back(Recorder *r, Av a, bool empty, Av *now);
 bool rec_columns_same(Recorder *r, Av a, Av b); /* of one kind, and alike part by part */
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
 Av rec_columns_new(Recorder *r, Value kind, Dim room); /* zeros */

@@ -1,9 +1,13 @@
 /* repr_digits.c — the text of an integer, `str(n)` or `f"{n}"`, as what it is read for: how many characters it has,
  * and which one stands at a place, both computed from the number. Its items are the number and a format spec, a text
  * or nil, which may be any spec; where its digits are asked for more than once (a loop that walks over it) it has
- * further items, which say what is computed of the number alone. No text is made before the region is left. */
+ * further items, which say what is computed of the number alone. No text is made before the region is left.
+ *
+ * It serves any loop that looks at the digits of a number: their sum (`for c in str(n) { s += parse_int(c) }`), their
+ * count (`len(str(n))`), palindromes and parts (`let t = str(n); t == t[::-1]`, `t[i]`, `t[1:]`). */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/repr_digits.h"
 #include "tracer/record/record_ops.h"
@@ -207,4 +211,8 @@ const Repr repr_formatted = {
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
     NO(call, raises, "a text is no function"),
+    NO(layout, loop_list, "a text that is not made yet"),
+    NO(name_of, no_rule, "it may be any text"),
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies nowhere"),
 };

@@ -15,6 +15,20 @@ Av av_closure(Recorder *r, Code *code) {
   return av_new(r, (AbsVal){.kind = AV_closure, .env = ENV_ITEMS, .code = code});
 }
 
+Av av_closure_of(Recorder *r, Code *code, Av captures, u32 member) {
+  const AbsVal v = *av_at(r, captures);
+  return av_new(r, (AbsVal){.kind = AV_closure, .env = ENV_ITEMS, .op = (u16)member, .code = code, .first = v.first,
+                            .count = v.count});
+}
+
+Av av_sibling(Recorder *r, Av fn, Code *code, u32 index) {
+  AbsVal v = fn ? *av_at(r, fn) : (AbsVal){.kind = AV_closure, .env = ENV_ROOT};
+  v.code = code;
+  v.source = 0;
+  v.op = (u16)(index + 1);
+  return av_new(r, v);
+}
+
 Av av_transform(Recorder *r, TransformKind kind, Av inner, Av settings) {
   Av parts[2] = {inner, settings};
   Av a = inner && settings ? av_items(r, AV_transform, parts, 2) : 0;
@@ -121,6 +135,10 @@ const Repr repr_closure = {
     .call = rec_call_closure,
     NO(truth, raises, NO_ITEMS),
     NO(format, text_value, NO_ITEMS),
+    NO(layout, loop_list, NO_ITEMS),
+    NO(name_of, no_rule, NO_ITEMS),
+    NO(widen, loop_types, NO_ITEMS),
+    NO(take_back, no_rule, NO_ITEMS),
 };
 
 const Repr repr_transform = {
@@ -151,6 +169,10 @@ const Repr repr_transform = {
     .call = rec_call_transform,
     NO(truth, raises, NO_ITEMS),
     NO(format, text_value, NO_ITEMS),
+    NO(layout, loop_list, NO_ITEMS),
+    NO(name_of, no_rule, NO_ITEMS),
+    NO(widen, loop_types, NO_ITEMS),
+    NO(take_back, no_rule, NO_ITEMS),
 };
 
 const Repr repr_function = {
@@ -181,4 +203,8 @@ const Repr repr_function = {
     .call = rec_call_function,
     NO(truth, raises, NO_ITEMS),
     NO(format, text_value, NO_ITEMS),
+    NO(layout, loop_list, NO_ITEMS),
+    NO(name_of, no_rule, NO_ITEMS),
+    NO(widen, loop_types, NO_ITEMS),
+    NO(take_back, no_rule, NO_ITEMS),
 };

@@ -3,7 +3,11 @@
  *
  * A keyed record has a count and three columns of KEYS_ROOM elements: the code points of the keys in their order, as
  * many as count; for each character of ASCII whether it is a key; and its number. The last place of the latter two is
- * that of all other characters: it is no key. A store by another character leaves the region in front of it. */
+ * that of all other characters: it is no key. A store by another character leaves the region in front of it.
+ *
+ * It serves any loop that has a record and computes the key: counting (`seen[c] += 1`, `seen[c] = 1` after `c in
+ * seen`), looking up what a character is worth (`total += worth[c]`), walking over what was counted (`for (c, n) in
+ * seen`). */
 #include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
@@ -245,6 +249,10 @@ static RecipeId recipe_or_source(Recorder *r, Av a) {
 
 static Outcome at(Recorder *r, Av a, Av pos, Av *out) { return rec_keyed_item(r, a, av_value(r, pos), out); }
 
+static bool widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
+  return loc->rows ? rec_columns_widen(r, l, loc, before, now) : rec_rows_ask(r, now, &av_at(r, now)->konst);
+}
+
 static Outcome assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
   *done = true;
   return rec_keyed_set(r, a, at, value, false, out);
@@ -283,4 +291,8 @@ const Repr repr_keyed = {
     NO(call, raises, "a record is no function"),
     NO(truth, raises, "a record is no condition"),
     NO(format, text_value, "the texts of records are made by the interpreter"),
+    NO(layout, loop_list, "a record of any keys in a list"),
+    NO(name_of, no_rule, "it is no text"),
+    .widen = widen,
+    .take_back = rec_columns_take_back,
 };

@@ -124,6 +124,12 @@ bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
+static Av text_name(Recorder *r, Av a) {
+  const Value v = av_at(r, a)->konst;
+  i64 number;
+  return text_has_number(v.text) && text_number(r->vm, v.text, &number) ? av_const(r, value_i64(number)) : 0;
+}
+
 static Outcome text_length(Recorder *r, Av a, Av *out) {
   return rec_made(r, av_const(r, value_weak_i64(av_at(r, a)->konst.text->count)), out);
 }
@@ -195,7 +201,11 @@ const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input
     .open = repr_itself,
     .call = rec_call_dtype,
     .truth = repr_constant_truth,
-    .format = repr_constant_format,};
+    .format = repr_constant_format,
+    NO(layout, loop_list, "nil and dtypes have no parts"),
+    NO(name_of, no_rule, "nil and dtypes have no parts"),
+    NO(widen, loop_types, "nil and dtypes have no parts"),
+    NO(take_back, no_rule, "nil and dtypes have no parts"),};
 const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input,
     .length = text_length,
     .item = known_item,
@@ -216,7 +226,11 @@ const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .inp
     .open = repr_itself,
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
-    NO(call, raises, "a text is no function"),};
+    NO(call, raises, "a text is no function"),
+    .layout = rec_name_layout,
+    .name_of = text_name,
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies nowhere"),};
 const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it"),
     NO(length, raises, "a function has no items"),
     NO(item, raises, "a function has no items"),
@@ -237,4 +251,8 @@ const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_
     .open = repr_itself,
     .call = rec_call_builtin,
     .truth = repr_constant_truth,
-    NO(format, text_value, "a function has no items"),};
+    NO(format, text_value, "a function has no items"),
+    NO(layout, loop_list, "a function has no items"),
+    NO(name_of, no_rule, "a function has no items"),
+    NO(widen, loop_types, "a function has no items"),
+    NO(take_back, no_rule, "a function has no items"),};

@@ -207,6 +207,10 @@ const Repr repr_lazy = {
     NO(call, no_rule, READ_FIRST),
     NO(truth, no_rule, READ_FIRST),
     NO(format, no_rule, READ_FIRST),
+    NO(layout, loop_list, READ_FIRST),
+    NO(name_of, no_rule, READ_FIRST),
+    NO(widen, loop_types, READ_FIRST),
+    NO(take_back, no_rule, READ_FIRST),
 };
 
 #define NOTHING "nothing was assigned on this way"
@@ -238,6 +242,10 @@ const Repr repr_none = {
     NO(call, raises, NOTHING),
     NO(truth, raises, NOTHING),
     NO(format, text_value, NOTHING),
+    NO(layout, loop_list, NOTHING),
+    NO(name_of, no_rule, NOTHING),
+    NO(widen, loop_types, NOTHING),
+    NO(take_back, no_rule, NOTHING),
 };
 
 #define NOT_GIVEN "an argument that was not given is no value"
@@ -269,4 +277,8 @@ const Repr repr_hole = {
     NO(call, raises, NOT_GIVEN),
     NO(truth, raises, NOT_GIVEN),
     NO(format, text_value, NOT_GIVEN),
+    NO(layout, loop_list, NOT_GIVEN),
+    NO(name_of, no_rule, NOT_GIVEN),
+    NO(widen, loop_types, NOT_GIVEN),
+    NO(take_back, no_rule, NOT_GIVEN),
 };

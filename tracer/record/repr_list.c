@@ -7,6 +7,7 @@
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_ops.h"
+#include "tracer/record/record_inner.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_whole.h"
@@ -223,4 +224,8 @@ const Repr repr_list = {
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
     NO(format, text_value, "the texts of lists are made by the interpreter"),
+    .layout = rec_tree_layout,
+    NO(name_of, no_rule, "it is no text"),
+    .widen = rec_into_columns,
+    .take_back = rec_inner_back,
 };

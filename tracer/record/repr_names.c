@@ -31,14 +31,12 @@ static bool is_one(Recorder *r, Av a) {
 Av rec_name(Recorder *r, ValueId number) { return av_numbered(r, av_num(r, number)); }
 
 Av rec_name_of(Recorder *r, Av a) {
-  Value v;
-  i64 number;
   if (!(a = av_force(r, a))) return 0;
-  const AbsVal *x = av_at(r, a);
-  if (kind_is_character(x->kind) || kind_is_numbered(x->kind)) return av_item(r, a, 0);
-  if (!kind_is_constant(x->kind) || !av_const_value(r, a, &v) || v.kind != V_TEXT || !text_has_number(v.text)) return 0;
-  return text_number(r->vm, v.text, &number) ? av_const(r, value_i64(number)) : 0;
+  const Repr *p = av_repr(r, a);
+  return p->name_of ? p->name_of(r, a) : 0;
 }
+
+static Av own_number(Recorder *r, Av a) { return av_item(r, a, 0); }
 
 bool rec_has_name(Recorder *r, Av a) { return a && rec_is_text(r, a) && rec_name_of(r, a); }
 
@@ -341,6 +339,10 @@ const Repr repr_character = {
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
     NO(call, raises, "a text is no function"),
+    .layout = rec_name_layout,
+    .name_of = own_number,
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies nowhere"),
 };
 
 const Repr repr_numbered = {
@@ -371,4 +373,8 @@ const Repr repr_numbered = {
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
     NO(call, raises, "a text is no function"),
+    .layout = rec_name_layout,
+    .name_of = own_number,
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies nowhere"),
 };

@@ -3,6 +3,7 @@
  * sizes. */
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/abstract.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_effects.h"
@@ -219,6 +220,10 @@ const Repr repr_number = {
     NO(items, no_rule, "the items of an array are numbers of the graph"),
     NO(array, no_rule, "it is one"),
     NO(call, raises, "a number is no function"),
+    .layout = rec_number_layout,
+    NO(name_of, no_rule, "it is no text"),
+    NO(widen, loop_types, "what it is is carried; its type is settled by its first trip"),
+    NO(take_back, no_rule, "a number lies nowhere"),
 };
 
 const Repr repr_constant = {
@@ -249,4 +254,8 @@ const Repr repr_constant = {
     NO(items, no_rule, "the items of an array are numbers of the graph"),
     NO(array, no_rule, "it is one"),
     NO(call, raises, "a number is no function"),
+    .layout = rec_number_layout,
+    NO(name_of, no_rule, "it is no text"),
+    NO(widen, loop_types, "what it is is carried; its type is settled by its first trip"),
+    NO(take_back, no_rule, "a number lies nowhere"),
 };

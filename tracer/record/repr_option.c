@@ -328,4 +328,8 @@ const Repr repr_option = {
     NO(call, no_rule, ASKED),
     NO(truth, no_rule, ASKED),
     NO(format, text_value, "nil on one way alone"),
+    NO(layout, loop_list, "nil on one way alone"),
+    NO(name_of, no_rule, "nil on one way alone"),
+    NO(widen, loop_types, "rec_want_option does it"),
+    NO(take_back, no_rule, "rec_into_option does it"),
 };

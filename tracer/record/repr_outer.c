@@ -135,17 +135,6 @@ static Outcome list_contains(Recorder *r, Av a, Av x, Av *out) {
   return o == OUT_GO ? rec_member(r, x, a, out) : o;
 }
 
-/* The item is read first, which asks the loop around for columns where it has none. */
-static Outcome list_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
-  (void)a, (void)at, (void)old, (void)item, (void)out;
-  return rec_stuck(r, REASON_no_rule, "list updated by index");
-}
-
-static Outcome record_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
-  (void)a, (void)at, (void)old, (void)item, (void)out;
-  return rec_stuck(r, REASON_no_rule, "record updated by index");
-}
-
 static Outcome record_contains(Recorder *r, Av a, Av x, Av *out) {
   Av rows = 0;
   Outcome o = av_is_character(r, x) ? rec_keyed_read(r, a, x, &rows) : OUT_GO;
@@ -183,6 +172,10 @@ const Repr repr_module = {
     NO(call, raises, "a module has no items"),
     NO(truth, raises, "a module has no items"),
     NO(format, text_value, "a module has no items"),
+    NO(layout, loop_list, "a module has no items"),
+    NO(name_of, no_rule, "a module has no items"),
+    NO(widen, loop_types, "a module has no items"),
+    NO(take_back, no_rule, "a module has no items"),
 };
 
 const Repr repr_outer_list = {
@@ -192,7 +185,7 @@ const Repr repr_outer_list = {
     .item = list_item,
     .slice = rec_list_slice,
     NO(input, no_rule, "repr_list reads it, and leaves it closed"),
-    .store = list_store,
+    NO(store, no_rule, "in a loop its place was read before, which asked for columns"),
     .add = list_add,
     .contains = list_contains,
     NO(field, raises, "a list has no fields"),
@@ -209,6 +202,10 @@ const Repr repr_outer_list = {
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
     NO(format, text_value, "the texts of lists are made by the interpreter"),
+    NO(layout, loop_list, "a list that was not taken apart"),
+    NO(name_of, no_rule, "it is no text"),
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies outside"),
 };
 
 const Repr repr_outer_record = {
@@ -218,7 +215,7 @@ const Repr repr_outer_record = {
     NO(length, no_rule, "a record that was not taken apart"),
     NO(slice, raises, "a record has keys, not places"),
     NO(input, no_rule, "repr_record reads it, and leaves it closed"),
-    .store = record_store,
+    NO(store, no_rule, "a record that was not taken apart"),
     .before_store = rec_keyed_store,
     .contains = record_contains,
     NO(field, no_rule, "a record that was not taken apart"),
@@ -235,6 +232,10 @@ const Repr repr_outer_record = {
     NO(call, raises, "a record that was not taken apart"),
     NO(truth, raises, "a record that was not taken apart"),
     NO(format, text_value, "a record that was not taken apart"),
+    NO(layout, loop_list, "a record that was not taken apart"),
+    NO(name_of, no_rule, "a record that was not taken apart"),
+    NO(widen, loop_types, "a record that was not taken apart"),
+    NO(take_back, no_rule, "a record that was not taken apart"),
 };
 
 const Repr repr_outer_text = {
@@ -261,6 +262,10 @@ const Repr repr_outer_text = {
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
     NO(call, raises, "a text is no function"),
+    NO(layout, loop_list, "which text it is is not known"),
+    NO(name_of, no_rule, "it may be any text"),
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies nowhere"),
 };
 
 const Repr repr_handle = {
@@ -285,6 +290,10 @@ const Repr repr_handle = {
     NO(call, raises, "an object of the host has no items"),
     NO(truth, raises, "an object of the host has no items"),
     NO(format, text_value, "an object of the host has no items"),
+    NO(layout, loop_list, "an object of the host has no items"),
+    NO(name_of, no_rule, "an object of the host has no items"),
+    NO(widen, loop_types, "an object of the host has no items"),
+    NO(take_back, no_rule, "an object of the host has no items"),
 };
 
 const Repr repr_outer = {
@@ -311,6 +320,10 @@ const Repr repr_outer = {
     NO(call, raises, NOT_LOOKED_INTO),
     NO(truth, raises, NOT_LOOKED_INTO),
     NO(format, text_value, NOT_LOOKED_INTO),
+    NO(layout, loop_list, NOT_LOOKED_INTO),
+    NO(name_of, no_rule, NOT_LOOKED_INTO),
+    NO(widen, loop_types, NOT_LOOKED_INTO),
+    NO(take_back, no_rule, NOT_LOOKED_INTO),
 };
 
 const Repr repr_outer_ref = {
@@ -335,4 +348,8 @@ const Repr repr_outer_ref = {
     NO(call, raises, "a ref has no items, its value may"),
     NO(truth, raises, "a ref has no items, its value may"),
     NO(format, text_value, "a ref has no items, its value may"),
+    NO(layout, loop_list, "a ref has no items, its value may"),
+    NO(name_of, no_rule, "a ref has no items, its value may"),
+    NO(widen, loop_types, "a ref has no items, its value may"),
+    NO(take_back, no_rule, "a ref has no items, its value may"),
 };

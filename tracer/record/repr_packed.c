@@ -134,4 +134,8 @@ const Repr repr_packed_text = {
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
     NO(call, raises, "a text is no function"),
+    NO(layout, loop_list, "a text of any length in a list"),
+    NO(name_of, no_rule, "a text of any length has none"),
+    .widen = rec_columns_widen,
+    .take_back = rec_columns_take_back,
 };

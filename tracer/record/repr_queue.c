@@ -2,8 +2,11 @@
  *
  * A queue has three items: a list in columns that holds what was cut off as well, the place where the list begins, and
  * how many items it has, weak integers. So to cut moves nothing, and to append goes into the columns as it does for
- * other lists. When their room is used up the region is left, and entered again with the list alone. What other
- * lists can do besides, its items do in columns of their own (rec_queue_rows). */
+ * other lists. When their room is used up the region is left, and entered again with the list alone. What other lists
+ * can do besides, its items do in columns of their own (rec_queue_rows).
+ *
+ * It serves any loop that takes from the front of a list: a breadth-first search (`let u = q[0]; q = q[1:]; q +=
+ * (v,)`), a window that slides (`w = w[1:] + (x,)`), readers that cut off what they have read (`rest = rest[n:]`). */
 #include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
@@ -171,7 +174,8 @@ Outcome rec_queue_like(Recorder *r, Av queue, bool empty, Av *now) {
 }
 
 /* The loop is lifted again, with a queue there. */
-bool rec_want_queue(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
+static bool widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
+  (void)before;
   const Value kind = av_at(r, rows_of(r, now))->konst;
   if (loc->rows == 2 || loc->depth || (loc->queue && loc->kind_known && rows_alike(loc->kind, kind))) return false;
   loc->kind = kind;
@@ -240,4 +244,8 @@ const Repr repr_queue = {
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
     NO(format, text_value, "the texts of lists are made by the interpreter"),
+    NO(layout, loop_list, "a list of any length in a list"),
+    NO(name_of, no_rule, "it is no text"),
+    .widen = widen,
+    .take_back = rec_queue_like,
 };

@@ -17,6 +17,5 @@ Outcome rec_queue_gone(Recorder *r, Av columns, Av n, Av start, u32 k, Av *gone)
 Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone);
 Outcome rec_queue_new(Recorder *r, Av rows, Av *out);
 Outcome rec_queue_like(Recorder *r, Av queue, bool empty, Av *now); /* stuck: it cannot be */
-bool rec_want_queue(Recorder *r, RecLoop *l, RecLoc *loc, Av now);
 
 #endif

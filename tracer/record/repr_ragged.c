@@ -168,6 +168,10 @@ const Repr repr_ragged = {
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
     NO(format, text_value, "the texts of lists are made by the interpreter"),
+    NO(layout, loop_list, "lists of any length in a list"),
+    NO(name_of, no_rule, "it is no text"),
+    .widen = rec_columns_widen,
+    .take_back = rec_columns_take_back,
 };
 
 const Repr repr_row = {
@@ -199,4 +203,8 @@ const Repr repr_row = {
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
     NO(format, text_value, "the texts of lists are made by the interpreter"),
+    NO(layout, loop_list, "a list of any length in a list"),
+    NO(name_of, no_rule, "it is no text"),
+    NO(widen, loop_types, "it is the same as long as the region runs"),
+    NO(take_back, no_rule, "it is the same as long as the region runs"),
 };

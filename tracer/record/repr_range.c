@@ -321,4 +321,8 @@ const Repr repr_range = {
     NO(call, raises, "a range is no function"),
     NO(truth, raises, "a range is no condition"),
     NO(format, text_value, "the texts of ranges are made by the interpreter"),
+    NO(layout, loop_list, "what it is made of is carried as it is"),
+    NO(name_of, no_rule, "what it is made of is carried as it is"),
+    NO(widen, loop_types, "what it is made of is carried as it is"),
+    NO(take_back, no_rule, "what it is made of is carried as it is"),
 };

@@ -2,8 +2,10 @@
  * keeps its source and the value it has now (`konst`) until it is changed. */
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/abstract.h"
 #include "tracer/record/record_compare.h"
+#include "tracer/record/record_inner.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_keyed.h"
 #include "tracer/record/repr_names.h"
@@ -197,4 +199,8 @@ const Repr repr_record = {
     NO(call, raises, "a record is no function"),
     NO(truth, raises, "a record is no condition"),
     NO(format, text_value, "the texts of records are made by the interpreter"),
+    .layout = rec_tree_layout,
+    NO(name_of, no_rule, "it is no text"),
+    NO(widen, loop_types, "a store by a computed key asks for it"),
+    .take_back = rec_inner_back,
 };

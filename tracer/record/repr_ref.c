@@ -74,4 +74,8 @@ const Repr repr_ref = {
     NO(call, raises, NO_ITEMS),
     NO(truth, raises, NO_ITEMS),
     NO(format, text_value, NO_ITEMS),
+    NO(layout, loop_list, NO_ITEMS),
+    NO(name_of, no_rule, NO_ITEMS),
+    NO(widen, loop_types, NO_ITEMS),
+    NO(take_back, no_rule, NO_ITEMS),
 };

@@ -122,4 +122,8 @@ const Repr repr_joined = {
     NO(items, no_rule, "a text is walked over by a loop"),
     NO(array, raises, "a text is no array"),
     NO(call, raises, "a text is no function"),
+    NO(layout, loop_list, "a text that is not made yet"),
+    NO(name_of, no_rule, "it may be any text"),
+    .widen = rec_into_columns,
+    NO(take_back, no_rule, "it lies nowhere"),
 };
