@@ -166,6 +166,7 @@ static WeftStatus set_up(WeftVM *w, const WeftOptions *o, const Why *why) {
   if (o->backend && o->allow_gpu && strcmp(o->backend, "ptx") == 0 && gpu_open(vm) != WEFT_OK)
     return say_why(why, WEFT_ERROR, "backend is ptx: %s", vm_error_message(vm, &(size_t){0}));
   if (o->ignore_clock) tracer_ignore_clock(tracer_of(vm));
+  if (o->explain) tracer_gather(vm);
   if (o->log) vm_log(vm, o->log), tracer_log(vm, o->log);
   w->main = module_new(vm, "main", "");
   return w->main ? WEFT_OK : WEFT_ERROR;

@@ -175,6 +175,8 @@ typedef struct WeftOptions {
   /* Nothing that is decided about compiling goes by the clock: a place is compiled at call 30 or trip 60 (or `hot`),
    * and each run of a program compiles the same. Results never depend on it. */
   bool ignore_clock;
+  /* weft_dump(vm, NULL, "explain") tells of code that was freed meanwhile, too. */
+  bool explain;
   /* What read_line() reads: up to `room` bytes into `to`, no further than the end of a line; how many, 0: the input is
    * over, -1: the host has nothing, and standard input is read, which needs allow_files. weft_fail in it ends the
    * program that reads. NULL: standard input. */
@@ -185,7 +187,7 @@ typedef struct WeftOptions {
 
 #define WEFT_OPTIONS_INIT                                                                                         \
   {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
-   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, NULL, NULL, false}
+   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, false, NULL, NULL, false}
 
 /* A VM into *vm. `why` (may be NULL) gets the reason for which there is none, a line of at most `room` bytes that
  * begins with the name of the option it is about: "cpu is beyond this processor: avx512".

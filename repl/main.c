@@ -217,7 +217,7 @@ static int parse_options(Options *o, int argc, char **argv) {
     } else if (strcmp(a, "-") == 0 || a[0] != '-') o->file = a;
     else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return o->help = true, 0;
     else if (strcmp(a, "--version") == 0 || strcmp(a, "-v") == 0) return o->version = true, 0;
-    else if (strcmp(a, "--explain") == 0) o->explain = true;
+    else if (strcmp(a, "--explain") == 0) o->explain = o->vm.explain = true;
     else if (strcmp(a, "--profile") == 0) o->profile = true;
     else if (strcmp(a, "-i") == 0) o->prompt = true;
     else if (strcmp(a, "-e") == 0) {

@@ -52,9 +52,28 @@ typedef struct PlaceWatch {
   u8 won;      /* times one after the other that the region was the faster one */
   u8 lost;     /* times that it was not */
   bool lifted; /* a region there runs several trips of its loop */
+  bool begun;  /* this visit is timed, if an entry fits */
 } PlaceWatch;
 
-/* Of a place where nothing fits: what its passes take in the interpreter (rent.c). */
+/* The sum that decided last about a place (decide.h), to be told in words (why.c). */
+typedef enum SumKind {
+  SUM_none,
+  SUM_code,   /* to come, record, compile: by the code */
+  SUM_graph,  /* to come, record, compile, percent of the best gain: by the graph that was recorded */
+  SUM_around, /* as SUM_code; the loop around is asked instead */
+  SUM_large,  /* saved, record, compile, elements: before it ran */
+  SUM_share,  /* spent on compiling with this one, allowed: of all compiling together */
+  SUM_counts, /* by counts alone */
+  SUM_asked,  /* by jit or trace.explain */
+  SUM_timed,  /* entered, interpreted, passes that it rests */
+} SumKind;
+
+typedef struct PlaceSum {
+  u8 kind, decision; /* SumKind, Decision */
+  u64 ns[4];
+} PlaceSum;
+
+/* Of a place where nothing fits: what its passes take in the interpreter (sample.c), and what is known of its cost. */
 typedef struct PlaceRent {
   u64 used_ns, each_ns; /* all since the last compilation, at the speed of the last one that was measured */
   u64 ahead_ns;  /* what is to come, when it was last asked */
@@ -85,6 +104,7 @@ typedef struct PlaceGate {
   u32 seen, reached; /* runs that were looked at, and that were long */
   /* dull: short runs one after the other; rushed: times that they were entered at once in vain */
   u32 samples, dull, rushed;
+  u32 short_run; /* trips of the last run that was too short; 0: none was */
   u32 brief;     /* runs one after the other of which nothing was known and that were over while they were waited for */
   bool through;  /* nothing leaves it early */
   /* passing: the interpreter counts trips that are not asked; quick: runs are entered at once */
@@ -96,7 +116,7 @@ typedef struct Watch {
   struct Place *place;
   u32 depth;        /* of its frame, which is marked FRAME_WATCHED */
   bool eager;       /* it was not entered */
-  bool probe;       /* it could not be: for rent.c */
+  bool probe;       /* it could not be: for sample.c */
   bool counted;     /* at the head of a `for` loop: at, count are its position and length */
   u64 at, count, begin; /* of a probe: at counts the passes before */
   u32 head;         /* behind a break in a loop: pc of that loop's head, plus one; its trips are timed */
@@ -133,6 +153,7 @@ typedef struct Place {
   PlaceWatch watch;
   PlaceRent rent;
   PlaceGate gate;
+  PlaceSum once, each; /* what decided that it is compiled, and that it is entered */
   RegionTotals past;  /* of regions that were given up */
   VEC(PlaceSubject) subjects; /* what its guards kept missing */
   Name gone;       /* a function that an entry relied on and that was freed: the entry went with it; 0: none */
@@ -224,7 +245,8 @@ void tracer_keep(Vm *vm, bool runs);
 bool tracer_write(Vm *vm, const char *form, Buf *out); /* the log as "json", "chrome" or "profile" */
 /* What the log says of a function (fn a closure), or of the last break or recompile (fn nil). */
 void tracer_why(Vm *vm, Value fn, Buf *out);
-/* What was compiled so far, breaks, cold exits and places that stay eager. */
+void tracer_gather(Vm *vm); /* keeps what tracer_report tells of code that is freed before; before anything runs */
+/* What was compiled so far, breaks, cold exits, and what decided about each place. */
 void tracer_report(Vm *vm, Buf *out);
 /* trace.explain: captures and compiles `fn` whatever the heat, runs it once on the arguments (borrowed), reports. */
 WeftStatus tracer_explain(Vm *vm, Value fn, const Value *args, u32 nargs, Value *out) MUST_USE;

@@ -14,7 +14,9 @@
 #include "tracer/report/explain.h"
 #include "tracer/tier/budget.h"
 #include "tracer/tier/places.h"
-#include "tracer/tier/rent.h"
+#include "tracer/tier/cost.h"
+#include "tracer/tier/decide.h"
+#include "tracer/tier/sample.h"
 
 /* Time passes as the test says: `slow` for each region that was run since the last look at the clock; `step` when none
  * was. */
@@ -345,9 +347,9 @@ static void A20_what_comes_in_and_goes_out_is_paid_for(void **state) {
   Place *p = place_find(&t->places, f->value.fn->code, 0, RECORD_ENTRY);
   assert_non_null(p);
   p->rent.ahead_ns = 3000000;
-  assert_true(rent_affords(t, p, 10, 100));
-  assert_false(rent_affords(t, p, 1000, 100));
-  assert_false(rent_affords(t, p, 20, 5)); /* it would gain little */
+  assert_true(decide_affords(t, p, 10, 100));
+  assert_false(decide_affords(t, p, 1000, 100));
+  assert_false(decide_affords(t, p, 20, 5)); /* it would gain little */
   assert_true(p->sleep > 0);
   calls(c->vm, f, x, 100);
   assert_int_equal(stat(c, STAT_traces), 0);
@@ -488,7 +490,7 @@ static void A20_what_waits_says_for_what(void **state) {
   WeftValue *x = value(c->vm, "arange(100.0)"), *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf");
   calls(c->vm, f, x, 8);
   const char *said = weft_show(c->vm, value(c->vm, "trace.stats(f).waits"));
-  assert_non_null(strstr(said, "not compiled yet: it took "));
+  assert_non_null(strstr(said, ": not compiled yet, it took "));
   assert_non_null(strstr(said, "test:1:"));
   calls(c->vm, f, x, 30000);
   assert_string_equal(weft_show(c->vm, value(c->vm, "trace.stats(f).waits")), "\"\"");
@@ -649,7 +651,7 @@ static void A20_what_passes_in_a_nap_counts(void **state) {
     calls(c->vm, f, y, slow ? 240 : 2000);
     assert_true(stat(c, STAT_naps) > 0);
     assert_int_equal(stat(c, STAT_compiles), 1);
-    assert_in_range(rent_passes(t, p), slow ? 238 : 1990, slow ? 240 : 2000);
+    assert_in_range(sample_passes(t, p), slow ? 238 : 1990, slow ? 240 : 2000);
     calls(c->vm, f, y, 1000);
     assert_int_equal(stat(c, STAT_recompiles), slow);
     u64 hits = stat(c, STAT_hits);
@@ -753,7 +755,8 @@ static void A20_what_holds_a_compiled_loop_costs_no_less(void **state) {
   assert_true(outer && inner && entry);
   assert_int_equal(inner->cache.entries.count, 1);
   assert_int_equal(stat(c, STAT_traces), 1);
-  u64 cost = rent_cost(tracer_of(c->vm->vm), graph_parts(((Region *)inner->cache.entries.data[0]->region)->graph));
+  Cost of = cost_of_parts(tracer_of(c->vm->vm), graph_parts(((Region *)inner->cache.entries.data[0]->region)->graph));
+  u64 cost = cost_once(&of);
   assert_in_range(outer->rent.cost_ns, cost / 2, cost);
   assert_in_range(entry->rent.cost_ns, cost / 2, cost);
   assert_int_equal(inner->rent.cost_ns, 0);
@@ -982,7 +985,7 @@ static void A20_levels_of_a_recursion_gain_less(void **state) {
     Place *p = place_find(&tracer_of(c->vm->vm)->places, f->value.fn->code, 0, RECORD_ENTRY);
     assert_true(p && p->cache.entries.count);
     p->rent.each_ns = 100000000;
-    u64 gain = rent_gain(tracer_of(c->vm->vm), p, ((Region *)p->cache.entries.data[0]->region)->graph, false);
+    u64 gain = cost_gain(tracer_of(c->vm->vm), p, ((Region *)p->cache.entries.data[0]->region)->graph, false);
     if (self) assert_in_range(gain, 1, 50);
     else assert_in_range(gain, 90, 100);
     end(c);

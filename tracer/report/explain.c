@@ -1,6 +1,6 @@
 /* explain.c — trace.explain and trace.stats: one run looked at closely, and the counters so far. */
 #include "tracer/report/explain.h"
-#include "tracer/tier/rent.h"
+#include "tracer/tier/decide.h"
 
 #include <string.h>
 
@@ -353,7 +353,7 @@ WeftStatus tracer_stats(Vm *vm, Value fn, Value *out) {
     Buf waits;
     buf_init(&waits, &vm->alloc);
     if (t) places_each(&t->places, explain_add_place, &s);
-    if (t) rent_tell(t, s.code, &waits);
+    if (t) decide_tell(t, s.code, TOLD_waits, &waits);
     ok = explain_put_text(vm, &rec, "waits", buf_text(&waits), waits.len) &&
          explain_put(vm, &rec, "compiles", value_weak_i64((i64)s.compiles)) &&
          explain_put(vm, &rec, "recompiles", value_weak_i64((i64)s.recompiles)) &&

@@ -2,7 +2,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/report/explain.h"
 #include "tracer/tracer.h"
-#include "tracer/tier/rent.h"
+#include "tracer/tier/decide.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +35,7 @@ void log_drop_codes(Vm *vm, TraceLog *l) {
 void log_free(Vm *vm, TraceLog *l) {
   vec_free(&vm->alloc, &l->events);
   vec_free(&vm->alloc, &l->runs);
+  if (l->gathers) buf_free(&l->told);
 }
 
 u32 log_count(const TraceLog *l) { return l->events.count; }
@@ -147,6 +148,13 @@ void log_compile(Tracer *t, const Region *r, const Place *p, u32 reason, u64 beg
   log_add(t, &e);
 }
 
+void tracer_gather(Vm *vm) {
+  TraceLog *l = &tracer_of(vm)->log;
+  if (l->gathers) return;
+  l->gathers = true;
+  buf_init(&l->told, &vm->alloc);
+}
+
 void tracer_report(Vm *vm, Buf *out) {
   static const u32 counters[] = {STAT_compiles, STAT_kernels, STAT_natives, STAT_lifted_loops, STAT_cold_exits,
                                  STAT_breaks, STAT_recompiles, STAT_continuations, STAT_exits, STAT_demotions};
@@ -159,7 +167,8 @@ void tracer_report(Vm *vm, Buf *out) {
     log_line(vm, log_at(&t->log, i), out);
     buf_putc(out, '\n');
   }
-  if (t) rent_tell(t, NULL, out);
+  if (t && t->log.gathers) buf_puts(out, buf_text(&t->log.told));
+  if (t) decide_tell(t, NULL, TOLD_program, out);
 }
 
 void tracer_log(Vm *vm, const char *list) {
@@ -193,6 +202,6 @@ void tracer_why(Vm *vm, Value fn, Buf *out) {
       buf_putc(out, '\n');
     }
   }
-  if (t && code) rent_tell(t, code, out);
+  if (t && code) decide_tell(t, code, TOLD_all, out);
   if (!out->len) buf_puts(out, code ? "nothing broke or missed in it\n" : "nothing broke or missed so far\n");
 }

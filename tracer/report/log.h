@@ -50,6 +50,8 @@ typedef struct TraceLog {
   VEC(TraceRun) runs;
   u32 run_next;
   u64 lost, runs_lost;
+  bool gathers;             /* what is known of code that is freed is kept in `told`, for the report at the end */
+  Buf told;
   VEC(struct Code *) codes; /* owned: what has regions lives as long as a log that is written at the end */
 } TraceLog;
 

@@ -12,7 +12,7 @@
 #include "lang/mechanisms.h"
 #include "tracer/tier/ahead.h"
 #include "tracer/tier/places.h"
-#include "tracer/tier/rent.h"
+#include "tracer/tier/sample.h"
 
 /* More trips, or nanoseconds, decide nothing. */
 enum { TRIPS_MOST = 1 << 20, GAIN_MOST = 1 << 30 };
@@ -66,8 +66,8 @@ static u64 weight_at(const Scan *s, const Code *code, u32 pc, const Frame *f, u3
     if (x->begin > pc && x->begin < *until) *until = x->begin;
     if (x->begin > pc || x->end <= pc) continue;
     if (x->end < *until) *until = x->end;
-    if ((x->kind == EXT_FOR || x->kind == EXT_WHILE) && loop_is_compiled(s->t, code, x->head)) weight = 0;
-    else if (x->kind == EXT_FOR || x->kind == EXT_WHILE)
+    if (is_loop(x) && loop_is_compiled(s->t, code, x->head)) weight = 0;
+    else if (is_loop(x))
       weight = least(weight * trips_of(&s->t->vm->tunables, p, x, f), TRIPS_MOST);
     else if (x->kind != EXT_IF || !f || x->begin >= f->pc) *certain = false;
   }
@@ -114,15 +114,15 @@ static bool scan(Scan *s, const Code *code, const Frame *f, u32 pc, u64 around, 
   return true;
 }
 
-u64 ahead_elements(const Tracer *t, const Frame *f, u64 *gain) {
+AheadSum ahead_look(const Tracer *t, const Frame *f) {
   const Tunables *tun = &t->vm->tunables;
   Scan s = {.t = t, .left = (u32)tun->large_scan};
   for (u32 i = 0; i < f->code->proto->nregs; i++) meet(&s, f->base[i]);
   (void)scan(&s, f->code, f, f->pc, 1, 0);
-  u64 items = least(vm_maps(f->base, f->code->proto->code[f->pc]), GAIN_MOST);
-  *gain = least(saved(tun, s.elements) * least(s.work, GAIN_MOST) + items * (u64)tun->map_item_ns, GAIN_MOST);
-  *gain /= (u64)tun->large_sure;
-  return *gain < rent_cost(t, s.ops) ? 0 : s.elements > items ? s.elements : items;
+  u64 items = least(vm_maps(f->base, f->code->proto->code[f->pc]), GAIN_MOST),
+      gain = saved(tun, s.elements) * least(s.work, GAIN_MOST) + items * (u64)tun->map_item_ns;
+  return (AheadSum){.gain = least(gain, GAIN_MOST) / (u64)tun->large_sure, .ops = s.ops,
+                    .elements = s.elements > items ? s.elements : items};
 }
 
 /* Recordings for nothing are not to slow a program down that gains nothing from any. What did not pay from one
@@ -163,12 +163,25 @@ static u64 elements_of(const Gain *x, ValueId v) {
   return n;
 }
 
+/* Is each axis that an update names indexed by a number? Then it writes as many elements as its value has. */
+static bool writes_value(const Graph *g, NodeId id) {
+  const GraphNode *n = graph_node_at(g, id);
+  for (u32 i = 0; i < n->attr_count; i++) {
+    const GraphAttr *a = node_attr(g, id, i);
+    for (u32 k = 0; a->kind == ATTR_index && k < a->count; k++)
+      if (a->items[k].kind != INDEX_int) return false;
+  }
+  return true;
+}
+
 static u64 op_gain(const Gain *x, NodeId id) {
   const GraphNode *n = graph_node_at(x->g, id);
   const Tunables *tun = &x->t->vm->tunables;
   u64 made = 0, read = 0;
   u32 family = n->kind == NODE_op && n->op != OP_none ? op_info(n->op)->family : FAM_index;
-  for (u32 i = 0; i < n->result_count; i++)
+  bool writes = n->kind == NODE_update && writes_value(x->g, id);
+  if (writes) made = elements_of(x, node_operand(x->g, id, n->operand_count - 1u));
+  for (u32 i = 0; i < n->result_count && !writes; i++)
     if (!value_is_token(x->g, node_result(x->g, id, i))) made += elements_of(x, node_result(x->g, id, i));
   for (u32 i = 0; i < n->operand_count && family == FAM_reduce; i++) read += elements_of(x, node_operand(x->g, id, i));
   if (made <= 1 && read <= 1) return (u64)tun->scalar_op_ns;
@@ -215,6 +228,7 @@ static u64 block_gain(const Gain *x, BlockId b) {
     }
     const GraphOrigin *o = &x->g->origins.data[n->origin];
     if (n->kind == NODE_while && loop_is_compiled(x->t, x->g->frames.data[o->frame].code, o->pc)) continue;
+    if (n->kind == NODE_while || n->kind == NODE_scan) each = (u64)x->t->vm->tunables.map_item_ns;
     for (u32 k = 0; k < COUNT_OF(n->sub); k++)
       if (n->sub[k]) each += block_gain(x, n->sub[k]);
     sum = least(sum + least(each, GAIN_MOST) * trips, GAIN_MOST);

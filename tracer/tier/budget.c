@@ -9,10 +9,10 @@
  * All of this goes by counts, so that a program is compiled the same way in each run, but for two things that go by the
  * clock: whether a region pays (watch.c too), and whether there is time to compile. */
 #include "lang/mechanisms.h"
-#include "tracer/tier/await.h"
 #include "tracer/tier/budget.h"
+#include "tracer/tier/cost.h"
+#include "tracer/tier/decide.h"
 #include "tracer/tier/places.h"
-#include "tracer/tier/rent.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -122,9 +122,6 @@ bool place_slept(const Tracer *t, Place *p) {
 
 /* ---- misses --------------------------------------------------------------------------------------------- */
 
-/* Does the program compile at its own pace, and not at once (jit, explain, WEFT_HOT=0)? */
-static bool paced(const Tracer *t) { return !t->forced && t->vm->tunables.hot_calls; }
-
 static bool full(const Place *p) { return p->cache.entries.count >= p->cache.limit; }
 
 static void give_up(Tracer *t, Place *p, const Frame *frame) {
@@ -149,7 +146,8 @@ static bool is_opened(const Tracer *t, const Place *p, u32 times) {
 }
 
 /* Counts the source that misses; often enough, and later traces leave it open. */
-static void learn(Tracer *t, Place *p) {
+void place_learns(Tracer *t, Place *p, const Frame *frame) {
+  cache_tell_miss(t->vm, &p->cache, frame);
   const char *text = p->cache.has_miss ? p->cache.last_miss.subject : NULL;
   if (!text || !MECHANISM(t->vm, open_sources)) return;
   u32 i = 0;
@@ -194,53 +192,12 @@ static bool lasted(const Tunables *tun, const Place *p) {
   return p->count * (gain + (u64)tun->enter_ns) >= cost * (u64)tun->compile_gain;
 }
 
-/* Compiling may take so much of the time that the program ran, and a little that is lent at the beginning: then it
- * slows nothing down noticeably, whatever comes of it. What was compiled or tried before at the place has to wait
- * longer. */
-static bool has_time(const Tracer *t, const Place *p, bool had, u64 expected) {
-  const Tunables *tun = &t->vm->tunables;
-  if (!paced(t) || !tun->compile_gain || !tun->pace_percent || !MECHANISM(t->vm, compile_pace)) return true;
-  u64 ran = tracer_now(t) - t->began;
-  ran = ran > t->compiling_ns ? ran - t->compiling_ns : 0;
-  bool tried = had || p->compiles || p->tries || p->demoted || p->start == RECORD_RESUME;
-  u64 sure = percent_of(p->rent.ahead_ns, tun->pace_sure);
-  i64 percent = tried ? tun->pace_percent : tun->pace_first_percent;
-  if (rent_applies(t)) { /* what the place itself says was looked at: this is against storms alone */
-    percent = tried || t->losers_ns ? tun->pace_first_percent : tun->pace_new_percent;
-    if (sure > expected) ran += sure * PERCENT / (u64)percent;
-  }
-  return t->compiling_ns + expected <= (u64)tun->pace_lent_ns + percent_of(ran, percent);
-}
-
-/* The first compilation sets up what the later ones find. */
-bool place_may_compile(Tracer *t, Place *p, bool had) {
-  if (has_time(t, p, had, t->compilings ? t->compiling_ns / t->compilings : (u64)t->vm->tunables.compile_first_ns))
-    return true;
-  if (!had) p->sleep = p->rent.slept = (u32)t->vm->tunables.pace_nap;
-  return false;
-}
-
-/* What comes in and what the exits write back is compiled as well: a loop over twenty records of seven fields has
- * two dozen nodes, and takes as long as three hundred. */
-u32 graph_parts(const Graph *g) { return graph_node_count(g) + g->inputs.count + g->exits.recipes.count; }
-
-bool place_may_cost(Tracer *t, Place *p, const Graph *g, bool broke) {
-  const Tunables *tun = &t->vm->tunables;
-  u32 parts = graph_parts(g);
-  if (rent_applies(t)) return rent_affords(t, p, parts, rent_gain(t, p, g, broke));
-  if (parts <= tun->pace_nodes ||
-      has_time(t, p, p->cache.entries.count > 0, (u64)tun->compile_base_ns + parts * (u64)tun->compile_node_ns))
-    return true;
-  p->sleep = (u32)tun->pace_long_nap;
-  return false;
-}
-
 enum { LATE_MOST = 20 }; /* not a threshold: doublings of a count, which is of 32 bits */
 
 bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
   const Tunables *tun = &t->vm->tunables;
   if (p->eager) return false;
-  if (paced(t) && !rent_applies(t) && p->recompiles >= tun->free_recompiles) {
+  if (place_is_paced(t) && !decides_by_clock(t) && p->recompiles >= tun->free_recompiles) {
     i64 late = p->recompiles - tun->free_recompiles;
     if (p->count < doubled((u64)tun->hot_calls, (u64)late, LATE_MOST)) return false;
     if (!lasted(tun, p) && !opens(t, p, frame)) return false;
@@ -249,9 +206,6 @@ bool place_recompiles(Tracer *t, Place *p, const Frame *frame) {
     give_up(t, p, frame);
     return false;
   }
-  if (!place_may_compile(t, p, true)) return false;
-  cache_tell_miss(t->vm, &p->cache, frame);
-  learn(t, p);
   return true;
 }
 
@@ -259,11 +213,11 @@ void place_missed(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   p->count += p->count < UINT32_MAX;
   /* a sample is of passes that are counted */
-  if (!paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience || p->rent.probing) return;
+  if (!place_is_paced(t) || !MECHANISM(t->vm, naps) || ++p->missed < tun->miss_patience || p->rent.probing) return;
   u32 nap = p->nap ? p->nap * 2 : (u32)tun->miss_patience;
   p->nap = p->sleep = nap < tun->nap_limit ? nap : (u32)tun->nap_limit;
   p->count = p->count < UINT32_MAX - p->nap ? p->count + p->nap : UINT32_MAX;
-  rent_naps(p, p->nap);
+  decide_naps(p, p->nap);
   t->vm->counters.at[STAT_naps]++;
 }
 
@@ -287,84 +241,6 @@ bool source_is_open(const Tracer *t, const GuardSet *g, SourceId s) {
 }
 
 /* ---- does it pay? --------------------------------------------------------------------------------------- */
-
-u64 graph_elements(const Graph *g, ValueId v) {
-  const ArrayType *t = value_type(g, v);
-  u64 n = 1;
-  for (u32 d = 0; t && d < t->rank; d++) {
-    i64 size;
-    if (!size_hint(&g->sizes, t->dims[d], &size)) return UINT64_MAX;
-    if (size > 0 && n < GRAPH_MANY) n *= (u64)size;
-  }
-  return n;
-}
-
-/* Of an operation on numbers and small arrays; 0: much more than what such a count says. */
-static u64 eager_cost(const Tunables *tun, const Graph *g, NodeId id) {
-  const GraphNode *n = graph_node_at(g, id);
-  u64 most = 0;
-  bool array = false;
-  /* however large what it reads from */
-  if (n->kind == NODE_index && !value_type(g, node_result(g, id, 0))->rank) return (u64)tun->array_op_ns;
-  if (n->kind == NODE_op && n->op != OP_none) {
-    u32 family = op_info(n->op)->family;
-    if (family != FAM_elementwise && family != FAM_reduce && family != FAM_view && family != FAM_index &&
-        family != FAM_make)
-      return 0;
-  }
-  for (u32 i = 0; i < n->operand_count + n->result_count; i++) {
-    ValueId v = i < n->operand_count ? node_operand(g, id, i) : node_result(g, id, i - n->operand_count);
-    if (value_is_token(g, v) || !value_type(g, v)) continue;
-    u64 elements = graph_elements(g, v);
-    array |= value_type(g, v)->rank > 0;
-    if (elements > most) most = elements;
-  }
-  if (most > (u64)tun->small_elements) return 0;
-  return array ? (u64)tun->array_op_ns + most * (u64)tun->array_item_ps / PS_PER_NS : (u64)tun->scalar_op_ns;
-}
-
-/* Records and lists that the region gives back, by their parts. */
-static u64 built_cost(const Tunables *tun, const ExitTable *x) {
-  u64 parts = 0;
-  for (u32 i = 0; i < x->exits.count; i++) {
-    const Exit *e = &x->exits.data[i];
-    const ExitFrame *f = &x->frames.data[e->frame_first];
-    if (e->kind != EXIT_return || !e->frame_count) continue;
-    for (u32 k = 0; k < f->count; k++) {
-      const Recipe *r = &x->recipes.data[x->regs.data[f->first + k].recipe];
-      if (r->memo && r->weight > parts) parts = r->weight;
-    }
-  }
-  return parts * (u64)tun->scalar_op_ns;
-}
-
-/* All arms of conditions count, so that it is rather too much. */
-static u64 eager_sum(const Tunables *tun, const Graph *g, bool early, u64 sum) {
-  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
-    u64 cost = 0;
-    switch (graph_node_at(g, w.node)->kind) {
-      case NODE_op:
-      case NODE_index:
-      case NODE_update: cost = eager_cost(tun, g, w.node); break;
-      case NODE_check: continue;
-      case NODE_cond: cost = (u64)tun->scalar_op_ns; break;
-      case NODE_while:
-      case NODE_scan:
-        if (early) return sum;
-        break;
-      default: break;
-    }
-    if (!cost) return 0;
-    sum += cost;
-  }
-  return sum;
-}
-
-u64 region_eager_ns(const Tunables *tun, const Graph *g) {
-  return eager_sum(tun, g, false, built_cost(tun, &g->exits));
-}
-
-u64 region_early_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, true, (u64)tun->scalar_op_ns); }
 
 /* Does the region lead to a continuation that may be worth its while? */
 static bool leads_on(const Tracer *t, const Region *r) {
@@ -397,7 +273,7 @@ static bool only_packs(Tracer *t, Place *p) {
 
 void place_weigh(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  if (!MECHANISM(t->vm, payback) || !paced(t) || t->private_places) return;
+  if (!MECHANISM(t->vm, payback) || !place_is_paced(t) || t->private_places) return;
   if (!(p->passes & (tun->pack_each - 1)) && only_packs(t, p)) return;
   if (p->passes % (u64)tun->payback_calls) return;
   /* visits that were timed said so, which tell more than counts of operations */

@@ -5,11 +5,11 @@
 #include "tracer/record/force.h"
 #include "tracer/tier/tier.h"
 #include "tracer/record/record_run.h"
-#include "tracer/tier/ahead.h"
-#include "tracer/tier/await.h"
+#include "tracer/tier/cost.h"
+#include "tracer/tier/decide.h"
+#include "tracer/tier/places.h"
 #include "tracer/tier/budget.h"
 #include "tracer/tier/compile.h"
-#include "tracer/tier/rent.h"
 
 #include <stdio.h>
 
@@ -60,12 +60,6 @@ static bool worth(const Graph *g, u32 least) {
   return false;
 }
 
-bool graph_recurs(const Graph *g) {
-  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);)
-    if (graph_node_at(g, w.node)->kind == NODE_recur) return true;
-  return false;
-}
-
 static const char *code_name(Vm *vm, const Code *code) {
   return code->proto->name ? name_text(&vm->names, code->proto->name) : code->proto->nparams ? "fn" : "main";
 }
@@ -98,7 +92,7 @@ static u64 time_left(const Tracer *t, u64 begin) { /* 1: none */
 /* What a recording may take: where it takes longer, the graph is one that the place could not pay. */
 static u64 record_allowed(const Tracer *t, const Place *p) {
   const Tunables *tun = &t->vm->tunables;
-  if (!rent_applies(t) || p->rent.ahead_ns >= time_allowed(t)) return time_allowed(t);
+  if (!decides_by_clock(t) || p->rent.ahead_ns >= time_allowed(t)) return time_allowed(t);
   return percent_of(p->rent.ahead_ns, tun->record_worth) + (u64)tun->record_least_ns;
 }
 
@@ -208,14 +202,11 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return false;
   }
-  if (t->large) p->rent.ahead_ns = ahead_gain(t, g);
-  if (rent_is_lost(t, p, g, rec->broke)) {
-    place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
-    return false;
-  }
   p->rent.left_often = rec->left_often;
   p->rent.left_early = rec->left_early;
-  return place_may_cost(t, p, g, rec->broke);
+  Decision d = decide_recorded(t, p, g, rec->broke);
+  if (d == DECIDE_rest) place_demote(t, p, REASON_no_payback, "going in and out takes longer than what is between");
+  return d == DECIDE_compile;
 }
 
 static void count_compiled(Stats *stats, const Place *p, const Region *region, const RecordResult *rec, u32 reason) {
@@ -260,7 +251,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (vm->error.raised && !had_error) vm_error_clear(vm);
     if (was_stopped(t, p, rec.span)) return NULL;
     /* the whole would have taken as much again, and more */
-    if (rec.reason == REASON_too_long) rent_wasted(p, (u64)(vm->tunables.record_dear - 1) * t->record_most);
+    if (rec.reason == REASON_too_long) decide_wasted(p, (u64)(vm->tunables.record_dear - 1) * t->record_most);
     if (rec.reason == REASON_too_long && time_left(t, begin) == 1) place_demote(t, p, rec.reason, rec.why);
     else if (rec.reason == REASON_too_long) place_cut(t, p, rec.span, rec.why);
     else place_failed(t, p, rec.reason, rec.span, rec.why);
@@ -354,10 +345,10 @@ GuardEntry *tier_compile_timed(Tracer *t, Frame *frame, Place *p, u32 reason) {
   t->compiling_ns += spent;
   t->compiling_wall += tracer_now(t) - wall;
   if (e) {
-    rent_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
+    decide_paid(t, p, graph_parts(((Region *)e->region)->graph), spent);
     t->compilings++;
   } else {
-    rent_wasted(p, spent);
+    decide_wasted(p, spent);
   }
   return e;
 }

@@ -13,11 +13,11 @@
  * around it. */
 #include "lang/mechanisms.h"
 #include "tracer/tier/gate.h"
-#include "tracer/tier/rent.h"
+#include "tracer/tier/cost.h"
+#include "tracer/tier/decide.h"
+#include "tracer/tier/sample.h"
 
 enum { NS_MOST = 1 << 28 }; /* of a trip or an entry: longer ones are entered anyway */
-
-static bool is_loop(const Extent *x) { return x->kind == EXT_FOR || x->kind == EXT_WHILE; }
 
 static u32 loop_of(const Place *p) {
   const Proto *proto = p->code->proto;
@@ -32,7 +32,7 @@ void gate_open(const Tunables *tun, Place *p, u64 trip_ns) {
   if (trip_ns < NS_MOST) g->trip_ns = trip_ns > (u64)tun->trip_least_ns ? (u32)trip_ns : (u32)tun->trip_least_ns;
   else g->loop = 0;
   g->through = g->loop && p->code->proto->extents[g->loop].kind == EXT_FOR &&
-               rent_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
+               loop_runs_through(p->code->proto, &p->code->proto->extents[g->loop]);
 }
 
 void gate_trip(const Tunables *tun, Place *p, u64 ns) {
@@ -94,12 +94,11 @@ static bool pass(const Tracer *t, PlaceGate *g, SiteState *s, u64 trips) {
 
 void gate_skip(const Tracer *t, Place *p, const Frame *f) {
   const Tunables *tun = &t->vm->tunables;
-  Ins ins = f->code->proto->code[f->pc];
-  SiteState *s = p->gate.loop &&
-                 ins_op(ins) == BC_fornext ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
+  u64 at, count;
+  bool counted = p->gate.loop && loop_at(f, f->pc, &at, &count);
+  SiteState *s = counted ? site_of(p->code, &p->code->proto->extents[p->gate.loop]) : NULL;
   if (!s || !MECHANISM(t->vm, trials_ask_seldom)) return;
-  u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u, left = count > at ? count - at : 0,
-      most = (u64)tun->skip_ns / (p->gate.trip_ns + 1);
+  u64 left = count > at ? count - at : 0, most = (u64)tun->skip_ns / (p->gate.trip_ns + 1);
   if (most > (u64)tun->skip_trips) most = (u64)tun->skip_trips;
   if (most > 1) pass(t, &p->gate, s, left < most ? left : most);
 }
@@ -144,21 +143,18 @@ bool gate_closed(const Tracer *t, Place *p, const Frame *f) {
   const Tunables *tun = &t->vm->tunables;
   PlaceGate *g = &p->gate;
   g->passing = false;
-  if (!g->loop || g->samples < tun->run_samples || !rent_applies(t) || t->force.kind || !MECHANISM(t->vm, long_runs))
-    return false;
+  if (!g->loop || g->samples < tun->run_samples || !decides_by_clock(t) || t->force.kind) return false;
+  if (!MECHANISM(t->vm, long_runs)) return false;
   const Proto *proto = p->code->proto;
   SiteState *s = site_of(p->code, &proto->extents[g->loop]);
-  Ins ins = proto->code[f->pc];
-  u64 saved = g->trip_ns - percent_of(g->trip_ns, tun->compiled_percent), left = UINT64_MAX,
-      need = (g->around_ns + saved / 2) / saved;
+  Cost c = cost_of_run(p);
+  u64 left = UINT64_MAX, need = cost_pays_after(tun, &c), at, count;
   if (!s || !need) return false;
   if (need > (u64)tun->run_trips_most) need = (u64)tun->run_trips_most;
-  if (ins_op(ins) == BC_fornext) {
-    u64 at = f->base[ins_a(ins) + 1].u, count = f->base[ins_a(ins) + 2].u;
-    left = count > at ? count - at : 0;
-  }
+  if (loop_at(f, f->pc, &at, &count)) left = count > at ? count - at : 0;
   if (left <= need) { /* and of others as short as this one no more than some */
     u64 more = need << g->dull;
+    if (left) g->short_run = (u32)left;
     if (g->dull < tun->run_doublings) g->dull++;
     else s->flags &= (u16)~SITE_STARTS;
     return pass(t, g, s, g->dull < tun->run_doublings || more < left ? left : more);

@@ -6,13 +6,10 @@
 #include "tracer/tier/tier.h"
 #include "tracer/exit/leave.h"
 #include "tracer/tier/ahead.h"
-#include "tracer/tier/await.h"
 #include "tracer/tier/budget.h"
 #include "tracer/tier/compile.h"
-#include "tracer/tier/gate.h"
+#include "tracer/tier/decide.h"
 #include "tracer/tier/places.h"
-#include "tracer/tier/rent.h"
-#include "tracer/tier/watch.h"
 
 #include <string.h>
 #include <time.h>
@@ -291,16 +288,6 @@ static inline Ran run_entry(Tracer *t, Frame *frame, Place *p, GuardEntry *entry
 
 static PlaceTable *table_of(Tracer *t) { return t->private_places ? t->private_places : &t->places; }
 
-/* Nothing fits: is it time to trace? */
-static bool is_due(Tracer *t, Place *p, const Frame *frame, bool had) {
-  if (p->eager) return false;
-  if (had) return place_recompiles(t, p, frame);
-  if (p->start == RECORD_RESUME && !rent_applies(t) && !t->forced && !p->gone &&
-      p->count++ < (u32)(t->vm->tunables.hot_calls ? t->vm->tunables.hot_exit : 0))
-    return false;
-  return p->gone || place_may_compile(t, p, had); /* entries and loops: the VM has counted */
-}
-
 /* Why the place is traced, into the log. */
 static u32 trace_reason(Tracer *t, Place *p, const Frame *frame, bool had) {
   Vm *vm = t->vm;
@@ -334,7 +321,7 @@ static Ran enter_demanded(Tracer *t, Place *p) {
   if (!entry) {
     if (had) cache_tell_miss(vm, &p->cache, frame);
     if (demand_recompiles(t, p, whole)) return RAN_RAISED;
-    if (!whole && !is_due(t, p, frame, had)) return RAN_NOT;
+    if (!whole && decide_demanded(t, p, frame) != DECIDE_compile) return RAN_NOT;
     if (!tier_compile(t, frame, p, trace_reason(t, p, frame, had)))
       return demand_unmet(t, p, whole) ? RAN_RAISED : RAN_NOT;
     frame = &vm->frames[vm->frame_count - 1];
@@ -351,34 +338,13 @@ static Ran enter_demanded(Tracer *t, Place *p) {
   return run_entry(t, frame, p, entry, 0);
 }
 
-/* Where entries are looked up each time, the place cannot sleep: it skips. */
-static bool worth_its_time(Tracer *t, Place *p, Frame *frame, bool had) {
-  PlaceRent *r = &p->rent;
-  if (p->eager || p->gone || !rent_applies(t)) return true;
-  if (r->skip) {
-    r->skip--;
-    r->slept++;
-    return false;
-  }
-  bool due = rent_due(t, p, frame);
-  if (!due && had) {
-    r->skip = p->sleep;
-    r->slept = p->sleep = 0;
-  }
-  return due;
-}
-
 /* Runs what is compiled at the top frame's pc. `*fits`: there is nothing to be compiled, whether it ran or not. */
 static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place *p, bool *fits) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
-  bool had = p->cache.entries.count > 0;
   *fits = true;
-  if (UNLIKELY(t->watch_count) && watch_visit(t, p, frame)) return RAN_NOT;
-  if (had && p->start == RECORD_LOOP && gate_closed(t, p, frame)) return RAN_NOT;
-  bool watched = had && UNLIKELY(!p->watch.in--);
-  if (watched && watch_begin(t, p, frame)) return RAN_NOT;
-  had = p->cache.entries.count > 0;
+  if (decide(t, p, frame, false) != DECIDE_enter) return RAN_NOT;
+  bool had = p->cache.entries.count > 0;
   /* two in a row: entries that take turns both come by */
   const Tunables *tun = &vm->tunables;
   u64 since = had && (p->passes < tun->timed_first || timed_turn(tun, p->passes) < 2) ? tracer_now(t) : 0;
@@ -387,7 +353,6 @@ static inline __attribute__((always_inline)) Ran enter_fitting(Tracer *t, Place 
     p->missed = p->nap = 0;
     return run_entry(t, frame, p, entry, since);
   }
-  if (watched) watch_cancel(t, p);
   *fits = false;
   return RAN_NOT;
 }
@@ -405,7 +370,7 @@ static Ran enter_place(Tracer *t, Place *p) {
   Vm *vm = t->vm;
   Frame *frame = &vm->frames[vm->frame_count - 1];
   bool had = p->cache.entries.count > 0;
-  if (!worth_its_time(t, p, frame, had) || !is_due(t, p, frame, had)) {
+  if (decide(t, p, frame, true) != DECIDE_compile) {
     if (had) place_missed(t, p);
     return RAN_NOT;
   }
@@ -540,7 +505,7 @@ static TierResult on_site(Vm *vm, Frame *frame, u32 site) {
     return TIER_STAY;
   }
   if (UNLIKELY(t->watch_count) && loop && watch_head(t, frame)) return TIER_STAY;
-  if (!p && !t->forced && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !rent_applies(t)) return TIER_STAY;
+  if (!p && !t->forced && s->count < (loop ? tun->hot_trips : tun->hot_calls) && !decides_by_clock(t)) return TIER_STAY;
   if (p && UNLIKELY(p->slept)) {
     p->sleep -= p->slept < p->sleep ? p->slept : p->sleep - 1;
     p->slept = 0;
@@ -601,7 +566,7 @@ static TierResult on_resume(Vm *vm, Frame *frame) {
 /* Much was done on large arrays: what follows may be worth compiling before it ran once. */
 static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   Tracer *t = tracer_of(vm);
-  if (asleep(t, frame) || demanded(t) || !rent_applies(t) || !MECHANISM(vm, large_at_once)) return TIER_STAY;
+  if (asleep(t, frame) || demanded(t) || !decides_by_clock(t) || !MECHANISM(vm, large_at_once)) return TIER_STAY;
   u32 depth = vm->frame_count;
   bool bottom = frame->flags & FRAME_NATIVE_CALL, fits;
   RecordStart start = frame->pc || frame->flags & FRAME_MODULE ? RECORD_RESUME : RECORD_ENTRY;
@@ -611,11 +576,8 @@ static TierResult enter_here(Vm *vm, Frame *frame, bool *returned) {
   if (p && p->cache.entries.count) {
     ran = enter_fitting(t, p, &fits);
   } else {
-    u64 gain, elements = ahead_elements(t, frame, &gain);
-    if (!elements || !ahead_affords(t, frame, elements)) return TIER_STAY;
-    if (!p) p = place_get(vm, &t->places, frame->code, frame->pc, start);
-    if (p) p->rent.ahead_ns = gain;
-    if (p && place_may_compile(t, p, false)) ran = enter_large(t, p, elements);
+    u64 elements;
+    if (decide_large(t, frame, start, &p, &elements) == DECIDE_compile) ran = enter_large(t, p, elements);
   }
   if (ran == RAN_NOT) return TIER_STAY;
   vm->large_left = -1; /* what comes behind it is likely to be large as well: the next call or operation tells */

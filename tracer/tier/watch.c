@@ -14,23 +14,13 @@
  * to be compiled. Nothing else is on trial meanwhile. */
 #include "lang/mechanisms.h"
 #include "tracer/tier/budget.h"
-#include "tracer/tier/gate.h"
-#include "tracer/tier/rent.h"
-#include "tracer/tier/watch.h"
+#include "tracer/tier/decide.h"
+#include "tracer/tier/sample.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The position in the sequence of a `for` loop whose head stands at pc; false: another loop. */
-static bool position_at(const Frame *f, u32 pc, u64 *at, u64 *count) {
-  Ins ins = f->code->proto->code[pc];
-  if (ins_op(ins) != BC_fornext) return false;
-  *at = f->base[ins_a(ins) + 1].u;
-  *count = f->base[ins_a(ins) + 2].u;
-  return true;
-}
-
-static bool position(const Frame *f, u64 *at, u64 *count) { return position_at(f, f->pc, at, count); }
+static bool position(const Frame *f, u64 *at, u64 *count) { return loop_at(f, f->pc, at, count); }
 
 static void drop(Tracer *t, u32 i) {
   memmove(&t->watches[i], &t->watches[i + 1], sizeof *t->watches * (t->watch_count - i - 1));
@@ -100,7 +90,8 @@ static bool sum_up(const Tunables *tun, PlaceWatch *w, u64 *c, u64 *e) {
   return true;
 }
 
-static void decide(Tracer *t, Place *p) {
+/* What the times say of the place: it goes on being entered, rests, or is given up. */
+static void judge(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
   PlaceWatch *w = &p->watch;
   const WatchTimes *compiled = &w->times[0], *eager = &w->times[1];
@@ -117,6 +108,7 @@ static void decide(Tracer *t, Place *p) {
   if (least < WATCH_TIMES && (uneven || (c < 2 * e && e < 2 * c))) return; /* too close to tell yet */
   if (uneven && !sum_up(tun, w, &c, &e)) return;
   bool lost = c * PERCENT > e * (u64)tun->watch_percent;
+  p->each = (PlaceSum){.kind = SUM_timed, .decision = lost ? DECIDE_rest : DECIDE_enter, .ns = {c, e}};
   if (!lost) {
     again(t, p);
     return;
@@ -136,6 +128,7 @@ static void decide(Tracer *t, Place *p) {
   /* what the next trial may cost is to be little of it */
   rest *= factor < 1 ? 1 : factor < most ? factor : most;
   p->sleep = rest < UINT32_MAX / 2 ? (u32)rest : UINT32_MAX / 2;
+  p->each.ns[2] = p->sleep;
   t->vm->counters.at[STAT_rests]++;
   tracer_event(t, EVENT_rest, REASON_no_payback, p->code->proto->spans[p->pc], 0, "%s", text);
 }
@@ -155,7 +148,7 @@ static void take(Tracer *t, const Watch *w, u32 end, u64 ns, u64 trips) {
   else times->ns[p->watch.next++ % WATCH_TIMES] = each;
   /* where there are too many kinds, those interpreted are of others */
   bool timed = !p->eager || (p->why != REASON_cache_limit && MECHANISM(t->vm, demoted_are_timed));
-  if (p->cache.entries.count && timed) decide(t, p);
+  if (p->cache.entries.count && timed) judge(t, p);
 }
 
 /* ---- watching ------------------------------------------------------------------------------------------- */
@@ -235,13 +228,16 @@ static u32 clear_top(Tracer *t, const Frame *frame) {
   return depth;
 }
 
+/* Most calls of a recursion are leaves, which say little: a call that stands open around them is timed from here on. */
 void watch_probe(Tracer *t, Place *p, Frame *f) {
   watch_forget(t, p);
-  u32 depth = clear_top(t, f);
+  u32 depth = clear_top(t, f), most = (u32)t->vm->tunables.callers;
   if (t->watch_count == WATCHES) return;
+  for (u32 top = t->watch_count ? t->watches[t->watch_count - 1].depth : 0; most && depth > top; most--, depth--, f--)
+    if (f->flags & FRAME_NATIVE_CALL || f[-1].code != f->code) break;
   f->flags |= FRAME_WATCHED;
-  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .at = rent_passes(t, p),
-                                         .begin = rent_now(t)};
+  t->watches[t->watch_count++] = (Watch){.place = p, .depth = depth, .probe = true, .at = sample_passes(t, p),
+                                         .begin = sample_now(t)};
 }
 
 const Watch *watch_probed(Tracer *t, const Place *p) {
@@ -273,7 +269,7 @@ static const Extent *loop_around(const Frame *f) {
 static const Extent *timed_loop(const Tunables *tun, const Place *p, const Frame *f) {
   u64 at, count;
   const Extent *x = p->start == RECORD_RESUME ? loop_around(f) : NULL;
-  bool tells = x && (f->flags & FRAME_MODULE || (position_at(f, x->head, &at, &count) &&
+  bool tells = x && (f->flags & FRAME_MODULE || (loop_at(f, x->head, &at, &count) &&
                                                  count - at > (u64)tun->watch_loop_trips));
   return tells ? x : NULL;
 }
@@ -282,7 +278,7 @@ static const Extent *timed_loop(const Tunables *tun, const Place *p, const Frame
 static bool ask_head(const Vm *vm, Watch *w, const Frame *f, const Extent *x) {
   u32 site = f->code->site_of_pc[x->els];
   w->head = x->head + 1;
-  w->counted = position_at(f, x->head, &w->at, &w->count);
+  w->counted = loop_at(f, x->head, &w->at, &w->count);
   if (!site || (!w->counted && w->place->watch.lifted)) return false;
   if (!w->eager) return true;
   SiteState *s = &f->code->sites[site - 1];
@@ -314,6 +310,7 @@ bool watch_begin(Tracer *t, Place *p, Frame *frame) {
   p->watch.in = 1 + (t->watch_seed >> 30); /* not in step with what the program does in turns */
   Watch *made = &t->watches[t->watch_count++];
   *made = (Watch){.place = p, .depth = depth, .eager = eager};
+  p->watch.begun = !eager;
   made->counted = p->start == RECORD_LOOP && position(frame, &made->at, &made->count);
   if (!eager) p->watch.entered_trips = made->counted && made->count > made->at ? made->count - made->at : 0;
   made->runs = p->start == RECORD_LOOP && !made->counted && w->lifted && p->gate.loop;
@@ -344,7 +341,7 @@ static bool trips_since(const Watch *w, const Frame *f, u64 *trips) {
   u64 at, count;
   *trips = 1;
   if (!w->counted) return true;
-  if (!position_at(f, w->head - 1, &at, &count) || count != w->count || at < w->at) return false;
+  if (!loop_at(f, w->head - 1, &at, &count) || count != w->count || at < w->at) return false;
   *trips = at - w->at;
   return true;
 }
@@ -468,7 +465,8 @@ void watch_returns(Vm *vm) {
   u64 at = t->watch_count ? watch_now(t) : 0;
   while (t->watch_count && t->watches[t->watch_count - 1].depth >= depth) {
     Watch w = t->watches[--t->watch_count];
-    if (w.depth == depth && w.probe) rent_returned(t, w.place, rent_now(t) - w.begin, rent_passes(t, w.place) - w.at);
+    if (w.depth == depth && w.probe)
+      sample_returned(t, w.place, sample_now(t) - w.begin, sample_passes(t, w.place) - w.at);
     else if (w.depth == depth && w.runs) take_run(t, &w, at);
     else if (w.depth == depth && !w.head) take(t, &w, WATCH_return, at - w.begin, 1);
   }

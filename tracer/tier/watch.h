@@ -5,7 +5,8 @@
 #include "tracer/tracer.h"
 
 void watch_ran(Tracer *t, const Place *p, u32 depth); /* a region there was left, which that frame had entered */
-void watch_probe(Tracer *t, Place *p, Frame *f); /* what this visit takes until the frame returns: for rent_returned */
+/* what this visit takes until the frame returns: for sample_returned */
+void watch_probe(Tracer *t, Place *p, Frame *f);
 /* the probe of a frame that stands around this visit; NULL: there is none */
 const Watch *watch_probed(Tracer *t, const Place *p);
 bool watch_begin(Tracer *t, Place *p, Frame *frame); /* this visit may be timed. True: it is one without an entry */
