@@ -29,6 +29,7 @@ bool api_is_name(const char *name); /* can a program write it as the name of a v
 
 struct WeftValue {
   Value value;
+  u64 element; /* of a number, as it lies in memory: what weft_array_view shows */
   u32 count;
   WeftVM *vm; /* NULL: it was released, as long as nothing else lies there */
   WeftValue *prev, *next; /* all that the host holds */

@@ -301,7 +301,8 @@ WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   Value v = value->value;
   if (v.kind == V_NUM) {
-    *out = (WeftArray){.dtype = (WeftDType)v.dtype, .size = 1, .data = &value->value.bits};
+    num_store(&value->element, v.dtype, v);
+    *out = (WeftArray){.dtype = (WeftDType)v.dtype, .size = 1, .data = &value->element};
     return WEFT_OK;
   }
   if (v.kind != V_ARRAY || array_device(v.array) != DEV_CPU) return wrong(w, "an array on the CPU", v);

@@ -308,7 +308,7 @@ static inline Span span_join(Span a, Span b) {
  * the way. PAGES: more by those that fetch several pages side by side: by itself a processor begins with each page
  * anew, when it is read (Intel's, Zen 3). BESIDE: kernels of non-temporal stores gain by prefetching, too. */
 enum { CPU_ASKED = 1, CPU_SSE41 = 2, CPU_FMA = 4, CPU_AVX2 = 8, CPU_BMI2 = 16, CPU_AVX512 = 32, CPU_FETCH = 64,
-       CPU_PAGES = 128, CPU_BESIDE = 256 };
+       CPU_PAGES = 128, CPU_BESIDE = 256, CPU_F16C = 512 };
 bool cpu_has(u32 features); /* all of them; false where processors are not of the x86-64 kind */
 enum { FETCH_AHEAD = 4096 /* bytes that long runs prefetch: by itself a processor stops at the end of a page */ };
 u32 cpu_ahead(void); /* FETCH_AHEAD, or 0 where it does not pay */

@@ -6,7 +6,7 @@
 #include <cpuid.h>
 
 /* Bits of registers that CPUID and XGETBV answer in. */
-enum { ECX1_FMA = 1 << 12, ECX1_SSE41 = 1 << 19, ECX1_OSXSAVE = 1 << 27 };
+enum { ECX1_FMA = 1 << 12, ECX1_SSE41 = 1 << 19, ECX1_OSXSAVE = 1 << 27, ECX1_F16C = 1 << 29 };
 enum { EBX7_AVX2 = 1 << 5, EBX7_BMI2 = 1 << 8, EBX7_AVX512F = 1 << 16, EBX7_AVX512DQ = 1 << 17,
        EBX7_AVX512BW = 1 << 30 };
 #define EBX7_AVX512VL (1u << 31)
@@ -33,6 +33,7 @@ static u32 ask(void) {
   if (c & ECX1_OSXSAVE) __asm__("xgetbv" : "=a"(kept), "=d"(top) : "c"(0));
   bool ymm = (kept & XCR0_YMM) == XCR0_YMM, zmm = (kept & XCR0_ZMM) == XCR0_ZMM;
   if (ymm && c & ECX1_FMA) has |= CPU_FMA;
+  if (ymm && c & ECX1_F16C) has |= CPU_F16C;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return has;
   if (b & EBX7_BMI2) has |= CPU_BMI2;
   if (ymm && b & EBX7_AVX2) has |= CPU_AVX2;

@@ -1,6 +1,7 @@
 /* install.c — puts the kernels into a VM: the table of operations, the strips for this processor. */
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
+#include "stdlib/array/wide.h"
 #include "stdlib/modules/modules.h"
 #include "stdlib/text/regex.h"
 
@@ -9,6 +10,19 @@
 
 static const EagerFn kernels[OP_COUNT] = {
 #define OP(name, ...) [OP_##name] = eager_##name,
+#include "lang/ops.def"
+#undef OP
+};
+
+/* The same behind a look at the operands' dtypes. */
+#define OP(name, ...)                                                         \
+  static WeftStatus wide_##name(Vm *vm, Value *args, Value *out) {            \
+    return wide_run(vm, OP_##name, eager_##name, args, out);                  \
+  }
+#include "lang/ops.def"
+#undef OP
+static const EagerFn wide_kernels[OP_COUNT] = {
+#define OP(name, ...) [OP_##name] = wide_##name,
 #include "lang/ops.def"
 #undef OP
 };
@@ -54,7 +68,7 @@ WeftStatus stdlib_install(Vm *vm) {
   s->blas_threads = (u32)vm->tunables.threads;
   (void)!stdlib_set_level(vm, STRIPS_BEST);
   fill_direct(s);
-  for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = kernels[op];
+  for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = wide_may(op) ? wide_kernels[op] : kernels[op];
   vm->library = &library_modules;
   vm->format = format_hook;
   vm->pair = elementwise_pair;
@@ -78,7 +92,7 @@ WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) {
   Value all[OP_MAX_PARAMS];
   u32 count = op_info(op)->nparams;
   for (u32 i = 0; i < count; i++) all[i] = i < n ? args[i] : value_hole();
-  WeftStatus status = kernels[op](vm, all, out);
+  WeftStatus status = (wide_may(op) ? wide_kernels[op] : kernels[op])(vm, all, out);
   for (u32 i = 0; i < count; i++) value_drop(vm, all[i]);
   return status;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lang/halves.h"
 #include "vm/alloc.h"
 
 /* ---- geometry --------------------------------------------------------------------------------- */
@@ -371,10 +372,11 @@ Value num_load(const void *at, u32 dtype) {
     case DT_u8: v.i = *(const u8 *)at; break;
     case DT_i32: v.i = *(const i32 *)at; break;
     case DT_u32: v.u = *(const u32 *)at; break;
-    case DT_f16:
-    case DT_bf16: v.u = *(const u16 *)at; break;
     case DT_f32: memcpy(&v.s, at, sizeof v.s); break;
-    default: memcpy(&v.bits, at, 8); break;
+    default:
+      if (dtype_compute(dtype) == dtype) memcpy(&v.bits, at, 8);
+      else v.s = half_load(dtype, *(const u16 *)at);
+      break;
   }
   return v;
 }
@@ -382,7 +384,7 @@ Value num_load(const void *at, u32 dtype) {
 void num_store(void *at, u32 dtype, Value v) {
   switch (dtype_bytes(dtype)) {
     case 1: *(u8 *)at = (u8)v.u; break;
-    case 2: *(u16 *)at = (u16)v.u; break;
+    case 2: *(u16 *)at = half_store(dtype, v.s); break;
     case 4: *(u32 *)at = (u32)v.u; break;
     default: memcpy(at, &v.bits, 8); break;
   }
@@ -402,11 +404,11 @@ Value array_finish(Vm *vm, Value v) {
 
 Array *array_of(Value v, NumBox *box) {
   if (v.kind == V_ARRAY) return v.array;
-  box->payload[0] = v.bits;
+  num_store(box->payload, v.dtype, v);
   Array *a = &box->array;
   a->head = (Obj){2, 0}; /* never writable */
   a->tag = ARRAY_TAG(v.dtype, 0, DEV_CPU, LAY_DENSE);
-  a->data = box->payload; /* little-endian: every dtype's bytes come first */
+  a->data = box->payload;
   a->owner = NULL;
   a->size = 1;
   return a;
@@ -421,12 +423,17 @@ Value num_convert_unchecked(Value v, u32 dtype) {
   if (v.dtype == dtype) return v;
   Value r = {.kind = V_NUM, .dtype = (u8)dtype, .flags = v.flags & VF_WEAK};
   bool from_float = dtype_kind(v.dtype) == DK_FLOAT;
+  if (dtype_compute(dtype) != dtype) { /* all are rounded once */
+    f64 x = from_float ? num_as_f64(v) : dtype_is_signed(v.dtype) ? f64_odd_i64(v.i) : f64_odd_u64(v.u);
+    r.s = half_round(dtype, f32_odd(x));
+    return r;
+  }
   switch (dtype) {
     case DT_bool: r.i = from_float ? num_as_f64(v) != 0 : v.u != 0; break;
     case DT_f64: r.f = num_as_f64(v); break;
     case DT_f32: /* integers are rounded once */
-      r.s = v.dtype == DT_f64 ? (f32)v.f : v.dtype == DT_f32 ? v.s
-          : v.dtype == DT_u32 || v.dtype == DT_u64 ? (f32)v.u : (f32)v.i;
+      if (from_float) r.s = (f32)num_as_f64(v);
+      else r.s = dtype_is_signed(v.dtype) ? (f32)v.i : (f32)v.u;
       break;
     default: {
       u64 u = !from_float ? v.u : dtype == DT_u64 ? (u64)num_as_f64(v) : (u64)(i64)num_as_f64(v);

@@ -178,7 +178,7 @@ static bool is_whole_mask(Array *a, const u8 *items, u32 item_count, const Value
     return false;
   for (u32 d = 0; d < rank; d++)
     if (array_dims(a)[d] != array_dims(m)[d]) return false;
-  return bytes == 1 || bytes == 4 || bytes == 8;
+  return bytes <= 8;
 }
 
 #define COMPRESS(T)                                                     \
@@ -194,6 +194,7 @@ static WeftStatus compress_whole(Vm *vm, const Array *a, const Array *mask, Valu
   if (array_new(vm, array_dtype(a), 1, &count, out) != WEFT_OK) return WEFT_ERROR;
   switch (dtype_bytes(array_dtype(a))) {
     case 1: COMPRESS(u8) break;
+    case 2: COMPRESS(u16) break;
     case 4: COMPRESS(u32) break;
     default: COMPRESS(u64) break;
   }
@@ -468,9 +469,12 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   if (s->rank == 0) {
     switch (bytes) {
       case 1: GATHER(u8) break;
+      case 2: GATHER(u16) break;
       case 4: GATHER(u32) break;
       case 8: GATHER(u64) break;
-      default: strided_copy(vm, bytes, 0, NULL, to, NULL, from, NULL); break;
+      default:
+        for (i64 k = 0; k < s->count; k++) memcpy((char *)to + k * bytes, from + s->places[k] * bytes, bytes);
+        break;
     }
     return WEFT_OK;
   }

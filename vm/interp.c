@@ -301,6 +301,7 @@ static inline bool set_element(const Desc *d, const Value *root, const Value *ke
     case 8: ((u64 *)a->data)[at] = v.u; return true;
     case 4: ((u32 *)a->data)[at] = (u32)v.u; return true;
     case 1: ((u8 *)a->data)[at] = (u8)v.u; return true;
+    case 2: num_store((u16 *)a->data + at, dtype, v); return true;
     default: return false;
   }
 }

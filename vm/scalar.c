@@ -1,11 +1,13 @@
 /* scalar.c — arithmetic on unboxed numbers (see scalar.h). */
 #include "vm/scalar.h"
 
+#include "lang/halves.h"
+
 _Static_assert(BC_sub == BC_add + 1 && BC_mul == BC_sub + 1, "add, sub, mul stand together");
 _Static_assert(BC_ge - BC_eq == 5, "comparisons stand together");
 
 static bool is_real(u32 d) { /* computed here; the others only store */
-  return dtype_kind(d) != DK_COMPLEX && dtype_compute(d) == d;
+  return dtype_kind(d) != DK_COMPLEX;
 }
 
 bool num_fits(Value v, u32 dtype) {
@@ -33,8 +35,12 @@ static Value make_int(u32 dtype, u8 flags, u64 u) {
 
 static Value make_float(u32 dtype, u8 flags, f64 f) {
   Value v = {.kind = V_NUM, .dtype = (u8)dtype, .flags = flags};
-  if (dtype_compute(dtype) == DT_f32) v.s = (f32)f;
-  else v.f = f;
+  if (dtype_compute(dtype) == dtype) {
+    if (dtype == DT_f32) v.s = (f32)f;
+    else v.f = f;
+  } else {
+    v.s = half_round(dtype, (f32)f);
+  }
   return v;
 }
 

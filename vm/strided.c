@@ -1,4 +1,5 @@
 /* strided.c — copying and converting elements between strided places (see strided.h). */
+#include "lang/halves.h"
 #include "vm/vm.h"
 
 #include <string.h>
@@ -375,7 +376,7 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
   } while (walk_next(&w));
 }
 
-bool strided_converts(u32 dtype) { return dtype != DT_f16 && dtype != DT_bf16 && dtype_kind(dtype) != DK_COMPLEX; }
+bool strided_converts(u32 dtype) { return dtype_kind(dtype) != DK_COMPLEX; }
 
 /* Some elements of a row between two conversions: integers as i64, those of u64 as u64, floats as f64, of which
  * none loses anything. One of WHOLE, NATURAL and REAL tells which it is; added to the dtype that is written it
@@ -400,7 +401,9 @@ static void middle_read(Middle *m, u32 dtype, const void *src, i64 step, i64 n) 
     case DT_u64: READ(u64, natural) break;
     case DT_f32: READ(f32, real) break;
     case DT_f64: READ(f64, real) break;
-    default: break;
+    default:
+      for (i64 i = 0; i < n; i++) m->real[i] = half_load(dtype, ((const u16 *)src)[i * step]);
+      break;
   }
 }
 
@@ -427,7 +430,12 @@ static void middle_write(const Middle *m, u32 which, u32 dtype, void *dst, i64 s
     case REAL + DT_u64: WRITE(u64, real) break;
     case REAL + DT_f32: WRITE(f32, real) break;
     case REAL + DT_f64: WRITE(f64, real) break;
-    default: break;
+    default: /* halves */
+      for (i64 i = 0; i < n; i++) {
+        f64 x = which == REAL ? m->real[i] : which == WHOLE ? f64_odd_i64(m->whole[i]) : f64_odd_u64(m->natural[i]);
+        ((u16 *)dst)[i * step] = half_store(dtype, f32_odd(x));
+      }
+      break;
   }
 }
 

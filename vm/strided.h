@@ -54,7 +54,7 @@ __attribute__((target("avx512f"), always_inline)) static inline void strided_squ
 
 /* The same with conversion of numbers, for dtypes that are converted; for float to integer the caller has checked the
  * range. */
-bool strided_converts(u32 dtype); /* not the floats of two bytes, not complex numbers */
+bool strided_converts(u32 dtype); /* not complex numbers */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);
 

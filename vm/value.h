@@ -48,7 +48,7 @@ typedef struct Value {
     i64 i; /* bool, u8, i32, i64: sign- or zero-extended to 64 bits */
     u64 u; /* u32, u64 */
     f64 f; /* f64 */
-    f32 s; /* f32; the upper half is 0 */
+    f32 s; /* f32, and what computes in it: f16, bf16; the upper half is 0 */
     u64 bits;
     void *p;
     Obj *obj;

@@ -3,6 +3,7 @@
  * Compiled with -ffp-contract=off and round-to-nearest. The interpreter and constant folding use it; the emitters are
  * tested against it. */
 #include "jit/loops/loops.h"
+#include "lang/halves.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,34 +45,7 @@ u64 loop_normal(LoopType type, u64 bits) {
   }
 }
 
-/* ---- halves -------------------------------------------------------------------------------- */
-
-static f32 f16_to_f32(u16 h) {
-  u32 sign = (u32)(h & 0x8000) << 16, exponent = h >> 10 & 31, fraction = h & 0x3FF;
-  if (exponent == 0) return copysignf((f32)fraction * 0x1p-24f, sign ? -1.0f : 1.0f);
-  if (exponent == 31) return f32_of(sign | 0x7F800000 | fraction << 13);
-  return f32_of(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-static u16 f32_to_f16(f32 v) {
-  u32 bits = (u32)of_f32(v);
-  u16 sign = (u16)(bits >> 16 & 0x8000);
-  f32 a = fabsf(v);
-  if (isnan(v)) return (u16)0x7E00;
-  if (a >= 65520.0f) return (u16)(sign | 0x7C00);
-  if (a < 0x1p-14f) return (u16)(sign | (u16)rintf(a * 0x1p24f)); /* subnormal, or just the least normal */
-  u32 m = (u32)of_f32(a);
-  m += 0xFFF + (m >> 13 & 1); /* nearest, ties to even, on 10 bits */
-  return (u16)(sign | (u16)((m >> 13) - (112u << 10)));
-}
-
-static f32 bf16_to_f32(u16 h) { return f32_of((u32)h << 16); }
-
-static u16 f32_to_bf16(f32 v) {
-  if (isnan(v)) return 0x7FC0;
-  u32 m = (u32)of_f32(v);
-  return (u16)((m + 0x7FFF + (m >> 16 & 1)) >> 16);
-}
+/* ---- memory -------------------------------------------------------------------------------- */
 
 u64 loop_load_memory(LoopType mem, const void *at) {
   switch (mem) {

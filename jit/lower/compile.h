@@ -117,7 +117,8 @@ void each_exit_of(const Graph *g, NodeId n, void (*each)(void *ctx, u32 exit), v
 
 /* ---- types ----------------------------------------------------------------------------------------- */
 
-LoopType loop_type_of_dtype(u32 dtype); /* LT_VOID: not in the loop IR */
+LoopType loop_type_of_dtype(u32 dtype);   /* of its values; LT_VOID: not in the loop IR */
+LoopType loop_memory_of_dtype(u32 dtype); /* of its elements in memory */
 static inline bool dtype_in_loops(u32 dtype) { return loop_type_of_dtype(dtype) != LT_VOID; }
 /* Values that kernels of the compilation take: arrays of its device, and numbers, which lie on the processor. */
 static inline bool type_in_loops(const Compiler *c, const ArrayType *t) {
@@ -135,7 +136,10 @@ void dims_strides(Compiler *c, u32 rank, const Dim *dims, Dim *strides); /* dens
  * converted to (where: not the condition, which is bool). */
 bool element_lowers(Compiler *c, NodeId n, u32 *compute);
 /* Operands converted already (absent ones 0). Returns the value of the result dtype; 0 after a failure of fn. */
-u32 element_emit(LoopFn *fn, u32 op, LoopType compute, LoopType result, const u32 *operands);
+u32 element_emit(LoopFn *fn, u32 op, LoopType compute, u32 dtype, const u32 *operands); /* a number of `dtype` */
+/* What operand i, of dtype `own`, is converted to before. */
+LoopType element_operand_type(u32 op, u32 i, u32 compute, u32 own);
+u32 element_as(LoopFn *fn, u32 value, u32 dtype); /* the value as a number of that dtype, rounded once */
 u32 element_convert(LoopFn *fn, u32 value, LoopType from, LoopType to);
 /* The number of array operands, in order of the signature, with absent ones 0. */
 u32 element_operands(const Graph *g, NodeId n, ValueId out[3]);

@@ -14,6 +14,7 @@ typedef struct Rewrite {
   Graph *g;
   VEC(ValueId) from, to;
   VEC(u32) gone; /* nodes */
+  bool again;    /* what was made is to be looked at once more */
   u8 *dead;      /* by NodeId: a construct that was replaced, of those that were there when the pass began */
 } Rewrite;
 
@@ -323,6 +324,125 @@ static bool formula(Rewrite *r, NodeId n, ValueId *out) {
   return formulae[f.op](r, &f, out);
 }
 
+/* ---- dtypes that compute in a wider one --------------------------------------------------------------- */
+
+static bool is_wide(u32 op, u32 dtype) { return dtype_can(dtype, op_need(op)) == CAN_wide; }
+
+/* The dtype that operands are converted to first, as the interpreter does, and that has no arithmetic of its own;
+ * DT_NONE: the operation is done as it stands. */
+static u32 narrow_dtype(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  const OpInfo *info = op_info(x->op);
+  if (x->kind != NODE_op || info->lower == LOWER_none || info->lower == LOWER_weft ||
+      (info->lower == LOWER_extern && op_need(x->op) != NEED_product))
+    return DT_NONE; /* the eager kernel sees to it */
+  if (info->family == FAM_elementwise) {
+    ValueId operands[3];
+    const ArrayType *types[3];
+    u32 used = 0, count = element_operands(g, n, operands);
+    DTypeResult r;
+    RuleError err;
+    for (u32 i = 0; i < count; i++)
+      if (operands[i] && !value_is_token(g, operands[i])) types[used++] = value_type(g, operands[i]);
+    return used && rule_dtype(x->op, used, types, &r, &err) && is_wide(x->op, r.compute) ? r.compute : DT_NONE;
+  }
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId v = node_operand(g, n, i);
+    if (!value_is_token(g, v) && is_wide(x->op, value_type(g, v)->dtype)) return value_type(g, v)->dtype;
+  }
+  for (u32 i = 0; i < x->result_count; i++) {
+    ValueId v = node_result(g, n, i);
+    if (!value_is_token(g, v) && is_wide(x->op, value_type(g, v)->dtype)) return value_type(g, v)->dtype;
+  }
+  return DT_NONE;
+}
+
+/* The operation on what its operands compute in; results are rounded. The node that stands for it, 0: refused. */
+static bool widen(Rewrite *r, NodeId n, u32 dtype) {
+  Graph *g = r->g;
+  const GraphNode x = *graph_node_at(g, n);
+  const bool elements = op_info(x.op)->family == FAM_elementwise;
+  u32 compute = dtype_compute(dtype), most = x.operand_count + 1;
+  ValueId *operands = arena_alloc(&r->c->arena, sizeof *operands * most);
+  GraphAttr *attrs = arena_alloc(&r->c->arena, sizeof *attrs * (x.attr_count + 1));
+  TypeId *types = arena_alloc(&r->c->arena, sizeof *types * (x.result_count + 1));
+  bool ok = operands && attrs && types;
+  for (u32 i = 0; i < x.operand_count && ok; i++) {
+    ValueId v = node_operand(g, n, i);
+    operands[i] = v;
+    if (value_is_token(g, v)) continue;
+    u32 own = value_type(g, v)->dtype;
+    if (elements && own != dtype) v = graph_convert(g, v, dtype);
+    if (elements || is_wide(x.op, own)) v = graph_convert(g, v, compute);
+    ok = (operands[i] = v) != 0;
+  }
+  for (u32 i = 0; i < x.attr_count && ok; i++) {
+    attrs[i] = *node_attr(g, n, i);
+    if (attrs[i].kind == ATTR_dtype && is_wide(x.op, (u32)attrs[i].i)) attrs[i].i = dtype_compute((u32)attrs[i].i);
+  }
+  for (u32 i = 0; i < x.result_count && ok; i++) {
+    types[i] = g->values.data[node_result(g, n, i)].type;
+    if (value_is_token(g, node_result(g, n, i))) continue;
+    ArrayType t = *value_type(g, node_result(g, n, i));
+    if (!is_wide(x.op, t.dtype)) continue;
+    t.dtype = (u8)compute;
+    t.weak = false;
+    ok = (types[i] = graph_type(g, &t)) != 0;
+  }
+  NodeId made = ok ? graph_node(g, NODE_op, x.op, operands, x.operand_count, attrs, x.attr_count, types, x.result_count)
+                   : 0;
+  if (made) g->nodes.data[made].exit = x.exit;
+  for (u32 i = 0; made && i < x.result_count; i++) {
+    ValueId old = node_result(g, n, i), v = node_result(g, made, i);
+    if (!value_is_token(g, old) && is_wide(x.op, value_type(g, old)->dtype))
+      v = graph_convert(g, v, value_type(g, old)->dtype);
+    if (!v) made = 0;
+    else replace(r, old, v);
+  }
+  if (!made) compile_no_memory(r->c);
+  return made != 0;
+}
+
+/* The first operand of those that are stored as they are, into a result of this dtype that is rounded to; else more
+ * than there are. */
+static u32 first_stored(const GraphNode *x, u32 dtype) {
+  if (x->kind != NODE_op || dtype_compute(dtype) == dtype) return UINT32_MAX;
+  switch (x->op) {
+    case OP_concat:
+    case OP_stack: return 0;
+    case OP_where: return 1;
+    case OP_full:
+    case OP_full_like: return x->operand_count ? x->operand_count - 1 : 0;
+    default: return UINT32_MAX;
+  }
+}
+
+static u32 result_dtype_of(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  if (!x->result_count || value_is_token(g, node_result(g, n, 0))) return DT_NONE;
+  return value_type(g, node_result(g, n, 0))->dtype;
+}
+
+/* Does it store operands of other dtypes? */
+static bool stores_others(const Graph *g, NodeId n) {
+  const GraphNode *x = graph_node_at(g, n);
+  u32 dtype = result_dtype_of(g, n);
+  for (u32 i = first_stored(x, dtype); i < x->operand_count; i++)
+    if (!value_is_token(g, node_operand(g, n, i)) && value_type(g, node_operand(g, n, i))->dtype != dtype) return true;
+  return false;
+}
+
+/* They are rounded before. */
+static void round_stored(Rewrite *r, NodeId n) {
+  Graph *g = r->g;
+  u32 dtype = result_dtype_of(g, n), count = graph_node_at(g, n)->operand_count;
+  for (u32 i = first_stored(graph_node_at(g, n), dtype); i < count; i++) {
+    ValueId v = node_operand(g, n, i), to = value_is_token(g, v) ? v : graph_convert(g, v, dtype);
+    if (!to) compile_no_memory(r->c);
+    else if (to != v) graph_set_operand(g, n, i, to);
+  }
+}
+
 /* ---- constructs ------------------------------------------------------------------------------------------ */
 
 /* The nodes of block `b` stand at the cursor instead of node n; its yields are n's results. */
@@ -460,7 +580,7 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case NODE_op: break;
     default: return false;
   }
-  return formulae[x->op] != NULL;
+  return formulae[x->op] || narrow_dtype(g, n) || stores_others(g, n);
 }
 
 static bool rewrite(Rewrite *r, NodeId n) {
@@ -475,13 +595,20 @@ static bool rewrite(Rewrite *r, NodeId n) {
     case NODE_scan: return scan_to_while(r, n);
     default: break;
   }
-  u32 count = x->result_count;
+  u32 count = x->result_count, dtype = narrow_dtype(g, n);
+  if (stores_others(g, n)) {
+    round_stored(r, n);
+    return false;
+  }
+  bool elements = op_info(x->op)->family == FAM_elementwise; /* its formula is of operations that are rounded each */
+  r->again |= dtype != DT_NONE;
+  if (dtype && !(elements && formulae[x->op])) return widen(r, n, dtype);
   ValueId *out = arena_alloc(&r->c->arena, sizeof *out * (count + 1));
   if (!out) {
     compile_no_memory(r->c);
     return false;
   }
-  if (!formula(r, n, out)) return false;
+  if (!formulae[x->op] || !formula(r, n, out)) return dtype ? widen(r, n, dtype) : false;
   for (u32 i = 0; i < count; i++) {
     const ArrayType *a = value_type(g, out[i]), *b = value_type(g, node_result(g, n, i));
     if (a->dtype != b->dtype || a->rank != b->rank || (a->rank == 0 && a->weak != b->weak)) return false;
@@ -512,7 +639,7 @@ static void one_pass(Rewrite *r, bool *more) {
   Compiler *c = r->c;
   VEC(u32) found = {0};
   u32 *blocks = NULL, count = 0;
-  *more = false;
+  *more = r->again = false;
   r->from.count = r->to.count = r->gone.count = 0;
   r->dead = arena_alloc(&c->arena, g->nodes.count + 1);
   if (!r->dead) compile_no_memory(c);
@@ -534,7 +661,7 @@ static void one_pass(Rewrite *r, bool *more) {
       if (construct && !compile_stopped(c)) compile_unsupported(c, "a construct whose body does not end by its values");
       continue;
     }
-    *more |= construct;
+    *more |= construct || r->again;
     if (!vec_push(c->alloc, &r->gone, n)) compile_no_memory(c);
     r->dead[n] = construct;
   }

@@ -4,13 +4,15 @@
 
 #include <string.h>
 
-LoopType loop_type_of_dtype(u32 dtype) {
+LoopType loop_memory_of_dtype(u32 dtype) {
   static const u8 types[DT_COUNT] = {
 #define DTYPE(name, bytes, kind, computes, sums, loops, doc) [DT_##name] = LT_##loops,
 #include "lang/dtypes.def"
   };
   return (LoopType)types[dtype];
 }
+
+LoopType loop_type_of_dtype(u32 dtype) { return loop_value_type(loop_memory_of_dtype(dtype)); }
 
 /* ---- which operations ------------------------------------------------------------------------------ */
 
@@ -331,8 +333,14 @@ bool element_op_lowers(Compiler *c, u32 op, u32 compute) {
   }
 }
 
-u32 element_emit(LoopFn *fn, u32 op, LoopType compute, LoopType result, const u32 *x) {
-  if (op == OP_astype) return x[0];
+LoopType element_operand_type(u32 op, u32 i, u32 compute, u32 own) {
+  if (op == OP_where && i == 0) return LT_I1;
+  return loop_type_of_dtype(op == OP_astype && dtype_compute(compute) != compute ? own : compute);
+}
+
+u32 element_emit(LoopFn *fn, u32 op, LoopType compute, u32 dtype, const u32 *x) {
+  LoopType result = loop_type_of_dtype(dtype);
+  if (op == OP_astype) return element_as(fn, x[0], dtype);
   const Lowering *l = lowering_of(op);
   u32 v = 0;
   LoopType made = compute;
@@ -364,6 +372,38 @@ u32 element_convert(LoopFn *fn, u32 value, LoopType from, LoopType to) {
     if (loop_eval(LOOP_CONVERT, to, from, n->imm, 0, 0, &bits)) return loop_const(fn, to, bits);
   }
   return loop_emit(fn, LOOP_CONVERT, to, value, 0, 0);
+}
+
+/* The odd f32 beside an f64 that is none: what is rounded once more is then rounded as from the f64 (lang/halves.h). */
+static u32 odd_f32(LoopFn *fn, u32 v) {
+  u32 near = loop_emit(fn, LOOP_CONVERT, LT_F32, v, 0, 0), back = loop_emit(fn, LOOP_CONVERT, LT_F64, near, 0, 0);
+  u32 bits = loop_emit(fn, LOOP_BITCAST, LT_U32, near, 0, 0), one = number(fn, LT_U32, 1);
+  u32 even = binary(fn, LOOP_EQ, binary(fn, LOOP_AND, bits, one), number(fn, LT_U32, 0));
+  u32 over = binary(fn, LOOP_GT, unary(fn, LOOP_ABS, back), unary(fn, LOOP_ABS, v));
+  u32 under = binary(fn, LOOP_LT, unary(fn, LOOP_ABS, back), unary(fn, LOOP_ABS, v));
+  u32 moved = pick(fn, over, binary(fn, LOOP_SUB, bits, one), pick(fn, under, binary(fn, LOOP_ADD, bits, one), bits));
+  return loop_emit(fn, LOOP_BITCAST, LT_F32, pick(fn, even, moved, bits), 0, 0);
+}
+
+/* An integer as f64; where it has too many digits, the last one stands for those behind it. */
+static u32 odd_f64(LoopFn *fn, u32 v, LoopType t) {
+  if (t == LT_I64 || t == LT_U64) {
+    i64 most = (i64)1 << 53;
+    u32 few = binary(fn, LOOP_LE, v, number(fn, t, most)), low = binary(fn, LOOP_AND, v, number(fn, t, 0x7FF));
+    if (t == LT_I64) few = binary(fn, LOOP_AND, few, binary(fn, LOOP_GE, v, number(fn, t, -most)));
+    u32 rest = pick(fn, binary(fn, LOOP_NE, low, number(fn, t, 0)), number(fn, t, 0x800), number(fn, t, 0));
+    v = pick(fn, few, v, binary(fn, LOOP_OR, binary(fn, LOOP_SUB, v, low), rest));
+  }
+  return loop_emit(fn, LOOP_CONVERT, LT_F64, v, 0, 0);
+}
+
+u32 element_as(LoopFn *fn, u32 value, u32 dtype) {
+  LoopType from = (LoopType)loop_node(fn, value)->type, memory = loop_memory_of_dtype(dtype);
+  if (memory == loop_value_type(memory)) return element_convert(fn, value, from, memory);
+  if (loop_is_int(from) && loop_type_bytes(from) > 1) value = odd_f64(fn, value, from), from = LT_F64;
+  if (from == LT_F64) value = odd_f32(fn, value);
+  else value = element_convert(fn, value, from, LT_F32);
+  return unary(fn, memory == LT_F16 ? LOOP_ROUND_F16 : LOOP_ROUND_BF16, value);
 }
 
 u32 element_wrap_index(LoopFn *fn, u32 index, u32 n) {

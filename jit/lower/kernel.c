@@ -258,7 +258,8 @@ static void need_element(Kern *k, u32 id) {
   for (u32 i = 0; i < count; i++) {
     if (!operands[i]) continue;
     const ArrayType own = *value_type(k->g, operands[i]);
-    dep[i] = kern_want_as(k, operands[i], kern_broadcast(k, &own, &out, ix), op == OP_where && i == 0 ? LT_I1 : t);
+    dep[i] = kern_want_as(k, operands[i], kern_broadcast(k, &own, &out, ix),
+                          element_operand_type(op, i, compute, own.dtype));
     if (!dep[i]) return;
   }
   Task *made = &k->tasks.data[id];

@@ -197,7 +197,8 @@ static void emit_task(Kern *k, u32 id) {
     case TASK_load: {
       LoopTerm terms[MAX_TERMS];
       i64 constant;
-      u32 buffer = param_of(k, (KernelArg){.kind = KA_in, .value = t.value}, (LoopType)t.type, LOOP_IN);
+      u32 buffer = param_of(k, (KernelArg){.kind = KA_in, .value = t.value},
+                            loop_memory_of_dtype(value_type(k->g, t.value)->dtype), LOOP_IN);
       if (aff_at(&k->ax, t.aff)->count + 1 > MAX_TERMS) {
         k->why = "an index of too many terms";
         return;
@@ -215,7 +216,8 @@ static void emit_task(Kern *k, u32 id) {
     case TASK_op: ir = loop_emit(fn, (LoopOp)t.op, (LoopType)t.type, x[0], x[1], x[2]); break;
     case TASK_wrap: ir = element_wrap_index(fn, x[0], x[1]); break;
     case TASK_element:
-      ir = element_emit(fn, graph_node_at(k->g, t.value)->op, (LoopType)t.from, (LoopType)t.type, x);
+      ir = element_emit(fn, graph_node_at(k->g, t.value)->op, (LoopType)t.from,
+                        value_type(k->g, node_result(k->g, t.value, 0))->dtype, x);
       break;
     case TASK_reduce: ir = emit_reduce(k, id); break;
     case TASK_extreme: ir = emit_extreme(k, id); break;
@@ -256,7 +258,7 @@ static void emit_store(Kern *k, ValueId v, u32 ix, u32 value) {
   i64 constant = 0;
   u32 n = 0;
   KernelArg arg = {.kind = t.rank ? KA_out : KA_out_number, .value = v};
-  u32 buffer = param_of(k, arg, loop_type_of_dtype(t.dtype), LOOP_OUT);
+  u32 buffer = param_of(k, arg, loop_memory_of_dtype(t.dtype), LOOP_OUT);
   if (t.rank) {
     Dim strides[TYPE_MAX_RANK];
     dims_strides(k->c, t.rank, t.dims, strides);

@@ -101,7 +101,7 @@ u32 native_buffer(Native *n, ValueId v) {
       native_bail(n, "an array that is not there");
       return UINT32_MAX;
     }
-    NBuffer b = {.value = v, .slot = info->slot, .elem = loop_type_of_dtype(t->dtype), .type = *t};
+    NBuffer b = {.value = v, .slot = info->slot, .elem = loop_memory_of_dtype(t->dtype), .type = *t};
     b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_IN);
     if (!vec_push(n->c->alloc, &n->buffers, b)) native_no_memory(n);
     x = native_value(n, v);
@@ -228,7 +228,7 @@ u32 native_stored(Native *n, NodeId node, const ArrayType *array, u32 old, u32 v
   const GraphNode *x = graph_node_at(g, node);
   ValueId v = node_operand(g, node, x->operand_count - 1);
   const ArrayType element = {.dtype = array->dtype}, *vt = value_type(g, v);
-  LoopType elem = loop_type_of_dtype(array->dtype), type = native_type(n, v);
+  LoopType elem = loop_type_of_dtype(array->dtype);
   if (x->op != OP_none) {
     ArrayType part = *vt;
     part.rank = 0;
@@ -242,14 +242,14 @@ u32 native_stored(Native *n, NodeId node, const ArrayType *array, u32 old, u32 v
     if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(array->dtype))
       return native_bail(n, "a compound update that may fail"), 0;
     if (!element_op_lowers(n->c, x->op, r.compute)) return native_bail(n, "a compound update that does not lower"), 0;
-    LoopType compute = loop_type_of_dtype(r.compute), made = loop_type_of_dtype(r.result);
-    u32 operands[3] = {element_convert(n->fn, old, elem, compute), element_convert(n->fn, value, type, compute), 0};
-    value = element_emit(n->fn, x->op, compute, made, operands);
-    type = made;
+    LoopType compute = loop_type_of_dtype(r.compute);
+    u32 operands[3] = {element_convert(n->fn, old, elem, compute), value, 0};
+    if (vt->dtype != r.compute) operands[1] = element_as(n->fn, value, r.compute);
+    value = element_emit(n->fn, x->op, compute, r.result, operands);
   } else if (!element_weak_fits(n->c, v, array->dtype) || dtype_kind(vt->dtype) > dtype_kind(array->dtype)) {
     return native_bail(n, "a store that may fail"), 0;
   }
-  return element_convert(n->fn, value, type, elem);
+  return element_as(n->fn, value, array->dtype);
 }
 
 static bool names_element(Native *n, NodeId node) {
@@ -312,9 +312,10 @@ static bool emit_op(Native *n, NodeId node) {
     if (!operands[i]) continue;
     u32 ir = native_number(n, operands[i]);
     if (!ir) return false;
-    x[i] = element_convert(n->fn, ir, native_type(n, operands[i]), op == OP_where && i == 0 ? LT_I1 : t);
+    x[i] = element_convert(n->fn, ir, native_type(n, operands[i]),
+                           element_operand_type(op, i, compute, value_type(g, operands[i])->dtype));
   }
-  u32 ir = element_emit(n->fn, op, t, native_type(n, v), x);
+  u32 ir = element_emit(n->fn, op, t, value_type(g, v)->dtype, x);
   native_value(n, v)->ir = ir;
   return ir != 0 || native_bail(n, "an operation that does not lower");
 }
@@ -682,7 +683,7 @@ Flow native_block(Native *n, BlockId b) {
 static bool give_elements(Native *n, ValueId v) {
   const ArrayType *t = value_type(n->g, v);
   const NSplit *s = native_value(n, v)->split;
-  NBuffer b = {.value = v, .result = true, .shape = s, .elem = loop_type_of_dtype(t->dtype), .type = *t};
+  NBuffer b = {.value = v, .result = true, .shape = s, .elem = loop_memory_of_dtype(t->dtype), .type = *t};
   b.slot = plan_slot_for(n->c->plan, v);
   b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_OUT);
   if (!vec_push(n->c->alloc, &n->buffers, b)) return native_no_memory(n);
@@ -700,7 +701,7 @@ static bool is_shared(Native *n, u32 i) {
 
 /* An array that the function writes to, which begins as another one. NULL: memory was refused. */
 static NBuffer *own_buffer(Native *n, ValueId v, ValueId from, ArrayType t) {
-  NBuffer b = {.value = v, .from = from, .written = true, .elem = loop_type_of_dtype(t.dtype), .type = t};
+  NBuffer b = {.value = v, .from = from, .written = true, .elem = loop_memory_of_dtype(t.dtype), .type = t};
   b.slot = plan_slot_for(n->c->plan, v);
   b.version = ++n->versions;
   b.ir = add_param(n, (NArg){.kind = NARG_buffer, .buffer = n->buffers.count}, b.elem, LOOP_INOUT);

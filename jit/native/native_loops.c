@@ -144,9 +144,9 @@ static u32 operation(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
     for (u32 d = 0; d < own.rank; d++) at[d] = dim_is(n->c, own.dims[d], 1) ? 0 : ix[r->rank - own.rank + d];
     x[i] = loops_element(m, operands[i], at, depth);
     if (!x[i]) return 0;
-    x[i] = element_convert(m->fn, x[i], native_type(n, operands[i]), op == OP_where && i == 0 ? LT_I1 : t);
+    x[i] = element_convert(m->fn, x[i], native_type(n, operands[i]), element_operand_type(op, i, compute, own.dtype));
   }
-  return element_emit(m->fn, op, t, to, x);
+  return element_emit(m->fn, op, t, value_type(g, v)->dtype, x);
 }
 
 static u32 loops_element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
@@ -269,7 +269,7 @@ static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update) {
     value = native_stored(n, update, &array, old, value);
     n->fn = fn;
   } else {
-    value = element_convert(m->fn, value, native_type(n, v), elem);
+    value = element_convert(m->fn, value, native_type(n, v), loop_value_type(elem));
   }
   if (!value) return native_bail(n, "a store that may fail");
   loop_store(m->fn, buffer, constant, terms, count, value);
@@ -284,7 +284,7 @@ u32 native_temp(Native *n, ValueId v, const NRow *r) {
   if (!native_row_type(n, &t)) return UINT32_MAX;
   for (u32 d = 0; d < t.rank; d++)
     if (native_size_own(n, r->bound[d])) return native_bail(n, "a size that is known only in the trip"), UINT32_MAX;
-  NBuffer b = {.value = v, .temp = true, .written = true, .elem = loop_type_of_dtype(t.dtype),
+  NBuffer b = {.value = v, .temp = true, .written = true, .elem = loop_memory_of_dtype(t.dtype),
                .version = ++n->versions};
   for (u32 d = 0; d < t.rank; d++) {
     b.loose |= r->bound[d] != t.dims[d];

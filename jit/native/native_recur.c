@@ -62,7 +62,7 @@ static void add_array(Native *n, ValueId v) {
   char name[24];
   const ArrayType *t = value_type(n->g, v);
   snprintf(name, sizeof name, "x%u", n->fn->params.count);
-  NBuffer b = {.value = v, .slot = NO_SLOT, .elem = loop_type_of_dtype(t->dtype), .type = *t};
+  NBuffer b = {.value = v, .slot = NO_SLOT, .elem = loop_memory_of_dtype(t->dtype), .type = *t};
   b.ir = loop_param_buffer(n->fn, name, b.elem, LOOP_IN);
   if (!vec_push(n->c->alloc, &n->buffers, b)) native_no_memory(n);
   *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count};

@@ -257,13 +257,15 @@ static bool by_element(Native *n, NodeId node) {
   if (!element_lowers(n->c, node, &compute)) return native_bail(n, "an operation that does not lower");
   LoopType t = loop_type_of_dtype(compute);
   for (u32 i = 0; i < count; i++)
-    if (operands[i] && !(x[i] = operand_as(n, operands[i], op == OP_where && i == 0 ? LT_I1 : t))) return false;
+    if (operands[i] && !(x[i] = operand_as(n, operands[i], element_operand_type(op, i, compute,
+                                                                                value_type(g, operands[i])->dtype))))
+      return false;
   if (!broadcast_dims(n, x, count, &rank, dims)) return false;
   NSplit *s = native_split_new(n, rank, dims);
   for (u32 e = 0; s && e < s->count; e++) {
     u32 at[3] = {0};
     for (u32 i = 0; i < count; i++) at[i] = x[i] ? x[i]->ir[native_broadcast_at(x[i], s, e)] : 0;
-    s->ir[e] = element_emit(n->fn, op, t, native_type(n, v), at);
+    s->ir[e] = element_emit(n->fn, op, t, value_type(g, v)->dtype, at);
   }
   return native_split_set(n, v, s);
 }

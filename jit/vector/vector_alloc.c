@@ -49,6 +49,8 @@ const VFact *fact_of(const VecFn *f, VReg v) {
 VReg new_pool(VecFn *f, const void *bytes) { return pool_reg(f, bytes, f->evex ? 64 : 32, 0); }
 
 VIns *put(VecFn *f, VIns i) {
+  bool half = i.op == V_CVTPH2PS || i.op == V_CVTPS2PH;
+  if (half && !f->evex && !cpu_has(CPU_F16C)) refuse(f, "a half on a processor without F16C");
   if (f->failed || !toil(f->fn->module->toil, 2) || !vec_push(f->alloc, &f->ins, i)) {
     refuse(f, "out of memory");
     return &f->nowhere;

@@ -18,13 +18,14 @@ typedef struct Step {
   StripFn low, high;   /* clip: maximum with a lower bound, minimum with an upper one; NULL: no such bound */
   StripFn limit;       /* clip between two numbers, or compare with one; NULL: by what is above */
   f64 bounds[3];       /* as floats of that dtype */
+  StripFn narrow;      /* then rounds what was made; NULL: it is the result */
   bool swap;           /* fn takes the operands exchanged */
   bool checked;        /* fn may fail: operands must not be overwritten meanwhile */
   u32 bytes;           /* of an element that is divided by one number for all: */
   Divisor divisor;
 } Step;
 
-static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i64 n) {
+static u32 step_wide(const Step *s, void *out, const void *const *in, u32 n_in, i64 n) {
   if (UNLIKELY(s->divisor.by)) {
     divisor_run(&s->divisor, s->bytes, out, in[0], n);
     return 0;
@@ -46,6 +47,13 @@ static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i
   }
   if (s->high) (void)s->high(out, x, in[k], n);
   return 0;
+}
+
+/* The same; n <= STRIP where the result is rounded. */
+static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i64 n) {
+  _Alignas(64) char made[STRIP * 8];
+  if (LIKELY(s->narrow == NULL)) return step_wide(s, out, in, n_in, n);
+  return step_wide(s, made, in, n_in, n) | s->narrow(out, made, made, n);
 }
 
 static bool can_fail(u32 op, u32 dtype) {
@@ -303,7 +311,7 @@ static bool compare_within(Step *s, StripFn within, u32 op, u32 dtype, bool mirr
   if (!within || !(less || greater || op == OP_equal || op == OP_not_equal)) return false;
   f64 c = num_as_f64(number), edge = less != mirrored ? -INFINITY : INFINITY;
   if (op == OP_less || op == OP_greater)
-    c = c == edge ? NAN : dtype == DT_f32 ? nextafterf((f32)c, (f32)edge) : nextafter(c, edge);
+    c = c == edge ? NAN : dtype == DT_f64 ? nextafter(c, edge) : nextafterf((f32)c, (f32)edge);
   f64 bounds[3] = {(less || greater) && edge < 0 ? edge : c, (less || greater) && edge > 0 ? edge : c,
                    op == OP_not_equal};
   for (u32 i = 0; i < 3; i++)
@@ -318,6 +326,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   Reader readers[MAX_OPERANDS];
   i64 total = dims_size(shape->rank, shape->dims);
   Step square = step_of(strips, OP_square, dtypes[0]);
+  square.narrow = step->narrow;
   if (is_square(op, args, dtypes) && square.fn) step = &square, n = 1;
   Step by = *step;
   by.bytes = dtype_bytes(dtypes[0]);
@@ -327,7 +336,7 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
     TRY(num_fit(vm, op, args[!mirrored], dtypes[0], &v));
     if (compare_within(&by, strips->within[dtypes[0]], op, dtypes[0], mirrored, v)) step = &by, n = 1, args += mirrored;
   }
-  bool whole = true; /* every operand is dense, or nothing has to be cut */
+  bool whole = !step->narrow; /* every operand is dense, or nothing has to be cut */
   u32 arrays = 0, from = 0, widest = result_bytes; /* bytes of an element of the array; of the widest */
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_NUM) {
@@ -410,6 +419,32 @@ static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *ar
   return WEFT_OK;
 }
 
+/* In a dtype that has no arithmetic of its own: its operands are rounded to it, computed in a wider one, and what
+ * comes of it is rounded. */
+static WeftStatus run_wide(Vm *vm, u32 op, Step *step, u32 n, Value *args, const u8 *dtypes,
+                           const ArrayType *const *types, const DTypeResult *r, Value *out) {
+  Value rounded[MAX_OPERANDS];
+  bool nums = true;
+  u32 made = 0;
+  WeftStatus status = WEFT_OK;
+  if (r->result == r->compute) step->narrow = stdlib_of(vm)->strips->convert[dtypes[n - 1]][r->result];
+  for (; made < n && status == WEFT_OK; made++) {
+    nums &= args[made].kind == V_NUM;
+    rounded[made] = args[made];
+    if (types[made]->dtype == r->compute) continue;
+    status = convert_value(vm, op, args[made], r->compute, &rounded[made]);
+    if (status != WEFT_OK) rounded[made] = value_hole();
+  }
+  if (status == WEFT_OK)
+    status = nums ? run_nums(vm, op, step, n, rounded, dtypes, r, out)
+                  : run_general(vm, op, step, n, rounded, dtypes, types, r, out);
+  for (u32 i = 0; i < made; i++) {
+    if (types[i]->dtype == r->compute) args[i] = rounded[i]; /* its memory may have become the result */
+    else value_drop(vm, rounded[i]);
+  }
+  return status;
+}
+
 static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out) {
   ArrayType types[MAX_OPERANDS];
   const ArrayType *ptrs[MAX_OPERANDS] = {&types[0], &types[1], &types[2]};
@@ -422,10 +457,12 @@ static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out
     nums &= args[i].kind == V_NUM;
   }
   TRY_RULE(vm, op, &err, rule_dtype(op, n, ptrs, &r, &err));
-  u8 dtypes[MAX_OPERANDS] = {r.compute, r.compute, r.compute};
-  Step step = step_of(stdlib_of(vm)->strips, op, r.compute);
+  u32 compute = dtype_compute(r.compute);
+  u8 dtypes[MAX_OPERANDS] = {(u8)compute, (u8)compute, (u8)compute};
+  Step step = step_of(stdlib_of(vm)->strips, op, compute);
   if (step.fn == NULL)
     return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(r.compute));
+  if (UNLIKELY(compute != r.compute)) return run_wide(vm, op, &step, n, args, dtypes, ptrs, &r, out);
   if (nums) return run_nums(vm, op, &step, n, args, dtypes, &r, out);
   return run_general(vm, op, &step, n, args, dtypes, ptrs, &r, out);
 }
@@ -697,9 +734,15 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   RuleError err;
   TRY_RULE(vm, OP_clip, &err, rule_dtype(OP_clip, n, ptrs, &r, &err));
   const StripTable *strips = stdlib_of(vm)->strips;
-  u8 dtypes[3] = {r.compute, r.compute, r.compute};
-  Step step = {.low = low ? strips->ops[OP_maximum][r.compute] : NULL,
-               .high = high ? strips->ops[OP_minimum][r.compute] : NULL};
+  u32 compute = dtype_compute(r.compute);
+  u8 dtypes[3] = {(u8)compute, (u8)compute, (u8)compute};
+  Step step = {.low = low ? strips->ops[OP_maximum][compute] : NULL,
+               .high = high ? strips->ops[OP_minimum][compute] : NULL};
+  if (compute != r.compute) {
+    WeftStatus status = run_wide(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out);
+    if (given[0].kind == V_HOLE) args[0] = value_hole();
+    return status;
+  }
   if (low && high && given[1].kind == V_NUM && given[2].kind == V_NUM)
     limit_between(&step, strips->limit[r.compute], r.compute, given);
   if (nums) return run_nums(vm, OP_clip, &step, n, given, dtypes, &r, out);

@@ -1,6 +1,7 @@
 /* kernel_strips_template.c — every strip kernel, for the instruction set this is compiled for (see strips.h).
  * The including file defines STRIPS_NAME and REDUCE_VECTOR_BYTES, and STRIPS_REST, another build: the least and the
  * greatest of floats, which that one has by hand, are taken from it, and so are sums of columns that lie far apart. */
+#include "lang/halves.h"
 #include "stdlib/kernels/element.h"
 #include "stdlib/kernels/philox.h"
 #include "stdlib/kernels/reduce_order.h"
@@ -180,6 +181,16 @@ WITHIN(f64)
   X(i32, bool, 1, p != 0) X(i32, u8, 1, p) X(i32, i64, 1, p) X(i32, f32, 1, p) X(i32, f64, 1, p)       \
   X(i64, bool, 1, p != 0) X(i64, u8, 1, p) X(i64, i32, 1, p)                                           \
   X(bool, u8, 1, p) X(bool, i32, 1, p) X(bool, i64, 1, p) X(bool, f32, 1, p) X(bool, f64, 1, p)
+/* From and to halves, by lang/halves.h: rounded once. */
+#define HALF(X, h)                                                                                              \
+  X(h, bool, 1, h##_to_f32(p) != 0) X(h, u8, h##_to_f32(p) > -1 && h##_to_f32(p) < 256, h##_to_f32(p))          \
+  X(h, i32, h##_to_f32(p) >= -0x1p31f && h##_to_f32(p) < 0x1p31f, h##_to_f32(p))                                \
+  X(h, i64, h##_to_f32(p) >= -0x1p63f && h##_to_f32(p) < 0x1p63f, h##_to_f32(p))                                \
+  X(h, f32, 1, h##_to_f32(p)) X(h, f64, 1, h##_to_f32(p))                                                       \
+  X(bool, h, 1, f32_to_##h(p)) X(u8, h, 1, f32_to_##h(p)) X(i32, h, 1, f32_to_##h(f32_odd(p)))                  \
+  X(i64, h, 1, f32_to_##h(f32_odd(f64_odd_i64(p)))) X(f32, h, 1, f32_to_##h(p))                                 \
+  X(f64, h, 1, f32_to_##h(f32_odd(p)))
+#define HALVES(X) HALF(X, f16)
 #if REDUCE_VECTOR_BYTES == 32
 /* AVX2 has none for 64 bits: halves of them are what a sum with 2^52 has in its low bits, or what stands there
  * (jit/vector/vector_convert.c). */
@@ -233,6 +244,7 @@ CONVERT(i64, f32, 1, p)
 WIDE(CONVERT)
 #endif
 NARROW(CONVERT)
+HALVES(CONVERT)
 
 /* ---- where --------------------------------------------------------------------------------------- */
 
@@ -245,9 +257,11 @@ NARROW(CONVERT)
       o[i] = c[i] ? p : q;                                                                          \
     }                                                                                               \
   }
+typedef u16 __attribute__((may_alias)) any16;
 typedef u32 __attribute__((may_alias)) any32;
 typedef u64 __attribute__((may_alias)) any64;
 SELECT(u8)
+SELECT(any16)
 SELECT(any32)
 #if REDUCE_VECTOR_BYTES == 64
 /* A line at a time: of three arrays, that is how the processor sees best where each goes on. */

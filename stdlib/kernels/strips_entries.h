@@ -14,6 +14,7 @@
 #define CONVERT_HERE(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], HERE(strip_##from##_to_##to))
 WIDE(CONVERT_HERE)
 NARROW(CONVERT_HERE)
+HALVES(CONVERT_HERE)
 #undef CONVERT_HERE
 
 ENTRY(limit[DT_f32], HERE(strip_limit_f32))
@@ -21,6 +22,7 @@ ENTRY(limit[DT_f64], HERE(strip_limit_f64))
 ENTRY(within[DT_f32], HERE(strip_within_f32))
 ENTRY(within[DT_f64], HERE(strip_within_f64))
 ENTRY(select[1], HERE(strip_select_u8))
+ENTRY(select[2], HERE(strip_select_any16))
 ENTRY(select[4], HERE(strip_select_any32))
 ENTRY(select[8], HERE(strip_select_any64))
 ENTRY(select_past, SELECT_PAST)

@@ -10,14 +10,16 @@
 
 /* ---- numbers ------------------------------------------------------------------------------------------ */
 
-/* Digits that read back, fewest first: 15 and 17 decide for f64, 6 and 9 for f32 (IEEE 754, 5.12.2); subnormal
- * numbers hold fewer. */
+/* Digits that read back, fewest first: 15 and 17 decide for f64, 6 and 9 for f32 (IEEE 754, 5.12.2), 5 for
+ * halves; subnormal numbers hold fewer. */
 static int shortest(f64 x, u32 dtype, char *digits, size_t cap) {
-  bool single = dtype == DT_f32, subnormal = fabs(x) < (single ? (f64)FLT_MIN : DBL_MIN);
-  int least = subnormal ? 1 : single ? 6 : 15, most = single ? 9 : 17;
+  bool single = dtype == DT_f32, half = dtype_bytes(dtype) == 2;
+  bool subnormal = fabs(x) < (single ? (f64)FLT_MIN : DBL_MIN);
+  int least = subnormal || half ? 1 : single ? 6 : 15, most = half ? 5 : single ? 9 : 17;
   for (int p = least; p <= most; p++) {
     int n = snprintf(digits, cap, "%.*e", p - 1, x);
     f64 back = single ? (f64)strtof(digits, NULL) : strtod(digits, NULL);
+    if (half) back = num_as_f64(num_convert_unchecked(value_f64(back), dtype));
     if (back == x) return n;
   }
   return snprintf(digits, cap, "%.*e", most - 1, x);

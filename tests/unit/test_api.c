@@ -112,13 +112,30 @@ static void wrong_arrays(void **state) {
   assert_int_equal(weft_array_view(vm, v, NULL), WEFT_MISUSE);
   weft_release(vm, v);
   /* dtypes of which this build has no arrays */
-  const WeftDType absent[] = {WEFT_F16, WEFT_BF16, WEFT_C64, WEFT_C128, WEFT_U32, WEFT_U64};
+  const WeftDType absent[] = {WEFT_BF16, WEFT_C64, WEFT_C128, WEFT_U32, WEFT_U64};
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
     assert_int_equal(weft_array(vm, absent[i], 1, two, data, &v), WEFT_ERROR);
     assert_string_equal(weft_error_kind(vm), "unsupported");
     assert_int_equal(weft_array_lend(vm, absent[i], 1, two, data, NULL, NULL, &v), WEFT_ERROR);
     assert_string_equal(weft_error_kind(vm), "unsupported");
   }
+  /* halves, as uint16_t */
+  const uint16_t halves[2] = {0x3C00, 0x2E66};
+  WeftArray look;
+  assert_int_equal(weft_array(vm, WEFT_F16, 1, two, halves, &v), WEFT_OK);
+  assert_string_equal(weft_show(vm, v), "[1.0, 0.1]");
+  assert_string_equal(weft_describe(vm, v), "f16[2]");
+  assert_int_equal(weft_array_view(vm, v, &look), WEFT_OK);
+  assert_true(look.dtype == WEFT_F16 && memcmp(look.data, halves, sizeof halves) == 0);
+  assert_int_equal(weft_set_global(vm, "halves", v), WEFT_OK);
+  weft_release(vm, v);
+  assert_int_equal(weft_eval(vm, "halves[1] * 2", "test", &v), WEFT_OK);
+  assert_int_equal(weft_array_view(vm, v, &look), WEFT_OK);
+  double twice;
+  assert_true(look.rank == 0 && look.dtype == WEFT_F16 && *(const uint16_t *)look.data == 0x3266);
+  assert_int_equal(weft_as_float(vm, v, &twice), WEFT_OK);
+  assert_true(twice == 0.199951171875);
+  weft_release(vm, v);
   const int64_t wraps[1] = {(int64_t)1 << 61}; /* times 8 bytes is 0 */
   assert_int_equal(weft_array_lend(vm, WEFT_F64, 1, wraps, data, NULL, NULL, &v), WEFT_ERROR);
   assert_string_equal(weft_error_kind(vm), "shape");

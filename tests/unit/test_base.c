@@ -464,6 +464,7 @@ static void test_cpu(void **state) {
   for (int again = 0; again < 2; again++) {
     assert_int_equal(cpu_has(CPU_SSE41), __builtin_cpu_supports("sse4.1") != 0);
     assert_int_equal(cpu_has(CPU_FMA), fma);
+    assert_int_equal(cpu_has(CPU_F16C), __builtin_cpu_supports("f16c") != 0);
     assert_int_equal(cpu_has(CPU_AVX2), avx2);
     assert_int_equal(cpu_has(CPU_BMI2), __builtin_cpu_supports("bmi2") != 0);
     assert_int_equal(cpu_has(CPU_AVX512), wide);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lang/halves.h"
 #include "lang/mechanisms.h"
 #include "tracer/graph/graph.h"
 
@@ -108,7 +109,7 @@ static bool fold_numbers(u32 op, u32 n, Value a, Value b, const ArrayType *t, Va
   if (op == OP_divide) d = dtype_float_of(d);
   bool compares = compare_op(op, false, false, false, &flag);
   if (d == DT_bool && !compares) d = DT_i64;
-  if ((d != DT_i64 && d != DT_f64 && d != DT_f32) || (!compares && d != t->dtype)) return false;
+  if ((d != DT_i64 && d != DT_f64 && dtype_compute(d) != DT_f32) || (!compares && d != t->dtype)) return false;
   a = num_convert_unchecked(a, d);
   if (n == 2) b = num_convert_unchecked(b, d);
   if (d == DT_i64) {
@@ -120,6 +121,7 @@ static bool fold_numbers(u32 op, u32 n, Value a, Value b, const ArrayType *t, Va
   } else {
     if (compares) compare_op(op, a.s < b.s, a.s == b.s, a.s != a.s || b.s != b.s, &flag);
     else if (!f32_op(op, a.s, b.s, &out->s)) return false;
+    else if (d != DT_f32) out->s = half_round(d, out->s);
   }
   if (compares) out->i = flag;
   else if (d != DT_i64 && (d == DT_f64 ? out->f != out->f : out->s != out->s)) return false; /* NaN: left alone */
