@@ -238,13 +238,13 @@ static void int_expr(Gen *g, int d) {
 static void float_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "/"};
   static const char *const functions[] = {"sqrt", "exp", "sin", "tanh", "abs", "floor", "sigmoid", "log1p",
-                                          "round", "f32"};
+                                          "round", "f32", "f16"};
   static const char *const reductions[] = {"sum", "mean", "max", "min", "prod", "std", "norm", "logsumexp",
                                            "var", "median"};
   switch (gen_below(g, 21)) {
   case 0: case 1: case 2: binary(g, ops[gen_below(g, 4)], FLOAT, FLOAT, d); break;
   case 3: binary(g, ops[gen_below(g, 4)], FLOAT, INT, d); break;
-  case 4: call1(g, functions[gen_below(g, g->bare ? 5 : 10)], FLOAT, d); break;
+  case 4: call1(g, functions[gen_below(g, g->bare ? 5 : 11)], FLOAT, d); break;
   case 5: call2(g, gen_chance(g, 50) ? "minimum" : "maximum", FLOAT, FLOAT, d); break;
   case 6: choice(g, FLOAT, d); break;
   case 7: case 8: call1(g, reductions[gen_below(g, 10)], FLOATS, d); break;
@@ -329,7 +329,10 @@ static void floats_expr(Gen *g, int d) {
     gen_put(g, "concat(("), gen_leaf(g, FLOATS), gen_put(g, "[1:], "), gen_leaf(g, FLOATS), gen_put(g, "[:1]))");
     break;
   case 16: gen_put(g, "roll("), gen_expr(g, FLOATS, d), gen_put(g, ", %d)", gen_below(g, 5) - 2); break;
-  case 17: gen_put(g, "%s(", gen_chance(g, 50) ? "f32" : "f64"), gen_expr(g, FLOATS, d), gen_put(g, ")"); break;
+  case 17:
+    gen_put(g, "%s(", gen_below(g, 3) ? gen_chance(g, 50) ? "f32" : "f64" : "f16"), gen_expr(g, FLOATS, d);
+    gen_put(g, ")");
+    break;
   case 18:
     gen_put(g, "("), gen_expr(g, FLOATS, d),
         gen_put(g, gen_chance(g, 40) ? " ** 2)" : gen_chance(g, 50) ? " // 0.75)" : " %% 3)");
