@@ -339,8 +339,8 @@ typedef struct WeftArray { /* a look at an array: valid while the value is held 
 } WeftArray;
 
 /* A copy of dense row-major data; dtypes that this build has no arrays of are an error of kind "unsupported". An
- * element of WEFT_BOOL is a byte, 0 or 1 (C's bool), one of WEFT_F16 two bytes: the bits of an IEEE half, as
- * uint16_t. */
+ * element of WEFT_BOOL is a byte, 0 or 1 (C's bool), one of WEFT_F16 two bytes, the bits of an IEEE half, as
+ * uint16_t, one of WEFT_BF16 the upper half of a float's. */
 WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, const void *data,
                                WeftValue **out);
 /* Lends the host's memory without copying: it is aligned for its elements, must not be written while lent, is never

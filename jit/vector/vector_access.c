@@ -680,6 +680,16 @@ static void store_bytes(VecFn *f, VecMem m, VReg v) {
   v_save(f, f->lanes == 8 ? V_MOVSD_TO : V_MOVSS_TO, L128, m, v);
 }
 
+/* AVX2: the low words of 4 or 8 lanes. */
+static void store_words(VecFn *f, VecMem m, VReg v) {
+  VReg high = v;
+  if (f->lanes == 8) {
+    high = new_vec(f);
+    put(f, (VIns){.op = V_EXTRACT128, .length = L256, .dst = high, .a = v, .imm = 1});
+  }
+  v_save(f, f->lanes == 8 ? V_MOVUPS_TO : V_MOVSD_TO, L128, m, v_rvm(f, V_PACKUSDW, L128, v, high));
+}
+
 static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
   u32 bytes = loop_type_bytes(mem);
   u8 length = vlength(f, loop_value_type(mem)), flags = f->tail ? VI_TAIL : 0;
@@ -692,11 +702,11 @@ static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
     store_bytes(f, m, v);
     return;
   }
+  if (mem == LT_BF16) v = half_of(f, mem, v);
   if (mem == LT_BF16 && !f->evex) {
-    refuse(f, "bf16 stores");
+    store_words(f, m, v);
     return;
   }
-  if (mem == LT_BF16) v = half_of(f, mem, v);
   VecOp op = bytes == 8 ? V_MOVUPD_TO : bytes == 4 ? V_MOVUPS_TO : bytes == 1 ? V_PMOVDB
                         : mem == LT_F16 ? V_CVTPS2PH : V_PMOVDW;
   if (f->past) op = bytes == 8 ? V_MOVNTPD_TO : V_MOVNTPS_TO;

@@ -216,7 +216,7 @@ static WeftStatus put_member(Vm *vm, const char *name, size_t n, Value v, bool c
   Buf file, packed;
   buf_init(&file, &vm->alloc);
   buf_init(&packed, &vm->alloc);
-  WeftStatus status = npy_encode(vm, v, &file);
+  WeftStatus status = npy_encode(vm, OP_save_npz, v, &file);
   if (status == WEFT_OK && compress) status = zlib_deflate(vm, ZLIB_RAW, file.data, file.len, &packed);
   if (status == WEFT_OK) {
     const Buf *data = compress ? &packed : &file;

@@ -190,7 +190,9 @@ WITHIN(f64)
   X(bool, h, 1, f32_to_##h(p)) X(u8, h, 1, f32_to_##h(p)) X(i32, h, 1, f32_to_##h(f32_odd(p)))                  \
   X(i64, h, 1, f32_to_##h(f32_odd(f64_odd_i64(p)))) X(f32, h, 1, f32_to_##h(p))                                 \
   X(f64, h, 1, f32_to_##h(f32_odd(p)))
-#define HALVES(X) HALF(X, f16)
+#define HALVES(X)                                                                                               \
+  HALF(X, f16) HALF(X, bf16)                                                                                    \
+  X(f16, bf16, 1, f32_to_bf16(f16_to_f32(p))) X(bf16, f16, 1, f32_to_f16(bf16_to_f32(p)))
 #if REDUCE_VECTOR_BYTES == 32
 /* AVX2 has none for 64 bits: halves of them are what a sum with 2^52 has in its low bits, or what stands there
  * (jit/vector/vector_convert.c). */

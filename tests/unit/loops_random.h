@@ -10,11 +10,12 @@
 
 #include "jit/loops/loops.h"
 
-enum { RANDOM_CELLS = 4096, RANDOM_IN = 7, RANDOM_OUT = 5, RANDOM_SCALARS = 6,
+enum { RANDOM_CELLS = 4096, RANDOM_IN = 8, RANDOM_OUT = 7, RANDOM_SCALARS = 6,
        RANDOM_PARAMS = RANDOM_IN + RANDOM_OUT + RANDOM_SCALARS };
 
-static const LoopType random_in_types[RANDOM_IN] = {LT_F64, LT_F32, LT_I64, LT_I32, LT_U8, LT_U64, LT_F16};
-static const LoopType random_out_types[RANDOM_OUT] = {LT_F64, LT_F32, LT_I64, LT_I32, LT_U8};
+static const LoopType random_in_types[RANDOM_IN] = {LT_F64, LT_F32, LT_I64, LT_I32, LT_U8, LT_U64, LT_F16,
+                                                 LT_BF16};
+static const LoopType random_out_types[RANDOM_OUT] = {LT_F64, LT_F32, LT_I64, LT_I32, LT_U8, LT_F16, LT_BF16};
 
 typedef struct RandomFn {
   LoopModule *m;
@@ -343,8 +344,8 @@ static void random_statements(RandomFn *r, u32 most) {
 
 /* A kernel or native function `name` in `m`: parameters in, out, then n k stride ds fs is. */
 static LoopFn *random_function(LoopModule *m, u64 seed, LoopKind kind, const char *name) {
-  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"},
-      *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
+  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"},
+      *const out_names[] = {"z0", "z1", "z2", "z3", "z4", "z5", "z6"};
   RandomFn r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 12345, .room = 60};
   LoopFn *fn = r.fn = loop_fn_new(m, kind, name);
   for (u32 i = 0; i < 5; i++) (void)draw(&r);
@@ -473,7 +474,10 @@ static void random_data(RandomData *d, u64 seed) {
 }
 
 /* Equal, but that a NaN is a NaN. */
-static bool same_word(LoopType t, u64 a, u64 b) { return loop_normal(t, a) == loop_normal(t, b); }
+static bool same_word(LoopType t, u64 a, u64 b) {
+  t = loop_value_type(t);
+  return loop_normal(t, a) == loop_normal(t, b);
+}
 
 static bool same_outputs(const RandomData *a, const RandomData *b, u32 *buffer, u32 *cell) {
   for (u32 o = 0; o < RANDOM_OUT; o++) {

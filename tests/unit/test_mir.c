@@ -540,18 +540,19 @@ static void show(const LoopFn *fn, MirPool *pool) {
   buf_free(&text);
 }
 
-typedef u32 (*RandomNative)(LoopCtx *, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, i64, i64, i64,
-                            f64, f32, i32);
+typedef u32 (*RandomNative)(LoopCtx *, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64,
+                            i64, i64, i64, f64, f32, i32);
 
 static u32 call_native(void *fn, LoopCtx *ctx, const u64 *a) {
   RandomNative native;
   f64 ds;
   f32 fs;
   *(void **)&native = fn;
-  memcpy(&ds, &a[15], 8);
-  memcpy(&fs, &a[16], 4);
-  return native(ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], (i64)a[12], (i64)a[13],
-                (i64)a[14], ds, fs, (i32)a[17]);
+  const u64 *s = a + RANDOM_IN + RANDOM_OUT;
+  memcpy(&ds, &s[3], 8);
+  memcpy(&fs, &s[4], 4);
+  return native(ctx, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14],
+                (i64)s[0], (i64)s[1], (i64)s[2], ds, fs, (i32)s[5]);
 }
 
 static bool same_frames(const Frames *a, const Frames *b) {

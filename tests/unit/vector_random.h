@@ -74,7 +74,7 @@ static u32 vector_load(VectorRandom *v) {
   RandomFn *r = &v->r;
   LoopTerm terms[3];
   u32 count = 0, which = below(r, RANDOM_IN);
-  if (v->palette == 1) which = (u32[]){1, 3, 4, 6}[below(r, 4)];
+  if (v->palette == 1) which = (u32[]){1, 3, 4, 6, 7}[below(r, 5)];
   if (v->palette == 2) which = below(r, 2);
   i64 constant = (i64)below(r, 8);
   bool wide = v->palette != CONDITIONS && loop_type_bytes(random_in_types[which]) >= 4;
@@ -154,7 +154,7 @@ static void vector_fold_axes(VectorRandom *v, LoopReduce op, LoopType t) {
   save(r, &s);
   v->at = 0;
   for (u32 i = 0; i < 3; i++) {
-    u32 which = v->palette == 2 ? below(r, 2) : v->palette == 1 ? (u32[]){1, 3, 4, 6}[below(r, 4)]
+    u32 which = v->palette == 2 ? below(r, 2) : v->palette == 1 ? (u32[]){1, 3, 4, 6, 7}[below(r, 5)]
                                 : below(r, RANDOM_IN), count = 0;
     LoopTerm terms[3];
     terms[count] = (LoopTerm){.coef = by_param ? 1 : inner, .var = loop_index_of(head, three)};
@@ -264,8 +264,8 @@ static void vector_rows(VectorRandom *v) {
 
 /* Parameters as random_function has them; n up to 290. */
 static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
-  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6"},
-      *const out_names[] = {"z0", "z1", "z2", "z3", "z4"};
+  static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"},
+      *const out_names[] = {"z0", "z1", "z2", "z3", "z4", "z5", "z6"};
   VectorRandom v = {.pitch = ROW_PITCH, .turn = ROW_PITCH,
                     .r = {.m = m, .seed = seed * 0x9E3779B97F4A7C15u + 54321, .room = 60}};
   RandomFn *r = &v.r;
