@@ -115,12 +115,7 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
   switch (rule) {
     case DTYPE_RULE_same:
     case DTYPE_RULE_promote:
-    case DTYPE_RULE_where: {
-      bool arithmetic = op == OP_add || op == OP_subtract || op == OP_multiply || op == OP_matmul || op == OP_dot ||
-                        op == OP_vecdot || op == OP_outer || op == OP_tensordot || op == OP_einsum;
-      if (arithmetic && kind == DK_BOOL) out->compute = out->result = DT_i64;
-      return true;
-    }
+    case DTYPE_RULE_where: return true;
     case DTYPE_RULE_arith:
       if (kind == DK_BOOL) out->compute = out->result = DT_i64;
       return true;
