@@ -37,14 +37,16 @@ static bool has_param(const OpInfo *info, const char *s, size_t len) {
   return false;
 }
 
-/* What an operation says inside of a function of the library is said by that function: `sum: axis 3 …` becomes
- * `nn.rms_norm: axis 3 …`. Where it speaks of a parameter that the function has not, its own name stays too. The
- * rest of the text, to be put behind the function's name; NULL: the text stays as it is. */
-static const char *said_by(const OpInfo *outer, const char *s) {
+/* Whatever fails inside of a function of the library is said by that function: `sum: axis 3 …` becomes
+ * `nn.rms_norm: axis 3 …`. Where an operation speaks of a parameter that the function has not, its own name stays too.
+ * The rest of the text, to be put behind the function's name; NULL: the text stays as it is. */
+static const char *said_by(const OpInfo *outer, ErrorKind kind, const char *s) {
   const char *colon = strstr(s, ": ");
-  if (!colon || (isalnum((u8)*s) && !op_by_name(s, (size_t)(colon - s)))) return NULL;
-  if (!isalnum((u8)*s)) return memchr(s, ' ', (size_t)(colon - s)) ? NULL : s; /* an operator */
-  const OpInfo *inner = op_info(op_by_name(s, (size_t)(colon - s)));
+  u32 op = colon ? op_by_name(s, (size_t)(colon - s)) : OP_none;
+  const OpInfo *inner = op_info(op);
+  if (inner == outer) return NULL;
+  /* limits of the program are not the function's */
+  if (!op) return kind == EK_limit || kind == EK_interrupt ? NULL : s;
   const char *rest = colon + 2;
   size_t word = strcspn(rest, " ");
   return has_param(inner, rest, word) && !has_param(outer, rest, word) ? s : rest;
@@ -104,7 +106,7 @@ static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, v
   Value message; /* made first: an argument may belong to the error that stands */
   bool made = make_message(vm, fmt, ap, &message);
   u32 op = made ? library_op(vm) : 0;
-  const char *rest = op ? said_by(op_info(op), message.text->data) : NULL;
+  const char *rest = op ? said_by(op_info(op), kind, message.text->data) : NULL;
   if (rest) {
     Value own = message;
     made = print_message(vm, &message, "%s: %s", op_name(op), rest);

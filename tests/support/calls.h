@@ -38,7 +38,7 @@ static const char *const skipped[] = {
 #undef SKIP
 };
 
-static bool call_is_skipped(u32 op) {
+static inline bool call_is_skipped(u32 op) {
   for (u32 i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
     if (strcmp(skipped[i], call_ids[op]) == 0) return true;
   return false;
@@ -76,7 +76,7 @@ static void call_text(u32 op, int by, const char *value, char *out, size_t cap) 
 }
 
 /* Is it an operation on arrays, of the sort that the table speaks of? */
-static bool call_is_on_arrays(const OpInfo *info) {
+static inline bool call_is_on_arrays(const OpInfo *info) {
   switch (info->family) {
     case FAM_elementwise:
     case FAM_reduce:
