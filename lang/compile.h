@@ -19,7 +19,8 @@ typedef struct CompileOptions {
   /* `x = e` on the top level declares; functions may name what no text has declared yet: its slot is empty and has no
    * flags */
   bool repl;
-  bool library; /* a module of the library: functions whose names do not begin with _ make no tail calls */
+  /* a module of the library: a call at the end of a function keeps its frame, since errors name the function */
+  bool library;
 } CompileOptions;
 
 /* The body of a module (or of one more entry at the REPL). Running it gives the value of its last statement.

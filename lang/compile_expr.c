@@ -379,15 +379,9 @@ void effect(FnState *fs, u32 id) {
   fs->top = save;
 }
 
-/* An operation that is written in Weft: its errors are told in its name, so its frame stays until it returns. */
-static bool stays(const FnState *fs) {
-  const char *name = fs->proto->name ? name_text(fs->c->o->names, fs->proto->name) : "_";
-  return fs->c->o->library && *name != '_';
-}
-
 void tail(FnState *fs, u32 id) {
   const AstNode *n = ast_node(fs->c->ast, id);
-  if (fs->parent && !fs->try_depth && !stays(fs)) {
+  if (fs->parent && !fs->try_depth && !fs->c->o->library) {
     if (n->kind == AST_PIPE || (n->kind == AST_CALL && !is_library(fs, ast_kid(fs->c->ast, n, 0)))) {
       call(fs, id, ANY, true);
       return;

@@ -1,9 +1,9 @@
 /* error.c — the error that stands in a VM: raising, its trace, its text, its record. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "vm/alloc.h"
+#include "vm/library.h"
 #include "vm/ref.h"
 
 enum { TRACE_SHOWN = 20 }; /* lines of a call trace that are printed; the middle is elided */
@@ -18,38 +18,6 @@ Span vm_span(const Vm *vm) {
   u32 n = vm->frame_count;
   while (n && (vm->frames[n - 1].code->proto->library || (n > 1 && vm->frames[n - 1].code->proto->hidden))) n--;
   return n ? span_of(&vm->frames[n - 1]) : (Span){0};
-}
-
-/* The operation that the program called and whose function of the library now fails; 0: none. */
-static u32 library_op(const Vm *vm) {
-  u32 op = 0;
-  for (u32 n = vm->frame_count; n; n--) {
-    const Proto *p = vm->frames[n - 1].code->proto;
-    if (!p->library && !p->hidden) break;
-    if (p->op) op = p->op;
-  }
-  return op;
-}
-
-static bool has_param(const OpInfo *info, const char *s, size_t len) {
-  for (u32 i = 0; i < info->nparams; i++)
-    if (info->params[i].len == len && strncmp(info->params[i].name, s, len) == 0) return true;
-  return false;
-}
-
-/* Whatever fails inside of a function of the library is said by that function: `sum: axis 3 …` becomes
- * `nn.rms_norm: axis 3 …`. Where an operation speaks of a parameter that the function has not, its own name stays too.
- * The rest of the text, to be put behind the function's name; NULL: the text stays as it is. */
-static const char *said_by(const OpInfo *outer, ErrorKind kind, const char *s) {
-  const char *colon = strstr(s, ": ");
-  u32 op = colon ? op_by_name(s, (size_t)(colon - s)) : OP_none;
-  const OpInfo *inner = op_info(op);
-  if (inner == outer) return NULL;
-  /* limits of the program are not the function's */
-  if (!op) return kind == EK_limit || kind == EK_interrupt ? NULL : s;
-  const char *rest = colon + 2;
-  size_t word = strcspn(rest, " ");
-  return has_param(inner, rest, word) && !has_param(outer, rest, word) ? s : rest;
 }
 
 /* A message may show the beginning of a text, cut inside a code point: what is left of one becomes question marks. */
@@ -105,11 +73,10 @@ static void no_memory(Vm *vm) { vm->error.out_of_memory = vm->refused_by_limit ?
 static WeftStatus raise_text(Vm *vm, ErrorKind kind, Span at, const char *fmt, va_list ap) {
   Value message; /* made first: an argument may belong to the error that stands */
   bool made = make_message(vm, fmt, ap, &message);
-  u32 op = made ? library_op(vm) : 0;
-  const char *rest = op ? said_by(op_info(op), kind, message.text->data) : NULL;
-  if (rest) {
+  LibrarySaid said;
+  if (made && library_said(vm, kind, message.text->data, &said)) {
     Value own = message;
-    made = print_message(vm, &message, "%s: %s", op_name(op), rest);
+    made = print_message(vm, &message, "%s: %.*s%s", op_name(said.op), (int)said.param_len, said.param, said.rest);
     value_drop(vm, own);
   }
   ErrorState *e = begin(vm, made ? kind : EK_limit, at);

@@ -82,62 +82,6 @@ static void same_parameters(World *w, u32 op, const Proto *p) {
                                     info->name, info->signature));
 }
 
-/* ---- whom errors speak of ---------------------------------------------------------------------------------- */
-
-static i32 param_of(const OpInfo *info, const char *name) {
-  for (u32 i = 0; i < info->nparams; i++)
-    if (strlen(name) == info->params[i].len && strncmp(name, info->params[i].name, info->params[i].len) == 0)
-      return (i32)i;
-  return -1;
-}
-
-/* The operation that is called; *first: the position of the first argument in parentheses, 1 behind the object of a
- * method. */
-static u32 called(World *w, const Ast *ast, const AstNode *callee, u32 *first) {
-  const char *name = callee->ref ? name_text(&w->names, callee->ref) : "";
-  *first = 0;
-  if (callee->kind == AST_NAME) return op_by_name(name, strlen(name));
-  if (callee->kind != AST_FIELD) return OP_none;
-  const AstNode *of = ast_node(ast, ast_kid(ast, callee, 0));
-  char *full = of->kind == AST_NAME ? arena_printf(&w->arena, "%s.%s", name_text(&w->names, of->ref), name) : NULL;
-  u32 op = full ? op_by_name(full, strlen(full)) : OP_none;
-  if (op) return op;
-  *first = 1;
-  return op_by_name(name, strlen(name));
-}
-
-/* Inside of `outer` its parameter `value` must not become another one's namesake: the error would speak of that one. */
-static void same_name(World *w, u32 outer, u32 inner, i32 at, const AstNode *value) {
-  if (inner == OP_type) return; /* it takes anything */
-  if (value->kind != AST_NAME || at < 0 || (u32)at >= op_info(inner)->nparams) return;
-  const OpParam *q = &op_info(inner)->params[at];
-  const char *own = name_text(&w->names, value->ref);
-  char *theirs = arena_printf(&w->arena, "%.*s", (int)q->len, q->name);
-  if (!theirs) die(own, "no memory");
-  if (q->rest || strcmp(own, theirs) == 0 || param_of(op_info(outer), own) < 0 || param_of(op_info(outer), theirs) < 0)
-    return;
-  refuse(w, value->span,
-         arena_printf(&w->arena, "%s is handed on as %s of %s: its errors would speak of the wrong argument of %s", own,
-                      theirs, op_name(inner), op_name(outer)));
-}
-
-static void handed_on(World *w, const Ast *ast, u32 id, u32 outer) {
-  const AstNode *n = ast_node(ast, id);
-  u32 first = 0, inner = n->kind == AST_CALL ? called(w, ast, ast_node(ast, ast_kid(ast, n, 0)), &first) : OP_none;
-  if (inner && first) same_name(w, outer, inner, 0, ast_node(ast, ast_kid(ast, ast_node(ast, ast_kid(ast, n, 0)), 0)));
-  for (u32 i = 0; i < n->count; i++) {
-    u32 kid = ast_kid(ast, n, i);
-    if (!kid) continue;
-    const AstNode *arg = ast_node(ast, kid);
-    bool named = arg->kind == AST_NAMED;
-    if (inner && i && named)
-      same_name(w, outer, inner, param_of(op_info(inner), name_text(&w->names, arg->ref)),
-                ast_node(ast, ast_kid(ast, arg, 0)));
-    else if (inner && i) same_name(w, outer, inner, (i32)(first + i - 1), arg);
-    handed_on(w, ast, kid, outer);
-  }
-}
-
 static void put_bytes(FILE *f, const char *kind, u32 module, const char *data, size_t len) {
   fprintf(f, "static const unsigned char %s%u[] = {", kind, module);
   for (size_t i = 0; i < len; i++) fprintf(f, "%s%u,", i % 32 ? "" : "\n  ", (u8)data[i]);
@@ -167,7 +111,7 @@ static void module(FILE *out, const char *path, u32 number) {
              "a module of the library holds declarations of functions alone: nothing runs when it is loaded");
   }
   CompileOptions options = {.alloc = w.alloc, .names = &w.names, .sources = &w.sources, .scope = &scope,
-                            .diag_arena = &w.arena, .library = true};
+                            .library = true, .diag_arena = &w.arena};
   if (lang_compile(&ast, &options, &p, &diag) != WEFT_OK)
     refuse(&w, diag.span, diag.message ? diag.message : "no memory");
   const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -177,7 +121,6 @@ static void module(FILE *out, const char *path, u32 number) {
     if (!op) continue;
     if (module_of[op]) refuse(&w, f->span, arena_printf(&w.arena, "%s: is declared twice", op_name(op)));
     same_parameters(&w, op, f);
-    handed_on(&w, &ast, ast_kid(&ast, root, i), op);
     module_of[op] = number + 1;
   }
   Buf code, why;

@@ -115,10 +115,59 @@ static void helpers_and_functions_inside_stand_in_the_trace(void **state) {
   module_of[OP_std] = 1;
   assert_int_equal(weft_eval(w, "let r = 1\nlet q = std([1.0])", "test", NULL), WEFT_ERROR);
   const char *text = weft_error_text(w);
-  assert_string_equal(text, "error: std: axis 7 is out of range for rank 1\n"
+  assert_string_equal(text, "error: std: sum: axis 7 is out of range for rank 1\n"
                             "  --> test:2:9\n  |\n2 | let q = std([1.0])\n  |         ^^^^^^^^^^\n"
                             "  in a function, at lib/a.weft:3:35\n  in _all, at lib/a.weft:3:22\n"
                             "  in std, at lib/a.weft:2:61\n");
+}
+
+/* An error of an operation inside speaks of the parameter that its argument came from. */
+static void errors_name_the_parameter_that_was_handed_on(void **state) {
+  static const struct {
+    const char *body, *call, *said;
+  } tries[] = {
+      {"sum(x)", "std(\"a\")", "std: x must be an array, got text"},
+      {"sum(axis)", "std(1.0, \"a\")", "std: axis must be an array, got text"},
+      {"sum( x = axis )", "std(1.0, \"a\")", "std: axis must be an array, got text"},
+      {"sum(axis=nil, x=axis)", "std(1.0, \"a\")", "std: axis must be an array, got text"},
+      {"linalg.diagonal(axis, 0)", "std(1.0, \"a\")", "std: axis must be an array, got text"},
+      {"ravel(axis)", "std(1.0, \"a\")", "std: axis must be an array, got text"},
+      {"sum(x, correction)", "std(1.0, nil, \"a\")",
+       "std: correction must be an integer or a list of integers, got text"},
+      {"sum(abs((x, \"),\")[0]), correction)", "std(1.0, nil, \"a\")",
+       "std: correction must be an integer or a list of integers, got text"},
+      {"x.sum(axis=correction)", "std([1.0], nil, \"a\")",
+       "std: correction must be an integer or a list of integers, got text"},
+      {"_one(correction)", "std(1.0, nil, \"a\")", "std: correction must be an array, got text"},
+      {"_two(1, b=correction)", "std(1.0, nil, \"a\")", "std: correction must be an array, got text"},
+      {"sum(x + 0, 5)", "std(1.0)", "std: sum: axis 5 is out of range for rank 0"},
+      {"sum(if axis == nil { \"a\" } else { x })", "std(1.0)", "std: sum: x must be an array, got text"},
+      {"{ let f = (x, 1); sum(f) }", "std(1.0)", "std: sum: x is a list, needs an array; array(…) makes one"},
+      {"sum(x + axis)", "std(1.0, \"a\")", "std: +: cannot take array and text; str(…) makes text of a value"},
+      {"x[axis]", "std([1.0], 7)", "std: "},
+      {"axis.foo", "std([1.0], 7)", "std: "},
+      {"axis(x)", "std([1.0], 7)", "std: "},
+      {"error(\"std: no\")", "std([1.0])", "std: no"},
+      {"error(\"no\")", "std([1.0])", "no"},
+  };
+  (void)state;
+  for (size_t i = 0; i < COUNT_OF(tries); i++) {
+    char text[400];
+    WeftVM *w = weft_new(NULL);
+    assert_non_null(w);
+    w->vm->library = &library;
+    snprintf(text, sizeof text, "# A module.\nfn std(x, axis=nil, correction=0, keepdims=false) = %s\n"
+                                "fn _one(a) = ravel(a) + 1\nfn _two(a, b) { let c = _one(b); a + c }\n", tries[i].body);
+    put(0, "lib/a.weft", text);
+    module_of[OP_std] = 1;
+    assert_int_equal(weft_eval(w, tries[i].call, "test", NULL), WEFT_ERROR);
+    size_t len = strlen(tries[i].said);
+    const char *said = weft_error_text(w) + strlen("error: ");
+    bool whole = tries[i].said[len - 1] != ' ';
+    if (strncmp(said, tries[i].said, len) != 0 || (whole && said[len] != '\n'))
+      fail_msg("%s: said %s, not %s", tries[i].body, said, tries[i].said);
+    weft_free(w);
+  }
 }
 
 static void what_the_program_gave_fails_where_it_stands(void **state) {
@@ -152,6 +201,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_global_function_is_loaded_where_it_is_named, setup, teardown),
       cmocka_unit_test_setup_teardown(modules_may_name_each_other, setup, teardown),
       cmocka_unit_test_setup_teardown(helpers_and_functions_inside_stand_in_the_trace, setup, teardown),
+      cmocka_unit_test_setup_teardown(errors_name_the_parameter_that_was_handed_on, setup, teardown),
       cmocka_unit_test_setup_teardown(what_the_program_gave_fails_where_it_stands, setup, teardown),
       cmocka_unit_test_setup_teardown(bytecode_that_is_cut_short_is_an_error_and_leaves_nothing, setup, teardown),
   };
