@@ -29,7 +29,7 @@ typedef enum OpId {
 
 /* The standard modules: `linalg_eigh` is shown as `linalg.eigh`. */
 #define OP_MODULES(X) X(linalg) X(nn) X(fft) X(random) X(optim) X(plot) X(trace) \
-  X(regex) X(json) X(date) X(table)
+  X(regex) X(json) X(date) X(table) X(stats) X(signal) X(ode) X(integrate)
 
 typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg,
                         FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
