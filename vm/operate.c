@@ -149,7 +149,7 @@ static WeftStatus repeat_sequence(Vm *vm, Value seq, Value times, Value *out) {
   times = value_untracked(times);
   if (!num_as_index(times, &n) || times.dtype == DT_bool)
     return vm_error(vm, EK_type, "*: %s is repeated an integer number of times, got %s", value_type_name(seq),
-                    times.kind == V_NUM ? dtype_name(times.dtype) : value_type_name(times));
+                    dtype_name(times.dtype));
   if (n < 0) n = 0;
   if (seq.kind == V_TEXT) return text_repeat(vm, seq.text, (u64)n, out) ? WEFT_OK : WEFT_ERROR;
   u64 most = UINT32_MAX / 2;
@@ -194,8 +194,10 @@ static __attribute__((noinline)) WeftStatus binary_other(Vm *vm, u32 bc, Value *
     }
   }
   if (a.kind == V_LIST && b.kind == V_LIST && bc == BC_add) return join_lists(vm, args, out);
-  if (bc == BC_mul && (a.kind == V_TEXT || a.kind == V_LIST) && is_number(b)) return repeat_sequence(vm, a, b, out);
-  if (bc == BC_mul && (b.kind == V_TEXT || b.kind == V_LIST) && is_number(a)) return repeat_sequence(vm, b, a, out);
+  if (bc == BC_mul && (a.kind == V_TEXT || a.kind == V_LIST) && value_untracked(b).kind == V_NUM)
+    return repeat_sequence(vm, a, b, out);
+  if (bc == BC_mul && (b.kind == V_TEXT || b.kind == V_LIST) && value_untracked(a).kind == V_NUM)
+    return repeat_sequence(vm, b, a, out);
   return bad_operands(vm, bc, a, b);
 }
 

@@ -14,8 +14,16 @@ typedef struct Field {
   u32 at, len; /* in Table.text, unquoted; the byte before a quoted one is its quote */
 } Field;
 
+typedef struct Form { /* how numbers, comments and missing values are written */
+  char sep, decimal;
+  const Text *comment; /* lines that begin so are no rows; NULL: none */
+  const List *na;      /* texts of missing values beside the empty field; NULL: none */
+  const Record *dtype; /* of columns by name: a dtype, or "text"; NULL: what the fields look like */
+} Form;
+
 typedef struct Table {
   Allocator *alloc;
+  Form form;
   char *text; /* fields are unquoted in place */
   VEC(Field) fields;
   u32 columns, rows;
@@ -54,7 +62,13 @@ static bool quoted_field(Table *t, size_t len, size_t *i, u64 *line, Field *f) {
   return true;
 }
 
-static WeftStatus split_table(Vm *vm, Table *t, size_t len, char sep, const char *path) {
+static bool is_comment(const Table *t, size_t len, size_t i) {
+  const Text *c = t->form.comment;
+  return c && len - i >= c->len && memcmp(t->text + i, c->data, c->len) == 0;
+}
+
+static WeftStatus split_table(Vm *vm, Table *t, size_t len, const char *path) {
+  const char sep = t->form.sep;
   bool stops[256] = {['\n'] = true, ['\r'] = true};
   size_t i = is_mark(t->text, len) ? 3 : 0;
   u64 line = 1;
@@ -67,7 +81,11 @@ static WeftStatus split_table(Vm *vm, Table *t, size_t len, char sep, const char
       line++;
       continue;
     }
-    if ((t->rows & 1023) == 0) TRY(vm_poll(vm, 1));
+    if ((line & 1023) == 0) TRY(vm_poll(vm, 1));
+    if (is_comment(t, len, i)) {
+      while (i < len && t->text[i] != '\n' && t->text[i] != '\r') i++;
+      continue;
+    }
     for (bool more = true; more; i += more) {
       Field f = {.at = (u32)i};
       if (i < len && t->text[i] == '"') {
@@ -136,16 +154,33 @@ typedef union FieldValue {
   bool b;
 } FieldValue;
 
-static FieldKind kind_of(const char *s, size_t n, FieldValue *out) {
+/* A number whose fraction stands behind a comma. */
+static bool with_comma(const char *s, size_t n, f64 *out) {
+  char plain[64];
+  if (n >= sizeof plain || memchr(s, '.', n)) return false;
+  for (size_t i = 0; i < n; i++) plain[i] = s[i] == ',' ? '.' : s[i];
+  return text_parse_f64(plain, n, out);
+}
+
+static FieldKind kind_of(const char *s, size_t n, char decimal, FieldValue *out) {
   trim(&s, &n);
   if (n == 0) return FIELD_EMPTY;
   if (as_int(s, n, &out->i)) return FIELD_INT;
-  if (text_parse_f64(s, n, &out->f)) return FIELD_FLOAT;
+  if (decimal == '.' ? text_parse_f64(s, n, &out->f) : with_comma(s, n, &out->f)) return FIELD_FLOAT;
   return as_bool(s, n, &out->b) ? FIELD_BOOL : FIELD_TEXT;
 }
 
+static bool is_missing(const Table *t, const char *s, size_t n) {
+  const List *na = t->form.na;
+  trim(&s, &n);
+  for (u32 i = 0; na && i < na->count; i++)
+    if (na->items[i].text->len == n && memcmp(na->items[i].text->data, s, n) == 0) return true;
+  return false;
+}
+
 static FieldKind field_kind(const Table *t, Field f, FieldValue *out) {
-  return is_quoted(t, f) ? FIELD_TEXT : kind_of(t->text + f.at, f.len, out);
+  if (is_quoted(t, f)) return FIELD_TEXT;
+  return is_missing(t, t->text + f.at, f.len) ? FIELD_EMPTY : kind_of(t->text + f.at, f.len, t->form.decimal, out);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------- */
@@ -222,6 +257,40 @@ static WeftStatus column_value(Vm *vm, const Table *t, u32 column, u32 first, Va
   return all ? WEFT_OK : text_column(vm, t, column, first, out);
 }
 
+/* A column of the dtype that was asked for. */
+static WeftStatus column_as(Vm *vm, const Table *t, u32 column, u32 first, const char *name, u32 dtype, Value *out) {
+  FieldValue v;
+  Value plain;
+  bool all = false;
+  if (dtype == DT_bool) TRY(bool_column(vm, t, column, first, out, &all));
+  if (all) return WEFT_OK;
+  TRY(number_column(vm, t, column, first, &plain, &all));
+  if (all) {
+    const WeftStatus status = convert_value(vm, OP_load_csv, plain, dtype, out);
+    value_drop(vm, plain);
+    return status;
+  }
+  for (u32 r = first; r < t->rows; r++) {
+    const Field f = field_of(t, r, column);
+    if (field_kind(t, f, &v) <= FIELD_FLOAT) continue;
+    return vm_error(vm, EK_value, "load_csv: column \"%.60s\", row %u: \"%.*s\" is no %s", name, r - first,
+                    (int)(f.len < 40 ? f.len : 40), t->text + f.at, dtype_name(dtype));
+  }
+  return WEFT_ERROR;
+}
+
+/* As `dtype` asks for it by the column's name, else as its fields look. */
+static WeftStatus named_column(Vm *vm, const Table *t, u32 column, u32 first, Name key, Value *out) {
+  const Value *wanted = t->form.dtype ? record_find(t->form.dtype, key) : NULL;
+  const char *name = name_text(&vm->names, key);
+  if (!wanted) return column_value(vm, t, column, first, out);
+  if (wanted->kind == V_DTYPE) return column_as(vm, t, column, first, name, wanted->dtype, out);
+  if (wanted->kind == V_TEXT && strcmp(wanted->text->data, "text") == 0)
+    return text_column(vm, t, column, first, out);
+  return vm_error(vm, EK_type, "load_csv: dtype of column \"%.60s\" must be a dtype or \"text\", got %s", name,
+                  value_type_name(*wanted));
+}
+
 /* The name of a column, counted; without one it is `c` and its number. */
 static bool column_name(Vm *vm, const Table *t, u32 column, bool header, Name *out) {
   char made[24];
@@ -253,7 +322,7 @@ static WeftStatus table_record(Vm *vm, const Table *t, bool header, const char *
     WeftStatus status = column_name(vm, t, c, header, &key) ? WEFT_OK : vm_error_memory(vm);
     const bool named = status == WEFT_OK;
     if (status == WEFT_OK && record_find(out->record, key)) status = bad(vm, path, 1, "names a column twice");
-    if (status == WEFT_OK) status = column_value(vm, t, c, first, &column);
+    if (status == WEFT_OK) status = named_column(vm, t, c, first, key, &column);
     if (status == WEFT_OK && !record_set(vm, out, key, column)) status = WEFT_ERROR;
     if (named) name_drop(&vm->names, key);
     if (status != WEFT_OK) {
@@ -272,13 +341,27 @@ static bool has_header(const Table *t) {
   return false;
 }
 
-static WeftStatus csv_decode(Vm *vm, const char *path, char *data, size_t len, char sep, int header, Value *out) {
-  Table t = {.alloc = &vm->alloc, .text = data};
+/* Columns that `dtype` names and the table has not. */
+static WeftStatus check_dtypes(Vm *vm, const Record *dtype, Value *table) {
+  for (u32 i = 0; dtype && i < dtype->shape->count; i++) {
+    const Name key = dtype->shape->keys[i];
+    if (record_find(table->record, key)) continue;
+    value_drop(vm, *table);
+    return vm_error(vm, EK_key, "load_csv: dtype names a column \"%.60s\" that is not there",
+                    name_text(&vm->names, key));
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus csv_decode(Vm *vm, const char *path, char *data, size_t len, const Form *form, int header,
+                             Value *out) {
+  Table t = {.alloc = &vm->alloc, .form = *form, .text = data};
   u64 line = utf8_bad_line(data, len);
   if (line) return bad(vm, path, line, "is not UTF-8");
-  WeftStatus status = split_table(vm, &t, len, sep, path);
+  WeftStatus status = split_table(vm, &t, len, path);
   if (status == WEFT_OK && t.rows == 0) status = vm_error(vm, EK_io, "load_csv: \"%s\" holds no rows", path);
   if (status == WEFT_OK) status = table_record(vm, &t, header < 0 ? has_header(&t) : header, path, out);
+  if (status == WEFT_OK) status = check_dtypes(vm, form->dtype, out);
   vec_free(&vm->alloc, &t.fields);
   return status;
 }
@@ -291,16 +374,47 @@ static WeftStatus separator(Vm *vm, u32 op, u32 param, Value v, char *out) {
   return WEFT_OK;
 }
 
+/* decimal, comment, na, dtype. */
+static WeftStatus form_of(Vm *vm, const Value *args, Form *out) {
+  static const char *const points[] = {".", ",", NULL};
+  const u32 op = OP_load_csv;
+  u32 comma = 0;
+  TRY(args_choice(vm, op, 3, args[3], points, &comma));
+  out->decimal = *points[comma];
+  if (out->decimal == out->sep)
+    return vm_error(vm, EK_value, "load_csv: sep and decimal are both \"%c\"; sep=\";\" is usual then", out->sep);
+  if (args_given(args[4])) {
+    if (args[4].kind != V_TEXT || !args[4].text->len || strpbrk(args[4].text->data, "\"\r\n"))
+      return args_error(vm, op, 4, args[4], "a text without quotes and ends of lines");
+    out->comment = args[4].text;
+  }
+  if (args_given(args[5])) {
+    if (args[5].kind != V_LIST || !list_boxed(vm, args[5].list))
+      return vm->error.raised ? WEFT_ERROR : args_error(vm, op, 5, args[5], "a list of texts");
+    for (u32 i = 0; i < args[5].list->count; i++)
+      if (args[5].list->items[i].kind != V_TEXT)
+        return args_error(vm, op, 5, args[5].list->items[i], "a list of texts");
+    out->na = args[5].list;
+  }
+  if (args_given(args[6])) {
+    if (args[6].kind != V_RECORD) return args_error(vm, op, 6, args[6], "a record of dtypes by column");
+    out->dtype = args[6].record;
+  }
+  return WEFT_OK;
+}
+
 WeftStatus eager_load_csv(Vm *vm, Value *args, Value *out) {
   const char *path = NULL;
-  char *data, sep = ',';
+  char *data;
+  Form form = {.sep = ','};
   size_t len, cap;
   bool header = false;
   TRY(file_path(vm, OP_load_csv, args[0], &path));
   TRY(args_bool(vm, OP_load_csv, 1, args[1], &header));
-  TRY(separator(vm, OP_load_csv, 2, args[2], &sep));
+  TRY(separator(vm, OP_load_csv, 2, args[2], &form.sep));
+  TRY(form_of(vm, args, &form));
   TRY(file_read(vm, OP_load_csv, path, TEXT_FILE_MOST, &data, &len, &cap));
-  WeftStatus status = csv_decode(vm, path, data, len, sep, args_given(args[1]) ? header : -1, out);
+  WeftStatus status = csv_decode(vm, path, data, len, &form, args_given(args[1]) ? header : -1, out);
   mem_free(&vm->alloc, data, cap);
   return status;
 }
@@ -310,7 +424,7 @@ WeftStatus eager_load_csv(Vm *vm, Value *args, Value *out) {
 /* Would it be read as what it is without quotes? A name of a column loses blanks at its ends. */
 static bool needs_quotes(const char *s, size_t n, char sep, bool name) {
   FieldValue v;
-  if (kind_of(s, n, &v) != FIELD_TEXT || is_mark(s, n)) return true;
+  if (kind_of(s, n, '.', &v) != FIELD_TEXT || is_mark(s, n)) return true;
   if (name && (strchr(" \t", s[0]) || strchr(" \t", s[n - 1]))) return true;
   for (size_t i = 0; i < n; i++)
     if (s[i] == sep || s[i] == '"' || s[i] == '\n' || s[i] == '\r') return true;
