@@ -141,7 +141,8 @@ static const char *parse_header(const char *s, const char *end, NpyHeader *h) {
   bool order = false, shape = false;
   h->dtype = DT_NONE;
   h->rank = 0;
-  h->fortran = h->swapped = false;
+  h->narrow = 0;
+  h->plain = h->fortran = h->swapped = false;
   if (!take(&at, '{')) return malformed;
   for (bool comma = true; !take(&at, '}');) {
     const char *key, *why = NULL;

@@ -31,7 +31,7 @@ static void add(Bytes *b, const void *s, size_t n) {
 
 static void big(Bytes *b, u32 x) { add(b, (u8[]){(u8)(x >> 24), (u8)(x >> 16), (u8)(x >> 8), (u8)x}, 4); }
 static void little(Bytes *b, u64 x, u32 bytes) {
-  for (u32 i = 0; i < bytes; i++) add(b, (u8[]){(u8)(x >> (8 * i))}, 1);
+  for (u32 i = 0; i < bytes; i++) add(b, (u8[]){i < 8 ? (u8)(x >> (8 * i)) : 0}, 1);
 }
 
 /* By definition, bit for bit: not as the library does it. */
