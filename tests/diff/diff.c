@@ -2,7 +2,7 @@
  *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir|verify] [--hot N] [--exits] [--threads]
  *   [--large] [--flow] [--strict] [--show] build/tests/diff --file PATH …: that program
  *   --strict: also runs the tier verify, takes a graph that does not verify for a failure, and makes programs that
- *   call every built-in under transforms. About one program in a hundred fails that yet, so no check asks for it.
+ *   call every built-in under transforms. The checks run some of these, with seeds of their own.
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
 #include <errno.h>
 #include <signal.h>
