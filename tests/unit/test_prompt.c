@@ -300,7 +300,7 @@ static void commands_of_the_prompt(void **state) {
   does(vm, ":graph", WEFT_COMMAND_DONE, ":graph needs the name of a function\n");
   does(vm, ":graph qqqqq", WEFT_COMMAND_FAILED, "");
   assert_string_equal(weft_error_message(vm), "qqqqq is not declared");
-  does(vm, ":breaks f", WEFT_COMMAND_DONE, "nothing broke or missed in it\n");
+  does(vm, ":breaks f", WEFT_COMMAND_DONE, "test:1:");
   does(vm, ":why", WEFT_COMMAND_DONE, "\n");
   does(vm, ":stats", WEFT_COMMAND_DONE, "graphs");
   does(vm, ":stats f", WEFT_COMMAND_DONE, "compiles: ");
