@@ -132,26 +132,6 @@ static bool offset(const SizePool *p, Dim d, Dim e, i64 sign, wide *k) {
   return true;
 }
 
-/* Narrows bounds of d by what is known of expressions that differ from +-d by a constant. */
-static Bounds known(SizePool *p, Dim d) {
-  Bounds r = bounds(p, d);
-  for (u32 i = 0; i < p->facts.count; i++) {
-    SizeFact f = p->facts.data[i];
-    Dim diff = size_resolve(p, f.diff);
-    wide k;
-    if (f.rel == REL_ne || diff == DIM_NONE) continue;
-    wide hi = f.rel == REL_lt ? -1 : 0;
-    if (offset(p, d, diff, 1, &k)) {
-      if (hi + k < r.hi) r.hi = hi + k;
-      if (f.rel == REL_eq && k > r.lo) r.lo = k;
-    } else if (offset(p, d, diff, -1, &k)) {
-      if (k - hi > r.lo) r.lo = k - hi;
-      if (f.rel == REL_eq && k < r.hi) r.hi = k;
-    }
-  }
-  return r;
-}
-
 /* d without the factor that all of it has: 0 where d is. */
 static Dim primitive(SizePool *p, Dim d) {
   SizePoly q;
@@ -164,19 +144,49 @@ static Dim primitive(SizePool *p, Dim d) {
   return made == DIM_NONE ? d : made;
 }
 
-static SizeTruth prove_zero_of(SizePool *p, Dim d) {
-  i64 c;
-  if (size_is_const(p, d, &c)) return c == 0 ? TRUTH_always : TRUTH_never;
+/* diff rel 0 is known: what that says of d, where it differs from +-diff by a constant. */
+static void narrow_bounds(const SizePool *p, Dim d, u32 rel, Dim diff, Bounds *r) {
+  wide k, hi = rel == REL_lt ? -1 : 0;
+  if (offset(p, d, diff, 1, &k)) {
+    if (hi + k < r->hi) r->hi = hi + k;
+    if (rel == REL_eq && k > r->lo) r->lo = k;
+  } else if (offset(p, d, diff, -1, &k)) {
+    if (k - hi > r->lo) r->lo = k - hi;
+    if (rel == REL_eq && k < r->hi) r->hi = k;
+  }
+}
+
+/* Narrows bounds of d by what is known of expressions that differ from +-d by a constant. */
+static Bounds known(SizePool *p, Dim d) {
+  Bounds r = bounds(p, d);
+  for (u32 i = 0; i < p->facts.count; i++) {
+    SizeFact f = p->facts.data[i];
+    Dim diff = size_resolve(p, f.diff);
+    if (f.rel == REL_ne || diff == DIM_NONE) continue;
+    Dim least = primitive(p, diff);
+    narrow_bounds(p, d, f.rel, diff, &r);
+    if (least != diff) narrow_bounds(p, d, f.rel, least, &r);
+  }
+  return r;
+}
+
+/* By what is known of d / g == 0, for a factor g of all of it. */
+static SizeTruth prove_by_facts(SizePool *p, Dim d) {
   for (u32 i = 0; i < p->facts.count; i++) {
     SizeFact f = p->facts.data[i];
     Dim diff = size_resolve(p, f.diff);
     if (diff == DIM_NONE) continue;
     wide k;
+    diff = primitive(p, diff);
     if (offset(p, d, diff, 1, &k) || offset(p, d, diff, -1, &k)) {
       if (f.rel == REL_eq) return k == 0 ? TRUTH_always : TRUTH_never;
       if (f.rel != REL_le && k == 0) return TRUTH_never;
     }
   }
+  return TRUTH_unknown;
+}
+
+static SizeTruth prove_by_bounds(SizePool *p, Dim d) {
   Bounds b = known(p, d);
   if (!b.fits) return TRUTH_unknown;
   if (b.lo == 0 && b.hi == 0) return TRUTH_always;
@@ -184,15 +194,18 @@ static SizeTruth prove_zero_of(SizePool *p, Dim d) {
   SizePoly q;
   poly_of(p, d, &q);
   u64 g = poly_gcd(&q);
-  if (g > 1 && g <= INT64_MAX && q.c % (i64)g != 0) return TRUTH_never;
-  return TRUTH_unknown;
+  return g > 1 && g <= INT64_MAX && q.c % (i64)g != 0 ? TRUTH_never : TRUTH_unknown;
 }
 
 /* An integer of the program may wrap: twice another number can be twice this one. */
 static SizeTruth prove_zero(SizePool *p, Dim d) {
+  i64 c;
+  if (size_is_const(p, d, &c)) return c == 0 ? TRUTH_always : TRUTH_never;
   Dim least = primitive(p, d);
-  SizeTruth t = prove_zero_of(p, least);
-  return t == TRUTH_never && least != d && !bounds(p, d).fits ? TRUTH_unknown : t;
+  SizeTruth t = prove_by_facts(p, least);
+  if (t == TRUTH_unknown) t = prove_by_bounds(p, least);
+  if (t == TRUTH_never && least != d && !bounds(p, d).fits) t = TRUTH_unknown;
+  return t == TRUTH_unknown && least != d ? prove_by_bounds(p, d) : t;
 }
 
 static SizeTruth prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
@@ -210,9 +223,10 @@ static SizeTruth prove(SizePool *p, SizeRel rel, Dim a, Dim b) {
     return t == TRUTH_always ? TRUTH_never : TRUTH_always;
   }
   if (!bounds(p, a).fits || !bounds(p, b).fits) return TRUTH_unknown;
-  Bounds k = known(p, d);
+  Dim least = primitive(p, d);
+  Bounds k = known(p, d), l = least == d ? k : known(p, least);
   wide limit = rel == REL_le ? 0 : -1;
-  return k.hi <= limit ? TRUTH_always : k.lo > limit ? TRUTH_never : TRUTH_unknown;
+  return k.hi <= limit || l.hi <= limit ? TRUTH_always : k.lo > limit || l.lo > limit ? TRUTH_never : TRUTH_unknown;
 }
 
 /* ---- proofs by cases ------------------------------------------------------------------------------ */

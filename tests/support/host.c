@@ -111,6 +111,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.cuda_driver = setup->driver && *setup->driver ? setup->driver : NULL;
   options.hot = setup->hot < 0 ? 0 : setup->hot ? setup->hot : 1;
   options.force = setup->force;
+  options.log = getenv("WEFT_LOG"); /* as the program has it */
   WeftVM *vm = weft_new(&options);
   r.made_after = memory.asked;
   if (!vm) {

@@ -441,6 +441,12 @@ static void equal_by_both_orders_and_by_a_factor(void **state) {
   assert_true(size_assume(p, REL_eq, even, f->u));
   assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, even), size_mul(p, 3, f->u)), TRUTH_always);
   assert_int_equal(size_prove(p, REL_eq, size_mul(p, 3, even), size_add(p, size_mul(p, 3, f->u), 1)), TRUTH_never);
+  Dim r = size_sym(p, "r", 5, 0, 1 << 20, 3), s = size_sym(p, "s", 6, 0, 1 << 20, 3);
+  assert_true(size_assume(p, REL_eq, size_mul(p, r, s), size_mul(p, 3, f->k)));
+  assert_true(size_assume(p, REL_eq, s, 3)); /* so the factor comes later */
+  assert_int_equal(size_prove(p, REL_eq, size_mul(p, 6, r), size_mul(p, 6, f->k)), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_le, size_mul(p, 2, r), size_mul(p, 2, f->k)), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_lt, size_mul(p, 2, r), size_mul(p, 2, f->k)), TRUTH_never);
   Dim a = size_sym(p, "a", 7, INT64_MIN, INT64_MAX, 1), b = size_sym(p, "b", 8, INT64_MIN, INT64_MAX, 2);
   assert_true(size_assume(p, REL_ne, size_add(p, a, size_mul(p, b, b)), 0));
   Dim twice = size_mul(p, 2, size_add(p, a, size_mul(p, b, b))); /* may wrap to 0 */
