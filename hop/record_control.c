@@ -311,8 +311,7 @@ static Outcome call_again(Recorder *r, Av f, const Av *args, u32 n, Av *out) {
 
 static Outcome map_item(Recorder *r, const MapSpec *m, Av at, Av *out) {
   Av item;
-  Outcome o = av_is_range(r, m->seq) ? rec_range_item(r, m->seq, at, &item)
-                                                 : rec_rows_item(r, m->seq, at, &item);
+  Outcome o = rec_at(r, m->seq, at, &item);
   if (o != OUT_GO || !m->trees) return o == OUT_GO ? call_again(r, m->f, &item, 1, out) : o;
   AvVec trees = {0};
   if (m->trees > 1 && (!av_is_list(r, item) || av_at(r, item)->count != m->trees)) return OUT_FAIL;
@@ -572,7 +571,7 @@ Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out) {
   MapSpec m = {.f = params[0], .seq = params[1]};
   Av count;
   Outcome o = OUT_GO;
-  if (av_is_range(r, m.seq)) o = rec_range_count(r, m.seq, &count);
+  if (av_is_range(r, m.seq)) o = rec_length(r, m.seq, &count);
   else if ((o = rec_rows_of(r, params[1], NULL, &m.seq)) == OUT_GO) count = av_item(r, m.seq, 1);
   if (o == OUT_GO && rec_is_text(r, m.seq)) o = OUT_STUCK;
   return o == OUT_GO ? map_into_columns(r, &m, count, out) : o;

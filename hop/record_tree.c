@@ -18,10 +18,7 @@
 enum { TREE_NEST = 60,
        FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
 
-static bool is_list(const Recorder *r, Av a) {
-  const AbsVal *v = av_at(r, a);
-  return kind_is_list(v->kind) || kind_is_row(v->kind) || (rec_is_listed(r, a) && !rec_is_keyed(r, a));
-}
+static bool is_list(const Recorder *r, Av a) { return av_has(r, a, IS_LIST); }
 static bool is_open(const Recorder *r, Av a) { return av_is_open(r, a); }
 /* Taken item by item at once: its length is known here. */
 static bool is_short(Recorder *r, Av a) {
@@ -65,7 +62,7 @@ static Outcome zipped(Recorder *r, const Av *trees, u32 n, Av *out) {
     Av x = 0;
     o = is_list(r, trees[i]) ? rec_rows_of(r, trees[i], NULL, &x)
                              : rec_stuck(r, REASON_raises, "tree_map of trees that differ");
-    if (o == OUT_GO && (!av_in_columns(r, x) || rows_ragged(av_at(r, x)->konst) || rec_is_keyed(r, x)))
+    if (o == OUT_GO && !rec_is_plain_columns(r, x))
       o = rec_stuck(r, REASON_no_rule, "tree_map of lists of lists of any length");
     if (o == OUT_GO && !vec_push(&r->vm->alloc, &rows, x)) o = OUT_FAIL;
   }
@@ -112,8 +109,7 @@ Outcome record_map_trees(Recorder *r, Av f, const Av *given, u32 n, Av *out) {
   if (o != OUT_GO) goto done;
   if (av_is_number(r, t)) o = rec_call(r, f, trees.data, NULL, n, out);
   else if (open) o = map_opened(r, f, trees.data, n, out);
-  else if (!is_list(r, t) && !is_open(r, t) && !av_is_opaque(r, t) && !av_is_option(r, t) &&
-           !rec_is_keyed(r, t))
+  else if (!is_list(r, t) && !is_open(r, t) && !av_has(r, t, IS_CLOSED))
     o = rec_made(r, t, out);
   else {
     o = is_list(r, t) ? map_columns(r, f, trees.data, n, out) : OUT_STUCK;

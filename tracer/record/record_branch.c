@@ -93,7 +93,7 @@ static Outcome rows_meet(Recorder *r, const Merge *m, Av *first, Av *second) {
 /* A function that the arms made, whose captures are theirs: it is not there behind them. */
 static bool has_made(const Recorder *r, Av a, u32 since) {
   const AbsVal *v = av_at(r, a);
-  if (kind_is_closure(v->kind) || kind_is_transform(v->kind)) return a >= since && !v->source && v->count;
+  if (kind_has(v->kind, IS_FUNCTION)) return a >= since && !v->source && v->count;
   for (u32 i = 0; i < v->count; i++)
     if (has_made(r, av_item(r, a, i), since)) return true;
   return false;

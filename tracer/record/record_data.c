@@ -535,40 +535,6 @@ Outcome rec_unpack(Recorder *r, Av v, const Desc *d, Av *out) {
   v = av_force(r, v);
   Outcome there = rec_there(r, &v);
   if (!v || there != OUT_GO) return there == OUT_GO ? OUT_FAIL : there;
-  if (av_is_record(r, v) && d->name_count) {
-    for (u32 i = 0; i < d->name_count; i++) {
-      i32 at = av_field(r, v, d->names[i]);
-      if (at < 0) return rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, d->names[i]));
-      out[i] = av_item(r, v, (u32)at);
-    }
-    return d->has_rest ? rec_without(r, v, d->names, d->name_count, &out[d->name_count]) : OUT_GO;
-  }
-  u32 want = d->before + d->after;
-  if (av_is_list(r, v)) {
-    u32 n = av_at(r, v)->count;
-    if (n < want || (!d->has_rest && n != want))
-      return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
-    u32 k = 0;
-    for (u32 i = 0; i < d->before; i++) out[k++] = av_item(r, v, i);
-    if (d->has_rest) {
-      if (!(out[k++] = av_list_of(r, av_at(r, v)->first + d->before, n - want))) return OUT_FAIL;
-    }
-    for (u32 i = 0; i < d->after; i++) out[k++] = av_item(r, v, n - d->after + i);
-    return OUT_GO;
-  }
-  ValueId x = av_value(r, v);
-  if (!x || value_type(r->g, x)->rank == 0 || d->has_rest)
-    return rec_stuck(r, REASON_no_rule, "%s unpacked", av_kind_text(r, v));
-  Dim n = value_type(r->g, x)->dims[0];
-  i64 hint;
-  if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
-    return rec_stuck(r, REASON_raises, "an array unpacked into %u", want);
-  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", rec_here(r))) return OUT_FAIL;
-  const u8 kind = IX_VALUE;
-  for (u32 i = 0; i < want; i++) {
-    Av at = av_const(r, value_weak_i64(i));
-    Outcome o = at ? rec_index(r, v, &kind, 1, &at, &out[i]) : OUT_FAIL;
-    if (o != OUT_GO) return o;
-  }
-  return OUT_GO;
+  const Repr *p = av_repr(r, v);
+  return p->unpack ? p->unpack(r, v, d, out) : repr_no(r, v, ROP_unpack);
 }

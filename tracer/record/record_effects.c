@@ -65,7 +65,7 @@ Outcome rec_past_effects(Recorder *r) {
 
 /* ---- what is handed out -------------------------------------------------------------------------------- */
 
-static RecipeId operand(Handing *t, ValueId v) {
+static RecipeId effect_operand(Handing *t, ValueId v) {
   u32 at = 0;
   while (at < t->count && t->operands[at] != v) at++;
   if (at == t->cap) {
@@ -83,8 +83,8 @@ static RecipeId operand(Handing *t, ValueId v) {
 
 RecipeId rec_hand_number(Handing *h, ValueId v) {
   ValueId flag = h->r->weaks.count ? rec_weak_flag(h->r, v) : 0;
-  RecipeId number = operand(h, v);
-  return flag && number ? recipe_weak(&h->r->g->exits, number, operand(h, flag)) : number;
+  RecipeId number = effect_operand(h, v);
+  return flag && number ? recipe_weak(&h->r->g->exits, number, effect_operand(h, flag)) : number;
 }
 
 enum { HAND_DEPTH = 16 };

@@ -13,7 +13,7 @@
 /* each part is a node or several: an operation of more parts breaks the trace (graph size) and runs eagerly */
 enum { PARTS_LIMIT = 64 };
 
-static bool is_given(Recorder *r, Av a) {
+static bool parts_is_given(Recorder *r, Av a) {
   Value v;
   a = a ? av_force(r, a) : 0;
   return a && !av_is_hole(r, a) && !(av_const_value(r, a, &v) && v.kind == V_NIL);
@@ -41,7 +41,7 @@ static Outcome at_axis(Recorder *r, Av x, u32 axis, u8 kind, const Av *item, Av 
 static Outcome axis_of(Recorder *r, u32 op, Av axis, u32 rank, u32 *out) {
   i64 given = 0;
   RuleError err = {0};
-  if (is_given(r, axis) && !rec_literal(r, axis, "axis", &given))
+  if (parts_is_given(r, axis) && !rec_literal(r, axis, "axis", &given))
     return rec_stuck(r, REASON_literal_needed, "%s: `axis` must be known", op_name(op));
   return rule_axis(given, rank, out, &err) ? OUT_GO : rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
 }
@@ -173,7 +173,7 @@ static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
   ArrayType shape = {.rank = (u8)n};
   Av items[TYPE_MAX_RANK];
   if (n > TYPE_MAX_RANK) return rec_stuck(r, REASON_raises, "meshgrid: %u arrays", n);
-  if (is_given(r, indexing)) {
+  if (parts_is_given(r, indexing)) {
     if (!av_const_value(r, indexing, &word) || word.kind != V_TEXT)
       return rec_stuck(r, REASON_literal_needed, "meshgrid: `indexing` must be known");
     swap = strcmp(word.text->data, "xy") == 0;

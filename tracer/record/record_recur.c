@@ -61,7 +61,7 @@ static ValueId number(Recorder *r, Av a) {
   return v && value_type(r->g, v)->rank == 0 && !value_type(r->g, v)->device ? v : 0;
 }
 
-static bool fits(Recorder *r, const RecRecur *e, Av fn, const Code *code, const Av *params) {
+static bool recur_fits(Recorder *r, const RecRecur *e, Av fn, const Code *code, const Av *params) {
   if (e->code != code || !same_fn(r, e->fn, fn)) return false;
   for (u32 i = 0; i < e->nparams; i++) {
     ValueId v = e->types[i] ? number(r, params[i]) : 0;
@@ -167,7 +167,7 @@ static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
 }
 
 /* One try. *again: the result's type was another one, it stands in e. */
-static Outcome record_once(Recorder *r, RecRecur *e, const ValueId *xs, u32 count, u32 exit, bool *again, Av *out) {
+static Outcome recur_once(Recorder *r, RecRecur *e, const ValueId *xs, u32 count, u32 exit, bool *again, Av *out) {
   Graph *g = r->g;
   BlockId body;
   Av ret = 0;
@@ -217,7 +217,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     if (!rec_save(r, &state)) return OUT_FAIL;
     u32 safe = r->safe_exit;
     r->safe_exit = exit;
-    o = record_once(r, e, xs, count, exit, &again, out);
+    o = recur_once(r, e, xs, count, exit, &again, out);
     r->safe_exit = safe;
     const ArrayType result = *type_of(r->g, e->result);
     *done = o == OUT_GO && !again;
@@ -240,7 +240,7 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
     return OUT_GO;
   for (const RecRecur *e = r->recur; e; e = e->outer) nested++;
   if (r->recur && r->recur->code == code) {
-    if (fits(r, r->recur, fn, code, params)) {
+    if (recur_fits(r, r->recur, fn, code, params)) {
       *done = true;
       return call_again(r, r->recur, params, out);
     }

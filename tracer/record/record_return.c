@@ -91,7 +91,7 @@ static bool grows_strong(Recorder *r, const RecReturn *a, const RecReturn *b) {
 }
 
 /* Returns that do not agree on which variable it is: it is carried besides. */
-static bool part(RecReturn *now, RecReturn *was) {
+static bool return_part(RecReturn *now, RecReturn *was) {
   bool parted = false;
   for (u32 i = 0; was->asked && i < now->count && now->count == was->count; i++) {
     if (now->loc[i] == was->loc[i] && now->leaf[i] == was->leaf[i]) continue;
@@ -106,7 +106,7 @@ Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
   RecReturn now, was = l->ret;
   if (!describe(r, l, ret, &now))
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
-  if (!part(&now, &was) && was.asked && same_return(r, &was, &now, true)) return OUT_GO;
+  if (!return_part(&now, &was) && was.asked && same_return(r, &was, &now, true)) return OUT_GO;
   /* nil, or a value: the loop carries the value */
   bool was_nil = was.asked && kind_is_constant(was.kind) && !kind_is_constant(now.kind);
   if (was.asked && !was_nil && !grows_strong(r, &was, &now)) {

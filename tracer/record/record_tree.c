@@ -138,7 +138,7 @@ Av rec_tree_rebuild(Recorder *r, Av a, const Av *leaves, u32 *next) {
 
 /* Static parts are the same where they are one value, or known and equal. Where that is not certain the interpreter
  * asks. */
-static bool same_static(Recorder *r, Av a, Av b) {
+static bool tree_same_static(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   i64 p = 0, q = 0;
   if (kind_is_made_text(x->kind) || kind_in_columns(x->kind) || x->kind != y->kind) return false;
@@ -161,7 +161,7 @@ bool rec_tree_same(Recorder *r, Av a, Av b) {
   bool na = av_is_number(r, a), nb = av_is_number(r, b);
   if (na || nb) return na && nb;
   const AbsVal x = *av_at(r, a), y = *av_at(r, b);
-  if (!kind_is_open(x.kind)) return same_static(r, a, b);
+  if (!kind_is_open(x.kind)) return tree_same_static(r, a, b);
   if (x.kind != y.kind || x.count != y.count || x.op != y.op || is_closed(r, b)) return false;
   for (u32 i = 0; i < x.count; i++) {
     if (kind_is_record(x.kind) && x.shape->keys[i] != y.shape->keys[i]) return false;
@@ -182,7 +182,7 @@ typedef struct Leaving {
 } Leaving;
 
 /* Is it made in the body, or of a size that is? */
-static bool is_inside(const Graph *g, ValueId v, BlockId body) {
+static bool is_in_body(const Graph *g, ValueId v, BlockId body) {
   const GraphValue *x = &g->values.data[v];
   u32 sym;
   if (x->origin == GV_size && size_last_unbacked(&g->sizes, x->dim, &sym)) v = g->sizes.syms.data[sym].source;
@@ -193,7 +193,7 @@ static bool is_inside(const Graph *g, ValueId v, BlockId body) {
 
 static Outcome leave_number(Recorder *r, Av a, const Leaving *w, Av *out) {
   const ValueId v = av_at(r, a)->value;
-  if (!is_inside(r->g, v, w->body)) return rec_made(r, a, out);
+  if (!is_in_body(r->g, v, w->body)) return rec_made(r, a, out);
   bool maps = w->outer && r->g->values.data[v].origin != GV_size && !rec_weak_flag(r, v);
   ValueId to = maps ? w->outer(w->with, v) : 0;
   return to ? rec_made(r, av_num(r, to), out)
@@ -206,8 +206,8 @@ static Outcome leave_part(Recorder *r, Av a, Leaving *w, bool leaf, Av *out) {
   if (w->depth > TREE_NEST) return rec_stuck(r, REASON_graph_size, "a large tree");
   if (kind_is_value(v.kind)) return leaf ? rec_made(r, a, out) : leave_number(r, a, w, out);
   /* one for each lane or trip */
-  if (kind_is_made_ref(v.kind) || kind_is_closure(v.kind) || kind_is_transform(v.kind)) {
-    bool made = a >= w->since && !v.source && (v.count || kind_is_made_ref(v.kind));
+  if (kind_has(v.kind, IS_FUNCTION | IS_OBJECT)) {
+    bool made = a >= w->since && !v.source && (v.count || kind_has(v.kind, IS_OBJECT));
     return made ? rec_stuck(r, REASON_construct_body, "a body gives a function or ref that it makes")
                 : rec_made(r, a, out);
   }

@@ -51,6 +51,7 @@ typedef enum ReprTrait {
   IS_FUNCTION = 1 << 5,
   IS_OBJECT = 1 << 9,   /* a path that is written through it changes its content, not the value */
   IS_OUTER = 1 << 6,    /* from outside, known by its source alone */
+  IS_LIST = 1 << 11,    /* a list to the program */
   IS_CLOSED = 1 << 10,  /* no part of the tree that a program sees before it is opened */
   IS_TREE = 1 << 7,     /* its items count in AbsVal.parts */
   HAS_PARTS = 1 << 8,   /* what it is made of is carried from trip to trip: its items from first_part on */
@@ -139,6 +140,7 @@ static inline bool av_is_open(const Recorder *r, Av a) { return kind_is_open(av_
 static inline bool av_is_callable(const Recorder *r, Av a) {
   return av_has(r, a, IS_FUNCTION) && !av_has(r, a, IS_OUTER);
 }
+static inline bool rec_is_plain_columns(const Recorder *r, Av a) { return av_at(r, a)->kind == AV_columns; }
 static inline bool kind_in_columns(u8 kind) { return kind_has(kind, IS_COLUMNS); }
 static inline bool av_in_columns(const Recorder *r, Av a) { return av_has(r, a, IS_COLUMNS); }
 static inline bool kind_is_constant(u8 kind) { return kind_has(kind, IS_CONSTANT); }

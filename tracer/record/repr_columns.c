@@ -396,7 +396,7 @@ typedef struct PackedInput {
   bool tree, given, keeps;
 } PackedInput;
 
-static Av input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
+static Av columns_input_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
   const PackedInput *p = ctx;
   Graph *g = r->g;
   SourceId s = p->tree ? source_step(&g->guards, p->source, SRC_column, leaf, NULL) : p->source;
@@ -423,7 +423,7 @@ static Outcome packed_source(Recorder *r, SourceId s, u32 now, Value kind, const
   bool tree = kind.kind == V_LIST || kind.kind == V_RECORD || kind.kind == V_ARRAY || rows_mixed(kind);
   PackedInput p = {s, size_add(&g->sizes, size_mul(&g->sizes, n, 2), ROWS_ROOM), tree, are_made(given), given != NULL};
   if (p.room == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the length of a list");
-  Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, input_column, &p), count, kind), out);
+  Outcome o = rec_made(r, rec_new_rows(r, tree_like(r, kind, &leaf, columns_input_column, &p), count, kind), out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
   return o;
 }
@@ -452,9 +452,9 @@ static Outcome ragged_source(Recorder *r, SourceId s, List *list, Av *out) {
                       given != NULL};
   if (starts.room == DIM_NONE || flat.room == DIM_NONE)
     return rec_stuck(r, REASON_size_expression, "the length of a list");
-  parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
-  parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, input_column, &starts), count, number);
-  parts[2] = rec_new_rows(r, tree_like(r, item, &leaf, input_column, &flat), total, item);
+  parts[0] = rec_new_rows(r, tree_like(r, number, &leaf, columns_input_column, &starts), count, number);
+  parts[1] = rec_new_rows(r, tree_like(r, number, &leaf, columns_input_column, &starts), count, number);
+  parts[2] = rec_new_rows(r, tree_like(r, item, &leaf, columns_input_column, &flat), total, item);
   bool made = parts[0] && parts[1] && parts[2];
   Outcome o = rec_made(r, made ? rec_new_rows(r, av_list(r, parts, 3), count, kind) : 0, out);
   if (o == OUT_GO) av_at(r, *out)->source = s;
@@ -763,7 +763,7 @@ bool rec_columns_same(Recorder *r, Av a, Av b) {
 }
 
 /* Of columns, each as the list of as many of its elements as count. */
-static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
+static RecipeId columns_tree_recipe(Recorder *r, Av columns, Value kind, RecipeId count) {
   ExitTable *t = &r->g->exits;
   if (av_is_range(r, columns)) return rec_recipe(r, columns);
   if (rows_mixed(kind)) {
@@ -780,20 +780,20 @@ static RecipeId columns_recipe(Recorder *r, Av columns, Value kind, RecipeId cou
   const Value *items = kind.kind == V_LIST ? kind.list->items : kind.record->items;
   RecipeId ids[ZIP_LEAVES];
   for (u32 i = 0; i < n && i < ZIP_LEAVES; i++)
-    if (!(ids[i] = columns_recipe(r, av_item(r, columns, i), items[i], count))) return 0;
+    if (!(ids[i] = columns_tree_recipe(r, av_item(r, columns, i), items[i], count))) return 0;
   return kind.kind == V_LIST ? recipe_list(t, ids, n) : recipe_record(t, kind.record->shape->keys, ids, n);
 }
 
-static RecipeId recipe(Recorder *r, Av a) {
+static RecipeId columns_recipe(Recorder *r, Av a) {
   const Value kind = av_at(r, a)->konst;
   RecipeId there = repr_source_recipe(r, a);
   if (there) return there;
   RecipeId count = rec_recipe(r, av_item(r, a, 1));
-  RecipeId columns = count ? columns_recipe(r, av_item(r, a, 0), kind, count) : 0;
+  RecipeId columns = count ? columns_tree_recipe(r, av_item(r, a, 0), kind, count) : 0;
   return !columns || rec_is_column(kind) ? columns : recipe_zip(&r->g->exits, columns);
 }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome columns_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_queue_cuts(r, a, parts) ? rec_queue_cut(r, a, parts, out) : rec_rows_slice(r, a, parts, out);
 }
 
@@ -816,12 +816,12 @@ Outcome rec_columns_contain(Recorder *r, Av rows, Av a, Av *out) {
 }
 
 /* Items of a list that is known item by item go behind those in the columns. */
-static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+static Outcome columns_add(Recorder *r, Av a, Av b, Av *out) {
   if (av_is_list(r, b)) return rec_rows_join(r, a, b, out);
   return av_in_columns(r, b) && !rec_is_text(r, b) ? rec_rows_concat(r, a, b, out) : repr_no(r, b, ROP_add);
 }
 
-static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+static Outcome columns_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
   return rec_rows_set(r, a, at, old, item, out);
 }
 
@@ -829,15 +829,15 @@ const Repr repr_columns = {
     .name = "columns",
     .type = "list",
     .same = rec_columns_same,
-    .recipe = recipe,
+    .recipe = columns_recipe,
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "a loop asks for it"),
     .length = repr_count_length,
     .item = rec_rows_get,
-    .slice = slice,
-    .store = store,
-    .add = add,
+    .slice = columns_slice,
+    .store = columns_store,
+    .add = columns_add,
     .equal = rec_columns_equal,
     .contains = rec_columns_contain,
     NO(field, raises, "a list has no fields"),
@@ -857,4 +857,5 @@ const Repr repr_columns = {
     NO(name_of, no_rule, "it is no text"),
     .widen = rec_columns_widen,
     .take_back = rec_columns_take_back,
+    NO(unpack, no_rule, "how many it has is computed"),
 };

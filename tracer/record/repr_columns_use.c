@@ -301,7 +301,7 @@ Outcome rec_rows_like(Recorder *r, Av rows, Av now, bool empty, Av *out) {
 }
 
 /* An end of a list slice: from 0 to n. */
-static Outcome clamped(Recorder *r, Av end, Av n, Av *out) {
+static Outcome use_clamped(Recorder *r, Av end, Av n, Av *out) {
   ValueId x = av_value(r, end);
   if (!x || value_type(r->g, x)->rank || value_type(r->g, x)->dtype != DT_i64)
     return rec_stuck(r, REASON_loop_list, "the end of a list slice");
@@ -332,7 +332,7 @@ Outcome rec_rows_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   if (!from_start || !by_one) return rec_rows_part(r, rows, parts, out);
   if (to_end) return rec_made(r, rows, out);
   Av stop;
-  Outcome o = clamped(r, parts[1], rows_count(r, rows), &stop);
+  Outcome o = use_clamped(r, parts[1], rows_count(r, rows), &stop);
   if (o != OUT_GO) return o;
   return rec_made(r, rec_new_rows(r, rows_columns(r, rows), stop, av_at(r, rows)->konst), out);
 }

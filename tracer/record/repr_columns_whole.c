@@ -21,10 +21,10 @@ static Outcome first_of(Recorder *r, Av column, Av count, Av *out) {
   return nil && column && count ? rec_index(r, column, &slice, 1, ends, out) : OUT_FAIL;
 }
 
-static bool is_plain(Value kind) { return kind.kind == V_NUM && !rows_mixed(kind); }
+static bool is_plain_kind(Value kind) { return kind.kind == V_NUM && !rows_mixed(kind); }
 
 /* An empty list becomes something else than its columns say: the interpreter does that. */
-static Outcome not_empty(Recorder *r, Av count) {
+static Outcome whole_not_empty(Recorder *r, Av count) {
   Av zero = av_const(r, value_weak_i64(0)), some;
   if (!zero) return OUT_FAIL;
   Outcome o = rec_binary(r, BC_gt, count, zero, &some);
@@ -51,11 +51,12 @@ Outcome rec_rows_array(Recorder *r, Av list, Av dtype, bool leaf, Av *out) {
   Value kind = av_at(r, rows)->konst;
   Av columns = av_item(r, rows, 0), count = av_item(r, rows, 1);
   u32 n = kind.kind == V_LIST ? kind.list->count : 0;
-  bool fits = kind.kind == V_LIST ? n > 0 && n <= TUPLE && !rows_ragged(kind) : kind.kind == V_ARRAY || is_plain(kind);
+  bool fits = kind.kind == V_LIST ? n > 0 && n <= TUPLE && !rows_ragged(kind)
+                                  : kind.kind == V_ARRAY || is_plain_kind(kind);
   for (u32 i = 0; i < n && fits; i++)
-    fits = is_plain(kind.list->items[i]) && kind.list->items[i].dtype == kind.list->items[0].dtype;
+    fits = is_plain_kind(kind.list->items[i]) && kind.list->items[i].dtype == kind.list->items[0].dtype;
   if (!fits) return rec_stuck(r, REASON_no_rule, "an array of a list of lists or records");
-  if ((!is_plain(kind) || kind.dtype != DT_f64) && (o = not_empty(r, count)) != OUT_GO) return o;
+  if ((!is_plain_kind(kind) || kind.dtype != DT_f64) && (o = whole_not_empty(r, count)) != OUT_GO) return o;
   if (!n) return first_of(r, columns, count, out);
   for (u32 i = 0; i < n && o == OUT_GO; i++) o = first_of(r, av_item(r, columns, i), count, &parts[i]);
   Av params[OP_MAX_PARAMS] = {o == OUT_GO ? av_list(r, parts, n) : 0, av_const(r, value_weak_i64(1))};
@@ -73,12 +74,12 @@ Outcome rec_rows_joined(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome o = rec_rows_of(r, params[0], NULL, &rows);
   if (o != OUT_GO) return o;
   Value kind = av_in_columns(r, rows) ? av_at(r, rows)->konst : value_nil();
-  if (kind.kind != V_ARRAY && (op == OP_concat || !is_plain(kind)))
+  if (kind.kind != V_ARRAY && (op == OP_concat || !is_plain_kind(kind)))
     return rec_stuck(r, REASON_no_rule, "%s of a list that does not hold arrays", op_name(op));
   const i64 axes = (kind.kind == V_ARRAY ? array_rank(kind.array) : 0) + (op == OP_stack);
   if (along < 0) along += axes;
   if (along < 0 || along >= axes) return rec_stuck(r, REASON_raises, "%s along an axis that is not there", op_name(op));
-  if ((o = not_empty(r, av_item(r, rows, 1))) != OUT_GO) return o;
+  if ((o = whole_not_empty(r, av_item(r, rows, 1))) != OUT_GO) return o;
   if ((o = rec_rows_array(r, rows, 0, false, &all)) != OUT_GO) return o;
   Av move[OP_MAX_PARAMS] = {all, av_const(r, value_weak_i64(0)), av_const(r, value_weak_i64(along))};
   if (along && (!move[1] || !move[2] || (o = rec_op(r, OP_moveaxis, move, &all)) != OUT_GO))
@@ -104,7 +105,8 @@ Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out) {
   Outcome o = rec_rows_of(r, params[0], NULL, &rows);
   if (o != OUT_GO) return o;
   Value kind = av_in_columns(r, rows) ? av_at(r, rows)->konst : value_nil();
-  if (!is_plain(kind)) return rec_stuck(r, REASON_no_rule, "sort of a list that does not hold numbers of one kind");
+  if (!is_plain_kind(kind))
+    return rec_stuck(r, REASON_no_rule, "sort of a list that does not hold numbers of one kind");
   Av n = av_item(r, rows, 1);
   if ((o = first_of(r, av_item(r, rows, 0), n, &column)) != OUT_GO) return o;
   for (u32 i = 1; i < count; i++) with[i] = params[i];
@@ -114,7 +116,7 @@ Outcome rec_rows_sorted(Recorder *r, const Av *params, u32 count, Av *out) {
 }
 
 /* The part of each column; *count: how many items it has. Depth is bounded: the list has a layout. */
-static Outcome part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count, Av *out) {
+static Outcome whole_part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count, Av *out) {
   const AbsVal v = *av_at(r, columns);
   const u8 slice = IX_SLICE;
   if (kind_is_value(v.kind)) {
@@ -129,7 +131,7 @@ static Outcome part_of(Recorder *r, Av columns, Av n, const Av *parts, Av *count
   if ((!kind_is_open(v.kind)) || v.count > TUPLE)
     return rec_stuck(r, REASON_loop_list, "a slice of a list of large items");
   for (u32 i = 0; i < v.count; i++) {
-    Outcome o = part_of(r, av_item(r, columns, i), n, parts, count, &made[i]);
+    Outcome o = whole_part_of(r, av_item(r, columns, i), n, parts, count, &made[i]);
     if (o != OUT_GO) return o;
   }
   return rec_made(r, kind_is_list(v.kind) ? av_list(r, made, v.count)
@@ -198,6 +200,6 @@ Outcome rec_rows_part(Recorder *r, Av rows, const Av *parts, Av *out) {
   Value kind = av_at(r, rows)->konst;
   if (kind.kind == V_TEXT)
     return rec_stuck(r, REASON_loop_list, "a slice of a text that does not begin with its first character");
-  Outcome o = part_of(r, av_item(r, rows, 0), av_item(r, rows, 1), parts, &count, &columns);
+  Outcome o = whole_part_of(r, av_item(r, rows, 0), av_item(r, rows, 1), parts, &count, &columns);
   return o == OUT_GO && count ? rec_made(r, rec_new_rows(r, columns, count, kind), out) : o;
 }

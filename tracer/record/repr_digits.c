@@ -29,8 +29,8 @@ bool rec_is_digits(Recorder *r, Av a) {
   return t && !t->rank && !t->device && dtype_kind(t->dtype) == DK_INT && t->dtype != DT_u64;
 }
 
-static ValueId integer(Recorder *r, i64 i) { return graph_const(r->g, value_i64(i)); }
-static ValueId op2(Recorder *r, u32 op, ValueId a, ValueId b) { return a && b ? graph_op2(r->g, op, a, b) : 0; }
+static ValueId int_of(Recorder *r, i64 i) { return graph_const(r->g, value_i64(i)); }
+static ValueId int_op2(Recorder *r, u32 op, ValueId a, ValueId b) { return a && b ? graph_op2(r->g, op, a, b) : 0; }
 static ValueId pick(Recorder *r, ValueId is, ValueId a, ValueId b) {
   return is && a && b ? graph_op(r->g, OP_where, (ValueId[]){is, a, b}, 3, NULL, 0, NULL) : 0;
 }
@@ -81,15 +81,15 @@ Outcome rec_digits_of(Recorder *r, Av text, Av *out) {
   Av parts[DIGITS_PARTS] = {av_item(r, text, TEXT_NUMBER), av_item(r, text, TEXT_SPEC)};
   if (av_at(r, text)->count == DIGITS_PARTS) return rec_made(r, text, out);
   Graph *g = r->g;
-  ValueId n = rec_digits_number(r, text), zero = integer(r, 0), powers = powers_of_ten(r), at = zero;
-  ValueId minus = op2(r, OP_less, n, zero), size = n ? graph_op1(g, OP_abs, n) : 0,
-      least = graph_convert(g, op2(r, OP_less, size, zero), DT_i64);
-  size = op2(r, OP_subtract, size, least);
+  ValueId n = rec_digits_number(r, text), zero = int_of(r, 0), powers = powers_of_ten(r), at = zero;
+  ValueId minus = int_op2(r, OP_less, n, zero), size = n ? graph_op1(g, OP_abs, n) : 0,
+      least = graph_convert(g, int_op2(r, OP_less, size, zero), DT_i64);
+  size = int_op2(r, OP_subtract, size, least);
   for (u32 i = 0; i < COUNT_OF(steps); i++) {
-    ValueId next = op2(r, OP_add, at, integer(r, steps[i]));
-    at = pick(r, op2(r, OP_greater_equal, size, power(r, powers, next)), next, at);
+    ValueId next = int_op2(r, OP_add, at, int_of(r, steps[i]));
+    at = pick(r, int_op2(r, OP_greater_equal, size, power(r, powers, next)), next, at);
   }
-  ValueId count = op2(r, OP_add, op2(r, OP_add, at, graph_convert(g, minus, DT_i64)), integer(r, 1));
+  ValueId count = int_op2(r, OP_add, int_op2(r, OP_add, at, graph_convert(g, minus, DT_i64)), int_of(r, 1));
   const ValueId made[] = {size, least, minus, graph_weaken(g, count), powers};
   for (u32 i = DIGITS_SIZE; i < DIGITS_PARTS; i++)
     if (!made[i - DIGITS_SIZE] || !(parts[i] = av_num(r, made[i - DIGITS_SIZE]))) return OUT_FAIL;
@@ -107,15 +107,15 @@ Outcome rec_digits_at(Recorder *r, Av text, Av place, Av *out) {
   Av digits;
   Outcome o = rec_digits_of(r, text, &digits);
   if (o != OUT_GO) return o;
-  ValueId v[DIGITS_PARTS], zero = integer(r, 0), at = graph_convert(r->g, av_value(r, place), DT_i64);
+  ValueId v[DIGITS_PARTS], zero = int_of(r, 0), at = graph_convert(r->g, av_value(r, place), DT_i64);
   for (u32 i = DIGITS_SIZE; i < DIGITS_PARTS; i++) v[i] = av_value(r, av_item(r, digits, i));
-  ValueId last = op2(r, OP_subtract, graph_convert(r->g, v[DIGITS_COUNT], DT_i64), integer(r, 1));
-  ValueId k = op2(r, OP_maximum, op2(r, OP_subtract, last, at), zero);
-  ValueId digit = op2(r, OP_remainder, op2(r, OP_floor_divide, v[DIGITS_SIZE], power(r, v[DIGITS_POWERS], k)),
-                      integer(r, 10));
-  digit = op2(r, OP_add, digit, pick(r, op2(r, OP_equal, k, zero), v[DIGITS_LEAST], zero));
-  ValueId sign = op2(r, OP_logical_and, v[DIGITS_MINUS], op2(r, OP_equal, at, zero));
-  ValueId point = pick(r, sign, integer(r, '-'), op2(r, OP_add, digit, integer(r, '0')));
+  ValueId last = int_op2(r, OP_subtract, graph_convert(r->g, v[DIGITS_COUNT], DT_i64), int_of(r, 1));
+  ValueId k = int_op2(r, OP_maximum, int_op2(r, OP_subtract, last, at), zero);
+  ValueId digit = int_op2(r, OP_remainder, int_op2(r, OP_floor_divide, v[DIGITS_SIZE], power(r, v[DIGITS_POWERS], k)),
+                      int_of(r, 10));
+  digit = int_op2(r, OP_add, digit, pick(r, int_op2(r, OP_equal, k, zero), v[DIGITS_LEAST], zero));
+  ValueId sign = int_op2(r, OP_logical_and, v[DIGITS_MINUS], int_op2(r, OP_equal, at, zero));
+  ValueId point = pick(r, sign, int_of(r, '-'), int_op2(r, OP_add, digit, int_of(r, '0')));
   return point ? rec_made(r, av_num(r, point), out) : OUT_FAIL;
 }
 
@@ -140,13 +140,13 @@ Outcome rec_digits_same(Recorder *r, Av text, Av other, Av *out) {
   ValueId y = 0;
   if (av_const_value(r, other, &v) && v.kind == V_TEXT) {
     if (!integer_of(v.text, &number)) return rec_made(r, av_const(r, value_bool(false)), out);
-    y = integer(r, number);
+    y = int_of(r, number);
   } else if (!rec_is_digits(r, other)) {
     return OUT_STUCK;
   } else {
     y = rec_digits_number(r, other);
   }
-  ValueId same = op2(r, OP_equal, rec_digits_number(r, text), y);
+  ValueId same = int_op2(r, OP_equal, rec_digits_number(r, text), y);
   return same ? rec_made(r, av_num(r, same), out) : OUT_FAIL;
 }
 
@@ -168,17 +168,17 @@ static RecipeId formatted_hand(Handing *h, Av a, u32 depth) {
 }
 
 /* Of the text of an integer; that of another value is not read. */
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome digits_item(Recorder *r, Av a, Av at, Av *out) {
   return rec_is_digits(r, a) ? rec_read_get(r, a, at, out)
                              : rec_stuck(r, REASON_no_rule, "the text of a number that is no integer is indexed");
 }
 
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome digits_walk(Recorder *r, Av a, Av *out) {
   return rec_is_digits(r, a) ? rec_digits_of(r, a, out)
                              : rec_stuck(r, REASON_loop_sequence, "a loop over " MADE_HERE);
 }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome digits_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_is_digits(r, a) ? rec_text_slice(r, a, parts, out)
                              : rec_stuck(r, REASON_no_rule, "a slice of the text of a number that is no integer");
 }
@@ -192,8 +192,8 @@ const Repr repr_formatted = {
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "the trace makes it"),
     .length = rec_text_length,
-    .item = item,
-    .slice = slice,
+    .item = digits_item,
+    .slice = digits_slice,
     .add = rec_text_add,
     .equal = rec_text_equal,
     .contains = rec_text_contains,
@@ -204,7 +204,7 @@ const Repr repr_formatted = {
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
     .format = repr_text_format,
-    .walk = walk,
+    .walk = digits_walk,
     .at = rec_read_at,
     NO(truth, raises, "a text is no condition"),
     .open = repr_itself,
@@ -215,4 +215,5 @@ const Repr repr_formatted = {
     NO(name_of, no_rule, "it may be any text"),
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };

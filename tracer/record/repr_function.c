@@ -32,12 +32,12 @@ Av av_sibling(Recorder *r, Av fn, Code *code, u32 index) {
 Av av_transform(Recorder *r, TransformKind kind, Av inner, Av settings) {
   Av parts[2] = {inner, settings};
   Av a = inner && settings ? av_items(r, AV_transform, parts, 2) : 0;
-  if (a) av_at(r, a)->op = kind;
+  if (a) av_at(r, a)->op = (u16)kind;
   return a;
 }
 
 /* Of every function from outside. */
-static Av input(Recorder *r, SourceId s, Value v, Span why) {
+static Av fn_input(Recorder *r, SourceId s, Value v, Span why) {
   Fn *fn = v.fn;
   Av a = 0;
   if (!guard_code(&r->g->guards, s, fn, why)) return 0;
@@ -59,7 +59,7 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
 /* One function, wherever it stands: made once for an exit. */
-static RecipeId once(Recorder *r, Av a, RecipeMaker make) {
+static RecipeId fn_once(Recorder *r, Av a, RecipeMaker make) {
   const AbsVal *v = av_at(r, a);
   if (v->source) return recipe_source(&r->g->exits, v->source);
   if (v->value && v->konst.bits == r->exit_number) return v->value;
@@ -86,7 +86,7 @@ static RecipeId sibling_recipe(Recorder *r, Av a) {
 
 static RecipeId closure_recipe(Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  return v->env == ENV_ITEMS || v->source ? once(r, a, make_closure) : sibling_recipe(r, a);
+  return v->env == ENV_ITEMS || v->source ? fn_once(r, a, make_closure) : sibling_recipe(r, a);
 }
 
 static RecipeId make_transform(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
@@ -96,7 +96,7 @@ static RecipeId make_transform(ExitTable *t, const AbsVal *v, const RecipeId *it
 
 static RecipeId transform_recipe(Recorder *r, Av a) {
   const AbsVal *v = av_at(r, a);
-  return v->op == TF_pullback && !v->source ? 0 : once(r, a, make_transform); /* the nodes of a pullback are here */
+  return v->op == TF_pullback && !v->source ? 0 : fn_once(r, a, make_transform); /* the nodes of a pullback are here */
 }
 
 /* A host function calls it; output shows what only the program knows. */
@@ -139,6 +139,7 @@ const Repr repr_closure = {
     NO(name_of, no_rule, NO_ITEMS),
     NO(widen, loop_types, NO_ITEMS),
     NO(take_back, no_rule, NO_ITEMS),
+    NO(unpack, raises, NO_ITEMS),
 };
 
 const Repr repr_transform = {
@@ -173,6 +174,7 @@ const Repr repr_transform = {
     NO(name_of, no_rule, NO_ITEMS),
     NO(widen, loop_types, NO_ITEMS),
     NO(take_back, no_rule, NO_ITEMS),
+    NO(unpack, raises, NO_ITEMS),
 };
 
 const Repr repr_function = {
@@ -182,7 +184,7 @@ const Repr repr_function = {
     .recipe = repr_source_recipe,
     .hand = repr_source_hand,
     .example = repr_source_example,
-    .input = input,
+    .input = fn_input,
     NO(length, raises, NO_ITEMS),
     NO(item, raises, NO_ITEMS),
     NO(slice, raises, NO_ITEMS),
@@ -207,4 +209,5 @@ const Repr repr_function = {
     NO(name_of, no_rule, NO_ITEMS),
     NO(widen, loop_types, NO_ITEMS),
     NO(take_back, no_rule, NO_ITEMS),
+    NO(unpack, raises, NO_ITEMS),
 };

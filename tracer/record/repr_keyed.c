@@ -30,7 +30,7 @@ static Value column_kind(Value kind, u32 part) {
 
 static Av column(const Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }
 
-static Outcome with_columns(Recorder *r, const Av *columns, Av count, Value kind, Av *out) {
+static Outcome keyed_with_columns(Recorder *r, const Av *columns, Av count, Value kind, Av *out) {
   return rec_made(r, rec_new_rows(r, av_list(r, columns, KEY_COLUMNS), count, kind), out);
 }
 
@@ -72,7 +72,7 @@ static bool kind_of(Recorder *r, Av record, Av more, Value *kind) {
   return n || more;
 }
 
-static Av input_column(Recorder *r, SourceId s, Value kind, u32 part) {
+static Av keyed_input_column(Recorder *r, SourceId s, Value kind, u32 part) {
   Graph *g = r->g;
   SourceId c = source_step(&g->guards, s, SRC_column, part, NULL);
   u32 in = c ? guard_input(&g->guards, c, IN_rows) : UINT32_MAX;
@@ -100,8 +100,8 @@ Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out) {
     if (!guard_rows(&r->g->guards, v.source, kind, rec_here(r))) return OUT_FAIL;
     Av count = av_length(r, v.source, from->shape->count);
     for (u32 i = 0; i < KEY_COLUMNS; i++)
-      if (!(columns[i] = input_column(r, v.source, kind, i))) return OUT_FAIL;
-    if (!count || (o = with_columns(r, columns, count, kind, out)) != OUT_GO) return OUT_FAIL;
+      if (!(columns[i] = keyed_input_column(r, v.source, kind, i))) return OUT_FAIL;
+    if (!count || (o = keyed_with_columns(r, columns, count, kind, out)) != OUT_GO) return OUT_FAIL;
     av_at(r, *out)->source = v.source;
     return OUT_GO;
   }
@@ -118,19 +118,19 @@ Outcome rec_keyed_of(Recorder *r, Av record, Value kind, Av *out) {
     if (o == OUT_GO) o = put(r, columns, KEY_THERE, kind, point, yes);
     if (o == OUT_GO) o = put(r, columns, KEY_NUMBER, kind, point, item);
   }
-  return o == OUT_GO ? with_columns(r, columns, av_const(r, value_weak_i64(v.count)), kind, out) : o;
+  return o == OUT_GO ? keyed_with_columns(r, columns, av_const(r, value_weak_i64(v.count)), kind, out) : o;
 }
 
 /* ---- asked for --------------------------------------------------------------------------------------------------- */
 
-static bool computed(Recorder *r, Av key) {
+static bool is_computed(Recorder *r, Av key) {
   key = av_force(r, key);
   return key && av_is_character(r, key);
 }
 
 Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value) {
   Value kind;
-  if (!r->loop || r->differentiating || !computed(r, key) || !kind_of(r, record, value, &kind) ||
+  if (!r->loop || r->differentiating || !is_computed(r, key) || !kind_of(r, record, value, &kind) ||
       !rec_rows_ask(r, record, &kind))
     return r->failed ? OUT_FAIL : OUT_GO;
   return rec_stuck(r, REASON_loop_list, "a record of the loop gets keys");
@@ -139,7 +139,7 @@ Outcome rec_keyed_store(Recorder *r, Av record, Av key, Av value) {
 Outcome rec_keyed_read(Recorder *r, Av record, Av key, Av *out) {
   Value kind;
   *out = 0;
-  if (!r->loop || r->differentiating || !computed(r, key) || !kind_of(r, record, 0, &kind))
+  if (!r->loop || r->differentiating || !is_computed(r, key) || !kind_of(r, record, 0, &kind))
     return r->failed ? OUT_FAIL : OUT_GO;
   if (rec_rows_ask(r, record, &kind)) return rec_stuck(r, REASON_loop_list, "a record of the loop has computed keys");
   return outside(r, record) ? rec_keyed_of(r, record, kind, out) : OUT_GO;
@@ -148,12 +148,12 @@ Outcome rec_keyed_read(Recorder *r, Av record, Av key, Av *out) {
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
 /* The code point of a key of one character; *none: it is a text of another length. */
-static Av point_of(Recorder *r, Av key, bool *none) {
+static Av keyed_point_of(Recorder *r, Av key, bool *none) {
   Value v;
   i64 point;
   *none = false;
   if (!(key = av_force(r, key))) return 0;
-  if (computed(r, key)) return av_item(r, key, 0);
+  if (is_computed(r, key)) return av_item(r, key, 0);
   if (!av_const_value(r, key, &v) || v.kind != V_TEXT || (*none = v.text->count != 1)) return 0;
   text_points(v.text, &point);
   return av_const(r, value_i64(point));
@@ -179,14 +179,14 @@ static Outcome no_character(Recorder *r) {
 
 Outcome rec_keyed_in(Recorder *r, Av rows, Av key, Av *out) {
   bool none;
-  Av at, point = point_of(r, key, &none);
+  Av at, point = keyed_point_of(r, key, &none);
   if (none) return rec_made(r, av_const(r, value_bool(false)), out);
   return point ? look_up(r, rows, point, &at, out) : no_character(r);
 }
 
 Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out) {
   bool none;
-  Av at, there, point = point_of(r, key, &none);
+  Av at, there, point = keyed_point_of(r, key, &none);
   if (!point) return no_character(r);
   Outcome o = look_up(r, rows, point, &at, &there);
   ValueId is = o == OUT_GO ? av_value(r, there) : 0;
@@ -198,7 +198,7 @@ Outcome rec_keyed_get(Recorder *r, Av rows, Av key, Av *out) {
 Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out) {
   bool none;
   const Value kind = av_at(r, rows)->konst;
-  Av count = av_item(r, rows, 1), columns[KEY_COLUMNS], at, was, more, point = point_of(r, key, &none);
+  Av count = av_item(r, rows, 1), columns[KEY_COLUMNS], at, was, more, point = keyed_point_of(r, key, &none);
   if (!point) return no_character(r);
   if (!rec_item_fits(r, item, number_kind(kind))) { /* as it is, then */
     if (!r->failed) (void)rec_rows_ask(r, rows, NULL);
@@ -219,7 +219,7 @@ Outcome rec_keyed_set(Recorder *r, Av rows, Av key, Av item, bool known, Av *out
     if (o == OUT_GO) o = rec_binary(r, BC_add, count, more, &count);
   }
   if (o == OUT_GO) o = put(r, columns, KEY_NUMBER, kind, at, item);
-  return o == OUT_GO ? with_columns(r, columns, count, kind, out) : o;
+  return o == OUT_GO ? keyed_with_columns(r, columns, count, kind, out) : o;
 }
 
 /* The pair that a `for` is at. */
@@ -232,7 +232,7 @@ Outcome rec_keyed_item(Recorder *r, Av rows, ValueId at, Av *out) {
   return rec_made(r, av_list(r, pair, 2), out);
 }
 
-static RecipeId recipe(Recorder *r, Av rows) {
+static RecipeId keyed_recipe(Recorder *r, Av rows) {
   ExitTable *t = &r->g->exits;
   RecipeId count = rec_recipe(r, av_item(r, rows, 1)), parts[2] = {0};
   if (!count) return 0;
@@ -244,21 +244,21 @@ static RecipeId recipe(Recorder *r, Av rows) {
 
 static RecipeId recipe_or_source(Recorder *r, Av a) {
   RecipeId there = repr_source_recipe(r, a);
-  return there ? there : recipe(r, a);
+  return there ? there : keyed_recipe(r, a);
 }
 
-static Outcome at(Recorder *r, Av a, Av pos, Av *out) { return rec_keyed_item(r, a, av_value(r, pos), out); }
+static Outcome keyed_at(Recorder *r, Av a, Av pos, Av *out) { return rec_keyed_item(r, a, av_value(r, pos), out); }
 
-static bool widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
+static bool keyed_widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
   return loc->rows ? rec_columns_widen(r, l, loc, before, now) : rec_rows_ask(r, now, &av_at(r, now)->konst);
 }
 
-static Outcome assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
+static Outcome keyed_assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
   *done = true;
   return rec_keyed_set(r, a, at, value, false, out);
 }
 
-static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+static Outcome keyed_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
   (void)old;
   return rec_keyed_set(r, a, at, item, true, out);
 }
@@ -274,8 +274,8 @@ const Repr repr_keyed = {
     .length = repr_count_length,
     .item = rec_keyed_get,
     NO(slice, raises, "a record has keys, not places"),
-    .assign = assign,
-    .store = store,
+    .assign = keyed_assign,
+    .store = keyed_store,
     .contains = rec_keyed_in,
     NO(field, no_rule, "which keys it has is not known"),
     NO(put_field, no_rule, "which keys it has is not known"),
@@ -284,7 +284,7 @@ const Repr repr_keyed = {
     NO(add, raises, "records are not added"),
     NO(equal, no_rule, "which keys it has is not known"),
     .walk = repr_itself,
-    .at = at,
+    .at = keyed_at,
     NO(items, no_rule, "which keys it has is not known"),
     NO(array, raises, "a record is no array"),
     NO(open, data_dependent_shape, "its keys are computed"),
@@ -293,6 +293,7 @@ const Repr repr_keyed = {
     NO(format, text_value, "the texts of records are made by the interpreter"),
     NO(layout, loop_list, "a record of any keys in a list"),
     NO(name_of, no_rule, "it is no text"),
-    .widen = widen,
+    .widen = keyed_widen,
     .take_back = rec_columns_take_back,
+    NO(unpack, no_rule, "which keys it has is not known"),
 };

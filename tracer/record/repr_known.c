@@ -45,7 +45,7 @@ static Av of_value(Recorder *r, Value v) {
 }
 
 /* The operation is run on the values themselves. */
-static bool computed(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
+static bool known_computed(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   u32 n = op_info(op)->nparams, got = 0;
   Value args[OP_MAX_PARAMS], v;
   bool ok = true;
@@ -105,7 +105,7 @@ bool rec_of_known(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   if (info->family == FAM_text || op == OP_split) {
     Av x = params[0] ? av_force(r, params[0]) : 0;
     bool text = x && (av_is_list(r, x) || (av_const_value(r, x, &key) && key.kind == V_TEXT));
-    return text && op_is_pure(op) && computed(r, op, params, out, o);
+    return text && op_is_pure(op) && known_computed(r, op, params, out, o);
   }
   if (op != OP_keys && op != OP_remove) return false;
   Av x = params[0] ? av_force(r, params[0]) : 0;
@@ -130,7 +130,7 @@ static Av text_name(Recorder *r, Av a) {
   return text_has_number(v.text) && text_number(r->vm, v.text, &number) ? av_const(r, value_i64(number)) : 0;
 }
 
-static Outcome text_length(Recorder *r, Av a, Av *out) {
+static Outcome known_text_length(Recorder *r, Av a, Av *out) {
   return rec_made(r, av_const(r, value_weak_i64(av_at(r, a)->konst.text->count)), out);
 }
 
@@ -169,7 +169,7 @@ static Outcome known_slice(Recorder *r, Av a, const Av *parts, Av *out) {
 
 /* ---- their tables ------------------------------------------------------------------------------------------------ */
 
-static Av input(Recorder *r, SourceId s, Value v, Span why) {
+static Av known_input(Recorder *r, SourceId s, Value v, Span why) {
   if (!guard_const(&r->g->guards, s, v, why)) return 0;
   Av a = av_const(r, v);
   if (a) av_at(r, a)->source = s;
@@ -181,7 +181,7 @@ static bool same_builtin(Recorder *r, Av a, Av b) { return av_at(r, a)->konst.fn
 #define KNOWN(row)                                                                                                 \
   .name = row, .type = NULL, .recipe = repr_constant_recipe, .hand = repr_constant_hand,                           \
   .example = repr_constant_example
-const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input,
+const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = known_input,
     NO(length, raises, "nil and dtypes have no items"),
     NO(item, raises, "nil and dtypes have no items"),
     NO(slice, raises, "nil and dtypes have no items"),
@@ -205,9 +205,10 @@ const Repr repr_known = {KNOWN("known"), .same = repr_same_value, .input = input
     NO(layout, loop_list, "nil and dtypes have no parts"),
     NO(name_of, no_rule, "nil and dtypes have no parts"),
     NO(widen, loop_types, "nil and dtypes have no parts"),
-    NO(take_back, no_rule, "nil and dtypes have no parts"),};
-const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = input,
-    .length = text_length,
+    NO(take_back, no_rule, "nil and dtypes have no parts"),
+    NO(unpack, raises, "nil and dtypes have no parts"),};
+const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .input = known_input,
+    .length = known_text_length,
     .item = known_item,
     .slice = known_slice,
     .add = rec_text_add,
@@ -230,7 +231,8 @@ const Repr repr_known_text = {KNOWN("known_text"), .same = repr_same_value, .inp
     .layout = rec_name_layout,
     .name_of = text_name,
     .widen = rec_into_columns,
-    NO(take_back, no_rule, "it lies nowhere"),};
+    NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),};
 const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_rule, "repr_function reads it"),
     NO(length, raises, "a function has no items"),
     NO(item, raises, "a function has no items"),
@@ -255,4 +257,5 @@ const Repr repr_builtin = {KNOWN("builtin"), .same = same_builtin, NO(input, no_
     NO(layout, loop_list, "a function has no items"),
     NO(name_of, no_rule, "a function has no items"),
     NO(widen, loop_types, "a function has no items"),
-    NO(take_back, no_rule, "a function has no items"),};
+    NO(take_back, no_rule, "a function has no items"),
+    NO(unpack, raises, "a function has no items"),};

@@ -104,7 +104,7 @@ Av av_force(Recorder *r, Av a) {
 
 /* A text that nobody has looked into yet, of the program's variables: its length is asked for at each entry, not which
  * text it is. */
-static Outcome text_length(Recorder *r, Av x, Av *out) {
+static Outcome lazy_text_length(Recorder *r, Av x, Av *out) {
   const AbsVal v = *av_at(r, x);
   bool known = v.source < r->source_av.count && r->source_av.data[v.source];
   if (v.konst.kind != V_TEXT || !v.source || known ||
@@ -114,8 +114,8 @@ static Outcome text_length(Recorder *r, Av x, Av *out) {
                    rec_here(r)) ? rec_made(r, av_length(r, v.source, v.konst.text->count), out) : OUT_FAIL;
 }
 
-/* A list of data that nobody has looked into yet, as item() takes it: its length is left open. A short one is data
- * where a loop asks. */
+/* A list of data that nobody has looked into yet, as lazy_item() takes it: its length is left open. A short one is
+ * data where a loop asks. */
 static bool is_data(const Recorder *r, Av x) {
   if (!rec_rows_suit(r, x) || r->g->guards.sources.items.data[av_at(r, x)->source].kind == SRC_global) return false;
   const List *l = av_at(r, x)->konst.list;
@@ -125,8 +125,8 @@ static bool is_data(const Recorder *r, Av x) {
   return numbers || l->count > 2 * (u32)r->vm->tunables.unroll_trips;
 }
 
-static Outcome length(Recorder *r, Av a, Av *out) {
-  Outcome o = text_length(r, a, out);
+static Outcome lazy_length(Recorder *r, Av a, Av *out) {
+  Outcome o = lazy_text_length(r, a, out);
   if (o != OUT_STUCK) return o;
   if (is_data(r, a)) {
     const AbsVal v = *av_at(r, a);
@@ -137,7 +137,7 @@ static Outcome length(Recorder *r, Av a, Av *out) {
 }
 
 /* A list is not taken apart where the position is computed. */
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome lazy_item(Recorder *r, Av a, Av at, Av *out) {
   if (rec_text_has(r, a)) return rec_text_get(r, a, at, out);
   if ((r->loop || r->recur) && rec_rows_suit(r, a)) {
     i64 known;
@@ -149,14 +149,14 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
   return (a = av_force(r, a)) ? rec_item(r, a, at, out) : OUT_FAIL;
 }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome lazy_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   if (rec_text_has(r, a)) return rec_text_cut(r, a, parts, out);
   if (rec_rows_suit(r, a) && rec_is_in_columns(r, a)) return rec_list_slice(r, a, parts, out);
   return (a = av_force(r, a)) ? rec_slice(r, a, parts, out) : OUT_FAIL;
 }
 
 /* Long lists and texts are packed. */
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome lazy_walk(Recorder *r, Av a, Av *out) {
   const AbsVal *v = av_at(r, a);
   Outcome o = OUT_STUCK;
   if (v->konst.kind == V_TEXT) return rec_text_walk(r, a, out);
@@ -187,9 +187,9 @@ const Repr repr_lazy = {
     NO(hand, no_rule, READ_FIRST),
     NO(example, no_rule, READ_FIRST),
     NO(input, no_rule, "it is what was not read"),
-    .length = length,
-    .item = item,
-    .slice = slice,
+    .length = lazy_length,
+    .item = lazy_item,
+    .slice = lazy_slice,
     NO(field, no_rule, READ_FIRST),
     NO(put_field, no_rule, READ_FIRST),
     NO(update, no_rule, READ_FIRST),
@@ -199,7 +199,7 @@ const Repr repr_lazy = {
     NO(add, no_rule, READ_FIRST),
     NO(equal, no_rule, READ_FIRST),
     NO(contains, no_rule, READ_FIRST),
-    .walk = walk,
+    .walk = lazy_walk,
     NO(at, no_rule, READ_FIRST),
     NO(items, no_rule, READ_FIRST),
     NO(array, no_rule, READ_FIRST),
@@ -211,6 +211,7 @@ const Repr repr_lazy = {
     NO(name_of, no_rule, READ_FIRST),
     NO(widen, loop_types, READ_FIRST),
     NO(take_back, no_rule, READ_FIRST),
+    NO(unpack, no_rule, READ_FIRST),
 };
 
 #define NOTHING "nothing was assigned on this way"
@@ -246,6 +247,7 @@ const Repr repr_none = {
     NO(name_of, no_rule, NOTHING),
     NO(widen, loop_types, NOTHING),
     NO(take_back, no_rule, NOTHING),
+    NO(unpack, no_rule, NOTHING),
 };
 
 #define NOT_GIVEN "an argument that was not given is no value"
@@ -281,4 +283,5 @@ const Repr repr_hole = {
     NO(name_of, no_rule, NOT_GIVEN),
     NO(widen, loop_types, NOT_GIVEN),
     NO(take_back, no_rule, NOT_GIVEN),
+    NO(unpack, raises, NOT_GIVEN),
 };

@@ -20,7 +20,7 @@ bool rec_look_into(Recorder *r, List *l) {
   return false;
 }
 
-static bool lazy_item(Recorder *r, u32 at, SourceId s, Value now) {
+static bool item_from_outside(Recorder *r, u32 at, SourceId s, Value now) {
   Av item = av_lazy(r, s, now);
   if (item && !MECHANISM(r->vm, items_are_lazy)) item = av_force(r, item);
   if (item) r->items.data[at] = item;
@@ -41,11 +41,11 @@ Av av_read_list(Recorder *r, SourceId s, Value v, Span why) {
   if (!rec_look_into(r, l) || !guard_len(gs, s, REL_eq, l->count, why)) return 0;
   if (!av_empty_items(r, l->count, &first)) return 0;
   for (u32 i = 0; i < l->count; i++)
-    if (!lazy_item(r, first + i, source_step(gs, s, SRC_item, i, NULL), l->items[i])) return 0;
+    if (!item_from_outside(r, first + i, source_step(gs, s, SRC_item, i, NULL), l->items[i])) return 0;
   return av_new(r, (AbsVal){.kind = AV_list, .first = first, .count = l->count, .source = s, .konst = v});
 }
 
-static Av input(Recorder *r, SourceId s, Value v, Span why) {
+static Av list_input(Recorder *r, SourceId s, Value v, Span why) {
   if (av_is_many(r, s, AV_list, v.list->count, NULL) || !MECHANISM(r->vm, containers_taken_apart))
     return av_outer(r, s, v, why);
   return av_read_list(r, s, v, why);
@@ -64,7 +64,7 @@ Outcome rec_with_item(Recorder *r, Av obj, u32 i, Av item, Av *out) {
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome list_item(Recorder *r, Av a, Av at, Av *out) {
   u32 i;
   i64 known;
   if (rec_list_position(r, a, at, &i)) return rec_made(r, av_item(r, a, i), out);
@@ -74,7 +74,7 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
 }
 
 /* A long one lies in columns; in a loop that walks over it again and again too. */
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome list_walk(Recorder *r, Av a, Av *out) {
   const u32 most = 2 * (u32)r->vm->tunables.unroll_trips, n = av_at(r, a)->count;
   Outcome o = n > most && rec_is_list_source(av_at(r, a)) ? rec_rows_of(r, a, NULL, out) : OUT_STUCK;
   if (o != OUT_STUCK) return o;
@@ -86,14 +86,14 @@ static Outcome walk(Recorder *r, Av a, Av *out) {
   return o == OUT_FAIL || r->lacks ? o : OUT_GO;
 }
 
-static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
+static Outcome list_at(Recorder *r, Av a, Av pos, Av *out) {
   i64 known;
   if (!av_known_int(r, pos, &known) || known >= av_at(r, a)->count)
     return rec_stuck(r, REASON_loop_sequence, "a loop over a list");
   return rec_made(r, av_item(r, a, (u32)known), out);
 }
 
-static Outcome few_items(Recorder *r, Av a, AvVec *out) {
+static Outcome list_few_items(Recorder *r, Av a, AvVec *out) {
   const u32 n = av_at(r, a)->count;
   if (n > 2 * (u32)r->vm->tunables.unroll_trips) return rec_stuck(r, REASON_graph_size, "a list of %u items", n);
   for (u32 i = 0; i < n; i++)
@@ -101,7 +101,7 @@ static Outcome few_items(Recorder *r, Av a, AvVec *out) {
   return OUT_GO;
 }
 
-static Outcome array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
+static Outcome list_array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
   const u32 n = av_at(r, a)->count;
   Av few[32], *parts = n <= COUNT_OF(few) ? few : rec_avs(r, n);
   (void)leaf;
@@ -115,7 +115,7 @@ static Outcome array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
   return rec_op(r, OP_stack, params, out);
 }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome list_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   const u32 first = av_at(r, a)->first;
   i64 n = av_at(r, a)->count, start = 0, stop = n;
   Value part;
@@ -130,14 +130,14 @@ static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_made(r, av_list_of(r, first + (u32)start, stop > start ? (u32)(stop - start) : 0), out);
 }
 
-static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+static Outcome list_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
   u32 i;
   (void)old;
   return rec_list_position(r, a, at, &i) ? rec_with_item(r, a, i, item, out)
                                          : rec_stuck(r, REASON_no_rule, "list updated by index");
 }
 
-static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+static Outcome list_add(Recorder *r, Av a, Av b, Av *out) {
   u32 first, n = av_at(r, a)->count, m = av_at(r, b)->count;
   if (!av_is_list(r, b)) return repr_no(r, b, ROP_add);
   if (!av_empty_items(r, n + m, &first)) return OUT_FAIL;
@@ -145,7 +145,7 @@ static Outcome add(Recorder *r, Av a, Av b, Av *out) {
   return rec_made(r, av_list_of(r, first, n + m), out);
 }
 
-static Outcome equal(Recorder *r, Av a, Av b, Av *out) {
+static Outcome list_equal(Recorder *r, Av a, Av b, Av *out) {
   const u32 n = av_at(r, a)->count;
   Value known;
   if (!av_is_list(r, b)) return av_repr(r, b)->equal ? av_repr(r, b)->equal(r, b, a, out) : repr_no(r, b, ROP_equal);
@@ -157,7 +157,7 @@ static Outcome equal(Recorder *r, Av a, Av b, Av *out) {
   return OUT_GO;
 }
 
-static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+static Outcome list_contains(Recorder *r, Av a, Av x, Av *out) {
   enum { MEMBERS_MOST = 24 };
   Value known;
   const u32 n = av_at(r, a)->count;
@@ -172,19 +172,30 @@ static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
   return OUT_GO;
 }
 
+static Outcome list_unpack(Recorder *r, Av a, const Desc *d, Av *out) {
+  const u32 n = av_at(r, a)->count, want = d->before + d->after;
+  u32 k = 0;
+  if (n < want || (!d->has_rest && n != want))
+    return rec_stuck(r, REASON_raises, "a list of %u items unpacked into %u", n, want);
+  for (u32 i = 0; i < d->before; i++) out[k++] = av_item(r, a, i);
+  if (d->has_rest && !(out[k++] = av_list_of(r, av_at(r, a)->first + d->before, n - want))) return OUT_FAIL;
+  for (u32 i = 0; i < d->after; i++) out[k++] = av_item(r, a, n - d->after + i);
+  return OUT_GO;
+}
+
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
-static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+static RecipeId list_make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   (void)v;
   return recipe_list(t, items, count);
 }
 
-static RecipeId recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, av_at(r, a)->count, make); }
-static RecipeId hand(Handing *h, Av a, u32 depth) {
-  return repr_items_hand(h, a, av_at(h->r, a)->count, depth, make);
+static RecipeId list_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, av_at(r, a)->count, list_make); }
+static RecipeId list_hand(Handing *h, Av a, u32 depth) {
+  return repr_items_hand(h, a, av_at(h->r, a)->count, depth, list_make);
 }
 
-static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+static bool list_example(Recorder *r, Av a, u32 depth, Value *out) {
   const u32 n = av_at(r, a)->count;
   if (!list_new(r->vm, n, out)) return false;
   for (u32 i = 0; i < n; i++) {
@@ -200,26 +211,26 @@ const Repr repr_list = {
     .name = "list",
     .type = "list",
     .same = repr_same_parts,
-    .recipe = recipe,
-    .hand = hand,
-    .example = example,
-    .input = input,
+    .recipe = list_recipe,
+    .hand = list_hand,
+    .example = list_example,
+    .input = list_input,
     .length = repr_items_length,
-    .item = item,
-    .slice = slice,
-    .store = store,
-    .add = add,
-    .equal = equal,
-    .contains = contains,
+    .item = list_item,
+    .slice = list_slice,
+    .store = list_store,
+    .add = list_add,
+    .equal = list_equal,
+    .contains = list_contains,
     NO(field, raises, "a list has no fields"),
     NO(put_field, raises, "a list has no fields"),
     NO(update, no_rule, "it takes one place"),
     NO(assign, no_rule, "its place is looked at first"),
     NO(before_store, no_rule, "a store does not change how it is kept"),
-    .walk = walk,
-    .at = at,
-    .items = few_items,
-    .array = array,
+    .walk = list_walk,
+    .at = list_at,
+    .items = list_few_items,
+    .array = list_array,
     .open = repr_itself,
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
@@ -228,4 +239,5 @@ const Repr repr_list = {
     NO(name_of, no_rule, "it is no text"),
     .widen = rec_into_columns,
     .take_back = rec_inner_back,
+    .unpack = list_unpack,
 };

@@ -343,6 +343,7 @@ const Repr repr_character = {
     .name_of = own_number,
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };
 
 const Repr repr_numbered = {
@@ -377,4 +378,5 @@ const Repr repr_numbered = {
     .name_of = own_number,
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };

@@ -70,7 +70,7 @@ static Av read_number(Recorder *r, SourceId s, Value v, Span why) {
   return av_num(r, graph_input(g, graph_type(g, &t), in));
 }
 
-static Av input(Recorder *r, SourceId s, Value v, Span why) {
+static Av number_input(Recorder *r, SourceId s, Value v, Span why) {
   Av a = read_number(r, s, v, why);
   if (a) av_at(r, a)->source = s;
   return a;
@@ -78,7 +78,7 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
-static Outcome field(Recorder *r, Av obj, Name key, Av *out, bool *found) {
+static Outcome number_field(Recorder *r, Av obj, Name key, Av *out, bool *found) {
   const char *name = name_text(&r->vm->names, key);
   Graph *g = r->g;
   ValueId v = av_value(r, obj);
@@ -105,13 +105,13 @@ static Outcome field(Recorder *r, Av obj, Name key, Av *out, bool *found) {
   return rec_stuck(r, REASON_raises, "array has no property %s", name);
 }
 
-static Outcome length(Recorder *r, Av a, Av *out) {
+static Outcome number_length(Recorder *r, Av a, Av *out) {
   const ArrayType *t = value_type(r->g, av_value(r, a));
   return t->rank ? rec_made(r, av_num(r, graph_size(r->g, t->dims[0])), out)
                  : rec_stuck(r, REASON_raises, "len of an array of rank 0");
 }
 
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome number_walk(Recorder *r, Av a, Av *out) {
   const ArrayType *t = value_type(r->g, av_value(r, a));
   if (!t->rank) return rec_stuck(r, REASON_loop_sequence, "a loop over a number");
   if (t->device && t->rank == 1)
@@ -120,7 +120,7 @@ static Outcome walk(Recorder *r, Av a, Av *out) {
 }
 
 /* At a computed position in bounds by construction: no check. */
-static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
+static Outcome number_at(Recorder *r, Av a, Av pos, Av *out) {
   const IndexItem it = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
   ValueId x = av_value(r, a), p = av_value(r, pos);
   ArrayType t = *value_type(r->g, x);
@@ -168,26 +168,44 @@ static Outcome format(Recorder *r, Av a, Av spec, bool plain, Av *out) {
   return rec_made(r, av_formatted(r, a, spec), out);
 }
 
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+/* The items of the first axis, whose size is relied on. */
+static Outcome number_unpack(Recorder *r, Av a, const Desc *d, Av *out) {
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  const u32 want = d->before + d->after;
+  if (t->rank == 0 || d->has_rest) return rec_stuck(r, REASON_no_rule, "array unpacked");
+  Dim n = t->dims[0];
+  i64 hint;
+  if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
+    return rec_stuck(r, REASON_raises, "an array unpacked into %u", want);
+  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", rec_here(r))) return OUT_FAIL;
+  for (u32 i = 0; i < want; i++) {
+    Av at = av_const(r, value_weak_i64(i));
+    Outcome o = at ? rec_item(r, a, at, &out[i]) : OUT_FAIL;
+    if (o != OUT_GO) return o;
+  }
+  return OUT_GO;
+}
+
+static Outcome number_item(Recorder *r, Av a, Av at, Av *out) {
   const u8 one = IX_VALUE;
   return rec_index_array(r, a, &one, 1, &at, out);
 }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome number_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   const u8 one = IX_SLICE;
   return rec_index_array(r, a, &one, 1, parts, out);
 }
 
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
-static RecipeId recipe(Recorder *r, Av a) { return rec_weak_recipe(r, av_at(r, a)->value); }
+static RecipeId number_recipe(Recorder *r, Av a) { return rec_weak_recipe(r, av_at(r, a)->value); }
 
-static RecipeId hand(Handing *h, Av a, u32 depth) {
+static RecipeId number_hand(Handing *h, Av a, u32 depth) {
   (void)depth;
   return rec_hand_number(h, av_at(h->r, a)->value);
 }
 
-static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+static bool number_example(Recorder *r, Av a, u32 depth, Value *out) {
   (void)depth;
   return abstract_number(r, value_type(r->g, av_at(r, a)->value), out);
 }
@@ -196,14 +214,14 @@ const Repr repr_number = {
     .name = "number",
     .type = "array",
     .same = repr_same_leaf,
-    .recipe = recipe,
-    .hand = hand,
-    .example = example,
-    .input = input,
-    .length = length,
-    .item = item,
-    .slice = slice,
-    .field = field,
+    .recipe = number_recipe,
+    .hand = number_hand,
+    .example = number_example,
+    .input = number_input,
+    .length = number_length,
+    .item = number_item,
+    .slice = number_slice,
+    .field = number_field,
     .update = rec_update_array,
     NO(put_field, raises, "the properties of an array are not written"),
     NO(assign, no_rule, "update does it"),
@@ -212,8 +230,8 @@ const Repr repr_number = {
     NO(add, no_rule, "numbers are added by the operation"),
     NO(equal, no_rule, "numbers are compared by the operation"),
     NO(contains, no_rule, "`in` of an array"),
-    .walk = walk,
-    .at = at,
+    .walk = number_walk,
+    .at = number_at,
     .open = repr_itself,
     .truth = truth,
     .format = format,
@@ -224,6 +242,7 @@ const Repr repr_number = {
     NO(name_of, no_rule, "it is no text"),
     NO(widen, loop_types, "what it is is carried; its type is settled by its first trip"),
     NO(take_back, no_rule, "a number lies nowhere"),
+    .unpack = number_unpack,
 };
 
 const Repr repr_constant = {
@@ -234,10 +253,10 @@ const Repr repr_constant = {
     .hand = repr_constant_hand,
     .example = repr_constant_example,
     NO(input, no_rule, "repr_number reads it"),
-    .length = length,
-    .item = item,
-    .slice = slice,
-    .field = field,
+    .length = number_length,
+    .item = number_item,
+    .slice = number_slice,
+    .field = number_field,
     .update = rec_update_array,
     NO(put_field, raises, "the properties of an array are not written"),
     NO(assign, no_rule, "update does it"),
@@ -246,8 +265,8 @@ const Repr repr_constant = {
     NO(add, no_rule, "numbers are added by the operation"),
     NO(equal, no_rule, "numbers are compared by the operation"),
     NO(contains, no_rule, "`in` of an array"),
-    .walk = walk,
-    .at = at,
+    .walk = number_walk,
+    .at = number_at,
     .open = repr_itself,
     .truth = repr_constant_truth,
     .format = repr_constant_format,
@@ -258,4 +277,5 @@ const Repr repr_constant = {
     NO(name_of, no_rule, "it is no text"),
     NO(widen, loop_types, "what it is is carried; its type is settled by its first trip"),
     NO(take_back, no_rule, "a number lies nowhere"),
+    .unpack = number_unpack,
 };

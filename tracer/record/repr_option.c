@@ -21,7 +21,7 @@ static Av option(Recorder *r, bool known, bool there, Av flag, Av value) {
   return parts[0] && value ? av_items(r, AV_option, parts, 2) : 0;
 }
 
-static bool is_nil(Recorder *r, Av a) { return av_is_constant(r, a) && av_at(r, a)->konst.kind == V_NIL; }
+static bool is_nil_value(Recorder *r, Av a) { return av_is_constant(r, a) && av_at(r, a)->konst.kind == V_NIL; }
 static bool is_option(const Recorder *r, Av a) { return av_is_option(r, a); }
 
 bool rec_has_option(Recorder *r, Av a) {
@@ -36,7 +36,7 @@ bool rec_has_option(Recorder *r, Av a) {
 /* ---- facts --------------------------------------------------------------------------------------------------- */
 
 /* What a value that a block has captured, open or closed, is outside. */
-static ValueId outermost(const Graph *g, ValueId v) {
+static ValueId option_outermost(const Graph *g, ValueId v) {
   for (bool more = true; more;) {
     more = false;
     const GraphValue *x = &g->values.data[v];
@@ -57,19 +57,19 @@ enum { FACT_DEPTH = 6 };
 static bool excludes(const Graph *g, ValueId yielded, ValueId cond, bool arm, bool is) {
   Value v;
   if (value_const(g, yielded, &v)) return (v.i != 0) != is;
-  return outermost(g, yielded) == outermost(g, cond) && arm != is;
+  return option_outermost(g, yielded) == option_outermost(g, cond) && arm != is;
 }
 
-static void note(Recorder *r, ValueId v, bool is, u32 depth) {
+static void option_note(Recorder *r, ValueId v, bool is, u32 depth) {
   const Graph *g = r->g;
-  v = outermost(g, v);
+  v = option_outermost(g, v);
   if (!vec_push(&r->vm->alloc, &r->facts, (RecFact){v, g->at, is})) r->failed = true;
   NodeId n = value_node(g, v);
   if (!n || !depth || r->failed) return;
   const GraphNode *x = graph_node_at(g, n);
-  if (x->kind == NODE_op && x->op == OP_logical_not) note(r, node_operand(g, n, 0), !is, depth - 1);
+  if (x->kind == NODE_op && x->op == OP_logical_not) option_note(r, node_operand(g, n, 0), !is, depth - 1);
   if (x->kind == NODE_op && x->op == (is ? OP_logical_and : OP_logical_or))
-    for (u32 i = 0; i < 2; i++) note(r, node_operand(g, n, i), is, depth - 1);
+    for (u32 i = 0; i < 2; i++) option_note(r, node_operand(g, n, i), is, depth - 1);
   if (x->kind != NODE_cond) return;
   for (u32 k = 0; k < 2; k++) { /* `and`, `or`: the one arm gives what the condition was */
     const GraphBlock *b = &g->blocks.data[x->sub[k]], *other = &g->blocks.data[x->sub[1 - k]];
@@ -77,14 +77,14 @@ static void note(Recorder *r, ValueId v, bool is, u32 depth) {
     while (at < b->term_count && node_result(g, n, at) != v) at++;
     if (b->term != TERM_yield || other->term != TERM_yield || at == b->term_count) continue;
     if (!excludes(g, g->operands.data[b->term_first + at], node_operand(g, n, 0), k == 0, is)) continue;
-    note(r, node_operand(g, n, 0), k != 0, depth - 1);
-    note(r, g->operands.data[other->term_first + at], is, depth - 1);
+    option_note(r, node_operand(g, n, 0), k != 0, depth - 1);
+    option_note(r, g->operands.data[other->term_first + at], is, depth - 1);
     return;
   }
 }
 
 void rec_note_truth(Recorder *r, ValueId cond, bool is) {
-  if (r->options && cond) note(r, cond, is, FACT_DEPTH);
+  if (r->options && cond) option_note(r, cond, is, FACT_DEPTH);
 }
 
 static bool within(const Graph *g, BlockId b) {
@@ -93,7 +93,7 @@ static bool within(const Graph *g, BlockId b) {
   return at == b;
 }
 
-static bool known(Recorder *r, Av flag, bool *is) {
+static bool option_known(Recorder *r, Av flag, bool *is) {
   Value c;
   ValueId v = av_value(r, flag);
   if (av_const_value(r, flag, &c)) return *is = c.i != 0, true;
@@ -104,7 +104,7 @@ static bool known(Recorder *r, Av flag, bool *is) {
 
 Av rec_sure(Recorder *r, Av a) {
   bool is;
-  if (!(a = av_force(r, a)) || !is_option(r, a) || !known(r, av_item(r, a, 0), &is)) return a;
+  if (!(a = av_force(r, a)) || !is_option(r, a) || !option_known(r, av_item(r, a, 0), &is)) return a;
   return is ? av_item(r, a, 1) : av_const(r, value_nil());
 }
 
@@ -149,7 +149,7 @@ bool rec_option_equal(Recorder *r, Av a, Av b, Av *out, Outcome *o) {
   if (pa && pb) return *o = rec_stuck(r, REASON_no_rule, "`==` of values that may be nil"), true;
   if (!pa && !pb) return *o = rec_equal(r, x, y, out), true;
   Av may = pa ? x : y, other = pa ? y : x, flag = av_item(r, may, 0), same;
-  if (is_nil(r, other)) return *o = rec_unary(r, BC_not, flag, out), true;
+  if (is_nil_value(r, other)) return *o = rec_unary(r, BC_not, flag, out), true;
   if ((*o = rec_equal(r, av_item(r, may, 1), other, &same)) != OUT_GO) return true;
   Av params[OP_MAX_PARAMS] = {flag, same};
   *o = rec_op(r, OP_logical_and, params, out);
@@ -200,7 +200,7 @@ bool rec_option_meet(Recorder *r, Av *a, Av *b) {
   if (!both[0] || !both[1]) return false;
   bool nil[2], may[2];
   for (u32 k = 0; k < 2; k++) {
-    nil[k] = is_nil(r, both[k]);
+    nil[k] = is_nil_value(r, both[k]);
     may[k] = is_option(r, both[k]);
     if (!nil[k]) value[k] = may[k] ? av_item(r, both[k], 1) : both[k];
     if (may[k]) flag[k] = av_item(r, both[k], 0);
@@ -236,11 +236,11 @@ static Av zeros_of(Recorder *r, Value kind) {
 bool rec_want_option(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   Av before = loc->before ? av_force(r, loc->before) : 0;
   if (loc->rows || !before || !(now = av_force(r, now))) return false;
-  bool nil = is_nil(r, before);
+  bool nil = is_nil_value(r, before);
   Av value = nil ? now : before;
   if (is_option(r, value)) value = av_item(r, value, 1);
   Value kind;
-  if ((!nil && !is_nil(r, now) && !is_option(r, now)) || !rec_kind_of(r, value, &kind)) return false;
+  if ((!nil && !is_nil_value(r, now) && !is_option(r, now)) || !rec_kind_of(r, value, &kind)) return false;
   loc->kind = kind;
   loc->kind_known = loc->option = true;
   r->lacks = l;
@@ -251,7 +251,7 @@ bool rec_want_option(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
 Outcome rec_make_option(Recorder *r, const RecLoc *loc, Av *at) {
   Av now = av_force(r, *at);
   if (now && is_option(r, now)) return OUT_GO;
-  bool nil = now && is_nil(r, now);
+  bool nil = now && is_nil_value(r, now);
   Av value = !now ? 0 : nil ? zeros_of(r, loc->kind) : now;
   return rec_made(r, value ? option(r, true, !nil, 0, value) : 0, at);
 }
@@ -260,7 +260,7 @@ Outcome rec_into_option(Recorder *r, Av before, Av *now) {
   if (!before || !*now || !av_is_option(r, before)) return OUT_GO;
   if (!(*now = av_force(r, *now))) return OUT_FAIL;
   if (is_option(r, *now)) return OUT_GO;
-  bool nil = is_nil(r, *now);
+  bool nil = is_nil_value(r, *now);
   Av value = nil ? zeros_like(r, av_item(r, before, 1)) : *now;
   if (!value) return r->failed || r->g->failed ? OUT_FAIL : OUT_GO;
   return rec_made(r, option(r, true, !nil, 0, value), now);
@@ -269,32 +269,32 @@ Outcome rec_into_option(Recorder *r, Av before, Av *now) {
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
 /* What it is used for needs the value to be there. */
-static Outcome length(Recorder *r, Av a, Av *out) {
+static Outcome option_length(Recorder *r, Av a, Av *out) {
   Outcome o = rec_there(r, &a);
   return o == OUT_GO ? rec_length(r, a, out) : o;
 }
 
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome option_item(Recorder *r, Av a, Av at, Av *out) {
   Outcome o = rec_there(r, &a);
   return o == OUT_GO ? rec_item(r, a, at, out) : o;
 }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome option_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   Outcome o = rec_there(r, &a);
   return o == OUT_GO ? rec_slice(r, a, parts, out) : o;
 }
 
-static RecipeId recipe(Recorder *r, Av a) {
+static RecipeId option_recipe(Recorder *r, Av a) {
   RecipeId value = rec_recipe(r, av_item(r, a, 1));
   return value ? recipe_option(&r->g->exits, value, rec_recipe(r, av_item(r, a, 0))) : 0;
 }
 
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome option_walk(Recorder *r, Av a, Av *out) {
   Outcome o = rec_there(r, &a);
   return o == OUT_GO ? rec_walk(r, a, out) : o;
 }
 
-static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+static Outcome option_contains(Recorder *r, Av a, Av x, Av *out) {
   Outcome o = rec_there(r, &a);
   return o == OUT_GO ? rec_member(r, x, a, out) : o;
 }
@@ -304,13 +304,13 @@ const Repr repr_option = {
     .name = "option",
     .type = "a value or nil",
     .same = repr_same_parts,
-    .recipe = recipe,
+    .recipe = option_recipe,
     NO(hand, effect_host, "nil on one way alone"),
     NO(example, no_rule, "nil on one way alone"),
     NO(input, no_rule, "the trace makes it"),
-    .length = length,
-    .item = item,
-    .slice = slice,
+    .length = option_length,
+    .item = option_item,
+    .slice = option_slice,
     NO(field, no_rule, ASKED),
     NO(put_field, no_rule, ASKED),
     NO(update, no_rule, ASKED),
@@ -319,8 +319,8 @@ const Repr repr_option = {
     NO(before_store, no_rule, ASKED),
     NO(add, no_rule, ASKED),
     NO(equal, no_rule, "rec_option_equal is asked before"),
-    .contains = contains,
-    .walk = walk,
+    .contains = option_contains,
+    .walk = option_walk,
     NO(at, no_rule, ASKED),
     NO(items, no_rule, "nil on one way alone"),
     NO(array, no_rule, "nil on one way alone"),
@@ -332,4 +332,5 @@ const Repr repr_option = {
     NO(name_of, no_rule, "nil on one way alone"),
     NO(widen, loop_types, "rec_want_option does it"),
     NO(take_back, no_rule, "rec_into_option does it"),
+    NO(unpack, no_rule, ASKED),
 };

@@ -36,14 +36,14 @@ static Av module_input(Recorder *r, SourceId s, Value v, Span why) {
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
 /* It is long, and another one in the next run: its length is left open. */
-static Outcome length(Recorder *r, Av a, Av *out) {
+static Outcome outer_length(Recorder *r, Av a, Av *out) {
   const AbsVal v = *av_at(r, a);
   if (!guard_tag(&r->g->guards, v.source, v.konst, false, (Span){0})) return OUT_FAIL;
   return rec_made(r, av_length(r, v.source, v.konst.kind == V_LIST ? v.konst.list->count : v.konst.text->count), out);
 }
 
 /* One item of a long list; at a computed place, of its columns. */
-static Outcome list_item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome outer_list_item(Recorder *r, Av a, Av at, Av *out) {
   const AbsVal v = *av_at(r, a);
   i64 i;
   if (av_known_int(r, at, &i) && i >= 0 && i < v.konst.list->count) {
@@ -56,7 +56,7 @@ static Outcome list_item(Recorder *r, Av a, Av at, Av *out) {
   return o == OUT_GO ? rec_item(r, a, at, out) : o;
 }
 
-static Outcome record_item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome outer_record_item(Recorder *r, Av a, Av at, Av *out) {
   Av rows;
   Outcome o = rec_keyed_read(r, a, at, &rows);
   if (o != OUT_GO) return o;
@@ -71,7 +71,7 @@ static Outcome cut_text(Recorder *r, Av a, const Av *parts, Av *out) {
   return rec_text_has(r, a) ? rec_text_cut(r, a, parts, out) : rec_stuck(r, REASON_no_rule, "a slice of text");
 }
 
-static Outcome module_field(Recorder *r, Av a, Name name, Av *out, bool *found) {
+static Outcome outer_module_field(Recorder *r, Av a, Name name, Av *out, bool *found) {
   struct Module *m = av_at(r, a)->konst.module;
   const char *text = name_text(&r->vm->names, name);
   u32 slot, cell;
@@ -95,7 +95,7 @@ static bool handle_holds(void *type, Value v, u64 word) {
 }
 
 /* A field of an object of the host: an input like any other, a constant when its type says that it is a tag. */
-static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
+static Outcome outer_handle_field(Recorder *r, Av obj, Name name, Av *out, bool *found) {
   if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
   GuardSet *gs = &r->g->guards;
   const AbsVal v = *av_at(r, obj);
@@ -121,21 +121,21 @@ static Outcome handle_field(Recorder *r, Av obj, Name name, Av *out, bool *found
 }
 
 /* A list that is not known item by item lies in columns from here on. */
-static Outcome list_add(Recorder *r, Av a, Av b, Av *out) {
+static Outcome outer_list_add(Recorder *r, Av a, Av b, Av *out) {
   if (!av_is_list(r, b)) return rec_stuck(r, REASON_loop_list, "a list that was not taken apart is joined");
   Outcome o = rec_rows_here(r, a, &a);
   return o == OUT_GO ? rec_rows_join(r, a, b, out) : o;
 }
 
-static Outcome list_walk(Recorder *r, Av a, Av *out) { return rec_rows_of(r, a, NULL, out); }
+static Outcome outer_list_walk(Recorder *r, Av a, Av *out) { return rec_rows_of(r, a, NULL, out); }
 
-static Outcome list_contains(Recorder *r, Av a, Av x, Av *out) {
+static Outcome outer_list_contains(Recorder *r, Av a, Av x, Av *out) {
   if (!r->loop) return rec_stuck(r, REASON_no_rule, "`in` of a list that was not taken apart");
   Outcome o = rec_rows_here(r, a, &a);
   return o == OUT_GO ? rec_member(r, x, a, out) : o;
 }
 
-static Outcome record_contains(Recorder *r, Av a, Av x, Av *out) {
+static Outcome outer_record_contains(Recorder *r, Av a, Av x, Av *out) {
   Av rows = 0;
   Outcome o = av_is_character(r, x) ? rec_keyed_read(r, a, x, &rows) : OUT_GO;
   if (o != OUT_GO) return o;
@@ -155,7 +155,7 @@ const Repr repr_module = {
     .hand = repr_source_hand,
     .input = module_input,
     NO_ITEMS("a module has no items"),
-    .field = module_field,
+    .field = outer_module_field,
     .equal = rec_itself_equal,
     NO(put_field, raises, "a module is not written"),
     NO(update, no_rule, "a module is not written"),
@@ -176,25 +176,26 @@ const Repr repr_module = {
     NO(name_of, no_rule, "a module has no items"),
     NO(widen, loop_types, "a module has no items"),
     NO(take_back, no_rule, "a module has no items"),
+    NO(unpack, raises, "a module has no items"),
 };
 
 const Repr repr_outer_list = {
     OUTER("outer_list"),
     .hand = repr_source_hand,
-    .length = length,
-    .item = list_item,
+    .length = outer_length,
+    .item = outer_list_item,
     .slice = rec_list_slice,
     NO(input, no_rule, "repr_list reads it, and leaves it closed"),
     NO(store, no_rule, "in a loop its place was read before, which asked for columns"),
-    .add = list_add,
-    .contains = list_contains,
+    .add = outer_list_add,
+    .contains = outer_list_contains,
     NO(field, raises, "a list has no fields"),
     NO(put_field, raises, "a list has no fields"),
     NO(update, no_rule, "it takes one place"),
     NO(assign, no_rule, "its place is looked at first"),
     NO(before_store, no_rule, "reading its place asks for columns"),
     NO(equal, no_rule, "it may hold NaN, so that it is not even equal to itself"),
-    .walk = list_walk,
+    .walk = outer_list_walk,
     .array = rec_rows_array,
     .open = av_take_apart,
     NO(at, loop_sequence, "its items are walked over in columns"),
@@ -206,18 +207,19 @@ const Repr repr_outer_list = {
     NO(name_of, no_rule, "it is no text"),
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies outside"),
+    NO(unpack, no_rule, "a list that was not taken apart"),
 };
 
 const Repr repr_outer_record = {
     OUTER("outer_record"),
     .hand = repr_source_hand,
-    .item = record_item,
+    .item = outer_record_item,
     NO(length, no_rule, "a record that was not taken apart"),
     NO(slice, raises, "a record has keys, not places"),
     NO(input, no_rule, "repr_record reads it, and leaves it closed"),
     NO(store, no_rule, "a record that was not taken apart"),
     .before_store = rec_keyed_store,
-    .contains = record_contains,
+    .contains = outer_record_contains,
     NO(field, no_rule, "a record that was not taken apart"),
     NO(put_field, no_rule, "a record that was not taken apart"),
     NO(update, no_rule, "it takes one key"),
@@ -236,12 +238,13 @@ const Repr repr_outer_record = {
     NO(name_of, no_rule, "a record that was not taken apart"),
     NO(widen, loop_types, "a record that was not taken apart"),
     NO(take_back, no_rule, "a record that was not taken apart"),
+    NO(unpack, no_rule, "a record that was not taken apart"),
 };
 
 const Repr repr_outer_text = {
     OUTER("outer_text"),
     .hand = repr_source_hand,
-    .length = length,
+    .length = outer_length,
     .item = text_item,
     .slice = cut_text,
     NO(input, no_rule, "repr_known_text reads it, or nobody looks at it"),
@@ -266,6 +269,7 @@ const Repr repr_outer_text = {
     NO(name_of, no_rule, "it may be any text"),
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };
 
 const Repr repr_handle = {
@@ -273,7 +277,7 @@ const Repr repr_handle = {
     .hand = repr_source_hand,
     NO_ITEMS("an object of the host has no items"),
     NO(input, no_rule, NOT_LOOKED_INTO),
-    .field = handle_field,
+    .field = outer_handle_field,
     .equal = rec_itself_equal,
     NO(put_field, raises, "an object of the host is not written"),
     NO(update, no_rule, "an object of the host is not written"),
@@ -294,6 +298,7 @@ const Repr repr_handle = {
     NO(name_of, no_rule, "an object of the host has no items"),
     NO(widen, loop_types, "an object of the host has no items"),
     NO(take_back, no_rule, "an object of the host has no items"),
+    NO(unpack, raises, "an object of the host has no items"),
 };
 
 const Repr repr_outer = {
@@ -324,6 +329,7 @@ const Repr repr_outer = {
     NO(name_of, no_rule, NOT_LOOKED_INTO),
     NO(widen, loop_types, NOT_LOOKED_INTO),
     NO(take_back, no_rule, NOT_LOOKED_INTO),
+    NO(unpack, no_rule, NOT_LOOKED_INTO),
 };
 
 const Repr repr_outer_ref = {
@@ -352,4 +358,5 @@ const Repr repr_outer_ref = {
     NO(name_of, no_rule, "a ref has no items, its value may"),
     NO(widen, loop_types, "a ref has no items, its value may"),
     NO(take_back, no_rule, "a ref has no items, its value may"),
+    NO(unpack, raises, "a ref has no items, its value may"),
 };

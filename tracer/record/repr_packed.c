@@ -88,16 +88,16 @@ Outcome rec_text_walk(Recorder *r, Av text, Av *out) {
                     rec_here(r)) ? rec_rows_of_text(r, v.source, v.konst, out) : OUT_FAIL;
 }
 
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome packed_walk(Recorder *r, Av a, Av *out) {
   const AbsVal *v = av_at(r, a);
   return v->source || v->op ? rec_made(r, a, out) : rec_stuck(r, REASON_loop_sequence, "a loop over " MADE_HERE);
 }
 
-static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+static Outcome packed_add(Recorder *r, Av a, Av b, Av *out) {
   return rec_is_text(r, b) ? rec_rows_join(r, a, b, out) : repr_no(r, b, ROP_add);
 }
 
-static RecipeId recipe(Recorder *r, Av a) {
+static RecipeId packed_recipe(Recorder *r, Av a) {
   ExitTable *t = &r->g->exits;
   RecipeId there = repr_source_recipe(r, a);
   if (there) return there;
@@ -110,14 +110,14 @@ const Repr repr_packed_text = {
     .name = "packed_text",
     .type = "text",
     .same = repr_same_parts,
-    .recipe = recipe,
+    .recipe = packed_recipe,
     NO(hand, effect_host, "its column stays in the region"),
     NO(example, no_rule, "a text of no known length"),
     NO(input, no_rule, "a loop asks for it"),
     .length = repr_count_length,
     .item = rec_rows_get,
     .slice = rec_rows_slice,
-    .add = add,
+    .add = packed_add,
     .equal = rec_text_equal,
     .contains = rec_text_contains,
     NO(field, raises, "a text has no fields"),
@@ -127,7 +127,7 @@ const Repr repr_packed_text = {
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
     .format = repr_text_format,
-    .walk = walk,
+    .walk = packed_walk,
     .at = rec_rows_item,
     NO(truth, raises, "a text is no condition"),
     .open = repr_itself,
@@ -138,4 +138,5 @@ const Repr repr_packed_text = {
     NO(name_of, no_rule, "a text of any length has none"),
     .widen = rec_columns_widen,
     .take_back = rec_columns_take_back,
+    NO(unpack, raises, "a text has no parts"),
 };

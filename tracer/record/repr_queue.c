@@ -50,14 +50,14 @@ Outcome rec_queue_get(Recorder *r, Av queue, Av at, Av *out) {
   return o == OUT_GO ? rec_rows_item(r, rows_of(r, queue), moved, out) : o;
 }
 
-static bool is_nil(Recorder *r, Av part) {
+static bool is_nil_part(Recorder *r, Av part) {
   Value v;
   return av_const_value(r, part, &v) && v.kind == V_NIL;
 }
 
 bool rec_queue_asks(Recorder *r, const Av *parts) {
   i64 k = 0;
-  return av_known_int(r, parts[0], &k) && k > 0 && is_nil(r, parts[1]) && is_nil(r, parts[2]);
+  return av_known_int(r, parts[0], &k) && k > 0 && is_nil_part(r, parts[1]) && is_nil_part(r, parts[2]);
 }
 
 bool rec_queue_cuts(Recorder *r, Av list, const Av *parts) {
@@ -120,7 +120,7 @@ Outcome rec_queue_gone(Recorder *r, Av columns, Av n, Av start, u32 k, Av *gone)
 }
 
 /* with: how many go, how many columns there are. */
-static Outcome move_step(Recorder *r, const Av *with, Av at, Av *column) {
+static Outcome queue_move_step(Recorder *r, const Av *with, Av at, Av *column) {
   Av from;
   i64 n = 0;
   (void)av_known_int(r, with[1], &n);
@@ -147,7 +147,7 @@ Outcome rec_queue_move(Recorder *r, Av *columns, Av *n, Av *start, Av gone) {
   Av params[OP_MAX_PARAMS] = {0, 0, zero};
   if (o == OUT_GO) o = rec_binary(r, BC_sub, *n, *start, &params[1]);
   if (o == OUT_GO) params[0] = some, o = rec_op(r, OP_where, params, &trips);
-  if (o == OUT_GO) o = rec_each(r, trips, with, leaves.data, leaves.count, move_step);
+  if (o == OUT_GO) o = rec_each(r, trips, with, leaves.data, leaves.count, queue_move_step);
   if (o == OUT_GO) o = rec_made(r, carry_rebuild(r, *columns, leaves.data, &next), columns);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, *start, gone, start);
   *n = o == OUT_GO ? left : 0;
@@ -174,7 +174,7 @@ Outcome rec_queue_like(Recorder *r, Av queue, bool empty, Av *now) {
 }
 
 /* The loop is lifted again, with a queue there. */
-static bool widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
+static bool queue_widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
   (void)before;
   const Value kind = av_at(r, rows_of(r, now))->konst;
   if (loc->rows == 2 || loc->depth || (loc->queue && loc->kind_known && rows_alike(loc->kind, kind))) return false;
@@ -188,7 +188,7 @@ static bool widen(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
 }
 
 /* The list of all its columns hold, of which the last ones count. */
-static RecipeId recipe(Recorder *r, Av queue) {
+static RecipeId queue_recipe(Recorder *r, Av queue) {
   ExitTable *t = &r->g->exits;
   RecipeId start = rec_recipe(r, start_of(r, queue)), count = rec_recipe(r, rec_queue_count(r, queue)),
       all = rec_recipe(r, rows_of(r, queue)), zero = recipe_const(t, value_weak_i64(0));
@@ -198,20 +198,20 @@ static RecipeId recipe(Recorder *r, Av queue) {
   return lists ? recipe_item(t, lists, zero) : 0;
 }
 
-static Outcome length(Recorder *r, Av a, Av *out) { return rec_made(r, rec_queue_count(r, a), out); }
+static Outcome queue_length(Recorder *r, Av a, Av *out) { return rec_made(r, rec_queue_count(r, a), out); }
 
-static Outcome slice(Recorder *r, Av a, const Av *parts, Av *out) {
+static Outcome queue_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   if (rec_queue_cuts(r, a, parts)) return rec_queue_cut(r, a, parts, out);
   Outcome o = rec_queue_rows(r, a, &a);
   return o == OUT_GO ? rec_rows_slice(r, a, parts, out) : o;
 }
 
-static Outcome add(Recorder *r, Av a, Av b, Av *out) {
+static Outcome queue_add(Recorder *r, Av a, Av b, Av *out) {
   return av_is_list(r, b) ? rec_queue_join(r, a, b, out)
                           : rec_stuck(r, REASON_loop_list, "lists of different kinds are joined");
 }
 
-static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+static Outcome queue_contains(Recorder *r, Av a, Av x, Av *out) {
   Outcome o = rec_queue_rows(r, a, &a);
   return o == OUT_GO ? rec_columns_contain(r, a, x, out) : o;
 }
@@ -220,16 +220,16 @@ const Repr repr_queue = {
     .name = "queue",
     .type = "list",
     .same = repr_same_parts,
-    .recipe = recipe,
+    .recipe = queue_recipe,
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "a loop makes it"),
-    .length = length,
+    .length = queue_length,
     .item = rec_queue_get,
-    .slice = slice,
-    .add = add,
+    .slice = queue_slice,
+    .add = queue_add,
     .equal = rec_columns_equal,
-    .contains = contains,
+    .contains = queue_contains,
     NO(field, raises, "a list has no fields"),
     NO(put_field, raises, "a list has no fields"),
     NO(update, no_rule, "it takes one place"),
@@ -246,6 +246,7 @@ const Repr repr_queue = {
     NO(format, text_value, "the texts of lists are made by the interpreter"),
     NO(layout, loop_list, "a list of any length in a list"),
     NO(name_of, no_rule, "it is no text"),
-    .widen = widen,
+    .widen = queue_widen,
     .take_back = rec_queue_like,
+    NO(unpack, no_rule, "how many it has is computed"),
 };

@@ -22,13 +22,13 @@
 
 enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
 
-static Av part_of(Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }
+static Av ragged_part_of(Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }
 
 Outcome rec_row_of(Recorder *r, Av rows, ValueId at, Av asked, Av *out) {
   Av parts[5] = {rows, 0, 0, 0, asked};
   Outcome o = rec_made(r, av_num(r, graph_convert(r->g, at, DT_i64)), &parts[1]);
-  if (o == OUT_GO) o = rec_rows_item(r, part_of(r, rows, ROW_STARTS_AT), parts[1], &parts[2]);
-  if (o == OUT_GO) o = rec_rows_item(r, part_of(r, rows, ROW_COUNTS_AT), parts[1], &parts[3]);
+  if (o == OUT_GO) o = rec_rows_item(r, ragged_part_of(r, rows, ROW_STARTS_AT), parts[1], &parts[2]);
+  if (o == OUT_GO) o = rec_rows_item(r, ragged_part_of(r, rows, ROW_COUNTS_AT), parts[1], &parts[3]);
   return o == OUT_GO ? rec_made(r, av_items(r, AV_row, parts, 5), out) : o;
 }
 
@@ -36,7 +36,7 @@ static Outcome item_of(Recorder *r, Av row, Av at, ValueId *place, Av *out) {
   Av moved;
   Outcome o = rec_binary(r, BC_add, av_item(r, row, 2), at, &moved);
   if (o == OUT_GO && !(*place = av_value(r, moved))) o = OUT_FAIL;
-  return o == OUT_GO ? rec_rows_item(r, part_of(r, av_item(r, row, 0), ROW_FLAT_AT), moved, out) : o;
+  return o == OUT_GO ? rec_rows_item(r, ragged_part_of(r, av_item(r, row, 0), ROW_FLAT_AT), moved, out) : o;
 }
 
 Outcome rec_row_item(Recorder *r, Av row, Av at, Av *out) {
@@ -56,7 +56,7 @@ Outcome rec_row_get(Recorder *r, Av row, Av at, Av *out) {
 }
 
 /* The same lists with other columns. */
-static Av with_columns(Recorder *r, Av rows, const Av *columns) {
+static Av ragged_with_columns(Recorder *r, Av rows, const Av *columns) {
   return rec_new_rows(r, av_list(r, columns, ROW_COLUMNS), av_item(r, rows, 1), av_at(r, rows)->konst);
 }
 
@@ -76,9 +76,9 @@ static Outcome half_exchanged(Recorder *r) {
 Outcome rec_row_put(Recorder *r, Av rows, ValueId place, Av old, Av item, Av *out) {
   if (av_at(r, rows)->count == ROWS_HALF) return half_exchanged(r);
   Av columns[ROW_COLUMNS];
-  for (u32 i = 0; i < ROW_COLUMNS; i++) columns[i] = part_of(r, rows, i);
+  for (u32 i = 0; i < ROW_COLUMNS; i++) columns[i] = ragged_part_of(r, rows, i);
   Outcome o = put_in(r, &columns[ROW_FLAT_AT], place, item, old);
-  return o == OUT_GO ? rec_made(r, with_columns(r, rows, columns), out) : o;
+  return o == OUT_GO ? rec_made(r, ragged_with_columns(r, rows, columns), out) : o;
 }
 
 Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
@@ -95,11 +95,11 @@ Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
       (av_value(r, at) != av_value(r, av_item(r, rows, 4)) || av_value(r, from) != av_value(r, av_item(r, rows, 3))))
     return half_exchanged(r);
   Av columns[ROW_COLUMNS];
-  for (u32 k = 0; k < ROW_COLUMNS; k++) columns[k] = part_of(r, rows, k);
+  for (u32 k = 0; k < ROW_COLUMNS; k++) columns[k] = ragged_part_of(r, rows, k);
   o = put_in(r, &columns[ROW_STARTS_AT], i, av_item(r, item, 2), 0);
   if (o == OUT_GO) o = put_in(r, &columns[ROW_COUNTS_AT], i, av_item(r, item, 3), 0);
   if (o != OUT_GO) return o;
-  if (half) return rec_made(r, with_columns(r, rows, columns), out);
+  if (half) return rec_made(r, ragged_with_columns(r, rows, columns), out);
   Av parts[ROWS_HALF] = {av_list(r, columns, ROW_COLUMNS), av_item(r, rows, 1), rows, at, from};
   const Value kind = av_at(r, rows)->konst;
   Av made = parts[0] ? av_items(r, AV_ragged, parts, ROWS_HALF) : 0;
@@ -110,15 +110,16 @@ Outcome rec_row_swap(Recorder *r, Av rows, Av at, Av item, Av *out) {
 /* ---- their tables ------------------------------------------------------------------------------------------------ */
 
 /* Of how many lists counts. */
-static RecipeId recipe(Recorder *r, Av a) {
+static RecipeId ragged_recipe(Recorder *r, Av a) {
   ExitTable *t = &r->g->exits;
   RecipeId there = repr_source_recipe(r, a);
   if (there) return there;
-  Av starts = av_item(r, part_of(r, a, ROW_STARTS_AT), 0), counts = av_item(r, part_of(r, a, ROW_COUNTS_AT), 0);
+  Av starts = av_item(r, ragged_part_of(r, a, ROW_STARTS_AT), 0),
+     counts = av_item(r, ragged_part_of(r, a, ROW_COUNTS_AT), 0);
   RecipeId n = rec_recipe(r, av_item(r, a, 1));
   RecipeId parts[3] = {recipe_items(t, av_value(r, starts), 0, n, ITEMS_weak),
                        recipe_items(t, av_value(r, counts), 0, n, ITEMS_weak),
-                       rec_recipe(r, part_of(r, a, ROW_FLAT_AT))};
+                       rec_recipe(r, ragged_part_of(r, a, ROW_FLAT_AT))};
   return n && parts[2] ? recipe_split(t, parts) : 0;
 }
 
@@ -135,7 +136,7 @@ static RecipeId row_recipe(Recorder *r, Av a) {
   return list ? recipe_item(&r->g->exits, list, rec_recipe(r, av_item(r, a, 1))) : 0;
 }
 
-static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+static Outcome ragged_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
   (void)old;
   return rec_row_swap(r, a, at, item, out);
 }
@@ -144,14 +145,14 @@ const Repr repr_ragged = {
     .name = "ragged",
     .type = "list",
     .same = rec_columns_same,
-    .recipe = recipe,
+    .recipe = ragged_recipe,
     NO(hand, effect_host, "its columns stay in the region"),
     NO(example, no_rule, "a list of no known length"),
     NO(input, no_rule, "a loop asks for it"),
     .length = repr_count_length,
     .item = rec_rows_get,
     NO(slice, loop_list, "its lists share columns"),
-    .store = store,
+    .store = ragged_store,
     .equal = rec_columns_equal,
     NO(field, raises, "a list has no fields"),
     NO(put_field, raises, "a list has no fields"),
@@ -172,6 +173,7 @@ const Repr repr_ragged = {
     NO(name_of, no_rule, "it is no text"),
     .widen = rec_columns_widen,
     .take_back = rec_columns_take_back,
+    NO(unpack, no_rule, "how many it has is computed"),
 };
 
 const Repr repr_row = {
@@ -207,4 +209,5 @@ const Repr repr_row = {
     NO(name_of, no_rule, "it is no text"),
     NO(widen, loop_types, "it is the same as long as the region runs"),
     NO(take_back, no_rule, "it is the same as long as the region runs"),
+    NO(unpack, no_rule, "how many it has is computed"),
 };

@@ -54,7 +54,7 @@ static ValueId weak_end(Recorder *r, ValueId v) {
 }
 
 /* A range is made with fewer items than sizes reach: known now, and guarded where an end may be another one later. */
-static Outcome few_items(Recorder *r, const Av *parts) {
+static Outcome range_few_items(Recorder *r, const Av *parts) {
   SizePool *p = &r->g->sizes;
   i64 now[3];
   Dim d[3];
@@ -83,7 +83,7 @@ Outcome rec_make_range(Recorder *r, Av start, Av stop, Av by, Av *out) {
     if (!(parts[k] = av_num(r, weak_end(r, v)))) return OUT_FAIL;
   }
   Outcome o = step_of(r, parts[2], &step);
-  if (o == OUT_GO) o = few_items(r, parts);
+  if (o == OUT_GO) o = range_few_items(r, parts);
   return o == OUT_GO ? rec_made(r, av_range(r, parts[0], parts[1], parts[2]), out) : o;
 }
 
@@ -205,7 +205,7 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts) {
 
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
-static Av input(Recorder *r, SourceId s, Value v, Span why) {
+static Av range_input(Recorder *r, SourceId s, Value v, Span why) {
   GuardSet *gs = &r->g->guards;
   SizePool *p = &r->g->sizes;
   if (!guard_tag(gs, s, v, false, why)) return 0;
@@ -227,7 +227,7 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
   return a;
 }
 
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome range_item(Recorder *r, Av a, Av at, Av *out) {
   Av count;
   ValueId place;
   Outcome o = rec_range_count(r, a, &count);
@@ -235,7 +235,7 @@ static Outcome item(Recorder *r, Av a, Av at, Av *out) {
   return o == OUT_GO ? rec_range_item(r, a, av_num(r, graph_weaken(r->g, graph_convert(r->g, place, DT_i64))), out) : o;
 }
 
-static Outcome contains(Recorder *r, Av range, Av a, Av *out) {
+static Outcome range_contains(Recorder *r, Av range, Av a, Av *out) {
   ValueId v = av_value(r, a);
   const ArrayType *t = v ? value_type(r->g, v) : NULL;
   i64 step;
@@ -264,19 +264,19 @@ static Outcome items(Recorder *r, Av a, AvVec *out) {
   return OUT_GO;
 }
 
-static Outcome array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
+static Outcome range_array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
   Av params[OP_MAX_PARAMS] = {av_item(r, a, 0), av_item(r, a, 1), av_item(r, a, 2)};
   (void)dtype, (void)leaf;
   return rec_op(r, OP_arange, params, out);
 }
 
-static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+static RecipeId range_make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   (void)v, (void)count;
   return recipe_range(t, items[0], items[1], items[2]);
 }
 
-static RecipeId recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, 3, make); }
-static RecipeId hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, 3, depth, make); }
+static RecipeId range_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, 3, range_make); }
+static RecipeId range_hand(Handing *h, Av a, u32 depth) { return repr_items_hand(h, a, 3, depth, range_make); }
 
 /* An integer of a call's arguments: as it is now. */
 static bool number_now(Recorder *r, Av a, i64 *out) {
@@ -285,7 +285,7 @@ static bool number_now(Recorder *r, Av a, i64 *out) {
                                      size_hint(&r->g->sizes, d, out));
 }
 
-static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+static bool range_example(Recorder *r, Av a, u32 depth, Value *out) {
   i64 ends[3];
   (void)depth;
   for (u32 i = 0; i < COUNT_OF(ends); i++)
@@ -297,15 +297,15 @@ const Repr repr_range = {
     .name = "range",
     .type = "range",
     .same = repr_same_parts,
-    .recipe = recipe,
-    .hand = hand,
-    .example = example,
-    .input = input,
+    .recipe = range_recipe,
+    .hand = range_hand,
+    .example = range_example,
+    .input = range_input,
     .length = rec_range_count,
-    .item = item,
+    .item = range_item,
     NO(slice, no_rule, "a part of a range is not made in a trace"),
     .equal = rec_itself_equal,
-    .contains = contains,
+    .contains = range_contains,
     NO(field, no_rule, "the ends of a range are not read in a trace"),
     NO(put_field, raises, "a range is not written"),
     NO(update, no_rule, "a range is not written"),
@@ -316,7 +316,7 @@ const Repr repr_range = {
     .walk = repr_itself,
     .at = rec_range_item,
     .items = items,
-    .array = array,
+    .array = range_array,
     .open = repr_itself,
     NO(call, raises, "a range is no function"),
     NO(truth, raises, "a range is no condition"),
@@ -325,4 +325,5 @@ const Repr repr_range = {
     NO(name_of, no_rule, "what it is made of is carried as it is"),
     NO(widen, loop_types, "what it is made of is carried as it is"),
     NO(take_back, no_rule, "what it is made of is carried as it is"),
+    NO(unpack, no_rule, "the parts of a range are not taken in a trace"),
 };

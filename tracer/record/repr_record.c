@@ -8,6 +8,7 @@
 #include "tracer/record/record_inner.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_known.h"
 #include "tracer/record/repr_names.h"
 
 Av av_read_record(Recorder *r, SourceId s, Value v, Span why) {
@@ -26,7 +27,7 @@ Av av_read_record(Recorder *r, SourceId s, Value v, Span why) {
                 (AbsVal){.kind = AV_record, .first = first, .count = n, .shape = rec->shape, .source = s, .konst = v});
 }
 
-static Av input(Recorder *r, SourceId s, Value v, Span why) {
+static Av fields_input(Recorder *r, SourceId s, Value v, Span why) {
   if (av_is_many(r, s, AV_record, v.record->shape->count, v.record->shape) ||
       !MECHANISM(r->vm, containers_taken_apart))
     return av_outer(r, s, v, why);
@@ -35,7 +36,7 @@ static Av input(Recorder *r, SourceId s, Value v, Span why) {
 
 /* ---- used -------------------------------------------------------------------------------------------------------- */
 
-static Outcome item(Recorder *r, Av a, Av at, Av *out) {
+static Outcome fields_item(Recorder *r, Av a, Av at, Av *out) {
   Value key;
   Av rows;
   if (av_const_value(r, at, &key) && key.kind == V_TEXT) {
@@ -64,7 +65,7 @@ static Outcome put_field(Recorder *r, Av obj, Name name, Av item, Av *out) {
 }
 
 /* A pair of key and value. */
-static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
+static Outcome fields_at(Recorder *r, Av a, Av pos, Av *out) {
   i64 known;
   Value text;
   if (!av_known_int(r, pos, &known) || known >= av_at(r, a)->count)
@@ -76,7 +77,7 @@ static Outcome at(Recorder *r, Av a, Av pos, Av *out) {
   return rec_made(r, av_list(r, pair, 2), out);
 }
 
-static Outcome field(Recorder *r, Av a, Name name, Av *out, bool *found) {
+static Outcome fields_field(Recorder *r, Av a, Name name, Av *out, bool *found) {
   i32 i = av_field(r, a, name);
   if (i < 0)
     return found ? OUT_GO : rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, name));
@@ -93,21 +94,21 @@ static bool known_key(Recorder *r, Av at, Name *name) {
   return !(r->failed = true);
 }
 
-static Outcome assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
+static Outcome fields_assign(Recorder *r, Av a, Av at, Av value, Av *out, bool *done) {
   Name name;
   *done = known_key(r, at, &name);
   if (r->failed) return OUT_FAIL;
   return *done ? put_field(r, a, name, value, out) : OUT_GO;
 }
 
-static Outcome store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
+static Outcome fields_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
   Name name;
   if (rec_key_computed(r, a, at)) return rec_key_set(r, a, at, old, item, out);
   if (known_key(r, at, &name)) return put_field(r, a, name, item, out);
   return r->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "record updated by index");
 }
 
-static Outcome equal(Recorder *r, Av a, Av b, Av *out) {
+static Outcome fields_equal(Recorder *r, Av a, Av b, Av *out) {
   const u32 n = av_at(r, a)->count;
   if (!av_is_record(r, b)) return repr_no(r, b, ROP_equal);
   if (n != av_at(r, b)->count) return rec_made(r, av_const(r, value_bool(false)), out);
@@ -121,7 +122,7 @@ static Outcome equal(Recorder *r, Av a, Av b, Av *out) {
   return OUT_GO;
 }
 
-static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
+static Outcome fields_contains(Recorder *r, Av a, Av x, Av *out) {
   enum { MEMBERS_MOST = 24 };
   Value key;
   Av rows;
@@ -140,25 +141,35 @@ static Outcome contains(Recorder *r, Av a, Av x, Av *out) {
   return rec_stuck(r, REASON_no_rule, "`in` of %s and record", av_kind_text(r, x));
 }
 
+static Outcome fields_unpack(Recorder *r, Av a, const Desc *d, Av *out) {
+  if (!d->name_count) return rec_stuck(r, REASON_raises, "record unpacked by places");
+  for (u32 i = 0; i < d->name_count; i++) {
+    i32 at = av_field(r, a, d->names[i]);
+    if (at < 0) return rec_stuck(r, REASON_raises, "record has no field %s", name_text(&r->vm->names, d->names[i]));
+    out[i] = av_item(r, a, (u32)at);
+  }
+  return d->has_rest ? rec_without(r, a, d->names, d->name_count, &out[d->name_count]) : OUT_GO;
+}
+
 /* ---- rebuilt ----------------------------------------------------------------------------------------------------- */
 
-static bool same(Recorder *r, Av a, Av b) {
+static bool fields_same(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   for (u32 i = 0; x->shape != y->shape && i < x->count; i++)
     if (x->shape->keys[i] != y->shape->keys[i]) return false;
   return repr_same_parts(r, a, b);
 }
 
-static RecipeId make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
+static RecipeId fields_make(ExitTable *t, const AbsVal *v, const RecipeId *items, u32 count) {
   return recipe_record(t, v->shape->keys, items, count);
 }
 
-static RecipeId recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, av_at(r, a)->count, make); }
-static RecipeId hand(Handing *h, Av a, u32 depth) {
-  return repr_items_hand(h, a, av_at(h->r, a)->count, depth, make);
+static RecipeId fields_recipe(Recorder *r, Av a) { return repr_items_recipe(r, a, av_at(r, a)->count, fields_make); }
+static RecipeId fields_hand(Handing *h, Av a, u32 depth) {
+  return repr_items_hand(h, a, av_at(h->r, a)->count, depth, fields_make);
 }
 
-static bool example(Recorder *r, Av a, u32 depth, Value *out) {
+static bool fields_example(Recorder *r, Av a, u32 depth, Value *out) {
   const AbsVal v = *av_at(r, a);
   if (!record_new(r->vm, out)) return false;
   for (u32 i = 0; i < v.count; i++) {
@@ -174,25 +185,25 @@ static bool example(Recorder *r, Av a, u32 depth, Value *out) {
 const Repr repr_record = {
     .name = "record",
     .type = "record",
-    .same = same,
-    .recipe = recipe,
-    .hand = hand,
-    .example = example,
-    .input = input,
+    .same = fields_same,
+    .recipe = fields_recipe,
+    .hand = fields_hand,
+    .example = fields_example,
+    .input = fields_input,
     .length = repr_items_length,
-    .item = item,
+    .item = fields_item,
     NO(slice, raises, "a record has keys, not places"),
-    .field = field,
+    .field = fields_field,
     .put_field = put_field,
-    .assign = assign,
-    .store = store,
+    .assign = fields_assign,
+    .store = fields_store,
     .before_store = rec_keyed_store,
-    .equal = equal,
-    .contains = contains,
+    .equal = fields_equal,
+    .contains = fields_contains,
     NO(update, no_rule, "it takes one key"),
     NO(add, raises, "records are not added"),
     .walk = repr_itself,
-    .at = at,
+    .at = fields_at,
     .open = repr_itself,
     NO(items, no_rule, "a record is walked over by a loop"),
     NO(array, raises, "a record is no array"),
@@ -203,4 +214,5 @@ const Repr repr_record = {
     NO(name_of, no_rule, "it is no text"),
     NO(widen, loop_types, "a store by a computed key asks for it"),
     .take_back = rec_inner_back,
+    .unpack = fields_unpack,
 };

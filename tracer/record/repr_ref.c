@@ -11,9 +11,9 @@
 
 Av av_ref(Recorder *r, u32 cell) { return av_new(r, (AbsVal){.kind = AV_ref, .value = cell}); }
 
-static bool same(Recorder *r, Av a, Av b) { return av_at(r, a)->value == av_at(r, b)->value; }
+static bool ref_same(Recorder *r, Av a, Av b) { return av_at(r, a)->value == av_at(r, b)->value; }
 
-static RecipeId recipe(Recorder *r, Av a) {
+static RecipeId ref_recipe(Recorder *r, Av a) {
   const u32 cell = av_at(r, a)->value;
   if (r->cells.data[cell].open) return 0; /* it holds itself */
   if (r->cells.data[cell].exit == r->exit_number) return r->cells.data[cell].made; /* one ref, wherever it stands */
@@ -49,8 +49,8 @@ Outcome rec_ref_put(Recorder *r, Av a, Name name, Av item, Av *out) {
 const Repr repr_ref = {
     .name = "ref",
     .type = "ref",
-    .same = same,
-    .recipe = recipe,
+    .same = ref_same,
+    .recipe = ref_recipe,
     NO(hand, effect_host, "what it holds may not have been written yet"),
     NO(example, no_rule, "a ref that a trace made is no argument"),
     NO(input, no_rule, "the trace makes it"),
@@ -78,4 +78,5 @@ const Repr repr_ref = {
     NO(name_of, no_rule, NO_ITEMS),
     NO(widen, loop_types, NO_ITEMS),
     NO(take_back, no_rule, NO_ITEMS),
+    NO(unpack, raises, NO_ITEMS),
 };

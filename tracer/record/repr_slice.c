@@ -26,9 +26,9 @@ bool rec_is_of_digits(Recorder *r, Av a) {
   return rec_is_digits(r, a);
 }
 
-static Av integer(Recorder *r, i64 i) { return av_const(r, value_i64(i)); }
+static Av av_int(Recorder *r, i64 i) { return av_const(r, value_i64(i)); }
 
-static Outcome op2(Recorder *r, u32 op, Av a, Av b, Av *out) {
+static Outcome op2_of(Recorder *r, u32 op, Av a, Av b, Av *out) {
   Av params[OP_MAX_PARAMS] = {a, b};
   return a && b ? rec_op(r, op, params, out) : OUT_FAIL;
 }
@@ -45,7 +45,7 @@ static Outcome check(Recorder *r, Av is) {
 /* ---- made -------------------------------------------------------------------------------------------------------- */
 
 /* An end of a slice of n characters, clamped. nil: `none`. */
-static Outcome clamped(Recorder *r, Av part, Av n, Av none, Av *out) {
+static Outcome part_clamped(Recorder *r, Av part, Av n, Av none, Av *out) {
   Value v;
   i64 known = 0;
   Av moved, zero = av_const(r, value_weak_i64(0));
@@ -62,9 +62,9 @@ static Outcome clamped(Recorder *r, Av part, Av n, Av none, Av *out) {
     if ((o = rec_binary(r, BC_add, part, n, &moved)) == OUT_GO) o = rec_binary(r, BC_lt, part, zero, &negative);
     if (o != OUT_GO) return o;
     params[0] = negative, params[1] = moved, params[2] = part;
-    if ((o = rec_op(r, OP_where, params, &part)) == OUT_GO) o = op2(r, OP_maximum, part, zero, &part);
+    if ((o = rec_op(r, OP_where, params, &part)) == OUT_GO) o = op2_of(r, OP_maximum, part, zero, &part);
   }
-  return o == OUT_GO ? op2(r, OP_minimum, part, n, out) : o;
+  return o == OUT_GO ? op2_of(r, OP_minimum, part, n, out) : o;
 }
 
 Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
@@ -77,10 +77,10 @@ Outcome rec_text_slice(Recorder *r, Av rows, const Av *parts, Av *out) {
   if ((!rec_is_read(r, rows) && !av_at(r, rows)->source) || !plain)
     return rec_stuck(r, REASON_no_rule, "a slice of a text");
   Outcome o = rec_read_count(r, rows, &n);
-  if (o == OUT_GO) o = clamped(r, parts[0], n, zero, &made[SLICE_START]);
-  if (o == OUT_GO) o = clamped(r, parts[1], n, n, &stop);
+  if (o == OUT_GO) o = part_clamped(r, parts[0], n, zero, &made[SLICE_START]);
+  if (o == OUT_GO) o = part_clamped(r, parts[1], n, n, &stop);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, stop, made[SLICE_START], &made[SLICE_COUNT]);
-  if (o == OUT_GO) o = op2(r, OP_maximum, made[SLICE_COUNT], zero, &made[SLICE_COUNT]);
+  if (o == OUT_GO) o = op2_of(r, OP_maximum, made[SLICE_COUNT], zero, &made[SLICE_COUNT]);
   if (o != OUT_GO) return o;
   return rec_made(r, av_items(r, AV_part, made, SLICE_PARTS), out);
 }
@@ -100,7 +100,8 @@ static Outcome point_at(Recorder *r, Av text, Av at, Av *out) {
   for (; is_slice(r, text) || is_turned(r, text); text = av_item(r, text, SLICE_ROWS)) {
     if (is_slice(r, text)) o = rec_binary(r, BC_add, av_item(r, text, SLICE_START), at, &at);
     else if ((o = rec_read_count(r, text, &item)) == OUT_GO && (o = rec_binary(r, BC_sub, item, at, &at)) == OUT_GO) {
-      if ((o = rec_binary(r, BC_sub, at, integer(r, 1), &at)) == OUT_GO) o = op2(r, OP_maximum, at, integer(r, 0), &at);
+      o = rec_binary(r, BC_sub, at, av_int(r, 1), &at);
+      if (o == OUT_GO) o = op2_of(r, OP_maximum, at, av_int(r, 0), &at);
     }
     if (o != OUT_GO) return o;
   }
@@ -129,7 +130,7 @@ Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecSte
   Outcome o = OUT_GO;
   for (u32 i = 0; i < n; i++) init[i + 1] = av_value(r, state[i]);
   for (u32 b = 0; b < 2 && o == OUT_GO; b++) {
-    Av params[RECORD_STATES + 1], one = integer(r, 1);
+    Av params[RECORD_STATES + 1], one = av_int(r, 1);
     blocks[b] = graph_open(g);
     for (u32 i = 0; i <= n; i++) {
       ValueId v = blocks[b] && init[i] ? graph_param(g, blocks[b], g->values.data[init[i]].type) : 0;
@@ -139,7 +140,7 @@ Outcome rec_each(Recorder *r, Av count, const Av *with, Av *state, u32 n, RecSte
       o = rec_binary(r, BC_lt, params[0], count, &params[0]);
       if (o == OUT_GO) o = strong_bool(r, &params[0]);
       if (o == OUT_GO && n == 1 && !value_type(g, init[1])->rank)
-        o = op2(r, OP_logical_and, params[0], params[1], &params[0]);
+        o = op2_of(r, OP_logical_and, params[0], params[1], &params[0]);
       next[0] = o == OUT_GO ? av_value(r, params[0]) : 0;
     } else {
       if ((o = step(r, with, params[0], params + 1)) == OUT_GO) o = rec_binary(r, BC_add, params[0], one, &params[0]);
@@ -158,7 +159,7 @@ static Outcome compare_step(Recorder *r, const Av *texts, Av at, Av *state) {
   if (o == OUT_GO) o = point_at(r, texts[1], at, &b);
   if (o == OUT_GO) o = rec_binary(r, BC_eq, a, b, &same);
   if (o == OUT_GO) o = strong_bool(r, &same);
-  return o == OUT_GO ? op2(r, OP_logical_and, state[0], same, &state[0]) : o;
+  return o == OUT_GO ? op2_of(r, OP_logical_and, state[0], same, &state[0]) : o;
 }
 
 /* Is such a text the same as another one, of known parts, that is packed, or that is read like it? */
@@ -186,7 +187,7 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
     o = rec_binary(r, BC_eq, params[1], count, &same);
     if (o == OUT_GO) o = strong_bool(r, &same);
     if (o == OUT_GO && own) /* a palindrome: its first half says it */
-      o = op2(r, OP_floor_divide, count, integer(r, 2), &params[1]);
+      o = op2_of(r, OP_floor_divide, count, av_int(r, 2), &params[1]);
     params[0] = same;
     if (o == OUT_GO) o = rec_op(r, OP_where, params, &one);
     return o == OUT_GO && (o = rec_each(r, one, texts, &same, 1, compare_step)) == OUT_GO ? rec_made(r, same, out) : o;
@@ -199,7 +200,7 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
     if ((o = point_at(r, a, av_const(r, value_weak_i64(i)), &one)) == OUT_GO)
       o = rec_binary(r, BC_eq, one, points[i], &one);
     if (o == OUT_GO) o = strong_bool(r, &one);
-    if (o == OUT_GO) o = op2(r, OP_logical_and, same, one, &same);
+    if (o == OUT_GO) o = op2_of(r, OP_logical_and, same, one, &same);
   }
   return o == OUT_GO ? rec_made(r, same, out) : o;
 }
@@ -279,10 +280,10 @@ Outcome rec_text_put(Recorder *r, Av text, Av *column, Av *at) {
   return o;
 }
 
-static Outcome move_step(Recorder *r, const Av *texts, Av at, Av *state) {
+static Outcome part_move_step(Recorder *r, const Av *texts, Av at, Av *state) {
   Av from, to, point, rows;
   Outcome o = rec_binary(r, BC_sub, texts[0], at, &from);
-  if (o == OUT_GO) o = rec_binary(r, BC_sub, from, integer(r, 1), &from);
+  if (o == OUT_GO) o = rec_binary(r, BC_sub, from, av_int(r, 1), &from);
   if (o == OUT_GO) o = rec_binary(r, BC_add, from, texts[1], &to);
   if (o == OUT_GO) o = rec_made(r, rec_new_rows(r, state[0], texts[0], value_hole()), &rows);
   if (o == OUT_GO) o = rec_rows_item(r, rows, from, &point);
@@ -291,7 +292,7 @@ static Outcome move_step(Recorder *r, const Av *texts, Av at, Av *state) {
 
 Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column) {
   const Av texts[2] = {count, by};
-  return rec_each(r, count, texts, column, 1, move_step);
+  return rec_each(r, count, texts, column, 1, part_move_step);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -299,12 +300,12 @@ Outcome rec_text_move(Recorder *r, Av count, Av by, Av *column) {
 /* The value of a digit, and whether it is one. */
 static Outcome digit_of(Recorder *r, Av point, Av *digit, Av *is) {
   Av low, high;
-  Outcome o = rec_binary(r, BC_sub, point, integer(r, '0'), digit);
-  if (o == OUT_GO) o = rec_binary(r, BC_ge, *digit, integer(r, 0), &low);
-  if (o == OUT_GO) o = rec_binary(r, BC_le, *digit, integer(r, 9), &high);
+  Outcome o = rec_binary(r, BC_sub, point, av_int(r, '0'), digit);
+  if (o == OUT_GO) o = rec_binary(r, BC_ge, *digit, av_int(r, 0), &low);
+  if (o == OUT_GO) o = rec_binary(r, BC_le, *digit, av_int(r, 9), &high);
   if (o == OUT_GO) o = strong_bool(r, &low);
   if (o == OUT_GO) o = strong_bool(r, &high);
-  return o == OUT_GO ? op2(r, OP_logical_and, low, high, is) : o;
+  return o == OUT_GO ? op2_of(r, OP_logical_and, low, high, is) : o;
 }
 
 enum { NUMBER_SO_FAR, NUMBER_GOOD, NUMBER_SCALE, NUMBER_FRACTION };
@@ -313,9 +314,9 @@ static Outcome digit_step(Recorder *r, const Av *texts, Av at, Av *state) {
   Av point, digit, is;
   Outcome o = point_at(r, texts[0], at, &point);
   if (o == OUT_GO) o = digit_of(r, point, &digit, &is);
-  if (o == OUT_GO) o = op2(r, OP_multiply, state[NUMBER_SO_FAR], integer(r, 10), &state[NUMBER_SO_FAR]);
-  if (o == OUT_GO) o = op2(r, OP_add, state[NUMBER_SO_FAR], digit, &state[NUMBER_SO_FAR]);
-  return o == OUT_GO ? op2(r, OP_logical_and, state[NUMBER_GOOD], is, &state[NUMBER_GOOD]) : o;
+  if (o == OUT_GO) o = op2_of(r, OP_multiply, state[NUMBER_SO_FAR], av_int(r, 10), &state[NUMBER_SO_FAR]);
+  if (o == OUT_GO) o = op2_of(r, OP_add, state[NUMBER_SO_FAR], digit, &state[NUMBER_SO_FAR]);
+  return o == OUT_GO ? op2_of(r, OP_logical_and, state[NUMBER_GOOD], is, &state[NUMBER_GOOD]) : o;
 }
 
 /* The same, but one point may stand between digits; what follows it counts in the scale. */
@@ -323,39 +324,39 @@ static Outcome decimal_step(Recorder *r, const Av *texts, Av at, Av *state) {
   Av point, digit, is, dot, next, last, good, params[OP_MAX_PARAMS];
   Outcome o = point_at(r, texts[0], at, &point);
   if (o == OUT_GO) o = digit_of(r, point, &digit, &is);
-  if (o == OUT_GO) o = rec_binary(r, BC_eq, point, integer(r, '.'), &dot);
+  if (o == OUT_GO) o = rec_binary(r, BC_eq, point, av_int(r, '.'), &dot);
   if (o == OUT_GO) o = strong_bool(r, &dot);
-  if (o == OUT_GO) o = op2(r, OP_multiply, state[NUMBER_SO_FAR], integer(r, 10), &next);
-  if (o == OUT_GO) o = op2(r, OP_add, next, digit, &next);
+  if (o == OUT_GO) o = op2_of(r, OP_multiply, state[NUMBER_SO_FAR], av_int(r, 10), &next);
+  if (o == OUT_GO) o = op2_of(r, OP_add, next, digit, &next);
   if (o != OUT_GO) return o;
   params[0] = dot, params[1] = state[NUMBER_SO_FAR], params[2] = next;
   if ((o = rec_op(r, OP_where, params, &state[NUMBER_SO_FAR])) == OUT_GO)
-    o = op2(r, OP_multiply, state[NUMBER_SCALE], av_const(r, value_f64(10)), &next);
+    o = op2_of(r, OP_multiply, state[NUMBER_SCALE], av_const(r, value_f64(10)), &next);
   if (o != OUT_GO) return o;
   /* a second point is no good anyway */
   params[0] = state[NUMBER_FRACTION], params[1] = next, params[2] = state[NUMBER_SCALE];
   if ((o = rec_op(r, OP_where, params, &state[NUMBER_SCALE])) != OUT_GO) return o;
-  if ((o = rec_read_count(r, texts[0], &last)) == OUT_GO) o = rec_binary(r, BC_sub, last, integer(r, 1), &last);
-  if (o == OUT_GO) o = op2(r, OP_greater, at, integer(r, 0), &good);
-  if (o == OUT_GO) o = op2(r, OP_less, at, last, &last);
-  if (o == OUT_GO) o = op2(r, OP_logical_and, good, last, &good);
-  if (o == OUT_GO) o = op2(r, OP_greater, dot, state[NUMBER_FRACTION], &last); /* the first one */
-  if (o == OUT_GO) o = op2(r, OP_logical_and, good, last, &good);
-  if (o == OUT_GO) o = op2(r, OP_logical_or, good, is, &good);
-  if (o == OUT_GO) o = op2(r, OP_logical_and, state[NUMBER_GOOD], good, &state[NUMBER_GOOD]);
-  return o == OUT_GO ? op2(r, OP_logical_or, state[NUMBER_FRACTION], dot, &state[NUMBER_FRACTION]) : o;
+  if ((o = rec_read_count(r, texts[0], &last)) == OUT_GO) o = rec_binary(r, BC_sub, last, av_int(r, 1), &last);
+  if (o == OUT_GO) o = op2_of(r, OP_greater, at, av_int(r, 0), &good);
+  if (o == OUT_GO) o = op2_of(r, OP_less, at, last, &last);
+  if (o == OUT_GO) o = op2_of(r, OP_logical_and, good, last, &good);
+  if (o == OUT_GO) o = op2_of(r, OP_greater, dot, state[NUMBER_FRACTION], &last); /* the first one */
+  if (o == OUT_GO) o = op2_of(r, OP_logical_and, good, last, &good);
+  if (o == OUT_GO) o = op2_of(r, OP_logical_or, good, is, &good);
+  if (o == OUT_GO) o = op2_of(r, OP_logical_and, state[NUMBER_GOOD], good, &state[NUMBER_GOOD]);
+  return o == OUT_GO ? op2_of(r, OP_logical_or, state[NUMBER_FRACTION], dot, &state[NUMBER_FRACTION]) : o;
 }
 
 static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
   const i64 digits = decimal ? 15 : 18;
-  Av low, high, count, state[RECORD_STATES] = {integer(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)),
+  Av low, high, count, state[RECORD_STATES] = {av_int(r, 0), av_const(r, value_bool(true)), av_const(r, value_f64(1)),
                                                av_const(r, value_bool(false))};
   for (u32 i = 0; i < RECORD_STATES; i++)
     if (!state[i]) return OUT_FAIL;
   Outcome o = rec_read_count(r, slice, &count);
-  if (o == OUT_GO) o = op2(r, OP_greater, count, integer(r, 0), &low); /* others are left to the interpreter */
-  if (o == OUT_GO) o = op2(r, OP_less_equal, count, integer(r, digits), &high);
-  if (o == OUT_GO) o = op2(r, OP_logical_and, low, high, &low);
+  if (o == OUT_GO) o = op2_of(r, OP_greater, count, av_int(r, 0), &low); /* others are left to the interpreter */
+  if (o == OUT_GO) o = op2_of(r, OP_less_equal, count, av_int(r, digits), &high);
+  if (o == OUT_GO) o = op2_of(r, OP_logical_and, low, high, &low);
   if (o == OUT_GO) o = check(r, low);
   if (o == OUT_GO)
     o = rec_each(r, count, &slice, state, decimal ? RECORD_STATES : NUMBER_SCALE, decimal ? decimal_step : digit_step);
@@ -363,7 +364,7 @@ static Outcome number_of_slice(Recorder *r, Av slice, bool decimal, Av *out) {
   if (o != OUT_GO || !decimal) return o == OUT_GO ? rec_made(r, state[NUMBER_SO_FAR], out) : o;
   /* below 2^53, over a power of 10 that is a float: rounded once */
   ValueId exact = graph_convert(r->g, av_value(r, state[NUMBER_SO_FAR]), DT_f64);
-  return exact ? op2(r, OP_divide, av_num(r, exact), state[NUMBER_SCALE], out) : OUT_FAIL;
+  return exact ? op2_of(r, OP_divide, av_num(r, exact), state[NUMBER_SCALE], out) : OUT_FAIL;
 }
 
 bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
@@ -390,7 +391,7 @@ bool rec_number_of_text(Recorder *r, u32 op, const Av *params, Av *out, Outcome 
 }
 
 /* Of the digits of an integer: ASCII. */
-static Outcome walk(Recorder *r, Av a, Av *out) {
+static Outcome part_walk(Recorder *r, Av a, Av *out) {
   return rec_is_of_digits(r, a) ? rec_made(r, a, out)
                                 : rec_stuck(r, REASON_loop_sequence, "a loop over " MADE_HERE);
 }
@@ -434,7 +435,7 @@ const Repr repr_part = {
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
     .format = repr_text_format,
-    .walk = walk,
+    .walk = part_walk,
     .at = rec_read_at,
     NO(truth, raises, "a text is no condition"),
     .open = repr_itself,
@@ -445,6 +446,7 @@ const Repr repr_part = {
     NO(name_of, no_rule, "it may be any text"),
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };
 
 const Repr repr_reversed = {
@@ -468,7 +470,7 @@ const Repr repr_reversed = {
     NO(store, raises, "texts are not written"),
     NO(before_store, raises, "texts are not written"),
     .format = repr_text_format,
-    .walk = walk,
+    .walk = part_walk,
     .at = rec_read_at,
     NO(truth, raises, "a text is no condition"),
     .open = repr_itself,
@@ -479,4 +481,5 @@ const Repr repr_reversed = {
     NO(name_of, no_rule, "it may be any text"),
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };

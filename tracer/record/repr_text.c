@@ -126,4 +126,5 @@ const Repr repr_joined = {
     NO(name_of, no_rule, "it may be any text"),
     .widen = rec_into_columns,
     NO(take_back, no_rule, "it lies nowhere"),
+    NO(unpack, raises, "a text has no parts"),
 };
