@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "jit/scalar/mir_emitter.h"
+#include "lang/halves.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
@@ -151,8 +152,8 @@ static f32 eval32(LoopOp op, f32 a, f32 b, f32 c) {
   static f64 run64_##OP(PARAMS_##N(f64)) { return eval64(LOOP_##OP, ARGS_##N); }                 \
   static f32 run32_##OP(PARAMS_##N(f32)) { return eval32(LOOP_##OP, ARGS_##N); }
 FLOAT_OPS(DEFINE)
-static f32 run32_ROUND_F16(f32 a) { return eval32(LOOP_ROUND_F16, a, 0, 0); }
-static f32 run32_ROUND_BF16(f32 a) { return eval32(LOOP_ROUND_BF16, a, 0, 0); }
+static f32 run32_ROUND_F16(f32 a) { return f16_to_f32(f32_to_f16(a)); }
+static f32 run32_ROUND_BF16(f32 a) { return bf16_to_f32(f32_to_bf16(a)); }
 static u64 run_mulhi_u64(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 static u64 run_mulhi_i64(u64 a, u64 b) { return (u64)((__int128)(i64)a * (i64)b >> 64); }
 
@@ -170,13 +171,7 @@ Function mir_runtime_op(LoopOp op, LoopType type) {
   }
 }
 
-static f32 memory_in(LoopType t, u64 bits) { return value32(loop_load_memory(t, &bits)); }
-static u64 memory_out(LoopType t, f32 v) {
-  u64 bits = 0;
-  loop_store_memory(t, &bits, word32(v));
-  return bits;
-}
-f32 mir_half_in(u64 bits) { return memory_in(LT_F16, bits); }
-u64 mir_half_out(f32 v) { return memory_out(LT_F16, v); }
-f32 mir_brain_in(u64 bits) { return memory_in(LT_BF16, bits); }
-u64 mir_brain_out(f32 v) { return memory_out(LT_BF16, v); }
+f32 mir_half_in(u64 bits) { return f16_to_f32((u16)bits); }
+u64 mir_half_out(f32 v) { return f32_to_f16(v); }
+f32 mir_brain_in(u64 bits) { return bf16_to_f32((u16)bits); }
+u64 mir_brain_out(f32 v) { return f32_to_bf16(v); }

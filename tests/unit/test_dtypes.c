@@ -1,15 +1,18 @@
 /* test_dtypes.c — the table of dtypes: every operation on every dtype gives a result, or says `NAME: not supported for
- * DTYPE`, interpreted and compiled alike. */
+ * DTYPE`, interpreted and compiled alike. Conversions to and from halves, against a search among all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "api/inner.h"
+#include "lang/halves.h"
+#include "stdlib/kernels/strips.h"
 #include "stdlib/stdlib.h"
 #include "tests/support/calls.h"
 
@@ -174,7 +177,99 @@ static void rows(void **state) {
   assert_true(dtype_int_max(DT_u8) == 255 && dtype_int_max(DT_i32) == INT32_MAX && dtype_int_min(DT_i64) == INT64_MIN);
 }
 
+/* The halves beside x, by search among all of them: `at` says which numbers they are, in order. */
+static u16 nearest(const f64 *at, u32 most, f64 x, f64 beyond) {
+  u16 sign = signbit(x) ? 0x8000 : 0;
+  f64 a = fabs(x);
+  if (a >= beyond) return (u16)(sign | (most + 1));
+  u32 lo = 0, hi = most;
+  while (lo < hi) {
+    u32 mid = (lo + hi + 1) / 2;
+    if (at[mid] <= a) lo = mid;
+    else hi = mid - 1;
+  }
+  if (lo == most) return (u16)(sign | lo);
+  f64 below = a - at[lo], above = at[lo + 1] - a;
+  bool up = above < below || (above == below && (lo & 1));
+  return (u16)(sign | (lo + up));
+}
+
+/* Every half, and what lies on, beside and far from the middles between halves. */
+static void halves_are_nearest(void **state) {
+  static f64 at[0x8000];
+  (void)state;
+  const u32 dtypes[] = {DT_f16, DT_bf16}, most[] = {0x7BFF, 0x7F7F}, fraction[] = {10, 7}, least[] = {24, 133};
+  for (u32 d = 0; d < COUNT_OF(dtypes); d++) {
+    u32 dtype = dtypes[d];
+    for (u32 h = 0; h <= most[d]; h++) { /* by their definition */
+      u32 e = h >> fraction[d], f = h & ((1u << fraction[d]) - 1);
+      at[h] = ldexp(e ? f + (1u << fraction[d]) : f, (int)(e ? e - 1 : 0) - (int)least[d]);
+      assert_true((f64)half_load(dtype, (u16)h) == at[h] && (f64)half_load(dtype, (u16)(h | 0x8000)) == -at[h]);
+      assert_int_equal(half_store(dtype, (f32)at[h]), h);
+    }
+    f64 beyond = at[most[d]] + (at[most[d]] - at[most[d] - 1]) / 2;
+    u64 seed = 7;
+    for (u32 k = 0; k < 300000; k++) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      u32 h = (u32)(seed >> 33) % most[d];
+      f64 middle = at[h] / 2 + at[h + 1] / 2, far, x[4] = {middle, nextafter(middle, 0), nextafter(middle, INFINITY)};
+      memcpy(&far, &seed, sizeof far);
+      x[3] = far == far ? far : beyond;
+      for (u32 i = 0; i < COUNT_OF(x); i++) {
+        Value v = num_convert_unchecked(value_f64(seed & 1 ? -x[i] : x[i]), dtype), back;
+        u16 want = nearest(at, most[d], seed & 1 ? -x[i] : x[i], beyond);
+        back = num_load(&want, dtype);
+        assert_true(v.bits == back.bits);
+      }
+    }
+    assert_true(isnan(half_load(dtype, half_store(dtype, NAN))));
+    assert_true(isinf(half_load(dtype, (u16)(most[d] + 1))) && isnan(half_load(dtype, (u16)(most[d] + 2))));
+  }
+}
+
+/* Conversions of whole arrays, by each build of the kernels, are those of numbers. */
+static void halves_in_arrays(void **state) {
+  (void)state;
+  WeftVM *w = weft_new(NULL);
+  assert_non_null(w);
+  Vm *vm = w->vm;
+  static u64 from[1000], to[1000];
+  const u32 halves[] = {DT_f16, DT_bf16};
+  for (u32 level = STRIPS_BASE; level <= STRIPS_AVX512; level++) {
+    if (!stdlib_set_level(vm, (StripLevel)level)) continue;
+    const StripTable *strips = ((const Stdlib *)vm->stdlib_state)->strips;
+    for (u32 k = 0; k < COUNT_OF(halves); k++)
+      for (u32 other = 1; other < DT_COUNT; other++) {
+        u32 half = halves[k];
+        if (other == half || dtype_can(other, NEED_convert) == CAN_none) continue;
+        u64 seed = 11 + other;
+        for (u32 i = 0; i < 1000; i++) {
+          seed = seed * 6364136223846793005u + 1442695040888963407u;
+          Value v = num_convert_unchecked(value_f64((f64)(i64)seed * ldexp(1, -(int)(seed >> 7 & 127))), other);
+          if (dtype_kind(other) == DK_INT) v = num_convert_unchecked(value_i64((i64)(seed >> (seed & 63))), other);
+          num_store((char *)from + i * dtype_bytes(other), other, v);
+        }
+        assert_non_null(strips->convert[other][half]);
+        assert_int_equal(strips->convert[other][half](to, from, from, 1000), 0);
+        for (u32 i = 0; i < 1000; i++) {
+          Value v = num_convert_unchecked(num_load((char *)from + i * dtype_bytes(other), other), half);
+          assert_true(num_load((char *)to + i * 2, half).bits == v.bits);
+        }
+        if (dtype_kind(other) < DK_FLOAT && other != DT_bool) continue; /* what does not fit fails */
+        assert_non_null(strips->convert[half][other]);
+        assert_int_equal(strips->convert[half][other](from, to, to, 1000), 0);
+        for (u32 i = 0; i < 1000; i++) {
+          Value v = num_convert_unchecked(num_load((char *)to + i * 2, half), other);
+          assert_true(num_load((char *)from + i * dtype_bytes(other), other).bits == v.bits);
+        }
+      }
+  }
+  weft_free(w);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows), cmocka_unit_test(every_operation_on_every_dtype)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows), cmocka_unit_test(halves_are_nearest),
+                                     cmocka_unit_test(halves_in_arrays),
+                                     cmocka_unit_test(every_operation_on_every_dtype)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
