@@ -1,5 +1,5 @@
-/* linalg_compose.c — linear algebra made of other operations: pinv matrix_rank matrix_power matrix_norm trace diagonal
- * kron cross. */
+/* linalg_compose.c — linear algebra made of other operations: pinv matrix_power matrix_norm diagonal kron
+ * cross. */
 #include "stdlib/array/make.h"
 #include "stdlib/array/reduce.h"
 
@@ -37,20 +37,6 @@ static WeftStatus counted_values(Vm *vm, Value s, f64 tolerance, Value *out) {
   TRY(then(vm, OP_max, out, value_i64(-1), value_bool(true)));
   TRY(then(vm, OP_multiply, out, value_weak_f64(tolerance), value_hole()));
   return then(vm, OP_less, out, value_keep(s), value_hole());
-}
-
-WeftStatus eager_linalg_matrix_rank(Vm *vm, Value *args, Value *out) {
-  ArrayType type;
-  TRY(matrix_operand(vm, OP_linalg_matrix_rank, args[0], &type));
-  Value s = value_keep(args[0]);
-  TRY(then(vm, OP_linalg_svdvals, &s, value_hole(), value_hole()));
-  if (type.dims[type.rank - 2] == 0 || type.dims[type.rank - 1] == 0) *out = value_keep(s);
-  else if (counted_values(vm, s, rank_tolerance(&type), out) != WEFT_OK) {
-    value_drop(vm, s);
-    return WEFT_ERROR;
-  }
-  value_drop(vm, s);
-  return then(vm, OP_count_nonzero, out, value_i64(-1), value_hole());
 }
 
 /* V (1 / S where it counts, else 0) U^T */

@@ -699,7 +699,6 @@ static bool infer_linalg(Infer *c) {
       break;
     case OP_linalg_pinv:
     case OP_linalg_matrix_norm:
-    case OP_linalg_matrix_rank:
       if (!shape_matrix(x, c->err)) return false;
       *out = *x;
       out->rank = (u8)(x->rank - (c->op == OP_linalg_pinv ? 0 : 2));
