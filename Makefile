@@ -171,7 +171,6 @@ $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
 
-# A host like any other: it links with what hosts get.
 $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
 	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
@@ -216,8 +215,8 @@ build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 
-# One tree for both: calls that do nothing cost the sanitized tests less than a second build of the library.
-# Line numbers are all that a stack trace needs of what -g writes.
+# One tree for both: calls that do nothing cost the sanitized tests less than a second build of the library. Line
+# numbers are all that a stack trace needs of what -g writes.
 # Instrumented code makes gcc warn of conversions that are not in the source; the plain build looks at those.
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized

@@ -42,7 +42,7 @@ static void put_float(Buf *out, f64 f) {
   if (isfinite(f) && !strpbrk(text, ".e")) buf_puts(out, ".0");
 }
 
-static void put_const(Buf *out, const Const *k) {
+static void disasm_put_const(Buf *out, const Const *k) {
   switch (k->kind) {
   case CK_NIL: buf_puts(out, "nil"); break;
   case CK_BOOL: buf_puts(out, k->i ? "true" : "false"); break;
@@ -58,7 +58,7 @@ static void put_const(Buf *out, const Const *k) {
 
 static void put_constant(const Printer *pr, u32 id) {
   buf_printf(pr->out, "k%u(", id);
-  if (id < pr->p->nconsts) put_const(pr->out, &pr->p->consts[id]);
+  if (id < pr->p->nconsts) disasm_put_const(pr->out, &pr->p->consts[id]);
   buf_putc(pr->out, ')');
 }
 
@@ -72,10 +72,10 @@ static void put_registers(const Printer *pr, u32 first, u32 count, const char *m
   else if (count) buf_printf(pr->out, " r%u..r%u%s", first, first + count - 1, mark);
 }
 
-static const char *text_of(const Printer *pr, Name name) { return name_text(pr->names, name); }
+static const char *disasm_text_of(const Printer *pr, Name name) { return name_text(pr->names, name); }
 
 static void put_slot(const Printer *pr, u32 slot) {
-  if (pr->scope && slot < pr->scope->slots.count) buf_puts(pr->out, text_of(pr, pr->scope->slots.data[slot]));
+  if (pr->scope && slot < pr->scope->slots.count) buf_puts(pr->out, disasm_text_of(pr, pr->scope->slots.data[slot]));
   else buf_printf(pr->out, "m%u", slot);
 }
 
@@ -92,7 +92,7 @@ static void put_path(const Printer *pr, const Desc *d) {
   Buf *out = pr->out;
   for (u32 i = 0; i < d->step_count; i++) {
     const PathStep *s = &d->steps[i];
-    if (s->kind == STEP_FIELD) buf_printf(out, ".%s", text_of(pr, s->field));
+    if (s->kind == STEP_FIELD) buf_printf(out, ".%s", disasm_text_of(pr, s->field));
     else put_items(pr, d->items + s->item_first, s->item_count);
   }
   if (d->op != BC_move) buf_printf(out, " %s=", bc_info[d->op].name);
@@ -100,33 +100,33 @@ static void put_path(const Printer *pr, const Desc *d) {
 
 static void put_annotation(const Printer *pr, const Desc *d) {
   Buf *out = pr->out;
-  buf_printf(out, "%s: %s", d->param ? text_of(pr, d->param) : "_", text_of(pr, d->type_name));
+  buf_printf(out, "%s: %s", d->param ? disasm_text_of(pr, d->param) : "_", disasm_text_of(pr, d->type_name));
   if (!d->has_dims) return;
   buf_putc(out, '[');
   for (u32 i = 0; i < d->rank; i++) {
     if (i) buf_puts(out, ", ");
     if (d->dim_consts[i] >= 0) buf_printf(out, "%lld", (long long)d->dim_consts[i]);
     else if (d->dim_consts[i] == -2) buf_putc(out, '_');
-    else buf_printf(out, "%s%sr%u", text_of(pr, d->dim_names[i]), d->dim_binds[i] ? "->" : "==", d->dim_regs[i]);
+    else buf_printf(out, "%s%sr%u", disasm_text_of(pr, d->dim_names[i]), d->dim_binds[i] ? "->" : "==", d->dim_regs[i]);
   }
   buf_putc(out, ']');
 }
 
-static void put_desc(const Printer *pr, const Desc *d) {
+static void disasm_put_desc(const Printer *pr, const Desc *d) {
   Buf *out = pr->out;
   buf_putc(out, ' ');
   switch (d->kind) {
-  case DESC_NAME: buf_printf(out, ".%s", text_of(pr, d->name)); break;
+  case DESC_NAME: buf_printf(out, ".%s", disasm_text_of(pr, d->name)); break;
   case DESC_KEYS:
     buf_putc(out, '{');
-    for (u32 i = 0; i < d->name_count; i++) buf_printf(out, "%s%s", i ? ", " : "", text_of(pr, d->names[i]));
+    for (u32 i = 0; i < d->name_count; i++) buf_printf(out, "%s%s", i ? ", " : "", disasm_text_of(pr, d->names[i]));
     buf_putc(out, '}');
     break;
   case DESC_CALL:
     buf_putc(out, '(');
     for (u32 i = 0; i < d->argc; i++) {
       if (i) buf_puts(out, ", ");
-      if (d->names[i]) buf_printf(out, "%s=", text_of(pr, d->names[i]));
+      if (d->names[i]) buf_printf(out, "%s=", disasm_text_of(pr, d->names[i]));
       buf_puts(out, d->spread[i] ? "..._" : "_");
     }
     buf_putc(out, ')');
@@ -136,7 +136,7 @@ static void put_desc(const Printer *pr, const Desc *d) {
   case DESC_UNPACK:
     if (d->names || d->name_count) {
       buf_putc(out, '{');
-      for (u32 i = 0; i < d->name_count; i++) buf_printf(out, "%s%s", i ? ", " : "", text_of(pr, d->names[i]));
+      for (u32 i = 0; i < d->name_count; i++) buf_printf(out, "%s%s", i ? ", " : "", disasm_text_of(pr, d->names[i]));
       buf_puts(out, d->has_rest ? ", ...}" : "}");
     } else {
       buf_printf(out, d->has_rest ? "(%u, ..., %u)" : "(%u)", d->before, d->after);
@@ -148,7 +148,7 @@ static void put_desc(const Printer *pr, const Desc *d) {
 
 /* ---- instructions ---------------------------------------------------------------------------------------- */
 
-static void put_span(const Printer *pr, Span at, size_t line_start) {
+static void disasm_put_span(const Printer *pr, Span at, size_t line_start) {
   if (!pr->sources || !sources_get(pr->sources, at.file)) return;
   u32 line, col, end_line, end_col;
   sources_locate(pr->sources, at, &line, &col);
@@ -190,25 +190,25 @@ static bool put_special(const Printer *pr, u32 pc, Ins ins) {
     put_registers(pr, u.write, u.write_count, "");
     for (u32 i = 0; i < u.write_count; i++) {
       Name name = p->protos[ins_b(ins) + i]->name;
-      buf_printf(pr->out, " f%u(%s)", ins_b(ins) + i, name ? text_of(pr, name) : "");
+      buf_printf(pr->out, " f%u(%s)", ins_b(ins) + i, name ? disasm_text_of(pr, name) : "");
     }
     return true;
   case BC_unpack: case BC_unpackrec:
     put_registers(pr, u.write, u.write_count, "");
     buf_putc(pr->out, ' ');
     put_operand(pr, ins_b(ins), ins_flags(ins) & INS_B_DIES);
-    put_desc(pr, &p->descs[c]);
+    disasm_put_desc(pr, &p->descs[c]);
     return true;
   case BC_checkarg:
     put_registers(pr, u.write, u.write_count, "");
     buf_printf(pr->out, " r%u", ins_b(ins));
-    put_desc(pr, &p->descs[c]);
+    disasm_put_desc(pr, &p->descs[c]);
     return true;
   case BC_array: case BC_list: case BC_range: case BC_join: case BC_record: case BC_indexn:
   case BC_call: case BC_callx: case BC_tail: case BC_tailx:
     put_registers(pr, u.write, u.write_count, "");
     put_registers(pr, u.run, u.run_count, "*");
-    if (strchr(bc_info[op].form, 'd')) put_desc(pr, &p->descs[c]);
+    if (strchr(bc_info[op].form, 'd')) disasm_put_desc(pr, &p->descs[c]);
     if (ins_flags(ins) & INS_METHOD) buf_puts(pr->out, " method");
     return true;
   default: return false;
@@ -230,11 +230,11 @@ static void put_instruction(const Printer *pr, u32 pc) {
         put_operand(pr, operands[i], ins_flags(ins) & dies[i]);
       }
       if (form[i] == 'n') buf_printf(pr->out, " %u", operands[i]);
-      if (form[i] == 'd') put_desc(pr, &p->descs[operands[i]]);
+      if (form[i] == 'd') disasm_put_desc(pr, &p->descs[operands[i]]);
       if (form[i] == 'j') buf_printf(pr->out, " -> %04u", ins_x(ins));
     }
   }
-  put_span(pr, p->spans[pc], start);
+  disasm_put_span(pr, p->spans[pc], start);
   buf_putc(pr->out, '\n');
 }
 
@@ -243,18 +243,18 @@ static void put_instruction(const Printer *pr, u32 pc) {
 static void put_header(const Printer *pr) {
   const Proto *p = pr->p;
   Buf *out = pr->out;
-  buf_printf(out, "fn %s(", p->name ? text_of(pr, p->name) : "");
+  buf_printf(out, "fn %s(", p->name ? disasm_text_of(pr, p->name) : "");
   for (u32 i = 0; i < p->nparams; i++) {
     const Param *q = &p->params[i];
     buf_printf(out, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
-               q->name ? text_of(pr, q->name) : "_", q->has_default ? "=" : "");
+               q->name ? disasm_text_of(pr, q->name) : "_", q->has_default ? "=" : "");
   }
   buf_printf(out, ")  registers %u", p->nregs);
   if (p->group_size > 1) buf_printf(out, "  group %u of %u", p->group_index, p->group_size);
   static const char *const kinds[] = {"r", "c", "g"};
   for (u32 i = 0; i < p->ncaptures; i++)
-    buf_printf(out, "%s%s=%s%u", i ? " " : "  captures ", text_of(pr, p->captures[i].name), kinds[p->captures[i].kind],
-               p->captures[i].index);
+    buf_printf(out, "%s%s=%s%u", i ? " " : "  captures ", disasm_text_of(pr, p->captures[i].name),
+               kinds[p->captures[i].kind], p->captures[i].index);
   buf_putc(out, '\n');
 }
 

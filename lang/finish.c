@@ -164,7 +164,7 @@ static bool drop_kills(Proto *p, Allocator *alloc) {
 
 /* ---- writes of extents ---------------------------------------------------------------------------- */
 
-static int by_number(const void *x, const void *y) {
+static int finish_by_number(const void *x, const void *y) {
   u32 a = *(const u32 *)x, b = *(const u32 *)y;
   return a < b ? -1 : a > b;
 }
@@ -173,7 +173,7 @@ typedef VEC(u32) Numbers;
 
 static void sort_unique(Numbers *v, u32 first) {
   if (v->count - first < 2) return;
-  qsort(v->data + first, v->count - first, sizeof *v->data, by_number);
+  qsort(v->data + first, v->count - first, sizeof *v->data, finish_by_number);
   u32 n = first + 1;
   for (u32 i = n; i < v->count; i++)
     if (v->data[i] != v->data[n - 1]) v->data[n++] = v->data[i];

@@ -18,7 +18,7 @@ static bool fail(RuleError *err, ErrorKind kind, const char *fmt, ...) {
 typedef struct ShapeText { /* "(3, 4)" for messages */
   char s[96];
 } ShapeText;
-static ShapeText text_of(const ArrayType *t) {
+static ShapeText shape_text_of(const ArrayType *t) {
   ShapeText out;
   rule_shape_text(t, out.s, sizeof out.s);
   return out;
@@ -129,7 +129,7 @@ bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, Arr
     else n += (size_t)snprintf(want + n, sizeof want - n, "%s%lld", sep, (long long)dims[d]);
   }
   snprintf(want + n, sizeof want - n, rank == 1 ? ",)" : ")");
-  return fail(err, EK_shape, "shape %s cannot become %s: the number of elements differs", text_of(x).s, want);
+  return fail(err, EK_shape, "shape %s cannot become %s: the number of elements differs", shape_text_of(x).s, want);
 }
 
 void shape_ravel(DimCtx *c, const ArrayType *x, ArrayType *out) {
@@ -147,7 +147,7 @@ bool shape_squeeze(DimCtx *c, const ArrayType *x, bool all, u32 mask, ArrayType 
       *dropped |= 1u << d;
       continue;
     }
-    if (asked && !all) return fail(err, EK_shape, "axis %u of shape %s has not the size 1", d, text_of(x).s);
+    if (asked && !all) return fail(err, EK_shape, "axis %u of shape %s has not the size 1", d, shape_text_of(x).s);
     out->dims[n++] = x->dims[d];
   }
   out->rank = (u8)n;
@@ -169,7 +169,7 @@ bool shape_broadcast_to(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims
   bool fits = x->rank <= rank;
   for (u32 d = 0; fits && d < x->rank; d++)
     fits = dim_equal(c, x->dims[d], dims[d + rank - x->rank]) || dim_is_one(c, x->dims[d]);
-  return fits || fail(err, EK_shape, "shape %s does not broadcast to %s", text_of(x).s, text_of(out).s);
+  return fits || fail(err, EK_shape, "shape %s does not broadcast to %s", shape_text_of(x).s, shape_text_of(out).s);
 }
 
 bool shape_concat(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayType *out, RuleError *err) {
@@ -183,8 +183,8 @@ bool shape_concat(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayT
     bool same = xs[i]->rank == xs[0]->rank;
     for (u32 d = 0; same && d < xs[0]->rank; d++) same = d == a || dim_equal(c, xs[i]->dims[d], xs[0]->dims[d]);
     if (!same)
-      return fail(err, EK_shape, "shapes %s and %s (item %u) differ on another axis than %u", text_of(xs[0]).s,
-                  text_of(xs[i]).s, i, a);
+      return fail(err, EK_shape, "shapes %s and %s (item %u) differ on another axis than %u", shape_text_of(xs[0]).s,
+                  shape_text_of(xs[i]).s, i, a);
     total = dim_binary(c, '+', total, xs[i]->dims[a]);
   }
   out->rank = xs[0]->rank;
@@ -200,7 +200,9 @@ bool shape_stack(DimCtx *c, u32 n, const ArrayType *const *xs, i64 axis, ArrayTy
   for (u32 i = 1; i < n; i++) {
     bool same = xs[i]->rank == xs[0]->rank;
     for (u32 d = 0; same && d < xs[0]->rank; d++) same = dim_equal(c, xs[i]->dims[d], xs[0]->dims[d]);
-    if (!same) return fail(err, EK_shape, "shapes %s and %s (item %u) differ", text_of(xs[0]).s, text_of(xs[i]).s, i);
+    if (!same)
+      return fail(err, EK_shape, "shapes %s and %s (item %u) differ", shape_text_of(xs[0]).s,
+                  shape_text_of(xs[i]).s, i);
   }
   for (u32 d = 0, from = 0; d < rank; d++) out->dims[d] = d == a ? (Dim)n : xs[0]->dims[from++];
   out->rank = (u8)rank;
@@ -257,7 +259,7 @@ bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, 
 bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out,
                 RuleError *err) {
   u32 a = 0;
-  if (flat && x->rank > 1) return fail(err, EK_value, "shape %s needs an axis", text_of(x).s);
+  if (flat && x->rank > 1) return fail(err, EK_value, "shape %s needs an axis", shape_text_of(x).s);
   if (flat) {
     shape_ravel(c, x, out);
   } else {
@@ -301,8 +303,8 @@ bool shape_take_along_axis(DimCtx *c, const ArrayType *x, const ArrayType *indic
     else if (dim_is_one(c, is)) out->dims[d] = xs;
     else fits = false;
   }
-  return fits || fail(err, EK_shape, "shapes %s and %s of the indices do not fit off axis %u", text_of(x).s,
-                      text_of(indices).s, a);
+  return fits || fail(err, EK_shape, "shapes %s and %s of the indices do not fit off axis %u", shape_text_of(x).s,
+                      shape_text_of(indices).s, a);
 }
 
 bool shape_one_hot(const ArrayType *x, Dim n, i64 axis, ArrayType *out, RuleError *err) {
@@ -335,7 +337,7 @@ static Dim diagonal_length(DimCtx *c, Dim rows, Dim cols, i64 k) {
 
 bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err) {
   if (x->rank == 2) return shape_diagonal(c, x, k, out, err);
-  if (x->rank != 1) return fail(err, EK_shape, "needs rank 1 or 2, got shape %s", text_of(x).s);
+  if (x->rank != 1) return fail(err, EK_shape, "needs rank 1 or 2, got shape %s", shape_text_of(x).s);
   if (k <= -DIM_TOO_BIG || k >= DIM_TOO_BIG) return fail(err, EK_value, "k is %lld", (long long)k);
   Dim n = dim_binary(c, '+', x->dims[0], k < 0 ? -k : k);
   out->rank = 2;
@@ -344,7 +346,7 @@ bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError 
 }
 
 bool shape_matrix(const ArrayType *x, RuleError *err) {
-  return x->rank >= 2 || fail(err, EK_shape, "needs rank 2 or more, got shape %s", text_of(x).s);
+  return x->rank >= 2 || fail(err, EK_shape, "needs rank 2 or more, got shape %s", shape_text_of(x).s);
 }
 
 __attribute__((cold)) bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err) {
@@ -360,18 +362,18 @@ __attribute__((cold)) bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, 
 __attribute__((cold)) bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err) {
   if (!shape_matrix(x, err)) return false;
   return dim_equal(c, x->dims[x->rank - 2], x->dims[x->rank - 1]) ||
-         fail(err, EK_shape, "needs square matrices, got shape %s", text_of(x).s);
+         fail(err, EK_shape, "needs square matrices, got shape %s", shape_text_of(x).s);
 }
 
 static bool misaligned(RuleError *err, const ArrayType *x, const ArrayType *y, u32 xa, u32 ya) {
   return fail(err, EK_shape,
               "shapes %s and %s do not align: axis %u of the first is %lld, axis %u of the second is %lld",
-              text_of(x).s, text_of(y).s, xa, (long long)x->dims[xa], ya, (long long)y->dims[ya]);
+              shape_text_of(x).s, shape_text_of(y).s, xa, (long long)x->dims[xa], ya, (long long)y->dims[ya]);
 }
 
 static bool needs_axes(RuleError *err, const ArrayType *x, const ArrayType *y) {
   return (x->rank > 0 && y->rank > 0) ||
-         fail(err, EK_shape, "needs rank 1 or more, got shapes %s and %s", text_of(x).s, text_of(y).s);
+         fail(err, EK_shape, "needs rank 1 or more, got shapes %s and %s", shape_text_of(x).s, shape_text_of(y).s);
 }
 
 /* The axes before the last `keep` of x and y, broadcast. */
@@ -383,8 +385,8 @@ static bool broadcast_batch(DimCtx *c, const ArrayType *x, u32 x_keep, const Arr
   by.rank = (u8)(y->rank - y_keep);
   RuleError inner;
   return rule_broadcast(c, 2, both, out, &inner) ||
-         fail(err, EK_shape, "shapes %s and %s: the axes before the matrices do not broadcast", text_of(x).s,
-              text_of(y).s);
+         fail(err, EK_shape, "shapes %s and %s: the axes before the matrices do not broadcast", shape_text_of(x).s,
+              shape_text_of(y).s);
 }
 
 bool shape_matmul(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err) {
@@ -429,8 +431,8 @@ bool shape_vecdot(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, A
   if (!rule_axis(axis, rank, &a, err)) return false;
   u32 back = rank - a;
   if (back > x->rank || back > y->rank)
-    return fail(err, EK_index, "axis %lld is not in both shapes %s and %s", (long long)axis, text_of(x).s,
-                text_of(y).s);
+    return fail(err, EK_index, "axis %lld is not in both shapes %s and %s", (long long)axis, shape_text_of(x).s,
+                shape_text_of(y).s);
   u32 xa = x->rank - back, ya = y->rank - back;
   if (!dim_equal(c, x->dims[xa], y->dims[ya])) return misaligned(err, x, y, xa, ya);
   const ArrayType *both[2] = {x, y};
@@ -490,7 +492,7 @@ __attribute__((cold)) bool shape_cross(DimCtx *c, const ArrayType *x, const Arra
   u32 a;
   if (!rule_axis(axis, all.rank, &a, err)) return false;
   if (!dim_equal(c, all.dims[a], 3))
-    return fail(err, EK_shape, "axis %u of shapes %s and %s must be 3", a, text_of(x).s, text_of(y).s);
+    return fail(err, EK_shape, "axis %u of shapes %s and %s must be 3", a, shape_text_of(x).s, shape_text_of(y).s);
   out->rank = all.rank;
   memcpy(out->dims, all.dims, all.rank * sizeof(Dim));
   return true;
@@ -562,7 +564,8 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
   for (u32 i = 0; i < n; i++) {
     u32 letters = terms[i].count - (terms[i].dots ? 1u : 0u);
     if (terms[i].dots ? letters > xs[i]->rank : letters != xs[i]->rank)
-      return fail(err, EK_shape, "operand %u has shape %s, the spec gives it %u labels", i, text_of(xs[i]).s, letters);
+      return fail(err, EK_shape, "operand %u has shape %s, the spec gives it %u labels", i,
+                  shape_text_of(xs[i]).s, letters);
     dots_rank[i] = xs[i]->rank - letters;
     if (terms[i].dots && dots_rank[i] > widest) widest = dots_rank[i];
     (void)expand(&terms[i], dots_rank[i], keys[i]);

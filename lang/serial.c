@@ -51,7 +51,7 @@ static u32 slot_id(Writer *w, u32 slot) {
 
 static void put_name(Writer *w, Name name) { put32(w, name_id(w, name)); }
 
-static void put_span(Writer *w, Span at) {
+static void serial_put_span(Writer *w, Span at) {
   put32(w, at.start);
   put32(w, at.len);
 }
@@ -61,13 +61,13 @@ static void put_text(Buf *b, const char *s, u32 len) {
   buf_put(b, s, len);
 }
 
-static void put_const(Writer *w, const Const *k) {
+static void serial_put_const(Writer *w, const Const *k) {
   put8(w, k->kind);
   if (k->kind == CK_TEXT) put_text(&w->body, k->text, k->len);
   else put64(w, (u64)k->i);
 }
 
-static void put_desc(Writer *w, const Desc *d) {
+static void serial_put_desc(Writer *w, const Desc *d) {
   put8(w, d->kind);
   switch (d->kind) {
   case DESC_NAME: put_name(w, d->name); break;
@@ -127,7 +127,7 @@ static void put_extent(Writer *w, const Extent *e) {
 
 static void put_proto(Writer *w, const Proto *p) {
   put_name(w, p->name);
-  put_span(w, p->span);
+  serial_put_span(w, p->span);
   put8(w, p->doc != NULL);
   if (p->doc) put_text(&w->body, p->doc, (u32)strlen(p->doc));
   u32 heads[] = {p->npositional, (u32)p->rest_index, p->nregs, p->group_index, p->group_size};
@@ -140,11 +140,11 @@ static void put_proto(Writer *w, const Proto *p) {
   }
   put32(w, p->ncode);
   for (u32 i = 0; i < p->ncode; i++) put_ins(w, p->code[i]);
-  for (u32 i = 0; i < p->ncode; i++) put_span(w, p->spans[i]);
+  for (u32 i = 0; i < p->ncode; i++) serial_put_span(w, p->spans[i]);
   put32(w, p->nconsts);
-  for (u32 i = 0; i < p->nconsts; i++) put_const(w, &p->consts[i]);
+  for (u32 i = 0; i < p->nconsts; i++) serial_put_const(w, &p->consts[i]);
   put32(w, p->ndescs);
-  for (u32 i = 0; i < p->ndescs; i++) put_desc(w, &p->descs[i]);
+  for (u32 i = 0; i < p->ndescs; i++) serial_put_desc(w, &p->descs[i]);
   put32(w, p->nextents);
   for (u32 i = 0; i < p->nextents; i++) put_extent(w, &p->extents[i]);
   put32(w, p->nwrites);
@@ -380,7 +380,7 @@ static Extent get_extent(Reader *r) {
   return e;
 }
 
-static int by_number(const void *x, const void *y) {
+static int serial_by_number(const void *x, const void *y) {
   u32 a = *(const u32 *)x, b = *(const u32 *)y;
   return a < b ? -1 : a > b;
 }
@@ -397,7 +397,7 @@ static void get_writes(Reader *r, Proto *p) {
   for (u32 i = 0; !r->failed && i < p->nextents; i++) {
     const Extent *e = &p->extents[i];
     if (e->write_first <= n && e->write_count <= n - e->write_first && e->write_count > 1)
-      qsort(p->writes + e->write_first, e->write_count, sizeof *p->writes, by_number);
+      qsort(p->writes + e->write_first, e->write_count, sizeof *p->writes, serial_by_number);
   }
 }
 

@@ -52,7 +52,7 @@ static ValueId count_of(Rewrite *r, ValueId x, u32 mask, f64 less) {
   return n == DIM_NONE ? 0 : graph_size_typed(r->g, n, DT_f64, true);
 }
 
-static bool number_arg(Rewrite *r, const GraphArg *a, f64 fallback, f64 *out) {
+static bool decompose_number_arg(Rewrite *r, const GraphArg *a, f64 fallback, f64 *out) {
   Value v;
   *out = fallback;
   if (a->kind == ARG_hole) return true;
@@ -75,7 +75,7 @@ static ValueId mean_of(Rewrite *r, ValueId f, u32 mask, bool keep) {
 static ValueId variance(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
   f64 correction;
   ValueId f = as_float(r, args[0].value);
-  if (!f || !number_arg(r, &args[2], 0, &correction)) return 0;
+  if (!f || !decompose_number_arg(r, &args[2], 0, &correction)) return 0;
   ValueId d = op1(r, OP_square, op2(r, OP_subtract, f, mean_of(r, f, mask, true)));
   return op2(r, OP_divide, reduced(r, OP_sum, d, mask, keep), count_of(r, f, mask, correction));
 }
@@ -83,7 +83,7 @@ static ValueId variance(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
 static ValueId norm(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
   f64 ord;
   ValueId f = as_float(r, args[0].value);
-  if (!f || !number_arg(r, &args[1], 2, &ord)) return 0;
+  if (!f || !decompose_number_arg(r, &args[1], 2, &ord)) return 0;
   if (ord == 2) return op1(r, OP_sqrt, reduced(r, OP_sum, op1(r, OP_square, f), mask, keep));
   ValueId a = op1(r, OP_abs, f);
   if (ord == 1) return reduced(r, OP_sum, a, mask, keep);
@@ -140,7 +140,7 @@ static ValueId log_softmax(Rewrite *r, ValueId x, u32 mask) {
 static ValueId layer_norm(Rewrite *r, const GraphArg *args, u32 mask) {
   ValueId f = as_float(r, args[0].value), eps;
   f64 small;
-  if (!f || !number_arg(r, &args[4], 1e-5, &small)) return 0;
+  if (!f || !decompose_number_arg(r, &args[4], 1e-5, &small)) return 0;
   eps = args[4].kind == ARG_value ? args[4].value : weak_number(r, small);
   ValueId d = op2(r, OP_subtract, f, mean_of(r, f, mask, true));
   ValueId v = mean_of(r, op1(r, OP_square, d), mask, true);

@@ -496,7 +496,7 @@ static void view_unit(Block *b) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static PlanArg number_arg(Compiler *c, ValueId v) {
+static PlanArg schedule_number_arg(Compiler *c, ValueId v) {
   const GraphValue *x = &c->g->values.data[v];
   Value number;
   if (x->origin == GV_size) return schedule_dim(c, x->dim);
@@ -509,7 +509,7 @@ static void number_unit(Block *b) {
   ValueId v = node_result(b->g, n, 0);
   if (!value_info(c, v)->wanted) return;
   PlanArg args[2];
-  for (u32 i = 0; i < 2; i++) args[i] = number_arg(c, node_operand(b->g, n, i));
+  for (u32 i = 0; i < 2; i++) args[i] = schedule_number_arg(c, node_operand(b->g, n, i));
   u32 arg = plan_args(c->plan, args, 2), slot = schedule_new_slot(c, v);
   PlanStep *s = schedule_step(c, STEP_number, NO_EXIT);
   s->dst = slot;

@@ -35,7 +35,7 @@ typedef struct Over { /* what is reduced */
 
 /* The largest, or smallest, of a float array. Not by `max(x, axis)`, which takes axes that stand in an array for a
  * second operand. */
-static WeftStatus extreme(Vm *vm, u32 op, Value *x, const Over *o, bool keepdims) {
+static WeftStatus compose_extreme(Vm *vm, u32 op, Value *x, const Over *o, bool keepdims) {
   ArrayType type;
   Value from = *x;
   type_of_value(from, &type);
@@ -127,7 +127,7 @@ WeftStatus eager_norm(Vm *vm, Value *args, Value *out) {
   }
   TRY(step1(vm, OP_abs, out));
   if (ord == 1) return reduced(vm, OP_sum, out, o.axis, keep);
-  if (isinf(ord)) return extreme(vm, ord > 0 ? OP_max : OP_min, out, &o, keep);
+  if (isinf(ord)) return compose_extreme(vm, ord > 0 ? OP_max : OP_min, out, &o, keep);
   if (ord == 0) {
     u32 dtype = dtype_float_of(o.type.dtype);
     TRY(reduced(vm, OP_count_nonzero, out, o.axis, keep));
@@ -141,7 +141,7 @@ WeftStatus eager_norm(Vm *vm, Value *args, Value *out) {
 /* *x -= m, m = max(*x, keepdims); *m owned (0 where it is not finite, when `finite`). On an error neither is. */
 static WeftStatus subtract_max(Vm *vm, Value *x, const Over *o, bool finite, Value *m) {
   *m = value_keep(*x);
-  WeftStatus status = extreme(vm, OP_max, m, o, true);
+  WeftStatus status = compose_extreme(vm, OP_max, m, o, true);
   if (status == WEFT_OK && finite) {
     Value args[3] = {value_keep(*m), *m, value_weak_f64(0)};
     *m = value_hole();

@@ -421,7 +421,7 @@ static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *ar
 
 /* In a dtype that has no arithmetic of its own: its operands are rounded to it, computed in a wider one, and what
  * comes of it is rounded. */
-static WeftStatus run_wide(Vm *vm, u32 op, Step *step, u32 n, Value *args, const u8 *dtypes,
+static WeftStatus elementwise_run_wide(Vm *vm, u32 op, Step *step, u32 n, Value *args, const u8 *dtypes,
                            const ArrayType *const *types, const DTypeResult *r, Value *out) {
   Value rounded[MAX_OPERANDS];
   bool nums = true;
@@ -462,7 +462,7 @@ static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out
   Step step = step_of(stdlib_of(vm)->strips, op, compute);
   if (step.fn == NULL)
     return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(r.compute));
-  if (UNLIKELY(compute != r.compute)) return run_wide(vm, op, &step, n, args, dtypes, ptrs, &r, out);
+  if (UNLIKELY(compute != r.compute)) return elementwise_run_wide(vm, op, &step, n, args, dtypes, ptrs, &r, out);
   if (nums) return run_nums(vm, op, &step, n, args, dtypes, &r, out);
   return run_general(vm, op, &step, n, args, dtypes, ptrs, &r, out);
 }
@@ -739,7 +739,7 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   Step step = {.low = low ? strips->ops[OP_maximum][compute] : NULL,
                .high = high ? strips->ops[OP_minimum][compute] : NULL};
   if (compute != r.compute) {
-    WeftStatus status = run_wide(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out);
+    WeftStatus status = elementwise_run_wide(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out);
     if (given[0].kind == V_HOLE) args[0] = value_hole();
     return status;
   }

@@ -525,7 +525,7 @@ WeftStatus eager_sum(Vm *vm, Value *args, Value *out) { return simple(vm, OP_sum
 WeftStatus eager_prod(Vm *vm, Value *args, Value *out) { return simple(vm, OP_prod, REDUCE_MUL, args, out); }
 
 /* min(a, b) is a slip that has its own message. */
-static WeftStatus extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, Value *args, Value *out) {
+static WeftStatus reduce_extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, Value *args, Value *out) {
   bool number = args[1].kind == V_NUM && (args[1].dtype == DT_bool || dtype_kind(args[1].dtype) != DK_INT);
   bool scalar_pair = args[0].kind == V_NUM && args[1].kind == V_NUM;
   if (args[1].kind == V_ARRAY || number || scalar_pair)
@@ -533,8 +533,12 @@ static WeftStatus extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, V
                     op_name(op), of_two);
   return simple(vm, op, kind, args, out);
 }
-WeftStatus eager_min(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_min, REDUCE_MIN, "minimum", args, out); }
-WeftStatus eager_max(Vm *vm, Value *args, Value *out) { return extreme(vm, OP_max, REDUCE_MAX, "maximum", args, out); }
+WeftStatus eager_min(Vm *vm, Value *args, Value *out) {
+  return reduce_extreme(vm, OP_min, REDUCE_MIN, "minimum", args, out);
+}
+WeftStatus eager_max(Vm *vm, Value *args, Value *out) {
+  return reduce_extreme(vm, OP_max, REDUCE_MAX, "maximum", args, out);
+}
 
 /* Over a list of bools, as comparisons give them. */
 static WeftStatus truths_of_list(Vm *vm, u32 op, List *l, Value *out) {

@@ -73,7 +73,7 @@ static u32 result_dtype(u32 op, const Value *args) {
   return dtype;
 }
 
-static WeftStatus run_wide(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
+static WeftStatus wide_run_wide(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
   const OpInfo *info = op_info(op);
   DTypeNeed need = op_need(op);
   Value wide[OP_MAX_PARAMS];
@@ -93,7 +93,7 @@ WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
   DTypeNeed need = op_need(op);
   bool lists = info->family != FAM_sort;
   for (u32 i = 0; i < info->nparams; i++)
-    if (UNLIKELY(has_wide(args[i], need, lists))) return run_wide(vm, op, kernel, args, out);
+    if (UNLIKELY(has_wide(args[i], need, lists))) return wide_run_wide(vm, op, kernel, args, out);
   return kernel(vm, args, out);
 }
 

@@ -16,8 +16,8 @@ enum {
 static const u64 full32 = 0xFFFFFFFFu;
 
 static u32 get16(const char *p) { return (u8)p[0] | (u32)(u8)p[1] << 8; }
-static u64 get32(const char *p) { return get16(p) | (u64)get16(p + 2) << 16; }
-static u64 get64(const char *p) { return get32(p) | get32(p + 4) << 32; }
+static u64 npz_get32(const char *p) { return get16(p) | (u64)get16(p + 2) << 16; }
+static u64 get64(const char *p) { return npz_get32(p) | npz_get32(p + 4) << 32; }
 static bool is_sign(const char *p, char a, char b) { return p[0] == 'P' && p[1] == 'K' && p[2] == a && p[3] == b; }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -45,8 +45,8 @@ static const char *find_end(Archive *a) {
   const char *end = a->data + at;
   if (get16(end + 4) || get16(end + 6)) return "it is part of an archive of several files, which is not supported";
   a->entries = get16(end + 10);
-  a->bytes = get32(end + 12);
-  a->at = get32(end + 16);
+  a->bytes = npz_get32(end + 12);
+  a->at = npz_get32(end + 16);
   if (a->entries == FULL16 || a->bytes == full32 || a->at == full32) {
     if (at < LOCATOR_BYTES || !is_sign(end - LOCATOR_BYTES, 6, 7)) return broken;
     u64 far = get64(end - LOCATOR_BYTES + 8);
@@ -91,7 +91,8 @@ static const char *next_member(const Archive *a, u64 *at, Member *m) {
   const u64 name = get16(p + 28), extra = get16(p + 30), comment = get16(p + 32);
   if (end - *at - ENTRY_BYTES < name + extra + comment) return broken;
   *m = (Member){.name = p + ENTRY_BYTES, .name_len = name, .flags = get16(p + 8), .method = get16(p + 10),
-                .crc = (u32)get32(p + 16), .packed = get32(p + 20), .size = get32(p + 24), .local = get32(p + 42)};
+                .crc = (u32)npz_get32(p + 16), .packed = npz_get32(p + 20), .size = npz_get32(p + 24),
+                .local = npz_get32(p + 42)};
   *at += ENTRY_BYTES + name + extra + comment;
   return wide_sizes(p + ENTRY_BYTES + name, extra, m) ? NULL : broken;
 }
@@ -190,7 +191,7 @@ WeftStatus eager_load_npz(Vm *vm, Value *args, Value *out) {
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void put16(Buf *b, u32 x) { buf_put(b, (char[]){(char)x, (char)(x >> 8)}, 2); }
-static void put32(Buf *b, u64 x) { put16(b, (u32)x & 0xFFFF), put16(b, (u32)(x >> 16) & 0xFFFF); }
+static void npz_put32(Buf *b, u64 x) { put16(b, (u32)x & 0xFFFF), put16(b, (u32)(x >> 16) & 0xFFFF); }
 
 /* What the local header and the directory say alike. */
 static void put_head(Buf *b, u32 method, u32 crc, u64 packed, u64 size, size_t name) {
@@ -199,9 +200,9 @@ static void put_head(Buf *b, u32 method, u32 crc, u64 packed, u64 size, size_t n
   put16(b, method);
   put16(b, 0);
   put16(b, DAY_ONE);
-  put32(b, crc);
-  put32(b, packed);
-  put32(b, size);
+  npz_put32(b, crc);
+  npz_put32(b, packed);
+  npz_put32(b, size);
   put16(b, (u32)name);
   put16(b, 0);
 }
@@ -233,7 +234,7 @@ static WeftStatus put_member(Vm *vm, const char *name, size_t n, Value v, bool c
     put16(directory, VERSION);
     put_head(directory, method, crc, data->len, file.len, n + 4);
     for (u32 i = 0; i < 5; i++) put16(directory, 0); /* comment, disk, attributes */
-    put32(directory, at);
+    npz_put32(directory, at);
     put_name(directory, name, n);
   }
   buf_free(&file);
@@ -276,8 +277,8 @@ WeftStatus eager_save_npz(Vm *vm, Value *args, Value *out) {
     buf_put(&b, "PK\x05\x06\0\0\0\0", 8);
     put16(&b, count);
     put16(&b, count);
-    put32(&b, directory.len);
-    put32(&b, at);
+    npz_put32(&b, directory.len);
+    npz_put32(&b, at);
     put16(&b, 0);
     status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_npz, path, b.data, b.len);
   }

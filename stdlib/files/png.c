@@ -10,7 +10,9 @@ static const char signature[8] = "\x89PNG\r\n\x1a\n";
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };
 enum { CHUNK_HEAD = 8, CHUNK_CHECK = 4, HEADER_BYTES = 13 };
 
-static u32 get32(const char *p) { return (u32)(u8)p[0] << 24 | (u32)(u8)p[1] << 16 | (u32)(u8)p[2] << 8 | (u8)p[3]; }
+static u32 png_get32(const char *p) {
+  return (u32)(u8)p[0] << 24 | (u32)(u8)p[1] << 16 | (u32)(u8)p[2] << 8 | (u8)p[3];
+}
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -29,8 +31,8 @@ static u32 channels_of(u32 colour) {
 
 static const char *png_header(const char *p, size_t n, Png *g) {
   if (n != HEADER_BYTES) return "its IHDR is broken";
-  g->width = get32(p);
-  g->height = get32(p + 4);
+  g->width = png_get32(p);
+  g->height = png_get32(p + 4);
   g->depth = (u8)p[8];
   g->colour = (u8)p[9];
   g->interlaced = p[12] == 1;
@@ -69,10 +71,10 @@ static const char *png_chunks(const char *data, size_t len, Png *g) {
   bool data_begun = false, data_ended = false;
   for (bool first = true;; first = false) {
     if (len - at < CHUNK_HEAD + CHUNK_CHECK) return "it ends too early";
-    const u32 n = get32(data + at);
+    const u32 n = png_get32(data + at);
     const char *type = data + at + 4, *body = data + at + CHUNK_HEAD, *why = NULL;
     if (n > len - at - CHUNK_HEAD - CHUNK_CHECK) return "it ends too early";
-    if (crc32_of(0, type, n + 4) != get32(body + n)) return "the check of a chunk does not fit its data";
+    if (crc32_of(0, type, n + 4) != png_get32(body + n)) return "the check of a chunk does not fit its data";
     const bool header = memcmp(type, "IHDR", 4) == 0, pixels = memcmp(type, "IDAT", 4) == 0;
     if (header != first) return "its IHDR is not its first chunk alone";
     data_ended |= data_begun && !pixels;
@@ -209,15 +211,15 @@ WeftStatus png_decode(Vm *vm, const char *data, size_t len, Image *m, const char
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put32(Buf *b, u32 x) {
+static void png_put32(Buf *b, u32 x) {
   buf_put(b, (char[]){(char)(x >> 24), (char)(x >> 16), (char)(x >> 8), (char)x}, 4);
 }
 
 static void put_chunk(Buf *b, const char *type, const char *body, size_t n) {
-  put32(b, (u32)n);
+  png_put32(b, (u32)n);
   buf_put(b, type, 4);
   buf_put(b, body, n);
-  put32(b, crc32_of(crc32_of(0, type, 4), body, n));
+  png_put32(b, crc32_of(crc32_of(0, type, 4), body, n));
 }
 
 /* The filter of a row whose results, as distances from 0, are least in sum: the usual guess. */
@@ -260,8 +262,8 @@ WeftStatus png_encode(Vm *vm, const Image *m, Buf *out) {
   if (status == WEFT_OK)
     status = rows.failed ? vm_error_memory(vm) : zlib_deflate(vm, ZLIB_WRAPPED, rows.data, rows.len, &packed);
   if (status == WEFT_OK) {
-    put32(&header, m->width);
-    put32(&header, m->height);
+    png_put32(&header, m->width);
+    png_put32(&header, m->height);
     buf_put(&header, (char[]){(char)m->bits, (char)colours[m->channels], 0, 0, 0}, 5);
     buf_put(out, signature, sizeof signature);
     put_chunk(out, "IHDR", header.data, header.failed ? 0 : header.len);

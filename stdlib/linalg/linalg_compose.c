@@ -190,7 +190,7 @@ WeftStatus eager_linalg_diagonal(Vm *vm, Value *args, Value *out) {
   return array_view(vm, a, offset, shape.rank, shape.dims, strides, out);
 }
 
-static WeftStatus reshape_to(Vm *vm, Value *x, u32 rank, const i64 *dims) {
+static WeftStatus compose_reshape_to(Vm *vm, Value *x, u32 rank, const i64 *dims) {
   Value list;
   WeftStatus status = list_new(vm, rank, &list) ? WEFT_OK : WEFT_ERROR;
   for (u32 d = 0; d < rank && status == WEFT_OK; d++) status = list_add(vm, &list, value_weak_i64(dims[d]));
@@ -221,14 +221,14 @@ WeftStatus eager_linalg_kron(Vm *vm, Value *args, Value *out) {
     yd[2 * d + 1] = d + y.rank < rank ? 1 : y.dims[d + y.rank - rank];
   }
   Value b = value_keep(args[1]);
-  TRY(reshape_to(vm, &b, 2 * rank, yd));
+  TRY(compose_reshape_to(vm, &b, 2 * rank, yd));
   *out = value_keep(args[0]);
-  if (reshape_to(vm, out, 2 * rank, xd) != WEFT_OK) {
+  if (compose_reshape_to(vm, out, 2 * rank, xd) != WEFT_OK) {
     value_drop(vm, b);
     return WEFT_ERROR;
   }
   TRY(then(vm, OP_multiply, out, b, value_hole()));
-  return reshape_to(vm, out, rank, shape.dims);
+  return compose_reshape_to(vm, out, rank, shape.dims);
 }
 
 WeftStatus eager_linalg_cross(Vm *vm, Value *args, Value *out) {

@@ -368,7 +368,7 @@ WeftStatus eager_matmul(Vm *vm, Value *args, Value *out) { return matmul(vm, OP_
 
 /* ---- made of products ---------------------------------------------------------------------------- */
 
-static WeftStatus reshape_to(Vm *vm, Value x, u32 rank, const i64 *dims, Value *out) { /* consumes x */
+static WeftStatus matmul_reshape_to(Vm *vm, Value x, u32 rank, const i64 *dims, Value *out) { /* consumes x */
   Value list;
   if (!list_new(vm, rank, &list)) {
     value_drop(vm, x);
@@ -426,17 +426,17 @@ static WeftStatus contract(Vm *vm, u32 op, Value av, Value bv, u32 n, const u32 
   i64 k = size_of(n, aa, at.dims), ad[2] = {size_of(na, ap, at.dims), k}, bd[2] = {k, size_of(nb - n, bp + n, bt.dims)};
   TRY(boxed(vm, av, &a));
   TRY(permute(vm, a, at.rank, ap, &a));
-  TRY(reshape_to(vm, a, 2, ad, &a));
+  TRY(matmul_reshape_to(vm, a, 2, ad, &a));
   WeftStatus status = boxed(vm, bv, &b);
   if (status == WEFT_OK) status = permute(vm, b, bt.rank, bp, &b);
-  if (status == WEFT_OK) status = reshape_to(vm, b, 2, bd, &b);
+  if (status == WEFT_OK) status = matmul_reshape_to(vm, b, 2, bd, &b);
   if (status == WEFT_OK) {
     status = matmul(vm, op, a, b, out);
     value_drop(vm, b);
   }
   value_drop(vm, a);
   TRY(status);
-  return reshape_to(vm, *out, shape->rank, shape->dims, out);
+  return matmul_reshape_to(vm, *out, shape->rank, shape->dims, out);
 }
 
 WeftStatus eager_dot(Vm *vm, Value *args, Value *out) {
@@ -492,7 +492,7 @@ WeftStatus eager_outer(Vm *vm, Value *args, Value *out) {
   column[0] = value_keep(args[0]);
   i64 dims[2] = {args[0].kind == V_ARRAY ? args[0].array->size : 1, 1};
   Value both[2] = {value_hole(), row[0]};
-  if (reshape_to(vm, column[0], 2, dims, &both[0]) != WEFT_OK) {
+  if (matmul_reshape_to(vm, column[0], 2, dims, &both[0]) != WEFT_OK) {
     value_drop(vm, row[0]);
     return WEFT_ERROR;
   }
@@ -605,7 +605,7 @@ static WeftStatus term_matrices(Vm *vm, Term *t, const u8 *want, const u32 count
   Value x = t->x;
   t->x = value_hole();
   TRY(permute(vm, x, t->rank, perm, &x));
-  return reshape_to(vm, x, 3, dims, out);
+  return matmul_reshape_to(vm, x, 3, dims, out);
 }
 
 /* a (consumed) and b (consumed) into a: labels in `keep` stay, others that both have are summed. */
@@ -644,7 +644,7 @@ static WeftStatus term_pair(Vm *vm, Term *a, Term *b, u32 keep, const EinsumPlan
   for (u32 d = 0; d < rank; d++) dims[d] = plan->dims[order[d]];
   a->rank = rank;
   memcpy(a->labels, order, rank);
-  TRY(reshape_to(vm, z, rank, dims, &z));
+  TRY(matmul_reshape_to(vm, z, rank, dims, &z));
   status = boxed(vm, z, &a->x);
   value_drop(vm, z);
   return status;

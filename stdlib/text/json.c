@@ -36,28 +36,28 @@ static bool json_take(Json *j, char c) {
   return true;
 }
 
-static bool is_digit(const Json *j, const char *s) { return s < j->end && *s >= '0' && *s <= '9'; }
+static bool json_is_digit(const Json *j, const char *s) { return s < j->end && *s >= '0' && *s <= '9'; }
 
 static WeftStatus json_number(Json *j, Value *out) {
   const char *begin = j->at, *s = begin + (*begin == '-');
   static const char broken[] = "a number is broken";
   bool whole = true, fits = true;
   u64 m = 0;
-  if (!is_digit(j, s)) return json_error(j, begin, broken);
-  if (*s == '0' && is_digit(j, s + 1)) return json_error(j, begin, "a number begins with 0");
-  for (; is_digit(j, s); s++)
+  if (!json_is_digit(j, s)) return json_error(j, begin, broken);
+  if (*s == '0' && json_is_digit(j, s + 1)) return json_error(j, begin, "a number begins with 0");
+  for (; json_is_digit(j, s); s++)
     fits &= !__builtin_mul_overflow(m, 10u, &m) && !__builtin_add_overflow(m, (u64)(*s - '0'), &m);
   if (s < j->end && *s == '.') {
     whole = false;
-    if (!is_digit(j, ++s)) return json_error(j, begin, broken);
-    while (is_digit(j, s)) s++;
+    if (!json_is_digit(j, ++s)) return json_error(j, begin, broken);
+    while (json_is_digit(j, s)) s++;
   }
   if (s < j->end && (*s == 'e' || *s == 'E')) {
     whole = false;
     s++;
     if (s < j->end && (*s == '+' || *s == '-')) s++;
-    if (!is_digit(j, s)) return json_error(j, begin, broken);
-    while (is_digit(j, s)) s++;
+    if (!json_is_digit(j, s)) return json_error(j, begin, broken);
+    while (json_is_digit(j, s)) s++;
   }
   j->at = s;
   if (whole) {

@@ -35,12 +35,12 @@ static u32 code_point_bytes(const char *s, const char *end) {
 }
 
 static bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
-static bool is_digit(const char *at, const char *end) { return at < end && *at >= '0' && *at <= '9'; }
+static bool spec_is_digit(const char *at, const char *end) { return at < end && *at >= '0' && *at <= '9'; }
 
 /* false: beyond SPEC_LIMIT. */
 static bool spec_number(const char **at, const char *end, u32 *out) {
   u32 n = 0;
-  for (; is_digit(*at, end); (*at)++)
+  for (; spec_is_digit(*at, end); (*at)++)
     if ((n = n * 10 + (u32)(**at - '0')) > SPEC_LIMIT) return false;
   *out = n;
   return true;
@@ -74,7 +74,7 @@ static const char *spec_read(const char *at, const char *end, Spec *out) {
   if (out->group && at < end && (*at == ',' || *at == '_')) return "digits are grouped by one of ',' and '_', once";
   if (at < end && *at == '.') {
     at++;
-    if (!is_digit(at, end)) return "a precision is missing behind the point";
+    if (!spec_is_digit(at, end)) return "a precision is missing behind the point";
     if (!spec_number(&at, end, &n)) return beyond;
     out->precision = (i32)n;
   }

@@ -25,10 +25,10 @@ static u64 saved(const Tunables *tun, u64 elements) {
   return elements && each > (u64)GAIN_MOST * PS_PER_NS / elements ? GAIN_MOST : elements * each / PS_PER_NS;
 }
 
-static bool is_compiled(const Place *p) { return p && p->cache.entries.count && !p->eager; }
+static bool ahead_is_compiled(const Place *p) { return p && p->cache.entries.count && !p->eager; }
 
 static bool loop_is_compiled(const Tracer *t, const Code *code, u32 head) {
-  return is_compiled(place_find(&t->places, code, head, RECORD_LOOP)) && MECHANISM(t->vm, large_at_once);
+  return ahead_is_compiled(place_find(&t->places, code, head, RECORD_LOOP)) && MECHANISM(t->vm, large_at_once);
 }
 
 /* ---- by the bytecode -------------------------------------------------------------------------------------- */

@@ -111,7 +111,7 @@ void gate_wake(const Tracer *t, Place *p) {
 }
 
 /* A run of which nothing is known. */
-static bool is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, u64 need) {
+static bool gate_is_waiting(const Tracer *t, Place *p, const Frame *f, SiteState *s, u64 need) {
   const Tunables *tun = &t->vm->tunables;
   PlaceGate *g = &p->gate;
   if (g->quick) return false;
@@ -160,5 +160,5 @@ bool gate_closed(const Tracer *t, Place *p, const Frame *f) {
     return pass(t, g, s, g->dull < tun->run_doublings || more < left ? left : more);
   }
   g->dull = 0;
-  return !g->through && is_waiting(t, p, f, s, need);
+  return !g->through && gate_is_waiting(t, p, f, s, need);
 }

@@ -163,7 +163,7 @@ u32 loop_innermost(const Proto *p, u32 pc) {
 }
 
 /* Is the loop compiled? Only its first trip, and those that fit no entry, come by what is inside of it. */
-static bool is_compiled(const Frame *f, const Extent *x) {
+static bool sample_is_compiled(const Frame *f, const Extent *x) {
   u32 site = f->code->site_of_pc[x->els];
   const Place *p = site ? f->code->sites[site - 1].entry : NULL;
   return p && p->cache.entries.count && !p->eager;
@@ -176,7 +176,7 @@ static void frame_to_come(const Frame *f, u32 pc, u32 loop, ToCome *c) {
     u64 at, count;
     if (!is_loop(x)) continue;
     if (loop && i != loop && !c->outer) c->outer = i;
-    if (i != loop && is_compiled(f, x)) {
+    if (i != loop && sample_is_compiled(f, x)) {
       c->sure = false;
     } else if (x->kind == EXT_FOR && loop_at(f, x->head, &at, &count) && loop_runs_through(p, x)) {
       u64 left = count > at ? count - at : 0;

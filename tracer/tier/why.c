@@ -120,7 +120,7 @@ static void put_entering(const Place *p, const Tunables *tun, Buf *b) {
   }
 }
 
-static bool is_waiting(const Tracer *t, const Place *p) {
+static bool why_is_waiting(const Tracer *t, const Place *p) {
   return decides_by_clock(t) && p->rent.passes && !p->eager && !p->cache.entries.count;
 }
 
@@ -164,7 +164,7 @@ static void tell_far(const Teller *x, const Place *p) {
 static void tell_place(const Teller *x, Place *p) {
   const Tracer *t = x->t;
   Buf *b = x->out;
-  if (is_waiting(t, p)) {
+  if (why_is_waiting(t, p)) {
     Cost c = cost_of_code(t, p);
     bool far = p->rent.used_ns < percent_of(cost_once(&c), t->vm->tunables.tell_percent);
     if (far && x->what == TOLD_program) {
