@@ -215,8 +215,7 @@ build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 
-# One tree for both: calls that do nothing cost the sanitized tests less than a second build of the library. Line
-# numbers are all that a stack trace needs of what -g writes.
+# One tree for both: a second build of the library would cost more. Line numbers are all that a stack trace needs.
 # Instrumented code makes gcc warn of conversions that are not in the source; the plain build looks at those.
 SANITIZE := -fsanitize=address,undefined
 CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized
