@@ -109,7 +109,9 @@ static void argument_values(FnState *fs, const CallShape *s, u32 first, u32 pipe
 static void add_condition_text(FnState *fs, const CallShape *s, u32 reg) {
   Span at = ast_node(fs->c->ast, ast_kid(fs->c->ast, s->n, 1))->span;
   const SourceFile *f = sources_get(fs->c->o->sources, at.file);
-  if (f && at.start + at.len <= f->len) emit_const(fs, reg, const_text(f->text + at.start, at.len), at);
+  const char *text = f && at.start + at.len <= f->len ? arena_printf(&fs->proto->arena, "assertion failed: %.*s",
+                                                                     (int)at.len, f->text + at.start) : NULL;
+  if (text) emit_const(fs, reg, const_text(text, (u32)strlen(text)), at);
   else emit_nil(fs, reg, at);
 }
 

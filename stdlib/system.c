@@ -189,7 +189,10 @@ WeftStatus eager_assert(Vm *vm, Value *args, Value *out) {
   Buf b;
   buf_init(&b, &vm->alloc);
   format_value(vm, args[1], true, &b);
-  WeftStatus status = b.failed ? vm_error_memory(vm) : vm_error(vm, EK_assert, "assertion failed: %s", buf_text(&b));
+  Value message;
+  WeftStatus status = b.failed ? vm_error_memory(vm)
+                               : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, EK_assert, message)
+                               : WEFT_ERROR;
   buf_free(&b);
   return status;
 }

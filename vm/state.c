@@ -95,6 +95,8 @@ void vm_free(Vm *vm) {
   stack_free(vm);
   if (vm->op_params) mem_free(&vm->alloc, vm->op_params, sizeof(Name) * OP_COUNT * OP_MAX_PARAMS);
   alloc_free_slabs(vm);
+  mem_free(&vm->alloc, vm->text_places.at, sizeof *vm->text_places.at * vm->text_places.cap);
+  vm->text_places = (TextPlaces){0};
   (void)keep_trim(vm, 0);
   if (vm->sources.alloc) sources_free(&vm->sources);
   if (vm->names.alloc) names_free(&vm->names);

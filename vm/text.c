@@ -113,6 +113,36 @@ u32 text_offset(const Text *t, u32 index) {
   }
 }
 
+enum { PLACES_STEP = 64, PLACES_LEAST = 256 }; /* code points between two places; of the shortest text that has them */
+
+static u32 point_bytes(u8 first);
+
+u32 text_place(Vm *vm, const Text *t, u32 index) {
+  TextPlaces *p = &vm->text_places;
+  if (t->len == t->count || t->count < PLACES_LEAST || index >= t->count) return text_offset(t, index);
+  const u32 wanted = index / PLACES_STEP, need = t->count / PLACES_STEP + 1;
+  if (p->text != t) p->text = t, p->count = 0;
+  if (p->cap < need) { /* without it, it takes longer */
+    u32 *at = mem_resize(&vm->alloc, p->at, sizeof *at * p->cap, sizeof *at * need);
+    if (!at) return text_offset(t, index);
+    p->at = at;
+    p->cap = need;
+  }
+  if (!p->count) p->at[p->count++] = 0;
+  while (p->count <= wanted) {
+    u32 at = p->at[p->count - 1];
+    for (u32 i = 0; i < PLACES_STEP; i++) at += point_bytes((u8)t->data[at]);
+    p->at[p->count++] = at;
+  }
+  u32 at = p->at[wanted];
+  for (u32 i = wanted * PLACES_STEP; i < index; i++) at += point_bytes((u8)t->data[at]);
+  return at;
+}
+
+void text_forget(Vm *vm, const Text *t) {
+  if (vm->text_places.text == t) vm->text_places.text = NULL;
+}
+
 static u32 point_bytes(u8 first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
 void text_points(const Text *t, i64 *out) {
@@ -156,7 +186,7 @@ bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
   const Text *t = text.text;
   if (step == 1) {
     if (stop <= start) return text_new(vm, "", 0, out);
-    u32 from = text_offset(t, (u32)start);
+    u32 from = text_place(vm, t, (u32)start);
     u32 to = t->len == t->count ? (u32)stop : from;
     if (t->len != t->count)
       for (i64 i = start; i < stop; i++) to += point_bytes((u8)t->data[to]);
@@ -212,6 +242,7 @@ bool text_append(Vm *vm, Value *text, const Text *more) {
     *text = joined;
     return true;
   }
+  text_forget(vm, t);
   Text *grown = mem_resize(&vm->alloc, t, old, sizeof *t + len + 1);
   if (!grown) return (void)vm_error_memory(vm), false;
   text_unname(vm, grown);

@@ -25,6 +25,7 @@ static void destroy_leaf(Vm *vm, Value v) {
     case V_ARRAY: array_destroy(vm, v.array); break;
     case V_TEXT:
       text_unname(vm, v.text);
+      text_forget(vm, v.text);
       obj_free(vm, v.text, sizeof(Text) + v.text->len + 1);
       break;
     case V_RANGE: obj_free(vm, v.range, sizeof(Range)); break;

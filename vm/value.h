@@ -258,6 +258,8 @@ void text_points(const Text *t, i64 *out); /* the code points, t->count of them 
 bool text_of_point(Vm *vm, u32 point, Value *out) MUST_USE; /* the text of one code point */
 bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
+u32 text_place(Vm *vm, const Text *t, u32 index); /* the same, in constant time when the text is asked again */
+void text_forget(Vm *vm, const Text *t);          /* before its memory goes */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
 bool text_repeat(Vm *vm, const Text *t, u64 n, Value *out) MUST_USE; /* n times, one behind the other */
 /* *text is replaced; in place when large and unique */

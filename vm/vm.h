@@ -240,6 +240,11 @@ typedef struct KeptBlock {
   size_t bytes;
   u64 since; /* Kept.now when it was freed */
 } KeptBlock;
+typedef struct TextPlaces { /* bytes at which every 64th code point of a text begins, as far as they were asked for */
+  const Text *text; /* NULL: none; forgotten when the text goes */
+  u32 *at, count, cap;
+} TextPlaces;
+
 typedef struct Kept { /* large freed storage (vm/keep.c); blocks[0] was freed first */
   u64 bytes, most; /* kept, and at most */
   u64 now;         /* requests for large storage so far */
@@ -291,6 +296,7 @@ struct Vm {
   void *reserve;
   u64 overdraft;      /* bytes beyond limits.bytes that may be taken: while an error is made */
   Kept kept;
+  TextPlaces text_places; /* of the long text that is not ASCII alone and was indexed last */
   bool pooled; /* counted among the users of the pool */
   char *slab_at, *slab_end;
   bool refused_by_limit; /* the last refusal came from limits.bytes */
