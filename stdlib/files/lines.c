@@ -167,12 +167,20 @@ typedef struct Progress {
   u64 count;         /* of what is walked over, as its positions are */
   f64 began, drawn;  /* by vm_clock */
   u64 done;          /* items */
+  bool begun;        /* a bar stands there whose line goes on */
 } Progress;
 
 enum { BAR = 30 };
 
+/* The line of a loop that was left early ends. */
+static void end_bar(Progress *p) {
+  if (p->begun) (void)fputc('\n', stderr);
+  p->begun = false;
+}
+
 static void progress_release(void *object) {
   Progress *p = object;
+  end_bar(p);
   mem_free(p->alloc, p, sizeof *p);
 }
 
@@ -190,10 +198,12 @@ static void draw(Progress *p, u64 pos, bool last) {
   fprintf(stderr, "\r%s%s[%s] %3.0f%% %llu in %.1f s, %.1f/s%s", p->label, *p->label ? " " : "", bar, share * 100,
           (unsigned long long)p->done, took, took > 0 ? (f64)p->done / took : 0.0, last ? "\n" : "\033[K");
   (void)fflush(stderr);
+  p->begun = !last;
 }
 
 static WeftStatus progress_open(Vm *vm, Handle *h, u64 *count) {
   Progress *p = h->object;
+  end_bar(p);
   TRY(vm_seq_open(vm, h->fields, count));
   p->count = *count;
   p->began = p->drawn = vm_clock();

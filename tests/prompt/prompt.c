@@ -886,6 +886,21 @@ static void progress(void) {
   leave(&s);
 }
 
+/* A loop over progress(…) draws how far it is. */
+static void bars(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "for x in progress((1, 2, 3), \"load\") { x }\r");
+  wait_text(&s, "load [##############################] 100% 3 in");
+  wait_prompt(&s);
+  type(&s, "for x in progress(()) { x }\r");
+  wait_text(&s, "[##############################] 100% 0 in");
+  wait_prompt(&s);
+  type(&s, "write_text(\"l.txt\", \"1\\n2\\n\" * 500); for l in progress(lines(\"l.txt\")) { parse_int(l) }\r");
+  wait_text(&s, "100% 1000 in");
+  wait_prompt(&s);
+  leave(&s);
+}
+
 /* What is typed ahead, or pasted behind the line that asks for it, is lines of what the program reads. */
 static void typed_ahead(void) {
   Session s = open_prompt(NULL);
@@ -920,7 +935,7 @@ static const Case cases[] = {
     {"history-old-and-long", history_old_and_long},
     {"search-left", search_left}, {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window},
     {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},
-    {"commands", commands}, {"progress", progress}, {"typed-ahead", typed_ahead}, {"limits", limits},
+    {"commands", commands}, {"progress", progress}, {"bars", bars}, {"typed-ahead", typed_ahead}, {"limits", limits},
 };
 
 static int type_file(const char *path) {
