@@ -129,6 +129,29 @@ static bool same_row(Recorder *r, Av a, Av b) {
   return list && list == av_at(r, av_item(r, b, 0))->source && repr_same_parts(r, a, b);
 }
 
+/* Its items in columns of their own. */
+static Outcome row_columns(Recorder *r, Av row, Av *out) {
+  Av nil = av_const(r, value_nil()), stop, flat = ragged_part_of(r, av_item(r, row, 0), ROW_FLAT_AT);
+  Outcome o = nil ? rec_binary(r, BC_add, av_item(r, row, 2), av_item(r, row, 3), &stop) : OUT_FAIL;
+  const Av parts[3] = {av_item(r, row, 2), stop, nil};
+  return o == OUT_GO ? rec_rows_part(r, flat, parts, out) : o;
+}
+
+static Outcome row_slice(Recorder *r, Av a, const Av *parts, Av *out) {
+  Outcome o = row_columns(r, a, &a);
+  return o == OUT_GO ? rec_rows_slice(r, a, parts, out) : o;
+}
+
+static Outcome row_contains(Recorder *r, Av a, Av x, Av *out) {
+  Outcome o = row_columns(r, a, &a);
+  return o == OUT_GO ? rec_columns_contain(r, a, x, out) : o;
+}
+
+static Outcome row_array(Recorder *r, Av a, Av dtype, bool leaf, Av *out) {
+  Outcome o = row_columns(r, a, &a);
+  return o == OUT_GO ? rec_rows_array(r, a, dtype, leaf, out) : o;
+}
+
 static Outcome row_length(Recorder *r, Av a, Av *out) { return rec_made(r, av_item(r, a, 3), out); }
 
 static RecipeId row_recipe(Recorder *r, Av a) {
@@ -187,7 +210,7 @@ const Repr repr_row = {
     NO(input, no_rule, "it is an item of a ragged list"),
     .length = row_length,
     .item = rec_row_get,
-    NO(slice, loop_list, "its items lie among those of other lists"),
+    .slice = row_slice,
     .equal = rec_columns_equal,
     NO(field, raises, "a list has no fields"),
     NO(put_field, raises, "a list has no fields"),
@@ -196,11 +219,11 @@ const Repr repr_row = {
     NO(store, no_rule, "it is written by the list that it is of"),
     NO(before_store, no_rule, "it is written by the list that it is of"),
     NO(add, loop_list, "its items lie among those of other lists"),
-    NO(contains, no_rule, "its items lie among those of other lists"),
+    .contains = row_contains,
     .walk = repr_itself,
     .at = rec_row_item,
     .open = rec_open_columns,
-    NO(array, no_rule, "its items lie among those of other lists"),
+    .array = row_array,
     NO(items, no_rule, "how many it has is computed"),
     NO(call, raises, "a list is no function"),
     NO(truth, raises, "a list is no condition"),
