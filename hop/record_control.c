@@ -2,22 +2,21 @@
  * A body that cannot be captured whole leaves the trace as it was, and the construct runs eagerly there. */
 #include <string.h>
 
-#include "lang/mechanisms.h"
 #include "hop/control.h"
 #include "hop/deriv.h"
+#include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_range.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 
 static bool is_given(Recorder *r, Av a) {
   Value v;

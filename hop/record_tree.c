@@ -6,14 +6,12 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
 
 enum { TREE_NEST = 60,
        FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };

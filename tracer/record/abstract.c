@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tracer/record/record.h"
 #include "tracer/record/abstract.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"

@@ -1,10 +1,8 @@
 /* absval.c — abstract values: made, read from their sources, taken apart (see absval.h, record.h). */
 #include "lang/mechanisms.h"
-#include "tracer/record/record_carry.h"
-#include "tracer/tracer.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
+#include "tracer/tracer.h"
 
 #include <string.h>
 

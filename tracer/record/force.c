@@ -1,8 +1,8 @@
 /* force.c — exits, misses, failing checks and rollbacks that tests ask for (see force.h). */
 #include "tracer/record/force.h"
-#include "tracer/tracer.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_run.h"
+#include "tracer/tracer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

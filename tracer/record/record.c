@@ -1,8 +1,7 @@
 /* record.c — the recorder's loop: one step per instruction, speculation, and whole traces (see record.h). */
 #include "lang/mechanisms.h"
-#include "tracer/record/force.h"
-#include "tracer/tracer.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/force.h"
 #include "tracer/record/record_branch.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_carry.h"
@@ -13,9 +12,10 @@
 #include "tracer/record/record_flow.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_prior.h"
-#include "tracer/record/repr_range.h"
 #include "tracer/record/record_recur.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_range.h"
+#include "tracer/tracer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,22 +4,20 @@
  * captured becomes a cold exit at its beginning. Where the arms give what cannot be merged, the rarer one is made
  * cold. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_branch.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_inner.h"
-#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
-#include "tracer/record/repr_queue.h"
 #include "tracer/record/record_return.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_option.h"
 
 #include <string.h>
 

@@ -4,20 +4,19 @@
  * Leaves stand in RecLoop.types in the order of RecLoop.locs; behind them the flags of those that are weak on one
  * way only, then what rec_return_carry adds. The same order holds for the loop's first values, the parameters of
  * both its blocks, what its next and break give, and its results. */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_inner.h"
-#include "tracer/record/repr_names.h"
-#include "tracer/record/repr_option.h"
 #include "tracer/record/record_prior.h"
-#include "tracer/record/repr_queue.h"
 #include "tracer/record/record_return.h"
-#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_option.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * write; one that a body was the first to touch is found again by its path once the body was rolled back. The random
  * state is two cells, the seed and the number of the next draw: a draw is a key made of both, and pure operations. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_cells.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"

@@ -1,18 +1,14 @@
 /* record_compare.c — comparisons of what is no number in the trace: trees, texts and their characters, `in`. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
-#include "tracer/record/record_data.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
-#include "tracer/record/repr_queue.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
-#include "tracer/record/record_run.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_option.h"
 #include "tracer/record/repr_slice.h"
-#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

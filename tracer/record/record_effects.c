@@ -10,7 +10,6 @@
  * construct, and what was printed since is printed once more, unseen (Vm.unseen). That holds for output alone, which
  * gives nothing back. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_carry.h"
 #include "tracer/record/record_effects.h"

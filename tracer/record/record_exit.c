@@ -1,14 +1,7 @@
 /* record_exit.c — exits of a trace: recipes of abstract values, the journal, frames with what is live. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/record_call.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_names.h"
-#include "tracer/record/repr_queue.h"
-#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

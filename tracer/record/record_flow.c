@@ -4,25 +4,19 @@
  * head, as leaves (record_carry.c); when a leaf's type changes in the first trip, that trip is recorded before the
  * loop; when the body breaks, the loop is recorded trip by trip until it does. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record_carry.h"
-#include "tracer/tracer.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_branch.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_cells.h"
-#include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_flow.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
 #include "tracer/record/record_prior.h"
-#include "tracer/record/repr_ragged.h"
-#include "tracer/record/repr_range.h"
 #include "tracer/record/record_return.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
-#include "tracer/record/repr_slice.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/tracer.h"
 
 #include <string.h>
 

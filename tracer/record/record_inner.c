@@ -1,12 +1,12 @@
 /* record_inner.c — lists inside of a record or list that a loop carries: `state.xs += (v,)` in each trip. The loop
  * notes where such a list stands, the items on the way, and carries it as rows, as it does a variable that is a
  * list itself (repr_columns.c). */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_inner.h"
+#include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
-#include "tracer/record/record_run.h"
 
 #include <string.h>
 

@@ -1,20 +1,17 @@
 /* record_ops.c — operators and array operations of the trace: folding, sizes, nodes with inferred types. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
 #include "tracer/record/record_parts.h"
-#include "tracer/record/repr_queue.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
-#include "tracer/record/repr_slice.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_slice.h"
 
 #include <stdio.h>
 #include <string.h>

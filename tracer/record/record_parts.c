@@ -1,6 +1,5 @@
 /* record_parts.c — operations that give a list of arrays: unstack, split, meshgrid, broadcast_arrays. In a trace
  * they are the views that they stand for, one by one; how many there are must be known. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_ops.h"

@@ -8,14 +8,13 @@
  * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by
  * computed positions are packed once, before the outermost call. A call in tail position nests like any other here:
  * what nests deeper than compiled code may is the interpreter's, which does not. */
-#include "tracer/record/record.h"
-#include "tracer/tracer.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_recur.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/tracer.h"
 
 #include <string.h>
 

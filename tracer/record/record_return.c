@@ -3,8 +3,8 @@
  *
  * What is returned is known only when the body is recorded: the first try of the loop ends there, and the next one
  * carries it (r->lacks). Its tree is kept as a few plain facts, since a rollback takes abstract values away. */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_return.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"

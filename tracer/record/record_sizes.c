@@ -1,7 +1,6 @@
 /* record_sizes.c — sizes that are known at run time only: symbols that a value carries, the checks that stand for
  * what is asked of them, masks as places, and what is known of integers. */
 #include "lang/mechanisms.h"
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"

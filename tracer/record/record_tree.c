@@ -6,17 +6,13 @@
  * sees. So a tree is opened before anybody walks over it: a list whose length is known, or may be guarded, becomes
  * one that is known item by item; any other one ends the graph there, and the interpreter goes on. Walkers refuse
  * what was not opened. */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_option.h"
-#include "tracer/record/repr_queue.h"
-#include "tracer/record/repr_ragged.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_option.h"
 
 enum { TREE_NEST = 200, ITEMS_MOST = 512 };
 

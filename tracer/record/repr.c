@@ -1,9 +1,9 @@
 /* repr.c — the tables of all representations, and the cells that several of them share (see repr.h). */
-#include "tracer/record/repr.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_effects.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr.h"
 
 #include <stdio.h>
 

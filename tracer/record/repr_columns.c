@@ -7,25 +7,24 @@
  * list). Elements behind the count are never looked at, so that popping changes the count alone. When the room is
  * used up the region is left before the instruction that appends; the interpreter appends, and the loop is entered
  * again with twice the room. What is read from them and written stands in repr_columns_use.c. */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
+#include "tracer/record/record_carry.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
-#include "tracer/record/repr_digits.h"
-#include "tracer/record/record_inner.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_names.h"
 #include "tracer/record/record_exit.h"
+#include "tracer/record/record_inner.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
-#include "tracer/record/repr_queue.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
+#include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/repr_columns_whole.h"
-#include "tracer/record/record_run.h"
-#include "tracer/record/record_tree.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_option.h"
+#include "tracer/record/repr_queue.h"
 #include "tracer/record/repr_slice.h"
-#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

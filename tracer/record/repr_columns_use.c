@@ -1,21 +1,20 @@
 /* repr_columns_use.c — what is done with rows: items read, written, appended, popped; texts as rows of code points (see
  * repr_columns.c). */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_columns_whole.h"
-#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/repr_option.h"
 #include "tracer/record/repr_queue.h"
 #include "tracer/record/repr_ragged.h"
 #include "tracer/record/repr_range.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
-#include "tracer/record/record_run.h"
 #include "tracer/record/repr_slice.h"
-#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

@@ -1,16 +1,15 @@
 /* repr_columns_whole.c — lists in columns as a whole: the array of one, its items joined, sorted, and parts of it. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_keyed.h"
-#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_queue.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_queue.h"
 
 enum { TUPLE = 8 };
 

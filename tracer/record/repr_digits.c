@@ -5,13 +5,12 @@
  *
  * It serves any loop that looks at the digits of a number: their sum (`for c in str(n) { s += parse_int(c) }`), their
  * count (`len(str(n))`), palindromes and parts (`let t = str(n); t == t[::-1]`, `t[i]`, `t[1:]`). */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_compare.h"
-#include "tracer/record/repr_digits.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_digits.h"
 #include "tracer/record/repr_slice.h"
 
 enum { TEXT_NUMBER, TEXT_SPEC, DIGITS_SIZE, DIGITS_LEAST, DIGITS_MINUS, DIGITS_COUNT, DIGITS_POWERS, DIGITS_PARTS,

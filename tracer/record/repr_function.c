@@ -8,8 +8,6 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_compare.h"
-#include "tracer/record/record_effects.h"
-#include "tracer/record/record_exit.h"
 
 Av av_closure(Recorder *r, Code *code) {
   return av_new(r, (AbsVal){.kind = AV_closure, .env = ENV_ITEMS, .code = code});

@@ -8,16 +8,15 @@
  * It serves any loop that has a record and computes the key: counting (`seen[c] += 1`, `seen[c] = 1` after `c in
  * seen`), looking up what a character is worth (`total += worth[c]`), walking over what was counted (`for (c, n) in
  * seen`). */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_keyed.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_keyed.h"
+#include "tracer/record/repr_option.h"
 
 enum { KEY_ORDER, KEY_THERE, KEY_NUMBER, KEY_COLUMNS };
 

@@ -1,13 +1,12 @@
 /* repr_known.c — values that are known while tracing, `konst`: nil and dtypes (`known`), texts (`known_text`), built-in
  * functions (`builtin`); numbers are in repr_number.c. What built-ins make of known texts and records is known too. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_compare.h"
-#include "tracer/record/repr_known.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_known.h"
 #include "tracer/record/repr_slice.h"
 
 enum { KNOWN_ITEMS = 256, KNOWN_DEPTH = 8 };

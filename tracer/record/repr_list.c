@@ -2,12 +2,12 @@
  * outside. One from outside keeps its source and the value it has now (`konst`) until it is changed. `op`
  * BESIDE_CELLS: a tree and what a construct's body writes beside it (record.h). */
 #include "lang/mechanisms.h"
-#include "tracer/record/absval_use.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
-#include "tracer/record/record_ops.h"
 #include "tracer/record/record_inner.h"
+#include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_whole.h"

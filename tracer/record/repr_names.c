@@ -1,18 +1,17 @@
 /* repr_names.c — short texts as numbers: a text that is one of many is, in a graph, the number that it has in the
  * VM (text_number of guards/rows.c), so that texts compare, are chosen, carried by loops and lie in columns as
  * integers do. Records at computed keys. */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
-#include "tracer/record/record_run.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/repr_slice.h"
-#include "tracer/record/record_weak.h"
 
 #include <string.h>
 

@@ -2,14 +2,14 @@
  * known while tracing (`konst`). Sizes and lengths are numbers of the graph too, whose value is an expression of
  * sizes. */
 #include "lang/mechanisms.h"
-#include "tracer/record/absval_use.h"
-#include "tracer/record/repr_columns.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/absval_use.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_effects.h"
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
 
 #include <string.h>
 

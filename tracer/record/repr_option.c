@@ -4,16 +4,15 @@
  * An option has two items: a bool that says whether the value is there, and the value, whose leaves are zeros
  * where it is not. `== nil` asks the bool alone. What a value that may be nil is used for needs it to be there:
  * known by a branch on the bool around (facts), else a check asks. An exit hands it on as what it is. */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_names.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_option.h"
-#include "tracer/record/repr_columns.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_names.h"
+#include "tracer/record/repr_option.h"
 
 static Av option(Recorder *r, bool known, bool there, Av flag, Av value) {
   Av parts[2] = {known ? av_const(r, value_bool(there)) : flag, value};

@@ -3,8 +3,8 @@
  * matter which they are; whatever else programs hold. `konst` is what stands there now, borrowed. */
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
-#include "tracer/record/record_compare.h"
 #include "tracer/record/record_cells.h"
+#include "tracer/record/record_compare.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"

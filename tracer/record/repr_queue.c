@@ -7,17 +7,16 @@
  *
  * It serves any loop that takes from the front of a list: a breadth-first search (`let u = q[0]; q = q[1:]; q +=
  * (v,)`), a window that slides (`w = w[1:] + (x,)`), readers that cut off what they have read (`rest = rest[n:]`). */
-#include "tracer/record/record_carry.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
-#include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_queue.h"
-#include "tracer/record/repr_columns.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_tree.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_queue.h"
 #include "tracer/record/repr_slice.h"
 
 static Av rows_of(const Recorder *r, Av queue) { return av_item(r, queue, 0); }

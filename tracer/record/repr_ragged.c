@@ -8,17 +8,16 @@
  * No two lists have items in common, so that what is stored in one is not seen in another. Between the two stores of
  * an exchange they have: then the ragged list has three more items, what it was before and the two positions as the
  * program has them, and is read alone. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_ragged.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/repr_columns_whole.h"
-#include "tracer/record/record_run.h"
-#include "tracer/record/record_tree.h"
+#include "tracer/record/repr_ragged.h"
 
 enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
 

@@ -1,15 +1,14 @@
 /* repr_range.c — ranges in the trace: made, walked by a `for`, and as an index. Their start, stop, step and items are
  * weak integers. Of a step that is not known the sign is relied on. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_data.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
-#include "tracer/record/repr_range.h"
 #include "tracer/record/record_run.h"
-#include "tracer/record/repr_columns_use.h"
 #include "tracer/record/record_sizes.h"
+#include "tracer/record/repr_columns_use.h"
+#include "tracer/record/repr_range.h"
 
 Av av_range(Recorder *r, Av start, Av stop, Av step) {
   Av parts[3] = {start, stop, step};

@@ -1,12 +1,12 @@
 /* repr_record.c — records that are known field by field: items in the order of the keys of `shape`. One from outside
  * keeps its source and the value it has now (`konst`) until it is changed. */
 #include "lang/mechanisms.h"
-#include "tracer/record/absval_use.h"
-#include "tracer/record/repr_columns.h"
 #include "tracer/record/abstract.h"
+#include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
 #include "tracer/record/record_inner.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_keyed.h"
 #include "tracer/record/repr_known.h"
 #include "tracer/record/repr_names.h"

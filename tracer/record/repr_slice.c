@@ -2,17 +2,16 @@
  * (repr_digits.c); a part of such a text or of one that is packed, `text[i:j]`, whose items (`part`)
  * are the text, where the part begins and how many characters it has; one from its end, `text[::-1]` (`reversed`).
  * Their length, characters, `==`, `in`, and the number that they say. */
-#include "tracer/record/record.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_compare.h"
-#include "tracer/record/repr_digits.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
+#include "tracer/record/record_run.h"
+#include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
-#include "tracer/record/record_run.h"
+#include "tracer/record/repr_digits.h"
 #include "tracer/record/repr_slice.h"
-#include "tracer/record/record_weak.h"
 
 enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16 };
 
