@@ -73,7 +73,7 @@ void places_forget(Vm *vm, Tracer *t, const Code *code) {
 void tier_code_freed(Vm *vm, Code *code) {
   Tracer *t = tracer_of(vm);
   if (!t) return;
-  if (t->log.gathers) decide_tell(t, code, TOLD_program, &t->log.told);
+  log_gather(t, code);
   marks_code_freed(t, code);
   for (Exported *x = t->exports; x; x = x->next) {
     FreedCode gone = {vm, code};

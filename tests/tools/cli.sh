@@ -76,6 +76,9 @@ expect pipe-deadline 1 'the deadline has passed' "$W" --deadline 0.3 -e 'read_te
 expect interactive-pipe 0 '^weft .*> 1 \+ 1~2~> ' sh -c "echo '1 + 1' | '$W' -i"
 expect interactive-unfinished 0 'the unfinished input is dropped' sh -c "echo 'fn f(x) {' | '$W' -i"
 expect explain 0 'kernel' "$W" --explain two.weft
+echo 'for i in 0..3 { print(i) }' >three.weft
+expect explain-short-loop 0 'three.weft:1:10: 3 trips in all, asked from trip 60 on: not compiled' \
+  "$W" --explain three.weft
 expect exit-code 7 '' "$W" -e 'exit(7)'
 expect wrong-option 2 '--nonsense' "$W" --nonsense
 expect missing-file 2 '^weft: cannot read "not-there.weft": No such file or directory~$' "$W" not-there.weft

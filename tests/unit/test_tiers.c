@@ -157,6 +157,29 @@ static void the_worked_example_decides_as_the_page_says(void **state) {
   end(c);
 }
 
+/* ---- a report of a program ---------------------------------------------------------------------------------- */
+
+static const char program[] =
+    "fn inner(n) { let s = 0; for i in 0..n { s += i * 2 }; s }\n"
+    "fn once(n) { let s = 0; while true { s += 1; break }; for i in 0..n { s += i }; s }\n"
+    "let s = 0\n"
+    "once(2)\n"
+    "for k in 0..20000 { s += inner(3) }\n";
+
+/* Loops that never got warm are named with their trips, but not those that stand in what was compiled; code that is
+ * gone by the end is told of. */
+static void a_report_names_loops_that_stayed_cold(void **state) {
+  (void)state;
+  Clock *c = machine(130);
+  (void)weft_dump(c->vm, NULL, "explain");
+  assert_int_equal(weft_eval(c->vm, program, "cold.weft", NULL), WEFT_OK);
+  const char *said = weft_dump(c->vm, NULL, "explain");
+  if (!strstr(said, "cold.weft:2:64: 2 trips in all, asked from trip 2 on")) fail_msg("%s", said);
+  assert_null(strstr(said, "cold.weft:1:"));
+  assert_non_null(strstr(said, "cold.weft:5:"));
+  end(c);
+}
+
 /* ---- the same work in several ways ------------------------------------------------------------------------- */
 
 /* Of the trip or call of each the clock says the same. `known`: its length is known before it begins. */
@@ -199,6 +222,7 @@ static void the_same_work_is_compiled_after_the_same_time(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_worked_example_decides_as_the_page_says),
+    cmocka_unit_test(a_report_names_loops_that_stayed_cold),
     cmocka_unit_test(the_same_work_is_compiled_after_the_same_time),
   };
   return cmocka_run_group_tests(tests, read_page, drop_page);

@@ -1,5 +1,6 @@
 /* explain.c — trace.explain and trace.stats: one run looked at closely, and the counters so far. */
 #include "tracer/report/explain.h"
+#include "tracer/tier/cost.h"
 #include "tracer/tier/decide.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ void explain_region(Tracer *t, const Place *p, const GuardEntry *e) {
   Explain *x = t->explain;
   const Region *r = e->region;
   static const char *const starts[] = {"entry", "loop", "continuation"};
+  Cost cost = cost_of_parts(t, graph_parts(r->graph)); /* with that much to come it is compiled by itself */
   x->kernels += r->kernels;
   x->natives += r->natives;
   x->externs += r->externs;
@@ -36,9 +38,9 @@ void explain_region(Tracer *t, const Place *p, const GuardEntry *e) {
   Span at = p->code->proto->spans[p->pc];
   sources_locate(&t->vm->sources, at.file ? at : vm_span(t->vm), &line, &col);
   buf_printf(&x->regions, "  %s (%s, line %u): %u operations, %u kernels, %u native functions, "
-                          "%u library calls, %u guards, compiled in %llu.%02llu ms\n", r->name, starts[p->start],
-             line, graph_node_count(r->graph), r->kernels, r->natives, r->externs, guard_prog_count(e->prog),
-             (unsigned long long)(r->compile_ns / 1000000), (unsigned long long)(r->compile_ns / 10000 % 100));
+                          "%u library calls, %u guards, compiled in %.2f ms (unasked: once %.2f are to come)\n",
+             r->name, starts[p->start], line, graph_node_count(r->graph), r->kernels, r->natives, r->externs,
+             guard_prog_count(e->prog), (f64)r->compile_ns / NS_PER_MS, (f64)cost_once(&cost) / NS_PER_MS);
   for (u32 i = 0; i < guard_prog_count(e->prog); i++) {
     guard_print(e->prog, i, &x->guards);
     buf_putc(&x->guards, '\n');

@@ -36,6 +36,7 @@ void log_free(Vm *vm, TraceLog *l) {
   vec_free(&vm->alloc, &l->events);
   vec_free(&vm->alloc, &l->runs);
   if (l->gathers) buf_free(&l->told);
+  vec_free(&vm->alloc, &l->held);
 }
 
 u32 log_count(const TraceLog *l) { return l->events.count; }
@@ -153,6 +154,29 @@ void tracer_gather(Vm *vm) {
   if (l->gathers) return;
   l->gathers = true;
   buf_init(&l->told, &vm->alloc);
+}
+
+typedef struct Gone {
+  Tracer *t;
+  const Code *code;
+} Gone;
+
+static void note_held(void *context, Place *p) {
+  const Gone *gone = context;
+  TraceLog *l = &gone->t->log;
+  for (u32 i = 0; i < p->cache.entries.count && p->code == gone->code; i++) {
+    const Graph *g = ((const Region *)p->cache.entries.data[i]->region)->graph;
+    for (u32 k = 0; k < g->frames.count; k++)
+      if (g->frames.data[k].code) (void)vec_push(&gone->t->vm->alloc, &l->held, g->frames.data[k].code->id);
+  }
+}
+
+/* Of a program that runs for long the first ones are told of. */
+void log_gather(Tracer *t, const Code *code) {
+  enum { TOLD_MOST = 1 << 16 };
+  if (!t->log.gathers || t->log.told.len >= TOLD_MOST) return;
+  decide_tell(t, code, TOLD_program, &t->log.told);
+  places_each(&t->places, note_held, &(Gone){t, code});
 }
 
 void tracer_report(Vm *vm, Buf *out) {

@@ -52,6 +52,7 @@ typedef struct TraceLog {
   u64 lost, runs_lost;
   bool gathers;             /* what is known of code that is freed is kept in `told`, for the report at the end */
   Buf told;
+  VEC(u64) held; /* Code.id: it stood in a region of such code */
   VEC(struct Code *) codes; /* owned: what has regions lives as long as a log that is written at the end */
 } TraceLog;
 
@@ -60,9 +61,11 @@ enum { EVENTS_KEPT = 256, EVENTS_KEPT_FILE = 16384, RUNS_KEPT_FILE = 65536 };
 
 struct Tracer;
 struct Place;
+struct Code;
 
 void log_init(TraceLog *l);
 void log_free(Vm *vm, TraceLog *l);
+void log_gather(struct Tracer *t, const struct Code *code); /* code is freed: what is told of it is kept */
 void log_drop_codes(Vm *vm, TraceLog *l); /* while places can still be forgotten */
 u64 log_now(void); /* ns */
 void log_add(struct Tracer *t, const TraceEvent *e);

@@ -1,5 +1,6 @@
 /* why.c — the sums that decided (decide.c), in words with numbers: for :why, --explain and trace.stats. */
 #include "tracer/report/explain.h"
+#include "tracer/tier/budget.h"
 #include "tracer/tier/cost.h"
 #include "tracer/tier/decide.h"
 #include "tracer/tier/places.h"
@@ -141,12 +142,15 @@ static void holds(void *context, Place *p) {
 static bool is_held(const Tracer *t, const Code *code) {
   Holds h = {code, false};
   places_each(&t->places, holds, &h);
+  for (u32 i = 0; i < t->log.held.count; i++) h.yes |= t->log.held.data[i] == code->id;
   return h.yes;
 }
 
 static void put_trips(const Teller *x, u64 trips) {
   put_count(x->out, trips, "trip");
-  buf_printf(x->out, " in all, asked from trip %lld on", (long long)x->t->vm->tunables.warm_trips);
+  const Tunables *tun = &x->t->vm->tunables;
+  buf_printf(x->out, " in all, asked from trip %lld on",
+             (long long)(decides_by_clock(x->t) ? tun->warm_trips : tun->hot_trips));
 }
 
 /* Of a loop that took little so far, in a report of the whole program. */
@@ -214,7 +218,7 @@ static void tell_code(const Teller *x, const Code *code) {
   places_each(&x->t->places, find_place, &a);
   for (u32 i = 0; i < a.found.count; i++) tell_place(x, a.found.data[i]);
   vec_free(&x->t->vm->alloc, &a.found);
-  bool cold = x->what != TOLD_waits && decides_by_clock(x->t) && !is_held(x->t, code);
+  bool cold = x->what != TOLD_waits && place_is_paced(x->t) && !is_held(x->t, code);
   for (u32 i = 1; i < code->proto->nextents && cold; i++) tell_cold(x, code, &code->proto->extents[i]);
 }
 
