@@ -48,8 +48,9 @@ static inline u32 dtype_bytes(u32 d) { return dtype_info[d].bytes; }
 static inline DTypeKind dtype_kind(u32 d) { return (DTypeKind)dtype_info[d].kind; }
 static inline const char *dtype_name(u32 d) { return dtype_info[d].name; }
 static inline bool dtype_is_signed(u32 d) { return dtype_info[d].is_signed; }
-/* f32 for f16 and bf16, else d: what numbers of d are kept as, and computed in */
+/* f32 for f16 and bf16, i64 for u32, else d: what numbers of d are kept as, and computed in */
 static inline DType dtype_compute(u32 d) { return (DType)dtype_info[d].compute; }
+static inline bool dtype_is_half(u32 d) { return dtype_bytes(d) == 2; } /* see lang/halves.h */
 static inline DType dtype_accum(u32 d) { return (DType)dtype_info[d].accum; }
 static inline DTypeCan dtype_can(u32 d, DTypeNeed need) { return (DTypeCan)dtype_cans[d][need]; }
 DType dtype_by_name(const char *s, size_t len); /* DT_NONE when there is none */

@@ -374,8 +374,8 @@ Value num_load(const void *at, u32 dtype) {
     case DT_u32: v.u = *(const u32 *)at; break;
     case DT_f32: memcpy(&v.s, at, sizeof v.s); break;
     default:
-      if (dtype_compute(dtype) == dtype) memcpy(&v.bits, at, 8);
-      else v.s = half_load(dtype, *(const u16 *)at);
+      if (dtype_is_half(dtype)) v.s = half_load(dtype, *(const u16 *)at);
+      else memcpy(&v.bits, at, 8);
       break;
   }
   return v;
@@ -423,7 +423,7 @@ Value num_convert_unchecked(Value v, u32 dtype) {
   if (v.dtype == dtype) return v;
   Value r = {.kind = V_NUM, .dtype = (u8)dtype, .flags = v.flags & VF_WEAK};
   bool from_float = dtype_kind(v.dtype) == DK_FLOAT;
-  if (dtype_compute(dtype) != dtype) { /* all are rounded once */
+  if (dtype_is_half(dtype)) { /* all are rounded once */
     f64 x = from_float ? num_as_f64(v) : dtype_is_signed(v.dtype) ? f64_odd_i64(v.i) : f64_odd_u64(v.u);
     r.s = half_round(dtype, f32_odd(x));
     return r;

@@ -35,9 +35,11 @@ static WeftStatus widened(Vm *vm, u32 op, DTypeNeed need, Value v, Value *out) {
   return WEFT_OK;
 }
 
+/* In a list of floats those that the operation made as wide; of integers the first: others are positions. */
 static WeftStatus narrowed(Vm *vm, u32 op, u32 dtype, Value *v) {
   if (v->kind == V_LIST && list_unique(vm, v)) {
-    for (u32 i = 0; i < v->list->count; i++) TRY(narrowed(vm, op, dtype, &v->list->items[i]));
+    u32 count = dtype_kind(dtype) == DK_FLOAT ? v->list->count : 1;
+    for (u32 i = 0; i < count; i++) TRY(narrowed(vm, op, dtype, &v->list->items[i]));
     return WEFT_OK;
   }
   if ((v->kind != V_NUM && v->kind != V_ARRAY) || v->dtype != dtype_compute(dtype)) return WEFT_OK;
@@ -63,14 +65,18 @@ static u32 result_dtype(u32 op, const Value *args) {
     u32 count = list ? args[i].list->count : 1;
     for (u32 k = 0; k < count; k++) {
       Value v = list ? args[i].list->items[k] : args[i];
-      if (!value_is_numeric(v)) continue;
-      if (any && !all) return dtype;
+      if (!value_is_numeric(v) || (any && !all)) continue;
       dtype = any ? dtype_promote_weak(dtype, weak, v.dtype, value_is_weak(v), &weak) : v.dtype;
       weak = any ? weak : value_is_weak(v);
       any = true;
     }
   }
-  return dtype;
+  if (!any || dtype_kind(dtype) == DK_FLOAT) return dtype;
+  if (op == OP_bincount || op == OP_histogram) return DT_NONE;
+  const ArrayType type = {.dtype = (u8)dtype, .rank = 1}, *types[1] = {&type};
+  DTypeResult r;
+  RuleError err;
+  return rule_dtype(op, 1, types, &r, &err) ? r.result : DT_NONE;
 }
 
 static WeftStatus wide_run_wide(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
@@ -100,8 +106,7 @@ WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
 bool wide_may(u32 op) {
   const OpInfo *info = op_info(op);
   DTypeNeed need = op_need(op);
-  if (info->family == FAM_elementwise || info->lower == LOWER_weft) return false; /* each operation by itself */
-  for (u32 d = 1; d < DT_COUNT; d++)
-    if (is_wide(d, need)) return true;
-  return false;
+  bool computes = need == NEED_compute || need == NEED_reduce || need == NEED_order || need == NEED_product ||
+                  need == NEED_factor || need == NEED_random; /* what moves numbers, or shows them, takes each dtype */
+  return computes && info->family != FAM_elementwise && info->lower != LOWER_weft; /* these: each operation by itself */
 }

@@ -14,6 +14,7 @@ typedef i32 T_i32;
 typedef i64 T_i64;
 typedef f32 T_f32;
 typedef u16 T_f16, T_bf16;
+typedef u32 T_u32;
 typedef f64 T_f64;
 typedef u8 U_bool;
 typedef u32 U_u8, U_i32, U_f32;

@@ -186,10 +186,16 @@ WITHIN(f64)
   X(h, bool, 1, h##_to_f32(p) != 0) X(h, u8, h##_to_f32(p) > -1 && h##_to_f32(p) < 256, h##_to_f32(p))          \
   X(h, i32, h##_to_f32(p) >= -0x1p31f && h##_to_f32(p) < 0x1p31f, h##_to_f32(p))                                \
   X(h, i64, h##_to_f32(p) >= -0x1p63f && h##_to_f32(p) < 0x1p63f, h##_to_f32(p))                                \
+  X(h, u32, h##_to_f32(p) > -1 && h##_to_f32(p) < 0x1p32f, h##_to_f32(p)) X(u32, h, 1, f32_to_##h(f32_odd(p)))  \
   X(h, f32, 1, h##_to_f32(p)) X(h, f64, 1, h##_to_f32(p))                                                       \
   X(bool, h, 1, f32_to_##h(p)) X(u8, h, 1, f32_to_##h(p)) X(i32, h, 1, f32_to_##h(f32_odd(p)))                  \
   X(i64, h, 1, f32_to_##h(f32_odd(f64_odd_i64(p)))) X(f32, h, 1, f32_to_##h(p))                                 \
   X(f64, h, 1, f32_to_##h(f32_odd(p)))
+/* u32 takes the low bits of integers. */
+#define UNSIGNED(X)                                                                                             \
+  X(u32, bool, 1, p != 0) X(u32, u8, 1, p) X(u32, i32, 1, p) X(u32, i64, 1, p) X(u32, f32, 1, p)                \
+  X(u32, f64, 1, p) X(bool, u32, 1, p) X(u8, u32, 1, p) X(i32, u32, 1, p) X(i64, u32, 1, p)                     \
+  X(f32, u32, p > -1 && p < 0x1p32f, p) X(f64, u32, p > -1 && p < 0x1p32, p)
 #define HALVES(X)                                                                                               \
   HALF(X, f16) HALF(X, bf16)                                                                                    \
   X(f16, bf16, 1, f32_to_bf16(f16_to_f32(p))) X(bf16, f16, 1, f32_to_f16(bf16_to_f32(p)))
@@ -246,6 +252,7 @@ CONVERT(i64, f32, 1, p)
 WIDE(CONVERT)
 #endif
 NARROW(CONVERT)
+UNSIGNED(CONVERT)
 HALVES(CONVERT)
 
 /* ---- where --------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #define CONVERT_HERE(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], HERE(strip_##from##_to_##to))
 WIDE(CONVERT_HERE)
 NARROW(CONVERT_HERE)
+UNSIGNED(CONVERT_HERE)
 HALVES(CONVERT_HERE)
 #undef CONVERT_HERE
 

@@ -164,6 +164,9 @@ static void rows(void **state) {
     assert_int_equal(dtype_by_name(dtype_name(d), strlen(dtype_name(d))), d);
     assert_int_equal(dtype_compute(compute), compute);
     assert_int_equal(dtype_kind(compute), dtype_kind(d));
+    /* nobody looks for a wider dtype to move numbers or to show them */
+    assert_true(dtype_can(d, NEED_store) != CAN_wide && dtype_can(d, NEED_convert) != CAN_wide &&
+                dtype_can(d, NEED_print) != CAN_wide);
     for (u32 need = 1; need < NEED_COUNT; need++) { /* wide: in a dtype that does it itself */
       if (dtype_can(d, need) != CAN_wide) continue;
       assert_int_not_equal(compute, d);
