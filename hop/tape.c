@@ -191,6 +191,7 @@ static WeftStatus track(Vm *vm, Tape *t, TapeEntry *e, bool read, Value *out) {
   bool list = out->kind == V_LIST;
   u32 n = list ? out->list->count : 1;
   bool any = false;
+  e->library = (u16)library_op(vm);
   for (u32 i = 0; i < n; i++) {
     Value v = value_untracked(list ? out->list->items[i] : *out);
     any |= value_is_numeric(v) && deriv_dtype(v.dtype);
@@ -434,7 +435,10 @@ static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
   for (; made < n && ok; made++) {
     bool operands = holds_operands(op, made, args[made]);
     inner[made] = value_hole();
-    if (!operands && depends(t, args[made], 0)) e.setting = (u8)(made + 1);
+    if (!operands && depends(t, args[made], 0)) {
+      e.setting = (u8)(made + 1);
+      e.handed = (u8)(library_param(vm, op, made) + 1);
+    }
     ok = split_argument(vm, t, args[made], operands, &inner[made]);
   }
   e.nparents = t->parents.count - e.parents;

@@ -18,6 +18,8 @@ typedef struct TapeEntry {
   u16 op;  /* op; update: BcOp that combines */
   /* op: 1 + a parameter that is no operand of rules and depends on the tape: there is no derivative by it. 0: none */
   u8 setting;
+  u8 handed;   /* in a function of the library: 1 + its parameter that the setting came from. 0: none */
+  u16 library; /* the operation whose function of the library ran it; 0: none */
   /* Tape.values: what was saved: arguments (index, update: operands, then keys), then results. What the rule does not
    * read (deriv_reads) stands there by its type alone: zeros that share one element */
   u32 first, count;

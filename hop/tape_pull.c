@@ -397,9 +397,11 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
   DerivLists l;
   const char *why = "";
   if (e->setting) {
-    const OpParam *p = &op_info(e->op)->params[e->setting - 1];
-    return vm_error(vm, EK_unsupported, "%s: no derivative of %s by its parameter `%.*s`", who, op_name(e->op),
-                    (int)p->len, p->name);
+    bool own = !e->library || e->handed;
+    u32 of = e->handed ? e->library : e->op;
+    const OpParam *p = &op_info(of)->params[(e->handed ? e->handed : e->setting) - 1];
+    return vm_error(vm, EK_unsupported, "%s: no derivative of %s by its parameter `%.*s`%s%s", who, op_name(of),
+                    (int)p->len, p->name, own ? "" : ", in ", own ? "" : op_name(e->library));
   }
   if (!load(d, &n, &l, &s)) goto failed;
   for (u32 i = 0; i < e->nresults; i++) {
@@ -421,7 +423,8 @@ failed:
   if (vm->error.raised) return WEFT_ERROR;
   if (d->head.refused) return vm_error_memory(vm);
   const char *instead = n.kind == DERIV_op ? op_info(e->op)->instead : "";
-  return vm_error(vm, EK_unsupported, "%s: no derivative rule for %s%s%s", who, why, *instead ? "; " : "", instead);
+  return vm_error(vm, EK_unsupported, "%s: no derivative rule for %s%s%s%s%s", who, why, e->library ? ", in " : "",
+                  e->library ? op_name(e->library) : "", *instead ? "; " : "", instead);
 }
 
 WeftStatus tape_pull(Vm *vm, Tape *t, const char *who, Value *grads) {

@@ -8,9 +8,6 @@ static inline bool library_has(const Vm *vm, u32 op) { return vm->library && vm-
 /* Loads the module that has `op`: vm->builtins gets its functions. */
 WeftStatus library_load(Vm *vm, u32 op) MUST_USE;
 
-/* The operation whose function the program called, while one of the library runs; 0: none runs. */
-u32 library_op(const Vm *vm);
-
 /* How an error is said by that function: `sum: axis 3 …` becomes `nn.rms_norm: axis 3 …`, and where `sum` speaks of an
  * argument, the parameter is named that it came from. Where it came from none, the operation's own name stays too. */
 typedef struct LibrarySaid {

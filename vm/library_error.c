@@ -127,6 +127,13 @@ u32 library_op(const Vm *vm) {
   return vm->frame_count && vm->frames[vm->frame_count - 1].code->proto->library ? failing(vm) : 0;
 }
 
+i32 library_param(const Vm *vm, u32 op, u32 param) {
+  u32 outer = library_op(vm);
+  const OpParam *p = &op_info(op)->params[param];
+  const OpParam *own = outer ? handed_on(vm, outer, op_name(op), param, (Part){p->name, p->len}) : NULL;
+  return own ? (i32)(own - op_info(outer)->params) : -1;
+}
+
 bool library_said(const Vm *vm, ErrorKind kind, const char *s, LibrarySaid *out) {
   const char *colon = strstr(s, ": ");
   u32 outer = failing(vm), op = colon ? op_by_name(s, (size_t)(colon - s)) : OP_none;

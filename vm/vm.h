@@ -456,6 +456,10 @@ Span vm_span(const Vm *vm); /* of the current instruction; nowhere when nothing 
 WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 WeftStatus vm_error_at(Vm *vm, ErrorKind kind, Span at, const char *fmt, ...) PRINTF_LIKE(4, 5);
 WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e); /* "matmul: …" */
+/* While a function of the library runs that is written in Weft: the operation that the program called; else 0. */
+u32 library_op(const Vm *vm);
+/* Its parameter that argument `param` of `op` came from, which is about to run; -1: none. */
+i32 library_param(const Vm *vm, u32 op, u32 param);
 WeftStatus vm_error_memory(Vm *vm);
 WeftStatus vm_error_stack(Vm *vm); /* the C stack is used up (parser/base.h: cstack_has) */
 void vm_error_clear(Vm *vm);

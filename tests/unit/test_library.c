@@ -147,6 +147,11 @@ static void errors_name_the_parameter_that_was_handed_on(void **state) {
       {"x[axis]", "std([1.0], 7)", "std: "},
       {"axis.foo", "std([1.0], 7)", "std: "},
       {"axis(x)", "std([1.0], 7)", "std: "},
+      {"unique(x)", "grad(x => sum(std(x)))([1.0, 2.0])", "grad: no derivative rule for unique, in std"},
+      {"logspace(0.0, x, 3, true, correction)", "grad(c => sum(std(1.0, nil, c)))(2.0)",
+       "grad: no derivative of std by its parameter `correction`"},
+      {"{ let b = correction + 1.0; logspace(0.0, x, 3, true, b) }", "grad(c => sum(std(1.0, nil, c)))(2.0)",
+       "grad: no derivative of logspace by its parameter `base`, in std"},
       {"error(\"std: no\")", "std([1.0])", "std: no"},
       {"error(\"no\")", "std([1.0])", "no"},
   };
