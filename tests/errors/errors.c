@@ -43,7 +43,8 @@ int main(void) {
         bad = check(info, call, "eager", -1, &refused);
         if (!bad) bad = check(info, call, "mir", 0, &refused);
       }
-    if (!bad && info->nparams && !refused) bad = "none of these values is refused";
+    /* one on other things than arrays may take them all: it gives a function, or looks at nothing yet */
+    if (!bad && call_is_on_arrays(info) && info->nparams && !refused) bad = "none of these values is refused";
     if (bad) printf("not ok errors/%s: %s\n", info->name, bad);
     else printf("ok errors/%s\n", info->name);
     failures += bad != NULL;

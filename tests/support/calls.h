@@ -63,14 +63,16 @@ static bool call_argument(u32 op, u32 at, char *out, size_t cap) {
 static void call_text(u32 op, int by, const char *value, char *out, size_t cap) {
   const OpInfo *info = op_info(op);
   size_t n = (size_t)snprintf(out, cap, "%s(", info->name);
+  bool more = false;
   for (u32 p = 0; p < info->nparams; p++) {
     const OpParam *param = &info->params[p];
     char text[200];
     if ((int)p == by) snprintf(text, sizeof text, param->has_default ? "%s" : "(%s)", value);
     else if (!call_argument(op, p, text, sizeof text) && param->has_default) continue;
     if (param->has_default)
-      n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", p ? ", " : "", (int)param->len, param->name, text);
-    else n += (size_t)snprintf(out + n, cap - n, "%s%s%s", p ? ", " : "", param->rest ? "..." : "", text);
+      n += (size_t)snprintf(out + n, cap - n, "%s%.*s=%s", more ? ", " : "", (int)param->len, param->name, text);
+    else n += (size_t)snprintf(out + n, cap - n, "%s%s%s", more ? ", " : "", param->rest ? "..." : "", text);
+    more = true;
   }
   snprintf(out + n, cap - n, ")");
 }
