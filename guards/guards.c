@@ -493,7 +493,7 @@ static bool decide(GuardDims *d, SizeRel rel, Dim a, Dim b) {
   /* on entry it is asked of the rest of both */
   if (rest != DIM_NONE && !size_is_unbacked(d->sizes, rest)) a = rest, b = 0, late = false;
   if (late) {
-    if (a == 1 || b == 1) { /* a size that is not known is not taken for 1 */
+    if (a == 0 || b == 0 || a == 1 || b == 1) { /* a size that is not known is taken for neither */
       d->unknown |= d->exact;
       return false;
     }

@@ -107,7 +107,7 @@ bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, Arr
   Dim known = product(c, nrest, rest);
   if (infer < rank) {
     out->dims[infer] = 1;
-    if (known == 0) return fail(err, EK_shape, "the size -1 cannot be told when another is 0");
+    if (dim_equal(c, known, 0)) return fail(err, EK_shape, "the size -1 cannot be told when another is 0");
     if (known == 1) {
       out->dims[infer] = total;
       return true;
