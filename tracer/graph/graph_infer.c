@@ -123,11 +123,18 @@ static bool same_as(Infer *c, const ArrayType *x) {
   return true;
 }
 
+/* A computed axis is no error, but nothing that a graph can take. */
+static bool axis_fails(Infer *c, u32 p, ErrorKind kind, const char *what) {
+  const GraphArg *a = &c->args[p];
+  bool known = a->kind == ARG_attr && a->attr->kind != ATTR_dim && a->attr->kind != ATTR_dims;
+  return fail(c, known ? kind : EK_unsupported, known ? what : "the axis must be known while tracing");
+}
+
 static bool axis_of_arg(Infer *c, u32 p, i64 fallback, bool *flat, i64 *axis) {
   *flat = !infer_given(c, p) && fallback == INT64_MIN;
   *axis = 0;
   if (*flat) return true;
-  return int_of_arg(c, p, fallback, axis) || fail(c, EK_type, "the axis must be known while tracing");
+  return int_of_arg(c, p, fallback, axis) || axis_fails(c, p, EK_type, "the axis must be an integer");
 }
 
 static bool result_dtype(Infer *c, const ArrayType *const *xs, u32 n) {
@@ -189,7 +196,7 @@ static bool infer_reduce(Infer *c) {
   u32 axis = op_param(c->op, "axis"), keep = op_param(c->op, "keepdims"), mask;
   if (!x) return no_rule(c);
   if (!arg_axes(&c->args[axis], x->rank, &mask))
-    return fail(c, EK_index, "an axis is out of range, or not known while tracing");
+    return axis_fails(c, axis, EK_index, "an axis is out of range");
   rule_reduce(x, mask, keep != UINT32_MAX && arg_bool(&c->args[keep], false), c->out);
   c->out->device = x->device;
   return result_dtype(c, &x, 1);

@@ -403,8 +403,10 @@ Outcome rec_flow(Recorder *r, const Scope *s) {
   if (r->lacks || r->widens) return o; /* an outer loop has to carry more first, or otherwise */
   bool types = r->noted_types;
   r->noted_types = false;
-  /* a list of arrays grows: trip by trip, all of them */
-  bool unrolls = r->reason == REASON_loop_list && few_trips(r, rec_top(r), e);
+  /* a list of arrays grows, or the loop's variable is an axis or another setting that must be known: trip by trip, all
+   * of them */
+  bool setting = r->reason == REASON_literal_needed || r->reason == REASON_no_rule;
+  bool unrolls = (r->reason == REASON_loop_list || setting) && few_trips(r, rec_top(r), e);
   if (st && unrolls) {
     straight_at(r, depth, extent)->unrolled = true;
     return OUT_END;
