@@ -130,7 +130,7 @@ static bool same_row(Recorder *r, Av a, Av b) {
 
 /* Its items in columns of their own. */
 static Outcome row_columns(Recorder *r, Av row, Av *out) {
-  Av nil = av_const(r, value_nil()), stop, flat = ragged_part_of(r, av_item(r, row, 0), ROW_FLAT_AT);
+  Av nil = av_const(r, value_nil()), stop = 0, flat = ragged_part_of(r, av_item(r, row, 0), ROW_FLAT_AT);
   Outcome o = nil ? rec_binary(r, BC_add, av_item(r, row, 2), av_item(r, row, 3), &stop) : OUT_FAIL;
   const Av parts[3] = {av_item(r, row, 2), stop, nil};
   return o == OUT_GO ? rec_rows_part(r, flat, parts, out) : o;
