@@ -34,20 +34,23 @@ static i32 param_at(const OpInfo *info, Part name) {
 static bool next_argument(Part call, size_t *at, Part *out) {
   int depth = 0;
   size_t from = *at, i = from;
-  for (; i < call.len; i++) {
+  if (from >= call.len) return false;
+  for (; i < call.len && depth >= 0; i++) {
     char c = call.s[i];
     if (c == '"') {
       while (++i < call.len && call.s[i] != '"') i += call.s[i] == '\\';
-    } else if (strchr("([{", c)) {
+    } else if (c == '(' || c == '[' || c == '{') {
       depth++;
-    } else if (strchr(")]}", c)) {
-      if (depth-- == 0) break;
+    } else if (c == ')' || c == ']' || c == '}') {
+      depth--;
     } else if (c == ',' && depth == 0) {
       break;
     }
   }
-  *out = trimmed((Part){call.s + from, (i < call.len ? i : call.len) - from});
-  *at = i + 1;
+  size_t end = i < call.len ? i : call.len;
+  bool last = depth < 0; /* behind the parenthesis that ends the call */
+  *out = trimmed((Part){call.s + from, end - last - from});
+  *at = last ? call.len : end + 1;
   return out->len > 0;
 }
 
