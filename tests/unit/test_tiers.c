@@ -51,6 +51,7 @@ static void swallow(void *context, const char *text, size_t length) { (void)cont
 static Clock *machine(u64 each) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.backend = "mir";
+  o.explain = true;
   o.output = swallow;
   Clock *c = calloc(1, sizeof *c);
   assert_non_null(c);
@@ -171,7 +172,6 @@ static const char program[] =
 static void a_report_names_loops_that_stayed_cold(void **state) {
   (void)state;
   Clock *c = machine(130);
-  (void)weft_dump(c->vm, NULL, "explain");
   assert_int_equal(weft_eval(c->vm, program, "cold.weft", NULL), WEFT_OK);
   const char *said = weft_dump(c->vm, NULL, "explain");
   if (!strstr(said, "cold.weft:2:64: 2 trips in all, asked from trip 2 on")) fail_msg("%s", said);

@@ -174,7 +174,7 @@ static void note_held(void *context, Place *p) {
 /* Of a program that runs for long the first ones are told of. */
 void log_gather(Tracer *t, const Code *code) {
   enum { TOLD_MOST = 1 << 16 };
-  if (!t->log.gathers || t->log.told.len >= TOLD_MOST) return;
+  if (!t->log.gathers || t->log.told.len >= TOLD_MOST || t->log.held.count >= TOLD_MOST) return;
   decide_tell(t, code, TOLD_program, &t->log.told);
   places_each(&t->places, note_held, &(Gone){t, code});
 }
