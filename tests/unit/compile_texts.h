@@ -489,7 +489,7 @@
  "f0: fn f(a) registers 4\n"
  "0000 getmod r1 assert\n"
  "0001 gt r2 r0 k0(1)\n"
- "0002 move r3 k1(\"a > 1\")\n"
+ "0002 move r3 k1(\"assertion failed: a > 1\")\n"
  "0003 call r1 r1..r3*\n"
  "0004 getmod r1 assert\n"
  "0005 move r2 r0*\n"
