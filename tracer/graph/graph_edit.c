@@ -137,8 +137,21 @@ static bool map_size_values(Graph *g, ValueMap *m) {
   return true;
 }
 
+/* What is known of the symbols that `from` carries, and of those before them, holds for the copies, since the code is
+ * the same. A fact is copied with the last symbol in it: those before it that were cloned are in the map by then. */
+static bool map_facts(Graph *g, const ValueMap *m, ValueId from) {
+  for (u32 i = 0, count = g->sizes.facts.count; i < count; i++) {
+    const SizeFact f = g->sizes.facts.data[i];
+    u32 last;
+    if (!size_last_unbacked(&g->sizes, f.diff, &last) || g->sizes.syms.data[last].source != from) continue;
+    Dim diff = map_dim(g, m, f.diff);
+    if (g->failed || !size_assume(&g->sizes, (SizeRel)f.rel, diff, 0)) return false;
+  }
+  return true;
+}
+
 bool map_carried(Graph *g, ValueMap *m, ValueId from, ValueId to) {
-  u32 count = g->sizes.syms.count, fresh = 0;
+  u32 count = g->sizes.syms.count, fresh = 0, unknown = 0;
   for (u32 i = 0; i < count; i++) {
     const SizeSym s = g->sizes.syms.data[i];
     if (!s.unbacked || s.source != from) continue;
@@ -148,10 +161,11 @@ bool map_carried(Graph *g, ValueMap *m, ValueId from, ValueId to) {
     if (d == DIM_NONE || !vec_push(g->alloc, &m->syms, i) || !vec_push(g->alloc, &m->sizes, d)) return false;
     fresh++;
     if (known) continue;
+    unknown++;
     g->sizes.syms.data[g->sizes.syms.count - 1].axis = s.axis;
     if (s.same_as != DIM_NONE && !size_assume(&g->sizes, REL_eq, d, map_dim(g, m, s.same_as))) return false;
   }
-  return !fresh || map_size_values(g, m);
+  return (!unknown || map_facts(g, m, from)) && (!fresh || map_size_values(g, m));
 }
 
 /* A copy whose type was made before the symbol it carries. */
