@@ -257,6 +257,22 @@ static WeftStatus column_value(Vm *vm, const Table *t, u32 column, u32 first, Va
   return all ? WEFT_OK : text_column(vm, t, column, first, out);
 }
 
+/* Is element `at` of the column a value of the dtype? Of an integer dtype: a whole number in its range. */
+static bool is_of_dtype(const Array *plain, u32 at, u32 dtype) {
+  if (dtype_kind(dtype) != DK_INT) return true;
+  const bool ints = array_dtype(plain) == DT_i64;
+  const i64 i = ints ? ((const i64 *)plain->data)[at] : 0;
+  if (ints) return i >= dtype_int_min(dtype) && (i < 0 || (u64)i <= dtype_int_max(dtype));
+  const f64 x = ((const f64 *)plain->data)[at];
+  return x == __builtin_floor(x) && x >= (f64)dtype_int_min(dtype) && x < (f64)dtype_int_max(dtype) + 1.0;
+}
+
+static WeftStatus is_no(Vm *vm, const Table *t, u32 column, u32 first, const char *name, u32 row, u32 dtype) {
+  const Field f = field_of(t, row, column);
+  return vm_error(vm, EK_value, "load_csv: column \"%.60s\", row %u: \"%.*s\" is no %s", name, row - first,
+                  (int)(f.len < 40 ? f.len : 40), t->text + f.at, dtype_name(dtype));
+}
+
 /* A column of the dtype that was asked for. */
 static WeftStatus column_as(Vm *vm, const Table *t, u32 column, u32 first, const char *name, u32 dtype, Value *out) {
   FieldValue v;
@@ -266,15 +282,15 @@ static WeftStatus column_as(Vm *vm, const Table *t, u32 column, u32 first, const
   if (all) return WEFT_OK;
   TRY(number_column(vm, t, column, first, &plain, &all));
   if (all) {
-    const WeftStatus status = convert_value(vm, OP_load_csv, plain, dtype, out);
+    WeftStatus status = WEFT_OK;
+    for (u32 r = first; r < t->rows && status == WEFT_OK; r++)
+      if (!is_of_dtype(plain.array, r - first, dtype)) status = is_no(vm, t, column, first, name, r, dtype);
+    if (status == WEFT_OK) status = convert_value(vm, OP_load_csv, plain, dtype, out);
     value_drop(vm, plain);
     return status;
   }
   for (u32 r = first; r < t->rows; r++) {
-    const Field f = field_of(t, r, column);
-    if (field_kind(t, f, &v) <= FIELD_FLOAT) continue;
-    return vm_error(vm, EK_value, "load_csv: column \"%.60s\", row %u: \"%.*s\" is no %s", name, r - first,
-                    (int)(f.len < 40 ? f.len : 40), t->text + f.at, dtype_name(dtype));
+    if (field_kind(t, field_of(t, r, column), &v) > FIELD_FLOAT) return is_no(vm, t, column, first, name, r, dtype);
   }
   return WEFT_ERROR;
 }
