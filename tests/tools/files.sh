@@ -185,8 +185,8 @@ npy quotes '{"shape": (2, ) , "descr":"<i4","fortran_order" :False}' "$two"; rea
 npy i1 "$(header "'|i1'")" '\x7f\x80'; reads i1 'i32 (2,) [127, -128]'
 npy i2 "$(header "'>i2'")" '\xff\xfe\x01\x00'; reads i2 'i32 (2,) [-2, 256]'
 npy u2 "$(header "'<u2'")" '\xff\xff\x01\x00'; reads u2 'i32 (2,) [65535, 1]'
-npy u4 "$(header "'<u4'" True)" '\xff\xff\xff\xff\x01\x00\x00\x00'; reads u4 'i64 (2,) [4294967295, 1]'
-for type in '<u8' '<f2' '<c16' '<U3' '|O' '<b4' '?' ''; do
+npy u4 "$(header "'<u4'" True)" '\xff\xff\xff\xff\x01\x00\x00\x00'; reads u4 'u32 (2,) [4294967295, 1]'
+for type in '<u8' '<c16' '<U3' '|O' '<b4' '?' ''; do
   npy type "$(header "'$type'")" "$two"; refuses type "its dtype '[^']*' is not supported"
 done
 npy records "$(header "[('a', '<i4')]")" "$two"; refuses records 'its elements are records'
