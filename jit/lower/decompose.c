@@ -373,7 +373,7 @@ static bool widen(Rewrite *r, NodeId n, u32 dtype) {
     if (value_is_token(g, v)) continue;
     u32 own = value_type(g, v)->dtype;
     if (elements && own != dtype) v = graph_convert(g, v, dtype);
-    if (elements || is_wide(x.op, own)) v = graph_convert(g, v, compute);
+    if (elements || is_wide(x.op, own)) v = graph_convert(g, v, elements ? compute : dtype_compute(own));
     ok = (operands[i] = v) != 0;
   }
   for (u32 i = 0; i < x.attr_count && ok; i++) {
@@ -385,7 +385,7 @@ static bool widen(Rewrite *r, NodeId n, u32 dtype) {
     if (value_is_token(g, node_result(g, n, i))) continue;
     ArrayType t = *value_type(g, node_result(g, n, i));
     if (!is_wide(x.op, t.dtype)) continue;
-    t.dtype = (u8)compute;
+    t.dtype = (u8)dtype_compute(t.dtype);
     t.weak = false;
     ok = (types[i] = graph_type(g, &t)) != 0;
   }

@@ -195,6 +195,11 @@ static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *o
   TRY(args_bool(vm, op, 2, args[2], &descending));
   if (args[0].kind == V_LIST) {
     Value at;
+    i64 given = -1;
+    u32 along;
+    RuleError err;
+    if (args[1].kind != V_NIL) TRY(args_int(vm, op, 1, args[1], &given));
+    if (!rule_axis(given, 1, &along, &err)) return vm_error_rule(vm, op, &err);
     TRY(order_list(vm, op, args[0], args[3], descending, &at));
     if (positions) {
       *out = at;

@@ -39,7 +39,7 @@ static WeftStatus widened(Vm *vm, u32 op, DTypeNeed need, Value v, Value *out) {
 static WeftStatus narrowed(Vm *vm, u32 op, u32 dtype, Value *v) {
   if (v->kind == V_LIST && list_unique(vm, v)) {
     u32 count = dtype_kind(dtype) == DK_FLOAT ? v->list->count : 1;
-    for (u32 i = 0; i < count; i++) TRY(narrowed(vm, op, dtype, &v->list->items[i]));
+    for (u32 i = 0; i < count && i < v->list->count; i++) TRY(narrowed(vm, op, dtype, &v->list->items[i]));
     return WEFT_OK;
   }
   if ((v->kind != V_NUM && v->kind != V_ARRAY) || v->dtype != dtype_compute(dtype)) return WEFT_OK;
@@ -98,6 +98,7 @@ WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
   const OpInfo *info = op_info(op);
   DTypeNeed need = op_need(op);
   bool lists = info->family != FAM_sort;
+  if (!lists && args[0].kind == V_LIST) return kernel(vm, args, out); /* its items are what they were */
   for (u32 i = 0; i < info->nparams; i++)
     if (UNLIKELY(has_wide(args[i], need, lists))) return wide_run_wide(vm, op, kernel, args, out);
   return kernel(vm, args, out);

@@ -762,10 +762,18 @@ static bool infer(Infer *c) {
   switch (c->op) {
     case OP_nn_softmax:
     case OP_nn_log_softmax:
-    case OP_nn_layer_norm:
       if (!x) return no_rule(c);
       same_as(c, x);
       return result_dtype(c, &x, 1);
+    case OP_nn_layer_norm: {
+      const ArrayType *types[3];
+      u32 used = 0;
+      for (u32 i = 0; i < 3; i++)
+        if (type_arg(c, i)) types[used++] = type_arg(c, i);
+      if (!x) return no_rule(c);
+      same_as(c, x);
+      return result_dtype(c, types, used);
+    }
     case OP_nn_cross_entropy: { /* the labels stand one to a row of x */
       const ArrayType *labels = type_arg(c, 1);
       ArrayType column, taken;

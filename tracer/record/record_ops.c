@@ -746,6 +746,11 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (op == OP_arange && i < 3 && !is_given(r, params[3]) && av_const_value(r, a, &end) && end.kind == V_NUM &&
         !value_is_weak(end) && end.dtype != DT_i64 && end.dtype != DT_f64) /* a setting has no dtype */
       return rec_stuck(r, REASON_no_rule, "arange of a constant %s", dtype_name(end.dtype));
+    if (op == OP_arange && i < 3 && !is_given(r, params[3]) && av_is_number(r, a)) { /* nor has a size */
+      const ArrayType *t = value_type(r->g, av_value(r, a));
+      if (!t->weak && t->dtype != DT_i64 && dtype_kind(t->dtype) == DK_INT)
+        return rec_stuck(r, REASON_no_rule, "arange of %s", dtype_name(t->dtype));
+    }
     if (rec_is_setting(op, i) && !counts) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
