@@ -765,14 +765,16 @@ static bool infer(Infer *c) {
       if (!x) return no_rule(c);
       same_as(c, x);
       return result_dtype(c, &x, 1);
-    case OP_nn_layer_norm: {
-      const ArrayType *types[3];
-      u32 used = 0;
-      for (u32 i = 0; i < 3; i++)
-        if (type_arg(c, i)) types[used++] = type_arg(c, i);
+    case OP_nn_layer_norm: { /* x as a float, promoted with scale and bias */
       if (!x) return no_rule(c);
       same_as(c, x);
-      return result_dtype(c, types, used);
+      if (!result_dtype(c, &x, 1)) return false;
+      for (u32 i = 1; i < 3; i++) {
+        const ArrayType *t = type_arg(c, i);
+        bool weak = false;
+        if (t) c->out->dtype = (u8)dtype_promote_weak(c->out->dtype, c->out->weak, t->dtype, t->weak, &weak);
+      }
+      return true;
     }
     case OP_nn_cross_entropy: { /* the labels stand one to a row of x */
       const ArrayType *labels = type_arg(c, 1);

@@ -794,6 +794,14 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (dtype_can(dtype, op_need(op)) == CAN_none)
       return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
   }
+  /* the interpreter looks whether a number fits the integer dtype that it fills */
+  const bool fills = op == OP_full || op == OP_full_like || op == OP_linspace;
+  for (u32 i = op == OP_full_like; fills && dtype_kind(results[0].dtype) == DK_INT && i < n; i++) {
+    u32 dtype = value_type(r->g, operands[i])->dtype;
+    if (dtype != results[0].dtype && dtype != DT_bool)
+      return rec_stuck(r, REASON_no_rule, "%s of %s as %s", op_name(op), dtype_name(dtype),
+                       dtype_name(results[0].dtype));
+  }
   Dim fresh;
   ValueId weak;
   Outcome o = rec_weak_operands(r, op, operands, n, &weak);
