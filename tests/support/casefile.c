@@ -105,6 +105,15 @@ static char *name_of(const char *stem, const char *own, size_t n, int line) {
   return name;
 }
 
+/* The program of a case: the functions before it, then its own text. */
+static void set_program(Case *c, const char *shared, char *own) {
+  c->shared = strlen(shared);
+  size_t size = c->shared + strlen(own) + 1;
+  c->program = must(malloc(size));
+  snprintf(c->program, size, "%s%s", shared, own);
+  free(own);
+}
+
 CaseFile casefile_read(const char *path) {
   CaseFile f = {0};
   const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -113,18 +122,27 @@ CaseFile casefile_read(const char *path) {
   Case defaults = {0}; /* directives that hold for the rest of the file */
   Case *block = NULL;  /* the open block, the last case of the file */
   const char *program = NULL;
+  char *shared = copy("", 0); /* what stands between the last #[ and #] */
+  bool sharing = false;
   int line = 0;
   for (const char *s = text, *next; *s; s = next) {
     const char *end = s + strcspn(s, "\n");
     next = *end ? end + 1 : end;
     line++;
+    if (sharing) {
+      if (s[0] != '#' || s[1] != ']') continue;
+      free(shared);
+      shared = copy(program, (size_t)(s - program));
+      sharing = false;
+      continue;
+    }
     if (block) {
       if (s[0] == '#' && s[1] == '}') {
         if (!block->program) fail_at(path, line, "a block without marks");
         if (!says_result(block)) fail_at(path, line, "a block that does not say what comes of it");
         block = NULL;
       } else if (is_mark(s)) {
-        if (!block->program) block->program = copy(program, (size_t)(s - program));
+        if (!block->program) set_program(block, shared, copy(program, (size_t)(s - program)));
         add_mark(block, s[1], s + 2, (size_t)(end - s - 2));
       } else if (block->program && s[0] == '#' && s[1] == ' ' && s[2] == ' ') {
         continue_mark(block, s + 3, (size_t)(end - s - 3));
@@ -139,6 +157,11 @@ CaseFile casefile_read(const char *path) {
       program = next;
       continue;
     }
+    if (s[0] == '#' && s[1] == '[') {
+      program = next;
+      sharing = true;
+      continue;
+    }
     if (s[0] == '#' && s[1] == '%') {
       add_mark(&defaults, s[1], s + 2, (size_t)(end - s - 2));
       continue;
@@ -149,11 +172,13 @@ CaseFile casefile_read(const char *path) {
     if (m == end) fail_at(path, line, "a case without a mark");
     Case *c = add_case(&f, &defaults, line);
     c->name = name_of(f.stem, NULL, 0, line);
-    c->program = copy_trimmed(s, (size_t)(m - s));
+    set_program(c, shared, copy_trimmed(s, (size_t)(m - s)));
     add_marks(c, m, end);
     if (!says_result(c)) fail_at(path, line, "a case that does not say what comes of it");
   }
   if (block) fail_at(path, line, "a block that is not closed");
+  if (sharing) fail_at(path, line, "functions that no #] ends");
+  free(shared);
   for (int i = 0; i < defaults.mark_count; i++) free(defaults.marks[i].text);
   free(defaults.marks);
   free(text);
@@ -269,7 +294,7 @@ static bool makes_functions(const char *s) {
 }
 
 char *case_as_function(const Case *c, bool globals) {
-  const char *s = skip_blanks(c->program);
+  const char *s = skip_blanks(globals ? c->program : c->program + c->shared);
   if (!globals && (begins(s, "fn") || makes_functions(s + (*s != 0)))) return NULL;
   while (*s && is_declaration(s, globals)) s = skip_blanks(statement_end(s));
   size_t head = (size_t)(s - c->program), size = strlen(c->program) + 64;

@@ -21,7 +21,8 @@ typedef struct Mark {
 
 typedef struct Case {
   char *name;    /* "arith:12" or "closures/keeps-the-old-value" (blanks become '-') */
-  char *program; /* as it stands */
+  char *program; /* as it stands, behind the functions that stand between #[ and #] above it */
+  size_t shared; /* how long these are */
   int line;      /* where it begins */
   Mark *marks;   /* directives of the file come first */
   int mark_count;
@@ -43,8 +44,8 @@ const char *case_mark(const Case *c, MarkKind kind);
 const char *case_directive(const Case *c, const char *word);
 
 /* The case as a function: the leading declarations, then the rest wrapped into `fn case() { … }` and its
- * call. `let` and `fn` stay outside when `globals` is set, else only `import` does; that is NULL for a program that
- * makes functions, since closures capture what functions at the top look up. malloc'ed. */
+ * call. `let` and `fn` stay outside when `globals` is set, else only `import` and the shared functions; that is NULL
+ * for a program that makes functions, since closures capture what functions at the top look up. malloc'ed. */
 char *case_as_function(const Case *c, bool globals);
 
 #endif
