@@ -48,7 +48,7 @@ DTypeNeed op_need(u32 op) {
   static const u8 of_op[OP_COUNT] = {/* which is not that of their family */
       [OP_astype] = NEED_convert, [OP_where] = NEED_store, [OP_stop_gradient] = NEED_store,
       [OP_array] = NEED_convert, [OP_arange] = NEED_compute, [OP_linspace] = NEED_compute,
-      [OP_random_permutation] = NEED_store, [OP_random_choice] = NEED_store,
+      [OP_random_permutation] = NEED_store,
       [OP_take] = NEED_store, [OP_take_along_axis] = NEED_store, [OP_compress] = NEED_store,
       [OP_one_hot] = NEED_convert, [OP_scatter] = NEED_compute,
       [OP_matmul] = NEED_product, [OP_dot] = NEED_product, [OP_vecdot] = NEED_product, [OP_outer] = NEED_product,

@@ -97,17 +97,3 @@ WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) {
   return status;
 }
 
-/* An operation without a kernel in this build says so, with the reason. */
-static WeftStatus missing(Vm *vm, u32 op, const char *why) {
-  return vm_error(vm, EK_unsupported, "%s: not supported: %s", op_name(op), why);
-}
-
-#define CELL_missing(why) ~, MISSING, why
-#define MISSING(name, why)                                        \
-  WeftStatus eager_##name(Vm *vm, Value *args, Value *out) {      \
-    (void)args, (void)out;                                        \
-    return missing(vm, OP_##name, why);                           \
-  }
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
-#include "lang/ops.def"
-#undef OP

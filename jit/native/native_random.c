@@ -223,7 +223,7 @@ bool native_small_draw(Native *n, NodeId node, bool *known) {
                   random_op2(n, LOOP_AND, element_convert(n->fn, data, LT_I64, LT_U64), random_raw_word(n, plain)));
       return give_key(n, v, again_if(n, k, negative));
     }
-    case OP_random_randint: return below(n, v, args);
+    case OP_random_randint: *known = value_type(g, v)->dtype == DT_i64; return *known && below(n, v, args);
     case OP_random_uniform: *known = value_type(g, v)->dtype == DT_f64; return *known && uniform(n, v, args);
     case OP_random_normal: *known = value_type(g, v)->dtype == DT_f64; return *known && normal(n, v, args);
     case OP_random_bernoulli: return bernoulli(n, v, args);

@@ -223,7 +223,7 @@ static i64 below(u64 word, u64 span) { return (i64)((unsigned __int128)word * sp
 
 WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   Key k = {0};
-  u32 rank;
+  u32 rank, dtype = DT_i64;
   i64 dims[ARRAY_MAX_RANK], lo = 0, hi = 0;
   TRY(arg_key(vm, OP_random_randint, args[0], &k));
   TRY(args_int(vm, OP_random_randint, 1, args[1], &lo));
@@ -232,10 +232,28 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   if (lo >= hi)
     return vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo,
                     (long long)hi);
-  TRY(array_new(vm, DT_i64, rank, dims, out));
+  TRY(args_dtype(vm, OP_random_randint, 4, args[4], &dtype));
+  if (dtype_kind(dtype) != DK_INT)
+    return vm_error(vm, EK_dtype, "random.randint: dtype must be an integer dtype, got %s", dtype_name(dtype));
+  if (!num_fits(value_weak_i64(lo), dtype) || !num_fits(value_weak_i64(hi - 1), dtype))
+    return vm_error(vm, EK_value, "random.randint: from %lld to %lld are not all %s", (long long)lo,
+                    (long long)(hi - 1), dtype_name(dtype));
+  TRY(array_new(vm, dtype, rank, dims, out));
   u64 span = (u64)hi - (u64)lo;
-  for (i64 i = 0; i < out->array->size; i++)
-    ((i64 *)out->array->data)[i] = (i64)((u64)lo + (u64)below(bits64(k, (u64)i), span));
+  i64 n = out->array->size;
+  if (kernel_poll(vm, n) != WEFT_OK) {
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
+  void *x = out->array->data;
+  for (i64 i = 0; i < n; i++) {
+    u64 drawn = (u64)lo + (u64)below(bits64(k, (u64)i), span);
+    switch (dtype_bytes(dtype)) { /* what is drawn fits */
+      case 1: ((u8 *)x)[i] = (u8)drawn; break;
+      case 4: ((u32 *)x)[i] = (u32)drawn; break;
+      default: ((u64 *)x)[i] = drawn;
+    }
+  }
   *out = array_finish(vm, *out);
   return WEFT_OK;
 }
@@ -297,39 +315,6 @@ WeftStatus eager_random_permutation(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-WeftStatus eager_random_choice(Vm *vm, Value *args, Value *out) {
-  Key k = {0};
-  u32 rank;
-  i64 dims[ARRAY_MAX_RANK];
-  bool replace = true;
-  TRY(arg_key(vm, OP_random_choice, args[0], &k));
-  TRY(args_array(vm, OP_random_choice, 1, args[1]));
-  if (args[1].kind != V_ARRAY || array_rank(args[1].array) != 1)
-    return args_error(vm, OP_random_choice, 1, args[1], "an array of rank 1");
-  TRY(draw_shape(vm, OP_random_choice, 2, args[2], &rank, dims));
-  TRY(args_bool(vm, OP_random_choice, 3, args[3], &replace));
-  i64 n = args[1].array->size, want = dims_size(rank, dims);
-  if (n == 0 && want) return vm_error(vm, EK_value, "random.choice: x is empty");
-  if (!replace && want > n)
-    return vm_error(vm, EK_value, "random.choice: %lld of %lld elements without replacement", (long long)want,
-                    (long long)n);
-  Value index, flat;
-  i64 count = replace ? want : n;
-  TRY(array_new(vm, DT_i64, 1, &count, &index));
-  if (replace)
-    for (i64 i = 0; i < want; i++) ((i64 *)index.array->data)[i] = below(bits64(k, (u64)i), (u64)n);
-  WeftStatus status = replace ? kernel_poll(vm, want) : shuffled(vm, k, index.array->data, n);
-  if (status == WEFT_OK) status = take_positions(vm, args[1], 0, index.array->data, want, &flat);
-  value_drop(vm, index);
-  if (status != WEFT_OK) return status;
-  i64 strides[ARRAY_MAX_RANK];
-  dense_strides(rank, dims, strides);
-  status = array_view(vm, flat.array, 0, rank, dims, strides, out);
-  value_drop(vm, flat);
-  if (status == WEFT_OK) *out = array_finish(vm, *out);
-  return status;
-}
-
 WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
   Key k = {0};
   u32 rank, dtype = DT_f64;
@@ -384,15 +369,19 @@ WeftStatus eager_seed(Vm *vm, Value *args, Value *out) {
 }
 
 WeftStatus eager_rand(Vm *vm, Value *args, Value *out) {
-  u32 rank;
+  u32 rank, dtype = DT_f64;
   i64 dims[ARRAY_MAX_RANK];
   TRY(draw_shape(vm, OP_rand, 0, args[0], &rank, dims));
-  return uniform(vm, next_key(vm), DT_f64, rank, dims, 0, 1, out);
+  TRY(args_dtype(vm, OP_rand, 1, args[1], &dtype));
+  TRY(need_float(vm, OP_rand, dtype));
+  return uniform(vm, next_key(vm), dtype, rank, dims, 0, 1, out);
 }
 
 WeftStatus eager_randn(Vm *vm, Value *args, Value *out) {
-  u32 rank;
+  u32 rank, dtype = DT_f64;
   i64 dims[ARRAY_MAX_RANK];
   TRY(draw_shape(vm, OP_randn, 0, args[0], &rank, dims));
-  return normal(vm, next_key(vm), DT_f64, rank, dims, out);
+  TRY(args_dtype(vm, OP_randn, 1, args[1], &dtype));
+  TRY(need_float(vm, OP_randn, dtype));
+  return normal(vm, next_key(vm), dtype, rank, dims, out);
 }

@@ -128,7 +128,6 @@ typedef struct Call {
 static const Call calls[] = {
 #define CALL(op, args) {#op, args},
 #define EXTRA(op, text)
-#define SKIP(op)
 #include "tests/support/calls.def"
 #undef CALL
 #undef EXTRA
@@ -138,15 +137,6 @@ static const Call extras[] = {
 #define EXTRA(op, text) {#op, text},
 #include "tests/support/calls.def"
 #undef EXTRA
-#undef SKIP
-};
-static const char *const skipped[] = {
-#define EXTRA(op, text)
-#define SKIP(op) #op,
-#include "tests/support/calls.def"
-#undef CALL
-#undef EXTRA
-#undef SKIP
 };
 
 static const char *const defaults[] = {"axis", "axes", "dtype", "device", "keepdims", "shape", "indexing", "mode",
@@ -281,18 +271,11 @@ static bool has_parameters(const OpInfo *info) {
   }
 }
 
-static bool is_skipped(u32 op) {
-  for (u32 i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
-    if (strcmp(skipped[i], ids[op]) == 0) return true;
-  return false;
-}
-
 static int check_parameters(void) {
   int failures = 0;
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
     if (!has_parameters(info) || !op_is_pure(op) || info->deriv == DERIVATIVE_zero) continue;
-    if (is_skipped(op)) continue;
     const char *bad = check_call(op);
     for (u32 p = 0; p < info->nparams && !bad; p++) {
       if (is_one_of(&info->params[p], defaults)) continue;
@@ -409,7 +392,7 @@ static int check_all_settings(void) {
   int failures = 0;
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
-    if (!has_parameters(info) || !op_is_pure(op) || is_skipped(op)) continue;
+    if (!has_parameters(info) || !op_is_pure(op)) continue;
     const char *bad = check_settings(op);
     if (bad) failures++;
     printf(bad ? "not ok grad/settings-of-%s: %s\n" : "ok grad/settings-of-%s\n", info->name, bad);

@@ -22,27 +22,10 @@ typedef struct Call {
 static const Call calls[] = {
 #define CALL(op, args) {#op, args},
 #define EXTRA(op, text)
-#define SKIP(op)
 #include "tests/support/calls.def"
 #undef CALL
 #undef EXTRA
-#undef SKIP
 };
-static const char *const skipped[] = {
-#define CALL(op, args)
-#define EXTRA(op, text)
-#define SKIP(op) #op,
-#include "tests/support/calls.def"
-#undef CALL
-#undef EXTRA
-#undef SKIP
-};
-
-static inline bool call_is_skipped(u32 op) {
-  for (u32 i = 0; i < sizeof skipped / sizeof skipped[0]; i++)
-    if (strcmp(skipped[i], call_ids[op]) == 0) return true;
-  return false;
-}
 
 /* The text of argument `at` of the operation in `out`. False: calls.def does not say, and it is a matrix. */
 static bool call_argument(u32 op, u32 at, char *out, size_t cap) {

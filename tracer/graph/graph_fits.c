@@ -106,7 +106,6 @@ static bool random_fits(const Graph *g, DimCtx *dims, u32 op, const GraphArg *ar
     case OP_random_permutation:
       return key_fits(g, dims, &args[0]) &&
              ((t = operand_type(g, &args[1])) ? t->rank || is_integer(g, &args[1]) : is_integer(g, &args[1]));
-    case OP_random_choice: return key_fits(g, dims, &args[0]) && (t = operand_type(g, &args[1])) && t->rank == 1;
     default: return key_fits(g, dims, &args[0]);
   }
 }

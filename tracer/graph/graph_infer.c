@@ -738,20 +738,16 @@ static bool infer_random(Infer *c) {
     case OP_random_uniform:
     case OP_random_normal:
     case OP_random_exponential:
+    case OP_random_randint:
       p = op_param(c->op, "dtype");
       dtype = p == UINT32_MAX ? DT_NONE : arg_dtype(&c->args[p]);
-      return new_shape(c, op_param(c->op, "shape"), dtype ? dtype : DT_f64);
-    case OP_random_randint: return new_shape(c, op_param(c->op, "shape"), DT_i64);
+      return new_shape(c, op_param(c->op, "shape"), dtype ? dtype : c->op == OP_random_randint ? DT_i64 : DT_f64);
     case OP_random_bernoulli: return new_shape(c, op_param(c->op, "shape"), DT_bool);
     case OP_random_permutation:
       if (x && x->rank) return same_as(c, x);
       c->out->dtype = DT_i64;
       c->out->rank = 1;
       return (dim_of_arg(c, 1, DIM_NONE, c->out->dims) && c->out->dims[0] != DIM_NONE) || no_rule(c);
-    case OP_random_choice:
-      if (!x) return no_rule(c);
-      c->out->device = x->device;
-      return new_shape(c, op_param(c->op, "shape"), x->dtype);
     default: return no_rule(c);
   }
 }

@@ -139,8 +139,10 @@ Outcome rec_random(Recorder *r, u32 op, const Av *params, Av *out) {
   Av now = r->cells.data[counter].value, next, derived, drawn, one = av_const(r, value_i64(1));
   Av state[OP_MAX_PARAMS] = {r->cells.data[key].value, now};
   if ((o = rec_op(r, OP_random_stream, state, &derived)) != OUT_GO) return o;
+  u32 drawing = op == OP_rand ? OP_random_uniform : OP_random_normal;
   Av draw[OP_MAX_PARAMS] = {derived, params[0]};
-  if ((o = rec_op(r, op == OP_rand ? OP_random_uniform : OP_random_normal, draw, &drawn)) != OUT_GO) return o;
+  draw[op_param(drawing, "dtype")] = params[1];
+  if ((o = rec_op(r, drawing, draw, &drawn)) != OUT_GO) return o;
   if ((o = rec_binary(r, BC_add, now, one, &next)) != OUT_GO) return o;
   if (MECHANISM(r->vm, draws_move_on)) o = rec_cell_write(r, counter, next);
   return o == OUT_GO ? rec_made(r, drawn, out) : o;
