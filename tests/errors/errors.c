@@ -1,5 +1,6 @@
 /* errors.c — errors of functions of the library that are written in Weft: whatever goes wrong inside is said by the
- * function that the program called, where it called it, interpreted and compiled. */
+ * function that the program called, where it called it, interpreted and compiled. What lang/takes.def says of
+ * parameters is tried with values of every other kind, and functions that it lets run in f32 are compared with f32. */
 #include "tests/support/calls.h"
 #include "tests/support/host.h"
 
@@ -29,6 +30,152 @@ static const char *check(const OpInfo *info, const char *call, const char *backe
   return bad;
 }
 
+/* ---- lang/takes.def ---- */
+
+static const struct { u32 op; const char *param, *kind; } takes[] = {
+#define KIND(name, condition, what)
+#define HELPER(name, declaration)
+#define HALVES(...)
+#define TAKES(op, param, kind) {OP_##op, #param, #kind},
+#include "lang/takes.def"
+#undef KIND
+#undef TAKES
+#undef HALVES
+};
+static const struct { const char *name, *what; } kinds[] = {
+#define KIND(name, condition, what) {#name, what},
+#define TAKES(op, param, kind)
+#define HALVES(...)
+#include "lang/takes.def"
+#undef KIND
+#undef TAKES
+#undef HALVES
+};
+static const struct { u32 op; const char *params; } halves[] = {
+#define KIND(name, condition, what)
+#define TAKES(op, param, kind)
+#define HALVES(op, ...) {OP_##op, #__VA_ARGS__},
+#include "lang/takes.def"
+#undef KIND
+#undef TAKES
+#undef HALVES
+#undef HELPER
+};
+
+/* Values that are none of the kind, one behind the other with blanks between; none of them is nil, which may be a
+ * default. */
+static const struct { const char *kind, *values; } wrong[] = {
+    {"array", "\"a\" () {a:1} 1..3 x=>x f32"},
+    {"number", "\"a\" (1,2) {a:1} [] [1.0] [[1,2]] x=>x"},
+    {"whole", "\"a\" (1,2) {a:1} [] [1] 1.5 2.0 nan inf true x=>x"},
+    {"size", "-1 i32(-1) \"a\" (1,2) {a:1} [] [1] 1.5 2.0 nan inf true x=>x"},
+    {"count", "0 u8(0) -1 \"a\" (1,2) {a:1} [] [1] 1.5 2.0 nan inf true x=>x"},
+    {"positive", "0 0.0 -0.5 -inf nan \"a\" (1,2) {a:1} [] [1.0] x=>x"},
+    {"least", "-1 -1e-300 -inf nan \"a\" (1,2) {a:1} [] [1.0] x=>x"},
+    {"rate", "-0.5 1 1.5 inf nan \"a\" (1,2) {a:1} [] [0.5] x=>x"},
+    {"share", "-0.5 1.5 -inf inf nan \"a\" (1,2) {a:1} [] [0.5] x=>x"},
+    {"level", "0 1 -0.5 1.5 inf nan \"a\" (1,2) {a:1} [] [0.5] x=>x"},
+    {"sizes", "-1 (0,-1) \"a\" (1.5,) {a:1} [] [1] 1.5 nan true x=>x"},
+    {"counts", "0 -1 (1,0) \"a\" (1.5,) {a:1} [] [1] 1.5 nan true x=>x"},
+    {"rates", "\"a\" (1,2) {a:1} [0.5] inf nan"},
+    {"text", "1 (1,2) {a:1} [1] nan x=>x"},
+    {"function", "1 (1,2) {a:1} [1] nan \"a\""},
+};
+
+static const char *what_of(const char *kind) {
+  for (u32 i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (strcmp(kinds[i].name, kind) == 0) return kinds[i].what;
+  return "";
+}
+
+static int param_index(const OpInfo *info, const char *name, size_t len) {
+  for (u32 p = 0; p < info->nparams; p++)
+    if (info->params[p].len == len && memcmp(info->params[p].name, name, len) == 0) return (int)p;
+  return -1;
+}
+
+/* Is every wrong value refused in the words of the kind? */
+static int check_taken(u32 row) {
+  const OpInfo *info = op_info(takes[row].op);
+  const char *values_text = NULL, *bad = NULL;
+  for (u32 i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    if (strcmp(wrong[i].kind, takes[row].kind) == 0) values_text = wrong[i].values;
+  if (!values_text) {
+    printf("not ok errors/takes %s %s: no wrong values of kind %s\n", info->name, takes[row].param, takes[row].kind);
+    return 1;
+  }
+  static char program[20000];
+  size_t n = (size_t)snprintf(program, sizeof program,
+                              "%sfn f(g, call) = try { g(); call + \" is taken; \" } catch e {\n"
+                              "  let good = starts_with(e.message, \"%s: %s \") and (find(e.message, \"%s\") >= 0 or "
+                              "find(e.message, \"needs an array\") >= 0)\n"
+                              "  if good { \"\" } else { f\"{call} says {e.message}; \" }\n}\nlet out = \"\"\n",
+                              prelude, info->name, takes[row].param, what_of(takes[row].kind));
+  for (const char *s = values_text; *s; s += strspn(s, " ")) {
+    char value[60], call[600];
+    snprintf(value, sizeof value, "%.*s", (int)strcspn(s, " "), s);
+    s += strlen(value);
+    call_text(takes[row].op, param_index(info, takes[row].param, strlen(takes[row].param)), value, call, sizeof call);
+    n += (size_t)snprintf(program + n, sizeof program - n, "if out == \"\" { out = f(() => %s, \"%s\") }\n", call,
+                          *value == '"' ? "text" : value);
+  }
+  snprintf(program + n, sizeof program - n, "out");
+  for (int hot = -1; hot <= 0 && !bad; hot++) {
+    static char why[2000];
+    HostRun run = host_run(&(HostSetup){.backend = hot ? "eager" : "mir", .hot = hot}, "errors", program);
+    if (run.end != HOST_VALUE || strcmp(run.value, "\"\"") != 0) {
+      snprintf(why, sizeof why, "%s", run.end == HOST_VALUE ? run.value : run.message ? run.message : "no VM");
+      bad = why;
+    }
+    host_run_free(&run);
+  }
+  if (bad) printf("not ok errors/takes %s %s: %s\n", info->name, takes[row].param, bad);
+  else printf("ok errors/takes %s %s\n", info->name, takes[row].param);
+  return bad != NULL;
+}
+
+/* Is what comes of halves what comes of the same numbers as f32, rounded once? */
+static int check_half(u32 row, const char *half) {
+  const OpInfo *info = op_info(halves[row].op);
+  char calls_text[2][600], program[3000];
+  const char *bad = NULL;
+  static char why[4000];
+  for (int wide = 0; wide < 2; wide++) {
+    char *out = calls_text[wide];
+    size_t cap = sizeof calls_text[wide], n = (size_t)snprintf(out, cap, "%s(", info->name);
+    bool more = false;
+    for (u32 p = 0; p < info->nparams; p++) {
+      const OpParam *param = &info->params[p];
+      char text[200];
+      if (!call_argument(halves[row].op, p, text, sizeof text) && param->has_default) continue;
+      n += (size_t)snprintf(out + n, cap - n, "%s%.*s=lower(%s, %s)", more ? ", " : "", (int)param->len, param->name,
+                            text, wide ? "true" : "false");
+      more = true;
+    }
+    snprintf(out + n, cap - n, ")");
+  }
+  snprintf(program, sizeof program,
+           "%sfn lower(x, wide) = if type(x) == \"array\" { if x.dtype != f64 { x } else if wide { f32(%s(x)) } else { "
+           "%s(x) } } else if type(x) == \"list\" or type(x) == \"record\" { tree_map(y => lower(y, wide), x) } else "
+           "{ x }\n"
+           "fn rounded(x) = tree_map(y => if y.dtype == f32 { %s(y) } else { y }, x)\n"
+           "fn f() = %s\nfn g() = rounded(%s)\nlet a = str(f())\nlet b = str(g())\n"
+           "if a == b { \"same\" } else { f\"{a} for {b}\" }",
+           prelude, half, half, half, calls_text[0], calls_text[1]);
+  for (int hot = -1; hot <= 0 && !bad; hot++) {
+    HostRun run = host_run(&(HostSetup){.backend = hot ? "eager" : "mir", .hot = hot}, "errors", program);
+    const char *said = run.end == HOST_VALUE ? run.value : run.message;
+    if (run.end != HOST_VALUE || strcmp(said, "\"same\"") != 0) {
+      snprintf(why, sizeof why, "%s: %s", calls_text[0], said ? said : "no VM");
+      bad = why;
+    }
+    host_run_free(&run);
+  }
+  if (bad) printf("not ok errors/halves %s %s: %s\n", info->name, half, bad);
+  else printf("ok errors/halves %s %s\n", info->name, half);
+  return bad != NULL;
+}
+
 int main(void) {
   int failures = 0;
   for (u32 op = 1; op < OP_COUNT; op++) {
@@ -49,5 +196,8 @@ int main(void) {
     else printf("ok errors/%s\n", info->name);
     failures += bad != NULL;
   }
+  for (u32 row = 0; row < sizeof takes / sizeof takes[0]; row++) failures += check_taken(row);
+  for (u32 row = 0; row < sizeof halves / sizeof halves[0]; row++)
+    failures += check_half(row, "f16") + check_half(row, "bf16");
   return failures != 0;
 }

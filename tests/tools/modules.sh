@@ -31,6 +31,7 @@ refused statements 'declarations of functions alone.*--> ./nn.weft:[0-9]+:1' 'le
 refused expressions 'declarations of functions alone' 'print(1)'
 refused function-without-row "nothing: no row of lang/ops.def.*--> ./nn.weft" 'fn nothing(x) = x'
 refused function-in-c "softmax: no row of lang/ops.def of this name says .weft." 'fn softmax(x, axis=-1) = x'
+refused helper-of-an-entry '_entry_said: a helper of lang/takes.def has this name' 'fn _entry_said(x) = x'
 refused twice 'nn.rms_norm: is declared twice' 'fn rms_norm(x, weight=nil, eps=1e-6, axis=-1) = x'
 for params in 'x, weight, eps=1e-6, axis=-1' 'x, weight=nil, axis=-1, eps=1e-6' 'x, weight=nil, eps=1e-6' \
   'x, ...weight' 'x, weight=nil, eps=1e-6, axis=-1, more=1'; do
