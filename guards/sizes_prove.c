@@ -170,14 +170,14 @@ static Bounds known(SizePool *p, Dim d) {
   return r;
 }
 
-/* By what is known of d / g == 0, for a factor g of all of it. */
-static SizeTruth prove_by_facts(SizePool *p, Dim d) {
+/* By what is known of d == 0; `parts`: of d / g == 0, for a factor g of all of it. */
+static SizeTruth prove_by_facts(SizePool *p, Dim d, bool parts) {
   for (u32 i = 0; i < p->facts.count; i++) {
     SizeFact f = p->facts.data[i];
     Dim diff = size_resolve(p, f.diff);
     if (diff == DIM_NONE) continue;
     wide k;
-    diff = primitive(p, diff);
+    if (parts) diff = primitive(p, diff);
     if (offset(p, d, diff, 1, &k) || offset(p, d, diff, -1, &k)) {
       if (f.rel == REL_eq) return k == 0 ? TRUTH_always : TRUTH_never;
       if (f.rel != REL_le && k == 0) return TRUTH_never;
@@ -202,7 +202,9 @@ static SizeTruth prove_zero(SizePool *p, Dim d) {
   i64 c;
   if (size_is_const(p, d, &c)) return c == 0 ? TRUTH_always : TRUTH_never;
   Dim least = primitive(p, d);
-  SizeTruth t = prove_by_facts(p, least);
+  SizeTruth t = least == d ? TRUTH_unknown : prove_by_facts(p, d, false);
+  if (t != TRUTH_unknown) return t;
+  t = prove_by_facts(p, least, true);
   if (t == TRUTH_unknown) t = prove_by_bounds(p, least);
   if (t == TRUTH_never && least != d && !bounds(p, d).fits) t = TRUTH_unknown;
   return t == TRUTH_unknown && least != d ? prove_by_bounds(p, d) : t;

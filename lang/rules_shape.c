@@ -88,9 +88,25 @@ static Dim product(DimCtx *c, u32 n, const Dim *dims) {
   return p;
 }
 
+/* What is left of two shapes without the sizes that stand in both, each once: products of the rest are smaller, and a
+ * quotient of them is said without what cancels. Sizes of 0 stay. */
+static void without_common(const ArrayType *x, u32 *nrest, Dim *rest, ArrayType *left) {
+  bool used[TYPE_MAX_RANK] = {0};
+  u32 kept = 0;
+  *left = (ArrayType){.dtype = x->dtype};
+  for (u32 i = 0; i < *nrest; i++) {
+    u32 k = 0;
+    while (k < x->rank && (used[k] || x->dims[k] != rest[i] || rest[i] == 0)) k++;
+    if (k < x->rank) used[k] = true;
+    else rest[kept++] = rest[i];
+  }
+  *nrest = kept;
+  for (u32 k = 0; k < x->rank; k++)
+    if (!used[k]) left->dims[left->rank++] = x->dims[k];
+}
+
 bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, ArrayType *out, RuleError *err) {
   if (!rank_fits(rank, err)) return false;
-  Dim total = product(c, x->rank, x->dims);
   u32 infer = rank;
   Dim rest[TYPE_MAX_RANK] = {0};
   u32 nrest = 0;
@@ -104,10 +120,18 @@ bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, Arr
     if (infer < rank) return fail(err, EK_value, "only one size may be -1");
     infer = d;
   }
-  Dim known = product(c, nrest, rest);
   if (infer < rank) {
     out->dims[infer] = 1;
-    if (dim_equal(c, known, 0)) return fail(err, EK_shape, "the size -1 cannot be told when another is 0");
+    if (dim_equal(c, product(c, nrest, rest), 0))
+      return fail(err, EK_shape, "the size -1 cannot be told when another is 0");
+  }
+  ArrayType left = *x;
+  u32 all = nrest;
+  Dim every[TYPE_MAX_RANK] = {0};
+  memcpy(every, rest, sizeof every);
+  if (c) without_common(x, &nrest, rest, &left);
+  Dim known = product(c, nrest, rest), total = product(c, left.rank, left.dims);
+  if (infer < rank) {
     if (known == 1) {
       out->dims[infer] = total;
       return true;
@@ -116,7 +140,8 @@ bool shape_reshape(DimCtx *c, const ArrayType *x, u32 rank, const Dim *dims, Arr
     out->dims[infer] = size;
     if (dim_equal(c, dim_binary(c, '*', size, known), total)) return true;
     out->dims[infer] = -1;
-  } else if (dim_equal(c, known, total)) {
+  } else if (dim_equal(c, known, total) ||
+             (all != nrest && dim_equal(c, product(c, all, every), product(c, x->rank, x->dims)))) {
     return true;
   }
   /* the sizes as they were written, -1 included */
