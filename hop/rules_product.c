@@ -303,8 +303,12 @@ static bool pull_dot(Deriv *d, const DerivNode *n, const ArrayType *tx, Dv g, co
   if (n->count != 2) return false;
   Dv x = n->operands[0], y = n->operands[1];
   ArrayType ty = dv_type(d, y);
+  if (tx->rank == 0 || ty.rank == 0) { /* a product of elements */
+    if (wants[0]) out[0] = MUL(g, y);
+    if (wants[1]) out[1] = MUL(g, x);
+    return true;
+  }
   if (ty.rank <= 2) return dv_pull_matmul(d, x, y, g, wants, out);
-  if (tx->rank == 0) return false;
   u32 xa = tx->rank - 1u, ya = ty.rank - 2u;
   return pull_contraction(d, x, y, 1, &xa, &ya, g, wants, out);
 }

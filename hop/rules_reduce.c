@@ -239,10 +239,17 @@ bool dv_pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
   return true;
 }
 
+/* All elements in a row, as outer takes its operands. */
+static Dv in_a_row(Deriv *d, Dv x, const ArrayType *t) {
+  Dim size = 1;
+  for (u32 i = 0; i < t->rank; i++) size = d->to->dim(d, '*', size, t->dims[i]);
+  return t->rank == 1 ? x : dv_reshape(d, x, 1, &size);
+}
+
 static bool pull_outer(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
-  if (dv_type(d, x).rank != 1 || dv_type(d, y).rank != 1) return false;
-  if (wants[0]) out[0] = dv2(d, OP_matmul, g, y);
-  if (wants[1]) out[1] = dv2(d, OP_matmul, x, g);
+  ArrayType tx = dv_type(d, x), ty = dv_type(d, y);
+  if (wants[0]) out[0] = dv_reshape(d, dv2(d, OP_matmul, g, in_a_row(d, y, &ty)), tx.rank, tx.dims);
+  if (wants[1]) out[1] = dv_reshape(d, dv2(d, OP_matmul, in_a_row(d, x, &tx), g), ty.rank, ty.dims);
   return true;
 }
 

@@ -921,7 +921,317 @@ def onnx_graphs(records, folder):
     print("\n".join(left))
 
 
-KINDS = {"onnx_cases": onnx_cases, "onnx_graphs": onnx_graphs}
+# ---- derivatives: records of autograd's suite -------------------------------------------------------------------
+
+def python_value(a):
+    """A record's argument that is no array, as a value of Python."""
+    if isinstance(a, dict):
+        if "seq" in a:
+            return [python_value(x) for x in a["seq"]]
+        if "data" in a:
+            return [int(x) for x in a["data"]] if a["shape"] else int(a["data"][0])
+        return next(iter(a.values()))
+    return a
+
+
+def text_of(v):
+    """A value of Python as one of Weft."""
+    if v is None:
+        return "nil"
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, (list, tuple)):
+        return items(text_of(x) for x in v)
+    if isinstance(v, str):
+        return f'"{v}"'
+    return number(v, "f64") if isinstance(v, float) else str(v)
+
+
+class Call:
+    """A call of NumPy or SciPy: its arguments as texts, those that are no arrays as values, and the record."""
+
+    def __init__(self, record, texts):
+        self.record, self.texts = record, texts
+        self.raw = record["args"]
+        self.keys = {k: python_value(v) for k, v in record["kwargs"].items()}
+
+    def value(self, i, key=None, default=None):
+        if i < len(self.raw):
+            return python_value(self.raw[i])
+        return self.keys.get(key, default)
+
+    def shape(self, i):
+        return self.raw[i]["shape"] if isinstance(self.raw[i], dict) and "shape" in self.raw[i] else []
+
+    def options(self, **names):
+        """Options of Weft from keywords that are there: option=keyword."""
+        return {o: text_of(self.keys[k]) for o, k in names.items() if k in self.keys}
+
+
+ONE_NAME = {"absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+            "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "arctan2": "atan2", "expit": "sigmoid",
+            "gammaln": "lgamma", "psi": "digamma", "fmax": "maximum", "fmin": "minimum", "concatenate": "concat",
+            "inner": "inner", "power": "power"}
+AS_NAMED = ("add subtract multiply divide cos cosh sin sinh tan tanh exp exp2 expm1 log log10 log1p log2 logaddexp "
+            "sqrt square reciprocal negative maximum minimum erf erfc erfinv gamma digamma hypot sinc dot outer matmul "
+            "remainder mod i0 i1 gammainc gammaincc betainc cross kron ravel sign floor ceil logit erfcinv beta betaln "
+            "rgamma deg2rad degrees rad2deg radians logaddexp2 logit j0 j1 y0 y1").split()
+LINALG = "det inv pinv slogdet solve cholesky cross kron".split()
+
+
+def splitted(c, axis=None):
+    axis = c.value(2, "axis", 0) if axis is None else axis
+    parts, n = c.value(1), c.shape(0)[axis]
+    if isinstance(parts, int):
+        each, more = divmod(n, parts)
+        sizes = [each + 1] * more + [each] * (parts - more)
+        parts = [sum(sizes[:k + 1]) for k in range(parts - 1)] if more else parts
+    return f"split({c.texts[0]}, {text_of(parts)}, {axis})"
+
+
+def spread(c):
+    f = {"std": "std", "var": "var"}[c.record["fn"]]
+    return call(f, c.texts[:1], **c.options(axis="axis", correction="ddof", keepdims="keepdims"))
+
+
+def reduced(name):
+    return lambda c: call(name, c.texts[:1], **c.options(axis="axis", keepdims="keepdims"))
+
+
+def distribution(c):
+    fn, count, shapes = c.record["fn"], len(c.texts), [c.shape(k) for k in range(len(c.texts))]
+    x = c.texts[0]
+    if fn in ("pmf", "logpmf"):
+        return f"stats.poisson({c.texts[1]}).{'pdf' if fn == 'pmf' else 'logpdf'}({x})"
+    if fn == "entropy" or count == 3 and len(shapes[2]) == 2 and shapes[2][0] == shapes[2][1] and len(shapes[1]) == 1:
+        density = f"log_normal_density({', '.join(c.texts)})"
+        return {"entropy": f"0.5 * linalg.slogdet(2 * pi * e_ * {c.texts[1]})[1] + 0 * sum({x})".replace(
+            "e_", "exp(1.0)"), "logpdf": density, "pdf": f"exp({density})"}[fn]
+    if fn == "logpdf" and count == 2 and [len(s) for s in shapes] == [1, 1] and not c.record["value"]["shape"]:
+        return f"log_dirichlet({x}, {c.texts[1]})"
+    if count == 2:
+        a, v = c.raw[1]["data"][0], c.raw[0]["data"][0]
+        same = fn != "cdf" or abs(gamma_part(a, v) - c.record["value"]["data"][0]) > 1e-6
+        d = f"stats.gamma({c.texts[1]} / 2, 2.0)" if same else f"stats.gamma({c.texts[1]})"
+    elif count == 3:
+        norm = c.record["wrt"] != [0]
+        d = f"stats.normal({c.texts[1]}, {c.texts[2]})" if norm else f"stats.beta({c.texts[1]}, {c.texts[2]})"
+    else:
+        d = f"stats.student_t({', '.join(c.texts[1:])})"
+    if fn in ("pdf", "logpdf", "cdf"):
+        return f"{d}.{fn}({x})"
+    if fn == "logcdf":
+        return f"log({d}.cdf({x}))"
+    if count == 3:
+        d, x = "stats.normal()", f"({c.texts[1]} - {x}) / {c.texts[2]}"
+        return f"{d}.cdf({x})" if fn == "sf" else f"log({d}.cdf({x}))"
+    return f"1 - {d}.cdf({x})" if fn == "sf" else f"log(1 - {d}.cdf({x}))"
+
+
+def gamma_part(a, x):
+    """The regularised incomplete gamma function, by its series: tells gamma's distribution from that of chi2."""
+    term = total = 1 / a
+    for k in range(1, 500):
+        term *= x / (a + k)
+        total += term
+    return total * math.exp(a * math.log(x) - x - math.lgamma(a))
+
+
+def at_least(rank):
+    def shaped(c):
+        shape = c.shape(0)
+        if rank == 3 and len(shape) < 3:
+            shape = [[1, 1, 1], [1] + shape + [1], shape + [1]][len(shape)]
+        return f"reshape({c.texts[0]}, {items([1] * (rank - len(shape)) + shape)})"
+    return shaped
+
+
+def convolved(c):
+    if any(len(c.shape(k)) != 1 for k in (0, 1)):
+        raise Skip("convolve of several axes")
+    return call("convolve", c.texts[:2], mode=text_of(c.keys.get("mode", "full")))
+
+
+def tensor_product_adjoint(c):
+    """The derivative of tensordot by one operand, of another and the cotangent."""
+    which, other = int(c.record["fn"][-1]), c.texts[0]
+    axes = c.value(2)
+    shape = c.record["value"]["shape"]
+    pair = "z, other" if which == 0 else "other, z"
+    product = f"tensordot({pair.replace('other', other)}, {text_of(axes)})"
+    return f"vjp(z => {product}, zeros({items(shape)}))[1]({c.texts[1]})[0]"
+
+
+def tiled(c):
+    return f"tile({c.texts[0]}, {text_of(c.value(1, 'reps'))})"
+
+
+VJPS = {
+    "amax": reduced("max"), "amin": reduced("min"), "max": reduced("max"), "min": reduced("min"), "sum": reduced("sum"),
+    "mean": reduced("mean"), "prod": reduced("prod"), "logsumexp": reduced("logsumexp"), "std": spread, "var": spread,
+    "array_split": splitted, "split": splitted, "hsplit": lambda c: splitted(c, 1 if len(c.shape(0)) > 1 else 0),
+    "vsplit": lambda c: splitted(c, 0), "dsplit": lambda c: splitted(c, 2),
+    "atleast_1d": at_least(1), "atleast_2d": at_least(2), "atleast_3d": at_least(3),
+    "clip": lambda c: f"clip({c.texts[0]}, {text_of(c.value(1, 'a_min'))}, {text_of(c.value(2, 'a_max'))})",
+    "concatenate_args": lambda c: f"concat({items(c.texts[1:])}, {c.value(0)})",
+    "convolve": convolved,
+    "cumsum": lambda c: f"cumsum({c.texts[0]}, {text_of(c.value(1, 'axis'))})" if c.value(1, "axis") is not None else
+    f"cumsum(ravel({c.texts[0]}))",
+    "diag": lambda c: f"diag({c.texts[0]}, {c.value(1, 'k', 0)})",
+    "diagonal": lambda c: f"linalg.diagonal(moveaxis({c.texts[0]}, ({c.value(2, 'axis1', 0)}, "
+    f"{c.value(3, 'axis2', 1)}), (-2, -1)), {c.value(1, 'offset', 0)})",
+    "diff": lambda c: call("diff", c.texts[:1], **c.options(n="n", axis="axis")),
+    "eigh": lambda c: f"linalg.eigh({mirrored(c)})", "svd": lambda c: f"linalg.svd({c.texts[0]}, "
+    f"{text_of(c.keys.get('full_matrices', True))})",
+    "einsum": lambda c: f"einsum({', '.join(c.texts)})",
+    "expand_dims": lambda c: f"expand_dims({c.texts[0]}, {text_of(c.value(1, 'axis'))})",
+    "fftshift": lambda c: shifted(c, 1), "ifftshift": lambda c: shifted(c, -1),
+    "fliplr": lambda c: f"flip({c.texts[0]}, 1)", "flipud": lambda c: f"flip({c.texts[0]}, 0)",
+    "flip": lambda c: f"flip({c.texts[0]}, {text_of(c.value(1, 'axis'))})",
+    "gradient": lambda c: gradients(c),
+    "inner": lambda c: f"inner({', '.join(c.texts)})" if c.shape(0) and c.shape(1) else " * ".join(c.texts),
+    "linspace": lambda c: f"linspace({', '.join(c.texts)})",
+    "make_diagonal": lambda c: f"{c.texts[0]}[..., nil] * eye({c.shape(0)[-1]})",
+    "moveaxis": lambda c: call("moveaxis", c.texts[:1], text_of(c.value(1, "source")), text_of(
+        c.value(2, "destination"))),
+    "msort": lambda c: f"sort({c.texts[0]}, 0)", "sort": lambda c: f"sort({c.texts[0]}, {c.value(1, 'axis', -1)})",
+    "partition": lambda c: f"sort({c.texts[0]}, {c.value(2, 'axis', -1)})",
+    "multigammaln": lambda c: f"multigammaln({', '.join(c.texts)})",
+    "norm": lambda c: normed(c),
+    "pad": lambda c: call("pad", c.texts[:1], text_of(c.value(1, "pad_width")), mode=text_of(
+        c.value(2, "mode", "constant"))),
+    "polygamma": lambda c: f"polygamma({', '.join(c.texts)})",
+    "repeat": lambda c: call("repeat", [c.texts[0], text_of(c.value(1, "repeats"))], **c.options(axis="axis")),
+    "reshape": lambda c: f"reshape({c.texts[0]}, {text_of(c.value(1, 'shape'))})",
+    "roll": lambda c: f"roll({c.texts[0]}, {text_of(c.value(1, 'shift'))}, {text_of(c.value(2, 'axis'))})",
+    "rollaxis": lambda c: rolled(c), "rot90": lambda c: f"rot90({c.texts[0]}, {c.value(1, 'k', 1)})",
+    "squeeze": lambda c: call("squeeze", c.texts[:1], **c.options(axis="axis")),
+    "swapaxes": lambda c: f"swapaxes({c.texts[0]}, {c.value(1)}, {c.value(2)})",
+    "tensordot": lambda c: f"tensordot({c.texts[0]}, {c.texts[1]}, {text_of(c.value(2, 'axes', 2))})",
+    "tensordot_adjoint_0": tensor_product_adjoint, "tensordot_adjoint_1": tensor_product_adjoint,
+    "tile": tiled, "trace": lambda c: f"sum(linalg.diagonal({moved_front(c)}, {c.value(1, 'offset', 0)}), -1)",
+    "transpose": lambda c: f"transpose({c.texts[0]}, {text_of(c.value(1, 'axes'))})" if c.value(1, "axes") else
+    f"transpose({c.texts[0]})",
+    "tril": lambda c: f"tril({c.texts[0]}, {c.value(1, 'k', 0)})",
+    "triu": lambda c: f"triu({c.texts[0]}, {c.value(1, 'k', 0)})",
+    "where": lambda c: f"where({c.texts[0]} != 0, {c.texts[1]}, {c.texts[2]})",
+    "solve_banded": lambda c: f"solve_banded({text_of(c.value(0))}, {c.texts[1]}, {c.texts[2]})",
+    "solve_sylvester": lambda c: f"solve_sylvester({', '.join(c.texts)})",
+    "gammasgn": lambda c: f"sign(gamma({c.texts[0]}))",
+    "truncate_pad": lambda c: truncated(c),
+    "iv": lambda c: f"iv({', '.join(c.texts)})", "jv": lambda c: f"jv({', '.join(c.texts)})",
+    "jn": lambda c: f"jv({', '.join(c.texts)})", "yn": lambda c: f"yn({', '.join(c.texts)})",
+    "ive": lambda c: f"exp(-abs({c.texts[1]})) * iv({', '.join(c.texts)})",
+    **{f: distribution for f in "pdf cdf sf logpdf logcdf logsf pmf logpmf entropy".split()},
+}
+
+
+def mirrored(c):
+    lower = "U" not in c.raw[1:]
+    x = c.texts[0]
+    return f"tril({x}) + swapaxes(tril({x}, -1), -1, -2)" if lower else f"triu({x}) + swapaxes(triu({x}, 1), -1, -2)"
+
+
+def shifted(c, sign):
+    axes = c.value(1, "axes")
+    axes = list(range(len(c.shape(0)))) if axes is None else [axes] if isinstance(axes, int) else axes
+    return f"roll({c.texts[0]}, {items(sign * (c.shape(0)[a] // 2) for a in axes)}, {items(axes)})"
+
+
+def gradients(c):
+    return call("gradient", c.texts[:1], **c.options(axis="axis"))
+
+
+def normed(c):
+    order, axis = c.value(1, "ord"), c.value(2, "axis")
+    x = c.texts[0]
+    if isinstance(axis, list) or axis is None and order is not None and len(c.shape(0)) == 2:
+        where = "(-2, -1)" if axis is None else text_of(axis)
+        return f"linalg.matrix_norm(moveaxis({x}, {where}, (-2, -1)), {text_of(order or 'fro')})"
+    return f"norm({x}, {text_of(2 if order is None else order)}, {text_of(axis)})"
+
+
+def rolled(c):
+    axis, start, rank = c.value(1, "axis"), c.value(2, "start", 0), len(c.shape(0))
+    axis, start = axis % rank, start + rank if start < 0 else start
+    return f"moveaxis({c.texts[0]}, {axis}, {start - 1 if axis < start else start})"
+
+
+def moved_front(c):
+    rest = len(c.shape(0)) - 2
+    return c.texts[0] if not rest else f"moveaxis({c.texts[0]}, (0, 1), (-2, -1))"
+
+
+def truncated(c):
+    shape, want = c.shape(0), c.value(1)
+    cut = ", ".join(f":{min(a, b)}" for a, b in zip(shape, want))
+    widths = items(items([0, max(b - a, 0)]) for a, b in zip(shape, want))
+    return f"pad({c.texts[0]}[{cut}], {widths})"
+
+
+VJP_SKIPS = {"svd": "signs of vectors that are free", "partition": "the order within its parts is free",
+             **{f: "Weft has no Bessel functions but i0 and i1" for f in "j0 j1 jn jv y0 y1 yn iv ive".split()}}
+
+
+def close_to(name, t):
+    """A comparison with a record's value within 1e-9; twelve digits tell it."""
+    if "seq" in t:
+        return " and ".join(close_to(f"{name}[{k}]", x) for k, x in enumerate(t["seq"]))
+    data = [x if isinstance(x, str) else float(f"{x:.13g}") for x in t["data"]]
+    return f"near({name}, {tensor(dict(t, data=data))})"
+
+
+def cotangent_text(t):
+    return items(cotangent_text(x) for x in t["seq"]) if "seq" in t else tensor(t)
+
+
+def vjp_case(r):
+    sizes = [len(t["data"]) for t in r["args"] if isinstance(t, dict) and "data" in t]
+    if max(sizes + [0]) > LARGEST // 3:
+        raise Skip(f"an array of more than {LARGEST // 3} numbers")
+    fn, letters, texts, lets, params = r["fn"], "xyzuvw", [], [], []
+    if fn in VJP_SKIPS:
+        raise Skip(VJP_SKIPS[fn])
+    if "allow_singular" in r["kwargs"]:
+        raise Skip("a normal distribution of fewer dimensions than its vectors")
+    for k, a in enumerate(r["args"]):
+        if isinstance(a, dict) and ("data" in a or k in r["wrt"]):
+            name = letters[k]
+            t = a if "data" in a else {"dtype": "f64", "shape": [], "data": [next(iter(a.values()))]}
+            texts.append(name)
+            if fn == "reshape" and k == 1:
+                continue
+            lets.append(f"let {name} = {tensor(t)}")
+            if k in r["wrt"]:
+                params.append(name)
+        else:
+            texts.append(text_of(python_value(a)))
+    c = Call(r, texts)
+    if fn in VJPS:
+        text = VJPS[fn](c)
+    elif fn in LINALG:
+        text = f"linalg.{fn}({', '.join(texts[:2] if fn in ('cross', 'kron') else texts)})"
+    elif fn in ONE_NAME or fn in AS_NAMED:
+        text = f"{ONE_NAME.get(fn, fn)}({', '.join(texts)})"
+    else:
+        raise Skip("no such function")
+    head = f"({', '.join(params)})" if len(params) > 1 else params[0]
+    value = r["value"]
+    lets += [f"let (r, pull) = vjp({head} => {text}, {', '.join(params)})",
+             f"let g = pull({cotangent_text(r['cotangent'])})"]
+    tests = [close_to("r", value)] + [close_to(f"g[{k}]", g) for k, g in enumerate(r["grads"])]
+    return block(r["id"].replace("#", " "), lets + [" and ".join(tests)])
+
+
+def vjp_cases(records, folder):
+    cases, left = translate_all(records, vjp_case)
+    write(folder, "vjp_autograd", cases, ["Source: recorded from HIPS/autograd's suite (MIT), by "
+                                          "tests/tools/translate_cases.py; within 1e-9."] + left)
+    print("\n".join(left))
+
+
+KINDS = {"onnx_cases": onnx_cases, "onnx_graphs": onnx_graphs, "vjp_cases": vjp_cases}
+
 
 
 def main():
