@@ -263,7 +263,7 @@ typedef ValueId (*BatchRule)(Op *o);
 #define OWN(name, rule) [OP_##name] = batch_##name,
 #define SHARED(name, rule) [OP_##name] = batch_##rule,
 static const BatchRule rules[OP_COUNT] = {
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, batch, ...) \
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, ...) \
   OP_CELL(name, CELL_##batch)
 #include "lang/ops.def"
 #undef OP

@@ -271,7 +271,7 @@ RULE(where, condition, n->count == 3 && pull_where(d, x, g, wants, out))
 /* The cell `deriv` of each row of ops.def: the rule, or none. A rule that is not there does not compile. */
 #define CELL_rule ~, OWN, 0
 #define CELL_by(rule) ~, SHARED, rule
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, ...) \
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, ...) \
   OP_CELL(name, CELL_##deriv)
 #define OWN(name, rule) extern const DerivRule deriv_##name;
 #define SHARED(name, rule) extern const DerivRule deriv_##rule;

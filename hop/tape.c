@@ -313,25 +313,12 @@ WeftStatus tape_fresh(Vm *vm, Value *tree) {
 
 /* Operations on structure, which leave leaves alone, and constructs: their kernels take tracked values as they are. */
 static bool passes_through(u32 op) {
-  if (op_info(op)->family == FAM_control) return true;
-  switch (op) {
-    case OP_tree_map:
-    case OP_tree_leaves:
-    case OP_tree_reduce:
-    case OP_enumerate:
-    case OP_zip:
-    case OP_keys:
-    case OP_values:
-    case OP_remove:
-    case OP_ref:
-    case OP_list: return true;
-    default: return false;
-  }
+  return op_info(op)->family == FAM_control || op_info(op)->family == FAM_tree;
 }
 
 static bool only_reads(u32 op) {
   u32 family = op_info(op)->family;
-  return family == FAM_data || family == FAM_text || family == FAM_io || !op_is_pure(op);
+  return family == FAM_tree || family == FAM_data || family == FAM_text || family == FAM_io || !op_is_pure(op);
 }
 
 static WeftStatus run_stripped(Vm *vm, u32 op, Value *args, Value *out) {

@@ -6,6 +6,11 @@
 #include "op_params.h" /* made by jit/host/gen_ops.c: SHOWN_name, PARAMS_name */
 
 #define LOWER_by(lowering) LOWER_element
+#define LOWER_view(reads) LOWER_view
+#define LOWER_move(reads) LOWER_move
+#define LOWER_make(reads) LOWER_make
+#define LOWER_reduce(fold) LOWER_reduce
+#define LOWER_scan(fold) LOWER_scan
 #define LOWER_math_by(lowering) LOWER_math
 #define LOWER_math_or_compose LOWER_math
 #define LOWER_compose_by(formula) LOWER_compose
@@ -19,11 +24,34 @@
 #define INSTEAD_construct ""
 #define INSTEAD_weft ""
 
+/* What an argument of the cell `lower` says. */
+#define HOW_view(reads) READS_##reads, FOLD_none
+#define HOW_move(reads) READS_##reads, FOLD_none
+#define HOW_make(reads) READS_##reads, FOLD_none
+#define HOW_reduce(fold) READS_same, FOLD_##fold
+#define HOW_scan(fold) READS_same, FOLD_##fold
+#define HOW_NOTHING READS_same, FOLD_none
+#define HOW_none HOW_NOTHING
+#define HOW_element HOW_NOTHING
+#define HOW_by(lowering) HOW_NOTHING
+#define HOW_math HOW_NOTHING
+#define HOW_math_by(lowering) HOW_NOTHING
+#define HOW_math_or_compose HOW_NOTHING
+#define HOW_convert HOW_NOTHING
+#define HOW_mask HOW_NOTHING
+#define HOW_join HOW_NOTHING
+#define HOW_compose HOW_NOTHING
+#define HOW_compose_by(formula) HOW_NOTHING
+#define HOW_extern HOW_NOTHING
+#define HOW_weft HOW_NOTHING
+
 const OpInfo op_infos[OP_COUNT] = {
     {"none", "()", "", "", .params = NULL},
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, batch, flops, doc)       \
-  {SHOWN_##name, signature, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, CHECK_##check, EFF_##effect, \
-   AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name},
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops,  \
+           doc)                                                                                                 \
+  {SHOWN_##name, signature, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs, CHECK_##check, \
+   EFF_##effect, AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name,          \
+   HOW_##lower},
 #include "lang/ops.def"
 #undef OP
 };
@@ -37,24 +65,6 @@ bool op_takes_shape(u32 op) {
   for (u32 p = 0; p < info->nparams; p++)
     if (strcmp(info->params[p].name, "shape") == 0) return true;
   return false;
-}
-
-DTypeNeed op_need(u32 op) {
-  static const u8 of_family[FAM_COUNT] = {
-      [FAM_elementwise] = NEED_compute, [FAM_reduce] = NEED_reduce, [FAM_scan] = NEED_reduce,
-      [FAM_view] = NEED_store, [FAM_index] = NEED_order, [FAM_make] = NEED_store, [FAM_sort] = NEED_order,
-      [FAM_linalg] = NEED_factor, [FAM_random] = NEED_random, [FAM_text] = NEED_print, [FAM_io] = NEED_print,
-  };
-  static const u8 of_op[OP_COUNT] = {/* which is not that of their family */
-      [OP_astype] = NEED_convert, [OP_where] = NEED_store, [OP_stop_gradient] = NEED_store,
-      [OP_array] = NEED_convert, [OP_arange] = NEED_compute, [OP_linspace] = NEED_compute,
-      [OP_random_permutation] = NEED_store,
-      [OP_take] = NEED_store, [OP_take_along_axis] = NEED_store, [OP_compress] = NEED_store,
-      [OP_one_hot] = NEED_convert, [OP_scatter] = NEED_compute,
-      [OP_matmul] = NEED_product, [OP_dot] = NEED_product, [OP_vecdot] = NEED_product, [OP_outer] = NEED_product,
-      [OP_tensordot] = NEED_product, [OP_einsum] = NEED_product, [OP_linalg_diagonal] = NEED_store,
-  };
-  return (DTypeNeed)(of_op[op] ? of_op[op] : of_family[op_info(op)->family]);
 }
 
 OpId op_by_name(const char *s, size_t len) {

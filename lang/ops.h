@@ -11,7 +11,7 @@
 #include "lang/errors.h"
 #include "parser/base.h"
 
-/* OP(name, signature, family, dtype, check, effect, agree, kernel, lower, deriv, batch, flops, doc)
+/* OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops, doc)
  * See ops.def for what each column may hold. */
 typedef enum OpId {
   OP_none = 0,
@@ -32,15 +32,22 @@ typedef enum OpId {
   X(regex) X(json) X(date) X(table) X(stats) X(signal) X(ode) X(integrate)
 
 typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_index, FAM_make, FAM_sort, FAM_linalg,
-                        FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_data, FAM_COUNT } OpFamily;
+                        FAM_fft, FAM_random, FAM_text, FAM_io, FAM_control, FAM_tree, FAM_data } OpFamily;
 typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTYPE_RULE_float_of, DTYPE_RULE_arith,
                        DTYPE_RULE_arith_same, DTYPE_RULE_compare, DTYPE_RULE_logic, DTYPE_RULE_bits, DTYPE_RULE_shift,
                        DTYPE_RULE_test, DTYPE_RULE_int_same, DTYPE_RULE_where, DTYPE_RULE_given, DTYPE_RULE_accum,
                        DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
-typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_io, EFF_host, EFF_state } OpEffect;
+typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_output, EFF_input, EFF_clock, EFF_process, EFF_file,
+                        EFF_state, EFF_ends } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_element, LOWER_math, LOWER_convert, LOWER_reduce, LOWER_scan, LOWER_view,
-                       LOWER_move, LOWER_make, LOWER_join, LOWER_compose, LOWER_extern, LOWER_weft } OpLower;
+                       LOWER_move, LOWER_make, LOWER_mask, LOWER_join, LOWER_compose, LOWER_extern,
+                       LOWER_weft } OpLower;
+/* Which elements of an operand that is an array one element of the result reads. */
+typedef enum OpReads { READS_same, READS_moved, READS_renumbered, READS_spread } OpReads;
+/* What a reduction or scan makes of an element and what came before. */
+typedef enum OpFold { FOLD_none, FOLD_add, FOLD_mul, FOLD_min, FOLD_max, FOLD_all, FOLD_any, FOLD_count, FOLD_argmin,
+                      FOLD_argmax } OpFold;
 typedef enum OpDeriv { DERIVATIVE_none, DERIVATIVE_rule, DERIVATIVE_zero, DERIVATIVE_construct,
                        DERIVATIVE_weft } OpDeriv;
 typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop, BATCH_construct, BATCH_weft } OpBatch;
@@ -65,6 +72,7 @@ typedef struct OpInfo {
   const char *instead;   /* where deriv is none: what has a derivative in its place, or "" */
   u8 family;             /* OpFamily */
   u8 dtype;              /* OpDType: rule_dtype */
+  u8 needs;              /* DTypeNeed: what its operands' dtypes must be able to do */
   u8 check;              /* CheckKind: what it can raise at run time */
   u8 effect;             /* OpEffect */
   u8 agree;              /* OpAgree */
@@ -74,6 +82,8 @@ typedef struct OpInfo {
   u32 flops;             /* per element */
   u32 nparams;
   const OpParam *params;
+  u8 reads;              /* OpReads: of a view, a move, an array made of sizes */
+  u8 folds;              /* OpFold: of a reduction or scan that has a loop */
 } OpInfo;
 
 extern const OpInfo op_infos[OP_COUNT];
@@ -84,9 +94,15 @@ enum { OP_MODULES(OP_MODULE) OP_MODULE_COUNT };
 #undef OP_MODULE
 extern const char *const op_modules[OP_MODULE_COUNT];
 bool op_takes_shape(u32 op); /* has a parameter `shape` */
-DTypeNeed op_need(u32 op);   /* what its operands' dtypes must be able to do */
+static inline DTypeNeed op_need(u32 op) { return (DTypeNeed)op_info(op)->needs; }
 /* what it gives depends on its operands alone */
 static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; }
+/* it does something that is seen outside of what it gives */
+static inline bool op_acts(u32 op) { return op_info(op)->effect > EFF_rng; }
+/* it looks at elements as true or false, or gives the place of one */
+static inline bool op_folds_truth(u32 op) { return op_info(op)->folds >= FOLD_all && op_info(op)->folds <= FOLD_count; }
+static inline bool op_folds_place(u32 op) { return op_info(op)->folds >= FOLD_argmin; }
+static inline bool op_compares(u32 op) { return op_info(op)->dtype == DTYPE_RULE_compare; }
 static inline const char *op_name(u32 op) { return op_info(op)->name; }
 
 /* ---- types and rules ------------------------------------------------------------------------ */

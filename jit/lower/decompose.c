@@ -311,7 +311,8 @@ static bool compose_split(Rewrite *r, const Formula *f, ValueId *out) {
 #define OWN(name, formula) [OP_##name] = compose_##name,
 #define SHARED(name, formula) [OP_##name] = compose_##formula,
 static const Compose formulae[OP_COUNT] = {
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, ...) OP_CELL(name, CELL_##lower)
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, ...) \
+  OP_CELL(name, CELL_##lower)
 #include "lang/ops.def"
 #undef OP
 };

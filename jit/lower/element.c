@@ -226,7 +226,8 @@ static const Lowering math_call = {.rule = R_math}, no_lowering = {.rule = R_non
 #define SHARED(name, lowering) [OP_##name] = &lower_##lowering,
 #define MATH(name, lowering) [OP_##name] = &math_call,
 static const Lowering *const lowerings[OP_COUNT] = {
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, lower, ...) OP_CELL(name, CELL_##lower)
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, ...) \
+  OP_CELL(name, CELL_##lower)
 #include "lang/ops.def"
 #undef OP
 };
@@ -412,12 +413,12 @@ u32 element_wrap_index(LoopFn *fn, u32 index, u32 n) {
 }
 
 LoopReduce element_reduce(u32 op, LoopType t) {
-  switch (op) {
-    case OP_prod: return LOOP_REDUCE_MUL;
-    case OP_min: return t == LT_I1 ? LOOP_REDUCE_AND : LOOP_REDUCE_MIN;
-    case OP_max: return t == LT_I1 ? LOOP_REDUCE_OR : LOOP_REDUCE_MAX;
-    case OP_all: return LOOP_REDUCE_AND;
-    case OP_any: return LOOP_REDUCE_OR;
+  switch ((OpFold)op_info(op)->folds) {
+    case FOLD_mul: return LOOP_REDUCE_MUL;
+    case FOLD_min: return t == LT_I1 ? LOOP_REDUCE_AND : LOOP_REDUCE_MIN;
+    case FOLD_max: return t == LT_I1 ? LOOP_REDUCE_OR : LOOP_REDUCE_MAX;
+    case FOLD_all: return LOOP_REDUCE_AND;
+    case FOLD_any: return LOOP_REDUCE_OR;
     default: return LOOP_REDUCE_ADD;
   }
 }

@@ -223,10 +223,10 @@ u32 kern_want(Kern *k, ValueId v, u32 ix) {
       continue;
     }
     const GraphNode *node = graph_node_at(k->g, n);
-    u32 kind = node->kind != NODE_op                         ? TASK_const
-               : op_info(node->op)->family != FAM_reduce     ? TASK_element
-               : node->op == OP_argmin || node->op == OP_argmax ? TASK_extreme
-                                                             : TASK_reduce;
+    u32 kind = node->kind != NODE_op                     ? TASK_const
+               : op_info(node->op)->family != FAM_reduce ? TASK_element
+               : op_folds_place(node->op)                ? TASK_extreme
+                                                         : TASK_reduce;
     if (kind == TASK_const) {
       k->why = "a value of a node that is no operation";
       break;
@@ -312,7 +312,7 @@ static void need_reduction(Kern *k, u32 id) {
   if (!open_reduction(k, id, mask, arg_bool(&args[keep], false), &ix)) return;
   LoopType from = loop_type_of_dtype(xt.dtype), acc = (LoopType)t.type;
   u32 dep[2] = {0};
-  if (op == OP_any || op == OP_all || op == OP_count_nonzero)
+  if (op_folds_truth(op))
     dep[0] = kern_convert(k, kern_want_as(k, x, ix, LT_I1), acc);
   else if (t.kind == TASK_extreme) dep[0] = kern_want_as(k, x, ix, from == LT_I1 ? LT_U8 : from);
   else dep[0] = kern_want_as(k, x, ix, acc);

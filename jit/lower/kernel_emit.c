@@ -134,7 +134,8 @@ static u32 emit_extreme(Kern *k, u32 id) {
   note_by_row(k, t.value);
   if (t.inner_count == 0) return loop_const_i(fn, LT_I64, 0);
   LoopType type = (LoopType)k->tasks.data[t.dep[0]].type;
-  LoopReduce reduce = graph_node_at(k->g, t.value)->op == OP_argmin ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX;
+  const OpInfo *info = op_info(graph_node_at(k->g, t.value)->op);
+  LoopReduce reduce = info->folds == FOLD_argmin ? LOOP_REDUCE_MIN : LOOP_REDUCE_MAX;
   if (takes_passes(k, &t, type)) {
     u32 best = emit_pass(k, &t, reduce, type, 0);
     return best ? emit_pass(k, &t, LOOP_REDUCE_MIN, type, best) : 0;
@@ -288,21 +289,12 @@ static u32 scan_identity(Kern *k, LoopReduce op, LoopType t) {
   return op == LOOP_REDUCE_ADD ? loop_const_i(fn, t, 0) : loop_const(fn, t, loop_reduce_empty(op, t));
 }
 
-static LoopReduce scan_of(u32 op, LoopType t) {
-  switch (op) {
-    case OP_cumprod: return LOOP_REDUCE_MUL;
-    case OP_cummax: return t == LT_I1 ? LOOP_REDUCE_OR : LOOP_REDUCE_MAX;
-    case OP_cummin: return t == LT_I1 ? LOOP_REDUCE_AND : LOOP_REDUCE_MIN;
-    default: return LOOP_REDUCE_ADD;
-  }
-}
-
 static void emit_scan(Kern *k, u32 root) {
   LoopFn *fn = k->out->fn;
   NodeId n = k->u->node;
   ValueId v = node_result(k->g, n, 0);
   LoopType t = loop_type_of_dtype(value_type(k->g, v)->dtype);
-  LoopReduce op = scan_of(graph_node_at(k->g, n)->op, t);
+  LoopReduce op = element_reduce(graph_node_at(k->g, n)->op, t);
   u32 scope = k->main_scopes, trips = dim_ir(k, k->scopes.data[scope].trips);
   if (k->u->initial) emit_store(k, v, k->scan_last, scan_identity(k, op, t));
   u32 head = loop_begin_scan(fn, op, t, 1, &trips);

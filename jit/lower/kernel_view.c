@@ -412,7 +412,8 @@ bool view_maps(const Graph *g, NodeId n) {
   const GraphNode *node = graph_node_at(g, n);
   if (node->kind == NODE_index || node->kind == NODE_hook) return true;
   u32 lower = op_info(node->op)->lower;
-  return node->kind == NODE_op && (lower == LOWER_view || lower == LOWER_move || lower == LOWER_make);
+  return node->kind == NODE_op &&
+         (lower == LOWER_view || lower == LOWER_move || lower == LOWER_make || lower == LOWER_mask);
 }
 
 bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *task) {
@@ -423,7 +424,7 @@ bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *task) {
     *v = node_operand(k->g, n, 0);
     return true;
   }
-  if (op_info(node->op)->lower != LOWER_make) return map_view(k, n, v, ix);
+  if (op_info(node->op)->lower != LOWER_make && op_info(node->op)->lower != LOWER_mask) return map_view(k, n, v, ix);
   *task = make_value(k, n, *ix);
   return *task != 0;
 }

@@ -259,11 +259,8 @@ static Edge edge_of(Work *w, NodeId n, u32 i) {
   bool shape = t->rank == r->rank && dims_same(w->c, t->rank, t->dims, r->dims);
   if (w->classes[n] == CLASS_reduce) return reduces_rows(w, n) ? EDGE_rows : EDGE_moved;
   if (view_maps(g, n)) {
-    bool in_place = x->op == OP_tril || x->op == OP_triu;
-    if (in_place) return EDGE_same;
-    bool grows = x->op == OP_broadcast_to || x->op == OP_tile || x->op == OP_repeat || x->op == OP_full ||
-                 x->op == OP_full_like;
-    return grows ? EDGE_spread : EDGE_moved;
+    u8 reads = op_info(x->op)->reads;
+    return reads == READS_same ? EDGE_same : reads == READS_spread ? EDGE_spread : EDGE_moved;
   }
   return shape ? EDGE_same : gives_row(w, t, r) ? EDGE_row : EDGE_spread;
 }
@@ -325,8 +322,8 @@ static bool view_by_kind(const Graph *g, NodeId n) {
   return x->kind == NODE_op && op_info(x->op)->lower == LOWER_view;
 }
 static bool renumbers(const Graph *g, NodeId n) {
-  u32 op = graph_node_at(g, n)->op;
-  return graph_node_at(g, n)->kind == NODE_op && (op == OP_reshape || op == OP_ravel);
+  const GraphNode *x = graph_node_at(g, n);
+  return x->kind == NODE_op && op_info(x->op)->reads == READS_renumbered;
 }
 
 /* Views all the way down to what lies in memory when the block begins. */

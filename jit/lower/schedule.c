@@ -405,7 +405,7 @@ static void kernel_step(Block *b, const Kernel *k, bool in_place) {
 static void check_not_empty(Block *b, NodeId n) {
   Compiler *c = b->c;
   const GraphNode *x = graph_node_at(b->g, n);
-  if (x->kind != NODE_op || (x->op != OP_min && x->op != OP_max && x->op != OP_argmin && x->op != OP_argmax)) return;
+  if (x->kind != NODE_op || op_info(x->op)->check != CHECK_empty) return;
   const ArrayType t = *value_type(b->g, node_operand(b->g, n, 0));
   GraphArg args[OP_MAX_PARAMS];
   u32 mask;

@@ -489,7 +489,7 @@ bool native_rows_carry(Native *n, BlockId b) {
 
 /* An empty `min` or `argmax` is an error, which the eager code raises. */
 static bool not_empty(Native *n, u32 op, const ArrayType *t, u32 mask) {
-  if (op != OP_min && op != OP_max && op != OP_argmin && op != OP_argmax) return true;
+  if (op_info(op)->check != CHECK_empty) return true;
   for (u32 d = 0; d < t->rank; d++) {
     if (!(mask >> d & 1) || size_prove(&n->g->sizes, REL_lt, 0, t->dims[d]) == TRUTH_always) continue;
     u32 *values, count,
@@ -512,7 +512,7 @@ static u32 loops_extreme(Maker *m, u32 op, ValueId x, u32 trips, u32 axis, u32 *
   u32 best = loop_carry_of(fn, head, 0), number = loop_carry_of(fn, head, 1), v = loops_element(m, x, ix, 0);
   if (!v) return 0;
   v = element_convert(fn, v, own, type);
-  u32 take = loop_emit(fn, op == OP_argmin ? LOOP_LT : LOOP_GT, LT_VOID, v, best, 0);
+  u32 take = loop_emit(fn, op_info(op)->folds == FOLD_argmin ? LOOP_LT : LOOP_GT, LT_VOID, v, best, 0);
   if (loop_is_float(type)) {
     u32 nan = loop_emit(fn, LOOP_NE, LT_VOID, v, v, 0), held = loop_emit(fn, LOOP_EQ, LT_VOID, best, best, 0);
     take = loop_emit(fn, LOOP_OR, LT_VOID, take, loop_emit(fn, LOOP_AND, LT_VOID, nan, held, 0), 0);
@@ -529,7 +529,6 @@ static u32 loops_extreme(Maker *m, u32 op, ValueId x, u32 trips, u32 axis, u32 *
 static u32 combine(Maker *m, u32 op, ValueId x, LoopType acc, bool lanes, u32 axes, const u32 *trips,
                    const u32 *axis, u32 *ix) {
   LoopFn *fn = m->fn;
-  bool truth = op == OP_any || op == OP_all || op == OP_count_nonzero;
   u32 head = loop_begin_reduce(fn, element_reduce(op, acc), acc, lanes ? LOOP_ORDER_LANES : LOOP_ORDER_ROWS,
                                axes, trips);
   if (!head) return 0;
@@ -537,7 +536,7 @@ static u32 combine(Maker *m, u32 op, ValueId x, LoopType acc, bool lanes, u32 ax
   u32 v = loops_element(m, x, ix, 0);
   LoopType own = native_type(m->n, x);
   if (!v) return 0;
-  if (truth) v = element_convert(fn, v, own, LT_I1), own = LT_I1;
+  if (op_folds_truth(op)) v = element_convert(fn, v, own, LT_I1), own = LT_I1;
   v = element_convert(fn, v, own, acc);
   loop_yield(fn, 1, &v);
   loop_end(fn);
@@ -550,10 +549,8 @@ bool native_reduce(Native *n, NodeId node) {
   GraphArg args[OP_MAX_PARAMS];
   node_args(g, node, args);
   ValueId v = node_result(g, node, 0), x = args[0].value;
-  bool extremes = op == OP_argmin || op == OP_argmax;
-  if (op != OP_sum && op != OP_prod && op != OP_min && op != OP_max && op != OP_any && op != OP_all &&
-      op != OP_count_nonzero && !extremes)
-    return native_bail(n, "a reduction that does not lower");
+  bool extremes = op_folds_place(op);
+  if (op_info(op)->lower != LOWER_reduce) return native_bail(n, "a reduction that does not lower");
   const ArrayType t = args[0].kind == ARG_value ? *value_type(g, x) : (ArrayType){0}, rt = *value_type(g, v);
   if (!t.rank || !arg_axes(&args[op_param(op, "axis")], t.rank, &mask) || !mask ||
       arg_bool(&args[op_param(op, "keepdims")], false))

@@ -309,7 +309,7 @@ static u32 small_extreme(Native *n, u32 op, LoopType t, const u32 *e, u32 count)
   u32 best = e[0], number = loop_const_i(n->fn, LT_I64, 0);
   if (count == 0) return native_bail(n, "a reduction of nothing"), 0;
   for (u32 i = 1; i < count; i++) {
-    u32 take = small_binary(n, op == OP_argmin ? LOOP_LT : LOOP_GT, e[i], best);
+    u32 take = small_binary(n, op_info(op)->folds == FOLD_argmin ? LOOP_LT : LOOP_GT, e[i], best);
     if (loop_is_float(t))
       take = small_binary(n, LOOP_OR, take, small_binary(n, LOOP_AND, small_binary(n, LOOP_NE, e[i], e[i]),
                                                          small_binary(n, LOOP_EQ, best, best)));
@@ -328,7 +328,7 @@ static bool reduction(Native *n, NodeId node) {
   if (op_info(op)->lower != LOWER_reduce) return native_bail(n, "a reduction that does not lower");
   if (args[0].kind != ARG_value || !arg_axes(&args[op_param(op, "axis")], value_type(g, args[0].value)->rank, &mask))
     return native_bail(n, "axes known only at run time");
-  bool extremes = op == OP_argmin || op == OP_argmax, truth = op == OP_any || op == OP_all || op == OP_count_nonzero;
+  bool extremes = op_folds_place(op), truth = op_folds_truth(op);
   bool keep = arg_bool(&args[op_param(op, "keepdims")], false);
   LoopType own = native_type(n, args[0].value), acc = extremes ? own == LT_I1 ? LT_U8 : own : native_type(n, v);
   const NSplit *x = truth ? converted(n, operand_as(n, args[0].value, LT_I1), LT_I1, acc)

@@ -95,10 +95,7 @@ typedef struct Parts { /* what a moved element may come from: part i holds the n
   i64 next;
 } Parts;
 
-static bool makes(u32 op) {
-  return op == OP_zeros || op == OP_ones || op == OP_zeros_like || op == OP_ones_like || op == OP_full ||
-         op == OP_full_like || op == OP_eye || op == OP_arange || op == OP_linspace;
-}
+static bool makes(u32 op) { return op_info(op)->lower == LOWER_make; }
 
 static bool add_part(Native *n, Parts *p, ValueId v, u32 to, Value *out) {
   if (p->count == MOST_PARTS || !element_weak_fits(n->c, v, to))

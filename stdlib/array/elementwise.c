@@ -569,11 +569,6 @@ static __attribute__((noinline)) WeftStatus binary_number(Vm *vm, u32 op, u32 ro
   return run_elementwise(vm, op, 2, args, out);
 }
 
-static bool compares(u32 op) {
-  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater ||
-         op == OP_greater_equal;
-}
-
 /* A weak integer beyond all numbers of the dtype that it is compared with: the comparison becomes one with the
  * largest of these that comes to the same, whatever the other operand holds. */
 static u32 compare_beyond(u32 op, Value *args) {
@@ -641,12 +636,12 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, Value *args, Value *out) {
     }
   } else if ((args[0].kind == V_ARRAY) != (args[1].kind == V_ARRAY) &&
              (args[0].kind == V_NUM || args[1].kind == V_NUM)) {
-    if (compares(op) && UNLIKELY((op = compare_beyond(op, args)) != before)) {
+    if (op_compares(op) && UNLIKELY((op = compare_beyond(op, args)) != before)) {
       swap = strip_swaps(op);
       row = strip_row(op);
     }
     return binary_number(vm, op, row, swap, args, out);
-  } else if (compares(op)) {
+  } else if (op_compares(op)) {
     op = compare_beyond(op, args);
   }
   return run_elementwise(vm, op, 2, args, out);
@@ -674,7 +669,7 @@ PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value 
   WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return unary(vm, OP_##name, args, out); }
 #define BINARY(name, none) \
   WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return binary_fast(vm, OP_##name, args, out); }
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
 #include "lang/ops.def"
 #undef OP
 

@@ -14,6 +14,6 @@ static WeftStatus call(Vm *vm, u32 op, const Value *args, Value *out) {
 #define CELL_weft ~, EAGER, 0
 #define EAGER(name, none) \
   WeftStatus eager_##name(Vm *vm, Value *args, Value *out) { return call(vm, OP_##name, args, out); }
-#define OP(name, signature, family, dtype, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, ...) OP_CELL(name, CELL_##kernel)
 #include "lang/ops.def"
 #undef OP

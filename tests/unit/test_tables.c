@@ -46,8 +46,8 @@ static void operations(void **state) {
     /* what is no operation on arrays is lowered by nobody, and the other way round; a function written in Weft may
      * be of any family */
     if (info->lower == LOWER_weft) continue;
-    bool arrays = info->family != FAM_control && info->family != FAM_data && info->family != FAM_text &&
-                  info->family != FAM_io;
+    bool arrays = info->family != FAM_control && info->family != FAM_tree && info->family != FAM_data &&
+                  info->family != FAM_text && info->family != FAM_io;
     assert_int_equal(info->lower != LOWER_none, arrays || i == OP_stop_gradient);
   }
   assert_int_equal(op_by_name("linalg_eigh", 11), OP_none);

@@ -393,8 +393,6 @@ enum { ARG_hole /* 0: bind_args clears */, ARG_value, ARG_list, ARG_attr };
 void node_args(const Graph *g, NodeId n, GraphArg out[OP_MAX_PARAMS]);
 void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                GraphArg out[OP_MAX_PARAMS]);
-/* Whether the kernel takes what stands beside the operands of `op`; graph_infer asks it first. */
-bool graph_args_fit(const Graph *g, DimCtx *dims, u32 op, const GraphArg *args);
 /* axis, axes: the attribute or parameter default as a mask over rank (nil: all); false when not constant. */
 bool arg_axes(const GraphArg *a, u32 rank, u32 *mask);
 bool arg_int(const GraphArg *a, i64 fallback, i64 *out);

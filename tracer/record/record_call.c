@@ -227,18 +227,14 @@ static Outcome of_assert(Recorder *r, Av c, Av *out) {
 }
 
 static u32 reason_of_effect(u32 op) {
-  switch (op) {
-    case OP_print:
-    case OP_flush:
-    case OP_help: return REASON_effect_output;
-    case OP_read_line: return REASON_effect_input;
-    case OP_time:
-    case OP_now:
-    case OP_args:
-    case OP_env: return REASON_effect_time;
-    case OP_error:
-    case OP_exit: return REASON_raises;
-    default: return op_info(op)->effect == EFF_io ? REASON_effect_file : REASON_no_rule;
+  switch ((OpEffect)op_info(op)->effect) {
+    case EFF_output: return REASON_effect_output;
+    case EFF_input: return REASON_effect_input;
+    case EFF_clock:
+    case EFF_process: return REASON_effect_time;
+    case EFF_file: return REASON_effect_file;
+    case EFF_ends: return REASON_raises;
+    default: return REASON_no_rule;
   }
 }
 
@@ -306,8 +302,7 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     default: break;
   }
   if (made_elsewhere(r, op, params)) return rec_stuck(r, REASON_device_mix, "%s: an array on a device", op_name(op));
-  if (op_info(op)->family == FAM_io || op_info(op)->effect == EFF_io || op_info(op)->effect == EFF_state)
-    return rec_stuck(r, reason_of_effect(op), "%s", op_name(op));
+  if (op_acts(op)) return rec_stuck(r, reason_of_effect(op), "%s", op_name(op));
   return rec_op(r, op, params, out);
 }
 

@@ -407,56 +407,54 @@ static Outcome not_empty(Recorder *r, u32 op, const GraphArg *args) {
   return OUT_GO;
 }
 
-/* Run-time conditions of an operation, as checks that leave by the safe exit. */
-static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
+/* An integer operand that is not known to be one which the check lets pass; floats have no such error. */
+static Outcome integer_check(Recorder *r, CheckKind check, const GraphArg *args) {
+  const ArrayType *x = value_type(r->g, args[0].value), *y = value_type(r->g, args[1].value);
+  Value known;
+  if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
+  if (value_const(r->g, args[1].value, &known) && (check == CHECK_zero_div ? known.i != 0 : (i64)known.i >= 0))
+    return OUT_GO;
+  return rec_check(r, check, &args[1].value, 1);
+}
+
+static Outcome astype_check(Recorder *r, const GraphArg *args) {
+  u32 to = arg_dtype(&args[1]);
+  if (dtype_kind(value_type(r->g, args[0].value)->dtype) != DK_FLOAT || dtype_kind(to) != DK_INT) return OUT_GO;
+  ValueId operands[2] = {args[0].value, graph_const_f64(r->g, to, 0)};
+  return rec_check(r, CHECK_cast_range, operands, 2);
+}
+
+/* Positions along an axis of the first operand, or of what is made of it. */
+static Outcome positions_check(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
+  const ArrayType *x = value_type(r->g, args[0].value);
   i64 axis;
   switch (op) {
-    case OP_take_along_axis: {
-      const ArrayType *x = value_type(r->g, args[0].value);
+    case OP_take_along_axis:
       if (!arg_int(&args[2], -1, &axis))
         return rec_stuck(r, REASON_literal_needed, "take_along_axis: `axis` must be known");
       return index_check(r, op, args[1].value, x->dims[axis < 0 ? axis + x->rank : axis]);
-    }
     case OP_one_hot: {
       if (!arg_int(&args[3], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "one_hot: `axis` must be known");
       Outcome o = index_check(r, op, args[0].value, result->dims[axis < 0 ? axis + result->rank : axis]);
       return o == OUT_GO ? rec_check(r, CHECK_nonneg, &args[0].value, 1) : o;
     }
-    case OP_nn_cross_entropy: {
-      const ArrayType *x = value_type(r->g, args[0].value);
+    case OP_nn_cross_entropy:
       if (args[1].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
       return index_check(r, op, args[1].value, x->dims[x->rank - 1]);
-    }
     case OP_scatter: return scatter_checks(r, dims, args);
-    case OP_floor_divide:
-    case OP_remainder: {
-      const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
-      if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
-      Value known;
-      if (value_const(r->g, args[1].value, &known) && known.i != 0) return OUT_GO;
-      return rec_check(r, CHECK_zero_div, &args[1].value, 1);
-    }
-    case OP_power:
-    case OP_pow: {
-      const ArrayType *y = value_type(r->g, args[1].value), *x = value_type(r->g, args[0].value);
-      if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
-      Value known;
-      if (value_const(r->g, args[1].value, &known) && (i64)known.i >= 0) return OUT_GO;
-      return rec_check(r, CHECK_neg_power, &args[1].value, 1);
-    }
-    case OP_astype: {
-      const ArrayType *x = value_type(r->g, args[0].value);
-      u32 to = arg_dtype(&args[1]);
-      if (dtype_kind(x->dtype) != DK_FLOAT || (dtype_kind(to) != DK_INT)) return OUT_GO;
-      ValueId operands[2] = {args[0].value, graph_const_f64(r->g, to, 0)};
-      return rec_check(r, CHECK_cast_range, operands, 2);
-    }
-    case OP_min:
-    case OP_max:
-    case OP_argmin:
-    case OP_argmax:
-    case OP_median:
-    case OP_quantile: return not_empty(r, op, args);
+    default: return OUT_GO;
+  }
+}
+
+/* Run-time conditions of an operation, as checks that leave by the safe exit. */
+static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
+  CheckKind check = (CheckKind)op_info(op)->check;
+  switch (check) {
+    case CHECK_index: return positions_check(r, op, dims, args, result);
+    case CHECK_zero_div:
+    case CHECK_neg_power: return integer_check(r, check, args);
+    case CHECK_cast_range: return astype_check(r, args);
+    case CHECK_empty: return not_empty(r, op, args);
     default: return OUT_GO;
   }
 }
@@ -524,11 +522,6 @@ Outcome rec_fit_weak(Recorder *r, ValueId *v, u32 dtype) {
   return o;
 }
 
-static bool compares(u32 op) {
-  return op == OP_equal || op == OP_not_equal || op == OP_less || op == OP_less_equal || op == OP_greater ||
-         op == OP_greater_equal;
-}
-
 /* A weak integer is compared by its value, also where it does not fit the other's dtype: then both are taken as
  * wider numbers. Of an array that is so where it is known; else the number is checked to fit, and where it does not
  * the interpreter compares. */
@@ -549,7 +542,7 @@ static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const
   bool takes = op == OP_stack || op == OP_concat || op == OP_pad || op == OP_full || op == OP_full_like;
   u32 first = takes ? 0 : op == OP_where, dtype = result->dtype;
   bool any = false;
-  if (compares(op) && n == 2) {
+  if (op_compares(op) && n == 2) {
     Outcome o = compare_wide(r, operands);
     if (o != OUT_GO) return o;
   }

@@ -331,9 +331,8 @@ static WeftStatus refuse(Vm *vm, Value *args, Value *out) {
 
 static bool may_repeat(u32 op) {
   const OpInfo *info = op_info(op);
-  if (info->effect == EFF_io)
-    return op == OP_print || op == OP_flush || op == OP_assert || op == OP_error || op == OP_args || op == OP_help;
-  return info->effect != EFF_host && (info->effect != EFF_state || op == OP_ref || op == OP_trace_strict);
+  return !op_acts(op) || info->effect == EFF_output || info->effect == EFF_process || op == OP_ref ||
+         op == OP_trace_strict;
 }
 
 static void hold_effects(Rehearsal *r, bool hold) {

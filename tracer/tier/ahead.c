@@ -75,7 +75,7 @@ static u64 weight_at(const Scan *s, const Code *code, u32 pc, const Frame *f, u3
 }
 
 static bool does_io(Value v) {
-  return v.kind == V_FN && v.fn->kind == FN_BUILTIN && op_info(v.fn->op)->effect >= EFF_io;
+  return v.kind == V_FN && v.fn->kind == FN_BUILTIN && op_acts(v.fn->op);
 }
 
 /* False: the graph would end there. */
