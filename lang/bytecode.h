@@ -218,6 +218,7 @@ struct Proto {
   Site *sites;          /* the entry, then sorted by pc */
   u32 nsites;
   u16 op;               /* OpId of the operation whose body it is (vm/library.c), 0: none */
+  u16 owner;            /* OpId of the operation in whose body it is made, such as `pdf` of stats.normal, 0: none */
   bool library;         /* of the standard library: errors name the program's call, the trace this function's line */
   /* made by the VM to stand around a call (vm_caller): errors, traces and spans look through it */
   bool hidden;

@@ -22,6 +22,11 @@ static void mark(Proto *p) {
   for (u32 i = 0; i < p->nprotos; i++) mark(p->protos[i]);
 }
 
+static void own(Proto *p, u32 op) {
+  p->owner = (u16)op;
+  for (u32 i = 0; i < p->nprotos; i++) own(p->protos[i], op);
+}
+
 /* The operation of this module that is called so, whole or behind its last point; 0: none. */
 static u32 op_called_in(const Vm *vm, u32 module, const char *name) {
   for (u32 op = 1; op < OP_COUNT; op++) {
@@ -46,6 +51,7 @@ static WeftStatus declare(Vm *vm, Module *m, Code *body, u32 module) {
     Value fn;
     if (!full) return vm_error_memory(vm);
     f->op = (u16)op;
+    own(f, op);
     f->name = full;
     Code *code = code_child(vm, body, i);
     if (!code || !fn_closure(vm, code, NULL, &fn)) return WEFT_ERROR;

@@ -121,7 +121,7 @@ static u32 failing(const Vm *vm) {
   for (u32 n = vm->frame_count; n; n--) {
     const Proto *p = vm->frames[n - 1].code->proto;
     if (!p->library && !p->hidden) break;
-    if (p->op) op = p->op;
+    if (p->owner) op = p->owner;
   }
   return op;
 }
