@@ -95,7 +95,7 @@ const char *weft_describe(WeftVM *w, WeftValue *value) {
   if (v.kind == V_NUM) buf_printf(&w->text, "%s%s[]", value_is_weak(v) ? "weak " : "", dtype_name(v.dtype));
   else if (v.kind == V_ARRAY) {
     Array *a = v.array;
-    buf_printf(&w->text, "%s[", dtype_name(array_dtype(a)));
+    buf_printf(&w->text, "%s%s[", value_is_weak(v) ? "weak " : "", dtype_name(array_dtype(a)));
     for (u32 d = 0; d < array_rank(a); d++) buf_printf(&w->text, "%s%lld", d ? ", " : "", (long long)array_dims(a)[d]);
     buf_puts(&w->text, "]");
   } else {

@@ -302,6 +302,7 @@ WEFT_API const char *weft_display(WeftVM *vm, WeftValue *value);
 WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value);
 WEFT_API const char *weft_type(WeftVM *vm, WeftValue *value);     /* "array", "text", "list" … */
 
+/* WEFT_C64 and WEFT_C128: an element is two floats or two doubles, the real part first */
 typedef enum WeftDType { WEFT_BOOL = 1, WEFT_U8, WEFT_I32, WEFT_I64, WEFT_U32, WEFT_U64, WEFT_F16, WEFT_BF16, WEFT_F32,
                          WEFT_F64, WEFT_C64, WEFT_C128 } WeftDType;
 

@@ -349,6 +349,11 @@ static bool add_guard(GuardSet *g, Guard x) {
 
 bool guard_tag(GuardSet *g, SourceId s, Value v, bool layout, Span because) {
   Guard x = {.kind = GUARD_tag, .source = s, .value_kind = v.kind, .because = because};
+  if (v.kind == V_ARRAY && value_is_scalar(v)) { /* whether it is weak stands in the value */
+    Guard word = {.kind = GUARD_tag, .source = s, .value_kind = V_NUM, .because = because, .word = value_tag(v),
+                  .mask = UINT64_MAX};
+    if (!add_guard(g, word)) return false;
+  }
   if (v.kind == V_ARRAY) {
     x.word = v.array->tag;
     x.mask = layout ? UINT64_MAX : ~((u64)0xff << 32);

@@ -73,6 +73,10 @@ Dv dv_convert(Deriv *d, Dv x, u32 dtype) {
   if (d->failed) return 0;
   ArrayType t = d->to->type(d, x);
   if (t.dtype == dtype && !t.weak) return x;
+  if (dtype_kind(t.dtype) == DK_COMPLEX && dtype_kind(dtype) != DK_COMPLEX) { /* the operand was real */
+    x = dv1(d, OP_real, x);
+    if (dtype_real_of(t.dtype) == dtype && !t.weak) return x;
+  }
   GraphAttr a = attr_dtype(1, dtype);
   return dv_op(d, OP_astype, &x, 1, &a, 1);
 }
@@ -160,8 +164,17 @@ static Dv silu(Deriv *d, Dv x, Dv y, Dv g) {
   return MUL(g, ADD(s, MUL(y, SUB(NUM(1), s))));
 }
 
+/* Derivatives of complex numbers are as JAX has them: a holomorphic function has the rule that it has of real numbers,
+ * with nothing conjugated, so that the gradient of a real function of x + iy is df/dx - i df/dy. */
+static bool is_complex(const ArrayType *t) { return dtype_kind(t->dtype) == DK_COMPLEX; }
+static Dv conjugate(Deriv *d, const ArrayType *t, Dv x) { return is_complex(t) ? dv1(d, OP_conj, x) : x; }
+
+ONE(real, nothing, is_complex(t) ? dv2(d, OP_complex, g, NUM(0)) : g)
+ONE(imag, nothing, is_complex(t) ? dv2(d, OP_complex, NUM(0), NEG(g)) : MUL(g, NUM(0)))
+ONE(conj, nothing, conjugate(d, t, g))
+ONE(angle, operands, is_complex(t) ? DIV(dv2(d, OP_complex, NUM(0), NEG(g)), x) : MUL(g, NUM(0)))
 ONE(negative, nothing, NEG(g))
-ONE(abs, operands, MUL(g, dv1(d, OP_sign, x)))
+ONE(abs, operands, MUL(g, conjugate(d, t, dv1(d, OP_sign, x))))
 ONE(square, operands, MUL(g, MUL(x, NUM(2))))
 ONE(sqrt, result, DIV(g, MUL(y, NUM(2))))
 ONE(cbrt, result, DIV(g, MUL(MUL(y, y), NUM(3))))
@@ -249,6 +262,7 @@ static bool pull_where(Deriv *d, Dv c, Dv g, const bool *wants, Dv *out) {
   return true;
 }
 
+TWO(complex, nothing, dv1(d, OP_real, g), NEG(dv1(d, OP_imag, g)))
 TWO(add, nothing, g, g)
 TWO(subtract, nothing, g, NEG(g))
 TWO(multiply, others, MUL(g, b), MUL(g, x))

@@ -18,7 +18,7 @@ typedef struct ValueDeriv {
 void tape_type(Value v, ArrayType *t) {
   bool weak;
   v = value_untracked(v);
-  weak = v.kind == V_NUM && value_is_weak(v);
+  weak = value_is_weak(v);
   *t = (ArrayType){.dtype = v.dtype, .weak = weak};
   if (v.kind != V_ARRAY) return;
   t->dtype = (u8)array_dtype(v.array);

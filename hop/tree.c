@@ -60,7 +60,7 @@ bool tree_same(Vm *vm, Value a, Value b) {
 
 void tree_leaf_type(Value v, ArrayType *t) {
   v = value_untracked(v);
-  *t = (ArrayType){.dtype = v.dtype, .weak = v.kind == V_NUM && value_is_weak(v)};
+  *t = (ArrayType){.dtype = v.dtype, .weak = value_is_weak(v)};
   if (v.kind != V_ARRAY) return;
   t->dtype = (u8)array_dtype(v.array);
   t->rank = (u8)array_rank(v.array);
@@ -73,7 +73,7 @@ WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) {
   if (array_new_zero(vm, t->dtype, 0, strides, &one) != WEFT_OK) return WEFT_ERROR;
   if (t->rank == 0) {
     *out = array_finish(vm, one);
-    if (out->kind == V_NUM && t->weak) out->flags |= VF_WEAK;
+    if (t->weak) out->flags |= VF_WEAK;
     return WEFT_OK;
   }
   WeftStatus status = array_view(vm, one.array, 0, t->rank, t->dims, strides, out);

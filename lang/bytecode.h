@@ -59,7 +59,8 @@ typedef struct InsUse {
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */, CK_TEXT, CK_BUILTIN /* OpId */,
+typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */,
+                         CK_IMAG /* weak c128, its imaginary part */, CK_TEXT, CK_BUILTIN /* OpId */,
                          CK_DTYPE, CK_MODULE /* of op_modules */, CK_HOLE } ConstKind;
 
 typedef struct Const {

@@ -177,7 +177,8 @@ static void store(FnState *fs, const AstNode *target, u32 v, Span at) {
 static bool is_simple(const Ast *ast, u32 id, u32 depth) {
   const AstNode *n = ast_node(ast, id);
   switch (n->kind) {
-  case AST_NIL: case AST_BOOL: case AST_INT: case AST_FLOAT: case AST_TEXT: case AST_NAME: case AST_HOLE: return true;
+  case AST_NIL: case AST_BOOL: case AST_INT: case AST_FLOAT: case AST_IMAG: case AST_TEXT: case AST_NAME: case AST_HOLE:
+    return true;
   case AST_UNARY: case AST_BINARY: case AST_INDEX: case AST_FIELD: case AST_LIST: case AST_ARRAY: case AST_SLICE:
     for (u32 i = 0; i < n->count; i++) {
       u32 kid = ast_kid(ast, n, i);

@@ -48,6 +48,10 @@ static void disasm_put_const(Buf *out, const Const *k) {
   case CK_BOOL: buf_puts(out, k->i ? "true" : "false"); break;
   case CK_INT: buf_printf(out, "%lld", (long long)k->i); break;
   case CK_FLOAT: put_float(out, k->f); break;
+  case CK_IMAG:
+    put_float(out, k->f);
+    buf_putc(out, 'j');
+    break;
   case CK_TEXT: put_quoted(out, k->text, k->len); break;
   case CK_BUILTIN: buf_puts(out, op_name((u32)k->i)); break;
   case CK_DTYPE: buf_puts(out, dtype_name((u32)k->i)); break;

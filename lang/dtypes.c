@@ -67,7 +67,7 @@ DType dtype_promote_weak(u32 a, bool a_weak, u32 b, bool b_weak, bool *weak) {
   switch (dtype_kind(w)) {
     case DK_INT: return DT_i64;
     case DK_FLOAT: return DT_f64;
-    case DK_COMPLEX: return dtype_compute(s) == DT_f32 ? DT_c64 : DT_c128;
+    case DK_COMPLEX: return dtype_complex_of(s);
     default: return (DType)w;
   }
 }
@@ -75,6 +75,10 @@ DType dtype_promote_weak(u32 a, bool a_weak, u32 b, bool b_weak, bool *weak) {
 DType dtype_float_of(u32 d) { return dtype_kind(d) >= DK_FLOAT ? (DType)d : DT_f64; }
 
 DType dtype_real_of(u32 d) { return d == DT_c64 ? DT_f32 : d == DT_c128 ? DT_f64 : (DType)d; }
+
+DType dtype_complex_of(u32 d) {
+  return dtype_kind(d) == DK_COMPLEX ? (DType)d : dtype_compute(d) == DT_f32 ? DT_c64 : DT_c128;
+}
 
 i64 dtype_int_min(u32 d) { return dtype_is_signed(d) ? INT64_MIN >> (64 - 8 * dtype_bytes(d)) : 0; }
 

@@ -64,6 +64,7 @@ DType dtype_promote(u32 a, u32 b);
 DType dtype_promote_weak(u32 a, bool a_weak, u32 b, bool b_weak, bool *weak);
 DType dtype_float_of(u32 d);  /* f64 for bool and integers, else d: results of sqrt, exp, division */
 DType dtype_real_of(u32 d);   /* f32 for c64, f64 for c128, else d */
+DType dtype_complex_of(u32 d); /* c64 for f32 and what computes in it, c128 for other real ones, else d */
 /* Bounds of an integer dtype as i64 / u64 (INT kinds only). */
 i64 dtype_int_min(u32 d);
 u64 dtype_int_max(u32 d);

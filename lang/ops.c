@@ -67,6 +67,22 @@ bool op_takes_shape(u32 op) {
   return false;
 }
 
+enum { COMPLEX_none, COMPLEX_own, COMPLEX_real };
+static const u8 of_complex[OP_COUNT] = {
+#define COMPLEX(op, result) [OP_##op] = COMPLEX_##result,
+#include "lang/complex.def"
+#undef COMPLEX
+};
+
+bool op_gives_real(u32 op) { return of_complex[op] == COMPLEX_real; }
+
+bool op_takes(u32 op, u32 dtype) {
+  DTypeNeed need = op_need(op);
+  if (dtype_can(dtype, need) == CAN_none) return false;
+  if (dtype_kind(dtype) != DK_COMPLEX || of_complex[op] != COMPLEX_none) return true;
+  return need == NEED_none || need == NEED_store || need == NEED_convert || need == NEED_print;
+}
+
 OpId op_by_name(const char *s, size_t len) {
   for (u32 i = 1; i < OP_COUNT; i++) {
     const char *name = op_infos[i].name;

@@ -36,7 +36,7 @@ typedef enum OpFamily { FAM_elementwise, FAM_reduce, FAM_scan, FAM_view, FAM_ind
 typedef enum OpDType { DTYPE_RULE_none, DTYPE_RULE_same, DTYPE_RULE_promote, DTYPE_RULE_float_of, DTYPE_RULE_arith,
                        DTYPE_RULE_arith_same, DTYPE_RULE_compare, DTYPE_RULE_logic, DTYPE_RULE_bits, DTYPE_RULE_shift,
                        DTYPE_RULE_test, DTYPE_RULE_int_same, DTYPE_RULE_where, DTYPE_RULE_given, DTYPE_RULE_accum,
-                       DTYPE_RULE_index, DTYPE_RULE_custom } OpDType;
+                       DTYPE_RULE_index, DTYPE_RULE_complex_of, DTYPE_RULE_custom } OpDType;
 typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_output, EFF_input, EFF_clock, EFF_process, EFF_file,
                         EFF_state, EFF_ends } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
@@ -95,6 +95,8 @@ enum { OP_MODULES(OP_MODULE) OP_MODULE_COUNT };
 extern const char *const op_modules[OP_MODULE_COUNT];
 bool op_takes_shape(u32 op); /* has a parameter `shape` */
 static inline DTypeNeed op_need(u32 op) { return (DTypeNeed)op_info(op)->needs; }
+bool op_takes(u32 op, u32 dtype); /* operands, or a result, of that dtype; else it is not supported for it */
+bool op_gives_real(u32 op);       /* of complex operands the real dtype */
 /* what it gives depends on its operands alone */
 static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; }
 /* it does something that is seen outside of what it gives */
@@ -118,6 +120,9 @@ typedef struct ArrayType {
   u8 device;
   Dim dims[TYPE_MAX_RANK];
 } ArrayType;
+
+/* Is it kept as a number, one word? Else as an array, which rank 0 of c128, or on a device, is too. */
+static inline bool type_is_number(const ArrayType *t) { return !t->rank && !t->device && t->dtype != DT_c128; }
 
 /* How a rule treats symbolic sizes. NULL functions (or a NULL context): all dims are constants. */
 typedef struct DimCtx DimCtx;

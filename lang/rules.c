@@ -112,6 +112,10 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
   }
   *out = (DTypeResult){(u8)d, (u8)d, weak && info->family == FAM_elementwise}; /* other results do not stay weak */
   DTypeKind kind = dtype_kind(d);
+  if (kind == DK_COMPLEX && op_gives_real(op)) {
+    out->result = (u8)dtype_real_of(d);
+    return true;
+  }
   switch (rule) {
     case DTYPE_RULE_same:
     case DTYPE_RULE_promote:
@@ -125,6 +129,11 @@ bool rule_dtype(u32 op, u32 n, const ArrayType *const *xs, DTypeResult *out, Rul
     case DTYPE_RULE_test: out->result = DT_bool; return true;
     case DTYPE_RULE_logic: out->compute = out->result = DT_bool; return true;
     case DTYPE_RULE_index: out->result = DT_i64; return true;
+    case DTYPE_RULE_complex_of:
+      if (kind == DK_COMPLEX) return dtype_fail(err, "needs real numbers", d);
+      out->compute = (u8)dtype_float_of(d);
+      out->result = (u8)dtype_complex_of(d);
+      return true;
     case DTYPE_RULE_bits:
       if (kind != DK_BOOL && kind != DK_INT) return dtype_fail(err, "needs integers or bools", d);
       return true;

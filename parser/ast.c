@@ -148,6 +148,10 @@ static void print(const Ast *a, u32 id, const AstPrint *how, Buf *out) {
   case AST_BOOL: buf_puts(out, n->flags & AF_TRUE ? "true" : "false"); return;
   case AST_INT: buf_printf(out, "%lld", (long long)a->ints[n->ref]); return;
   case AST_FLOAT: print_float(a->floats[n->ref], out); return;
+  case AST_IMAG:
+    print_float(a->floats[n->ref], out);
+    buf_putc(out, 'j');
+    return;
   case AST_TEXT: print_text(a->texts[n->ref].text, a->texts[n->ref].len, out); return;
   case AST_NAME: print_name(how, n->ref, out); return;
   case AST_HOLE: buf_putc(out, '_'); return;
@@ -218,7 +222,8 @@ void ast_print(const Ast *a, u32 id, const AstPrint *how, Buf *out) {
 
 static bool is_expression(u32 kind) {
   switch (kind) {
-  case AST_NIL: case AST_BOOL: case AST_INT: case AST_FLOAT: case AST_TEXT: case AST_FSTRING: case AST_NAME:
+  case AST_NIL: case AST_BOOL: case AST_INT: case AST_FLOAT: case AST_IMAG: case AST_TEXT: case AST_FSTRING:
+  case AST_NAME:
   case AST_ARRAY:
   case AST_LIST: case AST_RECORD: case AST_RANGE: case AST_FN: case AST_CALL: case AST_INDEX: case AST_FIELD:
   case AST_UNARY:

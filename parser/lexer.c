@@ -238,14 +238,19 @@ static void end_number(Lexer *l, Token *t, u32 kind) {
     finish(l, t, kind);
     return;
   }
+  if (c == 'j' && !is_letter(peek(l, 1)) && !is_digit(peek(l, 1)) && (u8)peek(l, 1) < 0x80) {
+    l->pos++;
+    finish(l, t, TOK_FLOAT); /* an imaginary number */
+    return;
+  }
   u32 at = l->pos;
   skip_name(l);
   int n = (int)(at - t->start), m = (int)(l->pos - at);
   const char *number = l->text + t->start, *tail = l->text + at;
   if (n > 40) n = 40;
   if (m > 40) m = 40;
-  if (l->pos - at <= 2 && (tail[0] == 'j' || (tail[0] == 'i' && (m == 1 || tail[1] == 'm'))))
-    broken(l, t, "an imaginary number is written complex(0, %.*s)", n, number);
+  if (l->pos - at <= 2 && (tail[0] == 'i' || tail[0] == 'J') && (m == 1 || tail[1] == 'm'))
+    broken(l, t, "an imaginary number is written %.*sj", n, number);
   else if (m == 1 && strchr("fFlLuUdD", tail[0]))
     broken(l, t, "numbers have no suffix '%c'; a dtype is given by a call such as f32(%.*s)", tail[0], n, number);
   else if (m == 1 && (tail[0] == 'e' || tail[0] == 'E'))

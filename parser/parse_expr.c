@@ -36,15 +36,16 @@ static u32 parse_float(Parser *p) {
   const char *s = token_start(p, t);
   char *digits = arena_alloc(p->arena, t->len);
   if (!digits) return fail_memory(p);
-  u32 n = 0;
-  for (u32 i = 0; i < t->len; i++)
+  u32 n = 0, imaginary = s[t->len - 1] == 'j';
+  for (u32 i = 0; i < t->len - imaginary; i++)
     if (s[i] != '_') digits[n++] = s[i];
   f64 x;
   if (!number_parse_f64(digits, n, &x) || x - x != 0)
     return fail_at(p, token_span(p, t), "the number does not fit f64; infinity is written inf");
   if (!vec_push(p->alloc, &p->floats, x)) return fail_memory(p);
   advance(p);
-  return new_node(p, NODE(.kind = AST_FLOAT, .ref = p->floats.count - 1, .span = token_span(p, t)), 0, NULL);
+  const u8 kind = imaginary ? AST_IMAG : AST_FLOAT;
+  return new_node(p, NODE(.kind = kind, .ref = p->floats.count - 1, .span = token_span(p, t)), 0, NULL);
 }
 
 static u32 parse_text(Parser *p) {

@@ -310,7 +310,7 @@ bool make_target(Parser *p, u32 id, bool compound) {
   case AST_CALL: return fail_at(p, span, "a call cannot be assigned to; a function is written fn f(x) = …");
   case AST_FN: return fail_at(p, span, "an assignment in a function stands in braces: x => { y = … }");
   case AST_COMPARE: return fail_at(p, span, "a comparison cannot be assigned to");
-  case AST_INT: case AST_FLOAT: case AST_TEXT: case AST_FSTRING: case AST_BOOL: case AST_NIL:
+  case AST_INT: case AST_FLOAT: case AST_IMAG: case AST_TEXT: case AST_FSTRING: case AST_BOOL: case AST_NIL:
     return fail_at(p, span, "a literal cannot be assigned to");
   default: break;
   }

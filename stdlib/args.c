@@ -24,14 +24,16 @@ void type_of_value(Value v, ArrayType *out) {
   }
   Array *a = v.array;
   out->dtype = (u8)array_dtype(a);
-  out->weak = false;
+  out->weak = value_is_weak(v);
   out->rank = (u8)array_rank(a);
   out->device = (u8)array_device(a);
   memcpy(out->dims, array_dims(a), out->rank * sizeof(i64));
 }
 
 void args_describe(Value v, char *out, size_t cap) {
-  if (v.kind == V_ARRAY) {
+  if (value_is_numeric(v) && dtype_kind(v.dtype) == DK_COMPLEX && (v.kind == V_NUM || !array_rank(v.array))) {
+    snprintf(out, cap, "a number of %s", dtype_name(v.dtype));
+  } else if (v.kind == V_ARRAY) {
     ArrayType t;
     type_of_value(v, &t);
     snprintf(out, cap, "an array of %s and shape %s", dtype_name(t.dtype), shape_text(&t).s);
@@ -56,7 +58,7 @@ WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) {
 }
 
 WeftStatus args_dtype_supported(Vm *vm, u32 op, u32 dtype) {
-  if (dtype_can(dtype, op_need(op)) != CAN_none) return WEFT_OK;
+  if (op_takes(op, dtype)) return WEFT_OK;
   return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(dtype));
 }
 
@@ -114,7 +116,9 @@ WeftStatus args_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
 WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
   if (!args_given(v)) return WEFT_OK;
   v = scalar_of(v);
-  if (v.kind != V_NUM) return args_error(vm, op, param, v, "a number");
+  if (v.kind != V_NUM || dtype_kind(v.dtype) == DK_COMPLEX)
+    return args_error(vm, op, param, v,
+                      value_is_numeric(v) && dtype_kind(v.dtype) == DK_COMPLEX ? "a real number" : "a number");
   *out = num_as_f64(v);
   return WEFT_OK;
 }
@@ -253,6 +257,6 @@ WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
   if (value_is_weak(v) && !num_fits(v, dtype))
     return vm_error(vm, EK_value, "%s: the number %lld does not fit %s",
                     op == OP_astype ? dtype_name(dtype) : op_name(op), (long long)v.i, dtype_name(dtype));
-  *out = num_convert_unchecked(v, dtype);
+  *out = dtype == DT_c128 ? v : num_convert_unchecked(v, dtype);
   return WEFT_OK;
 }

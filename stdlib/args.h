@@ -56,7 +56,7 @@ WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) M
 const char *param_name(u32 op, u32 param, char *buf); /* buf: 32 bytes */
 
 /* v (a number) as dtype. A weak integer must fit an integer dtype. */
-WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE;
+WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE; /* for c128, which is no V_NUM, v itself */
 
 /* Fuel and interrupts for work over n elements; call before the work, or between parts of it. */
 static inline WeftStatus kernel_poll(Vm *vm, i64 n) { return n < 1024 ? WEFT_OK : vm_poll(vm, (u64)n >> 10); }

@@ -53,7 +53,9 @@ static void fill_direct(Stdlib *s) {
       const ArrayType *both[2] = {&type, &type};
       DTypeResult r;
       RuleError err;
-      if (s->strips->ops[row][d] && rule_dtype(op, op_info(op)->nparams == 1 ? 1 : 2, both, &r, &err) && r.compute == d)
+      const u32 count = op_info(op)->nparams == 1 ? 1 : 2;
+      if (s->strips->ops[row][d] && rule_dtype(op, count, both, &r, &err) && r.compute == d &&
+          (dtype_bytes(r.result) <= 8 || dtype_bytes(d) > 8)) /* of numbers, one word */
         s->direct[op][d] = r.result;
     }
   }

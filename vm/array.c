@@ -390,6 +390,45 @@ void num_store(void *at, u32 dtype, Value v) {
   }
 }
 
+WeftStatus value_complex(Vm *vm, u32 dtype, f64 re, f64 im, bool weak, Value *out) {
+  if (dtype == DT_c64) {
+    *out = (Value){.kind = V_NUM, .dtype = DT_c64, .flags = weak ? VF_WEAK : 0};
+    out->z[0] = (f32)re;
+    out->z[1] = (f32)im;
+    return WEFT_OK;
+  }
+  if (array_new(vm, DT_c128, 0, NULL, out) != WEFT_OK) return WEFT_ERROR;
+  memcpy(out->array->data, (f64[2]){re, im}, 16);
+  if (weak) out->flags |= VF_WEAK;
+  return WEFT_OK;
+}
+
+void num_parts(Value v, f64 *re, f64 *im) {
+  *im = 0;
+  if (v.kind == V_NUM && v.dtype == DT_c64) {
+    *re = v.z[0];
+    *im = v.z[1];
+  } else if (v.kind == V_ARRAY) {
+    memcpy(re, v.array->data, 8);
+    memcpy(im, (const f64 *)v.array->data + 1, 8);
+  } else {
+    *re = num_as_f64(v);
+  }
+}
+
+void num_store_as(void *at, u32 dtype, Value v) {
+  f64 parts[2];
+  if (dtype == DT_c64 && v.kind == V_ARRAY) {
+    num_parts(v, &parts[0], &parts[1]);
+    memcpy(at, (f32[2]){(f32)parts[0], (f32)parts[1]}, 8);
+  } else if (dtype == DT_c128) {
+    num_parts(v, &parts[0], &parts[1]);
+    memcpy(at, parts, 16);
+  } else {
+    num_store(at, dtype, num_convert_unchecked(v, dtype));
+  }
+}
+
 Value array_load(const Array *a, i64 at) {
   u32 dtype = array_dtype(a);
   return num_load((const char *)a->data + at * (i64)dtype_bytes(dtype), dtype);
@@ -402,16 +441,26 @@ Value array_finish(Vm *vm, Value v) {
   return n;
 }
 
-Array *array_of(Value v, NumBox *box) {
-  if (v.kind == V_ARRAY) return v.array;
-  num_store(box->payload, v.dtype, v);
+static Array *boxed_number(NumBox *box, u32 dtype) { /* of what `payload` holds */
   Array *a = &box->array;
   a->head = (Obj){2, 0}; /* never writable */
-  a->tag = ARRAY_TAG(v.dtype, 0, DEV_CPU, LAY_DENSE);
+  a->tag = ARRAY_TAG(dtype, 0, DEV_CPU, LAY_DENSE);
   a->data = box->payload;
   a->owner = NULL;
   a->size = 1;
   return a;
+}
+
+Array *array_of(Value v, NumBox *box) {
+  if (v.kind == V_ARRAY) return v.array;
+  num_store(box->payload, v.dtype, v);
+  return boxed_number(box, v.dtype);
+}
+
+Value array_borrow(const Array *a, i64 at, NumBox *box) {
+  if (array_dtype(a) != DT_c128) return array_load(a, at);
+  memcpy(box->payload, (const char *)a->data + at * 16, 16);
+  return (Value){.kind = V_ARRAY, .dtype = DT_c128, .array = boxed_number(box, DT_c128)};
 }
 
 f64 num_as_f64(Value v) {
@@ -422,6 +471,11 @@ f64 num_as_f64(Value v) {
 Value num_convert_unchecked(Value v, u32 dtype) {
   if (v.dtype == dtype) return v;
   Value r = {.kind = V_NUM, .dtype = (u8)dtype, .flags = v.flags & VF_WEAK};
+  if (dtype == DT_c64 || v.dtype == DT_c64) {
+    if (dtype != DT_c64) r.i = v.z[0] != 0 || v.z[1] != 0; /* bool */
+    else r.z[0] = num_convert_unchecked(v, DT_f32).s; /* integers are rounded once */
+    return r;
+  }
   bool from_float = dtype_kind(v.dtype) == DK_FLOAT;
   if (dtype_is_half(dtype)) { /* all are rounded once */
     f64 x = from_float ? num_as_f64(v) : dtype_is_signed(v.dtype) ? f64_odd_i64(v.i) : f64_odd_u64(v.u);

@@ -103,13 +103,27 @@ typedef struct NumBox {
   u64 payload[2];
 } NumBox;
 Array *array_of(Value v, NumBox *box); /* v: V_NUM or V_ARRAY, borrowed */
+/* One element as array_load has it, of any dtype: c128 as an array in `box`, to be looked at alone. */
+Value array_borrow(const Array *a, i64 at, NumBox *box);
 
-/* Scalar access by dtype, with numeric conversion (C semantics; float to int must be checked before). */
+/* Scalar access by dtype, with numeric conversion (C semantics; float to int must be checked before). Never to c128,
+ * which is no V_NUM; of complex numbers only to c64 and bool. */
 Value num_convert_unchecked(Value v, u32 dtype);
-f64 num_as_f64(Value v);
+f64 num_as_f64(Value v); /* of a real number */
 bool num_as_index(Value v, i64 *out); /* false unless an integer or bool scalar that fits i64 */
 bool num_fits(Value v, u32 dtype); /* a weak number that takes the dtype: an integer in its range, anything else */
 void num_store(void *at, u32 dtype, Value v); /* v.dtype == dtype */
+/* a number of rank 0 (V_NUM, c128) as an element of `dtype`; complex to real must not be asked, float to integer be
+ * checked */
+void num_store_as(void *at, u32 dtype, Value v);
+/* A complex number of rank 0: V_NUM of c64, an array of c128. */
+WeftStatus value_complex(Vm *vm, u32 dtype, f64 re, f64 im, bool weak, Value *out) MUST_USE;
+/* A number of rank 0 on the CPU, however it is kept. */
+static inline bool value_is_scalar(Value v) {
+  return v.kind == V_NUM || (v.kind == V_ARRAY && v.array->tag == ARRAY_TAG(DT_c128, 0, DEV_CPU, LAY_DENSE));
+}
+/* Real and imaginary part of a number of rank 0: V_NUM, or c128 on the CPU. */
+void num_parts(Value v, f64 *re, f64 *im);
 Value num_load(const void *at, u32 dtype);
 
 /* Row-major size of dims; -1 when it overflows ARRAY_MAX_SIZE. */

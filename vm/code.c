@@ -11,6 +11,7 @@ static bool make_const(Vm *vm, const Const *k, Value *out) {
     case CK_BOOL: *out = value_bool(k->i); return true;
     case CK_INT: *out = value_weak_i64(k->i); return true;
     case CK_FLOAT: *out = value_weak_f64(k->f); return true;
+    case CK_IMAG: return value_complex(vm, DT_c128, 0, k->f, true, out) == WEFT_OK;
     case CK_TEXT: return text_new(vm, k->text, k->len, out);
     case CK_BUILTIN: return fn_builtin(vm, (u32)k->i, out);
     case CK_DTYPE: *out = value_dtype((u32)k->i); return true;

@@ -164,7 +164,13 @@ WeftStatus value_in(Vm *vm, Value item, Value container, bool *out) {
 WeftStatus vm_truth(Vm *vm, Value v, bool *out) {
   v = value_untracked(v);
   if (v.kind == V_NUM) {
-    *out = dtype_kind(v.dtype) == DK_FLOAT ? num_as_f64(v) != 0 : v.u != 0;
+    *out = dtype_kind(v.dtype) == DK_FLOAT ? num_as_f64(v) != 0 : num_convert_unchecked(v, DT_bool).i;
+    return WEFT_OK;
+  }
+  if (v.kind == V_ARRAY && v.dtype == DT_c128 && !array_rank(v.array) && array_device(v.array) == DEV_CPU) {
+    f64 re, im;
+    num_parts(v, &re, &im);
+    *out = re != 0 || im != 0;
     return WEFT_OK;
   }
   if (v.kind != V_ARRAY)

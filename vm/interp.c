@@ -268,7 +268,7 @@ static WeftStatus index_many(Vm *vm, const Frame *f, Ins ins, bool once) {
     }
   }
   if (d->item_count == 2 && d->items[0] == IX_VALUE && d->items[1] == IX_VALUE &&
-      obj.kind == V_ARRAY && array_rank(obj.array) == 2 && array_device(obj.array) == DEV_CPU &&
+      obj.kind == V_ARRAY && array_rank(obj.array) == 2 && array_device(obj.array) == DEV_CPU && obj.dtype != DT_c128 &&
       in_bounds(regs[1], array_dims(obj.array)[0], &i) && in_bounds(regs[2], array_dims(obj.array)[1], &k)) {
     v = array_load(obj.array, i * array_strides(obj.array)[0] + k * array_strides(obj.array)[1]);
     regs[0] = value_nil();
@@ -287,7 +287,7 @@ static inline bool set_element(const Desc *d, const Value *root, const Value *ke
   Array *a = root->array;
   u32 n = d->item_count, rank = array_rank(a), dtype = array_dtype(a);
   if (n != rank || n > 2 || n == 0 || d->items[0] != IX_VALUE || d->items[n - 1] != IX_VALUE ||
-      array_device(a) != DEV_CPU)
+      array_device(a) != DEV_CPU || dtype == DT_c128)
     return false;
   Value v = keys[n];
   if (v.kind != V_NUM || !array_writable(a)) return false;
@@ -871,7 +871,7 @@ op_index: {
   const Value *x = BK, *y = CK;
   i64 i;
   if (LIKELY(x->kind == V_ARRAY) && array_rank(x->array) == 1 && array_device(x->array) == DEV_CPU &&
-      in_bounds(*y, array_dims(x->array)[0], &i)) {
+      x->dtype != DT_c128 && in_bounds(*y, array_dims(x->array)[0], &i)) {
     const Array *a = x->array;
     i64 at = i * a->geometry[1];
     u32 dtype = array_dtype(a);

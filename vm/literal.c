@@ -22,12 +22,11 @@ static WeftStatus numbers(Vm *vm, const Value *items, u32 n, Value *out) {
   if (array_new(vm, dtype, 1, dims, out) != WEFT_OK) return WEFT_ERROR;
   u32 bytes = dtype_bytes(dtype);
   for (u32 i = 0; i < n; i++) {
-    Value v;
-    if (!num_store_convert(items[i], dtype, &v)) {
+    if (value_is_weak(items[i]) && !num_fits(items[i], dtype)) {
       value_drop(vm, *out);
       return vm_error(vm, EK_value, "array literal: %lld does not fit %s", (long long)items[i].i, dtype_name(dtype));
     }
-    num_store((char *)out->array->data + (size_t)i * bytes, dtype, v);
+    num_store_as((char *)out->array->data + (size_t)i * bytes, dtype, items[i]);
   }
   return WEFT_OK;
 }

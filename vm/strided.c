@@ -376,8 +376,6 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
   } while (walk_next(&w));
 }
 
-bool strided_converts(u32 dtype) { return dtype_kind(dtype) != DK_COMPLEX; }
-
 /* Some elements of a row between two conversions: integers as i64, those of u64 as u64, floats as f64, of which
  * none loses anything. One of WHOLE, NATURAL and REAL tells which it is; added to the dtype that is written it
  * chooses the second conversion. */
@@ -439,10 +437,35 @@ static void middle_write(const Middle *m, u32 which, u32 dtype, void *dst, i64 s
   }
 }
 
+/* Of complex elements the parts are converted, each on a walk of its own: a part is a real element, twice as many lie
+ * from one to the next. */
+static void convert_complex(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
+                            const void *src, const i64 *src_strides) {
+  i64 to[ARRAY_MAX_RANK], from[ARRAY_MAX_RANK];
+  const u32 part = dtype_real_of(dst_dtype), read = dtype_real_of(src_dtype);
+  const bool both = read != src_dtype;
+  for (u32 d = 0; d < rank; d++) {
+    to[d] = 2 * dst_strides[d];
+    from[d] = both ? 2 * src_strides[d] : src_strides[d];
+  }
+  char *im = (char *)dst + dtype_bytes(part);
+  strided_convert(rank, dims, part, dst, to, read, src, from);
+  if (both) {
+    strided_convert(rank, dims, part, im, to, read, (const char *)src + dtype_bytes(read), from);
+    return;
+  }
+  const f64 zero = 0;
+  strided_fill(dtype_bytes(part), rank, dims, im, to, &zero);
+}
+
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides) {
   if (dst_dtype == src_dtype) {
     strided_copy(NULL, dtype_bytes(dst_dtype), rank, dims, dst, dst_strides, src, src_strides);
+    return;
+  }
+  if (dtype_kind(dst_dtype) == DK_COMPLEX) {
+    convert_complex(rank, dims, dst_dtype, dst, dst_strides, src_dtype, src, src_strides);
     return;
   }
   Walk w;

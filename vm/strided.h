@@ -52,9 +52,8 @@ __attribute__((target("avx512f"), always_inline)) static inline void strided_squ
 }
 #endif
 
-/* The same with conversion of numbers, for dtypes that are converted; for float to integer the caller has checked the
- * range. */
-bool strided_converts(u32 dtype); /* not complex numbers */
+/* The same with conversion of numbers, of complex ones to complex alone; for float to integer the caller has checked
+ * the range. */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);
 

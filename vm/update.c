@@ -16,9 +16,6 @@ WeftStatus store_check(Vm *vm, u32 dtype, Value value) {
   if (dtype_kind(value.dtype) > dtype_kind(dtype))
     return vm_error(vm, EK_dtype, "a store keeps the array's dtype: %s does not go into %s; convert one of them",
                     dtype_name(value.dtype), dtype_name(dtype));
-  if (value.dtype != dtype && !(strided_converts(value.dtype) && strided_converts(dtype)))
-    return vm_error(vm, EK_unsupported, "a store of %s into an array of %s is not supported", dtype_name(value.dtype),
-                    dtype_name(dtype));
   if (value.kind == V_NUM && value_is_weak(value) && !num_fits(value, dtype))
     return vm_error(vm, EK_value, "%lld does not fit %s", (long long)value.i, dtype_name(dtype));
   if (value.kind == V_ARRAY && array_device(value.array) != DEV_CPU)
@@ -55,9 +52,9 @@ static WeftStatus store_view(Vm *vm, Array *a, const Selection *s, Value value) 
   u32 dtype = array_dtype(a);
   char *to = (char *)a->data + s->offset * (i64)dtype_bytes(dtype);
   if (value.kind == V_NUM) {
-    u64 element = 0;
-    num_store(&element, dtype, num_convert_unchecked(value, dtype));
-    strided_fill(dtype_bytes(dtype), s->rank, s->dims, to, s->strides, &element);
+    u64 element[2] = {0, 0};
+    num_store_as(element, dtype, value);
+    strided_fill(dtype_bytes(dtype), s->rank, s->dims, to, s->strides, element);
     return WEFT_OK;
   }
   i64 strides[ARRAY_MAX_RANK];
@@ -127,7 +124,7 @@ static WeftStatus result_check(Vm *vm, u32 dtype, Value r) { /* of a compound op
 static WeftStatus combine_view(Vm *vm, Value arr, i64 offset, const Selection *s, u32 op, Value value) {
   Value args[2], r;
   Array *a = arr.array;
-  if (s->rank == 0) args[0] = array_load(a, offset);
+  if (s->rank == 0 && array_dtype(a) != DT_c128) args[0] = array_load(a, offset);
   else if (array_view(vm, a, offset, s->rank, s->dims, s->strides, &args[0]) != WEFT_OK) return WEFT_ERROR;
   args[1] = value_keep(value);
   WeftStatus status = operate_binary(vm, op, args, &r);
@@ -154,7 +151,7 @@ static WeftStatus combine_places(Vm *vm, Value arr, const Selection *s, u32 op, 
   for (i64 k = 0; k < s->count; k++) {
     Value part;
     if (value.kind == V_NUM) part = value;
-    else if (s->rank == 0) part = array_load(v, w.offset);
+    else if (s->rank == 0 && array_dtype(v) != DT_c128) part = array_load(v, w.offset);
     else if (array_view(vm, v, w.offset, s->rank, s->dims, w.view, &part) != WEFT_OK) return WEFT_ERROR;
     WeftStatus status = combine_view(vm, arr, s->offset + s->places[k], s, op, part);
     value_drop(vm, part);

@@ -41,7 +41,7 @@ typedef struct Obj { /* the head of every counted object */
 typedef struct Value {
   u8 kind;   /* ValueKind */
   u8 dtype;  /* V_NUM, V_DTYPE; also V_ARRAY, a copy of the array's */
-  u8 flags;  /* VF_WEAK (V_NUM only), VF_COUNTED (payload points to an Obj) */
+  u8 flags;  /* VF_WEAK (V_NUM, and c128 of rank 0), VF_COUNTED (payload points to an Obj) */
   u8 zero;   /* always 0, so that the first word compares as a type tag */
   u32 aux;   /* 0, so that the first word compares as a type tag */
   union {
@@ -49,6 +49,7 @@ typedef struct Value {
     u64 u; /* u32, u64 */
     f64 f; /* f64 */
     f32 s; /* f32, and what computes in it: f16, bf16; the upper half is 0 */
+    f32 z[2]; /* c64: real and imaginary part */
     u64 bits;
     void *p;
     Obj *obj;

@@ -43,7 +43,7 @@ static void give(Compiler *c, BlockId b, const u32 *slots, u32 count) {
     ValueId v = block_result(c->g, b, i);
     if (value_is_token(c->g, v)) continue;
     u8 origin = c->g->values.data[v].origin;
-    bool number = value_type(c->g, v)->rank == 0, among = false;
+    bool number = type_is_number(value_type(c->g, v)), among = false;
     if (number && origin == GV_const) continue;
     u32 from = number ? schedule_slot(c, v) : schedule_dense(c, v);
     for (u32 k = 0; k < count; k++) among |= k != i && slots[k] == from;
@@ -58,7 +58,7 @@ static void give(Compiler *c, BlockId b, const u32 *slots, u32 count) {
       schedule_move(c, slots[i], v, may_take(c, b, i));
       continue;
     }
-    PlanStep *s = schedule_step(c, value_type(c->g, v)->rank ? STEP_move : STEP_copy, NO_EXIT);
+    PlanStep *s = schedule_step(c, type_is_number(value_type(c->g, v)) ? STEP_copy : STEP_move, NO_EXIT);
     s->dst = slots[i];
     s->src = temps[i] - 1;
   }

@@ -70,6 +70,16 @@ static u32 emit_copysign(LoopFn *fn, LoopType t, const u32 *x) {
   return pick(fn, binary(fn, LOOP_EQ, x[1], x[1]), binary(fn, LOOP_COPYSIGN, x[0], x[1]), unary(fn, LOOP_ABS, x[0]));
 }
 
+static u32 emit_real(LoopFn *fn, LoopType t, const u32 *x) { return (void)fn, (void)t, x[0]; }
+static u32 emit_conj(LoopFn *fn, LoopType t, const u32 *x) { return (void)fn, (void)t, x[0]; }
+static u32 emit_imag(LoopFn *fn, LoopType t, const u32 *x) { return (void)x, number(fn, t, 0); }
+/* 0 or pi */
+static u32 emit_angle(LoopFn *fn, LoopType t, const u32 *x) {
+  u32 turned = pick(fn, emit_signbit(fn, t, x), loop_const_f(fn, t, t == LT_F32 ? 0x1.921fb6p1 : 0x1.921fb54442d18p1),
+                    number(fn, t, 0));
+  return pick(fn, binary(fn, LOOP_EQ, x[0], x[0]), turned, x[0]);
+}
+
 static u32 emit_floor_divide(LoopFn *fn, LoopType t, const u32 *x) {
   if (!loop_is_float(t)) return binary(fn, LOOP_FLOORDIV, x[0], x[1]);
   u32 p = x[0], q = x[1], zero = number(fn, t, 0), one = number(fn, t, 1);
@@ -202,6 +212,10 @@ static const Lowering lower_ceil = {.rule = R_float, .op = LOOP_CEIL};
 static const Lowering lower_trunc = {.rule = R_float, .op = LOOP_TRUNC};
 static const Lowering lower_round = {.rule = R_float, .op = LOOP_RINT};
 static const Lowering lower_signbit = {.rule = R_own, .emit = emit_signbit};
+static const Lowering lower_real = {.rule = R_own, .emit = emit_real};
+static const Lowering lower_imag = {.rule = R_own, .emit = emit_imag};
+static const Lowering lower_conj = {.rule = R_own, .emit = emit_conj};
+static const Lowering lower_angle = {.rule = R_own, .emit = emit_angle};
 static const Lowering lower_sqrt = {.rule = R_binary, .op = LOOP_SQRT};
 static const Lowering lower_reciprocal = {.rule = R_own, .emit = emit_reciprocal};
 static const Lowering lower_relu = {.rule = R_own, .emit = emit_relu};

@@ -707,7 +707,7 @@ static void control_unit(Block *b) {
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId v = node_operand(b->g, n, i);
     if (value_is_token(b->g, v)) continue;
-    (void)(value_type(b->g, v)->rank ? schedule_dense(c, v) : schedule_slot(c, v));
+    (void)(type_is_number(value_type(b->g, v)) ? schedule_slot(c, v) : schedule_dense(c, v));
     value_info(c, v)->use.dies = value_info(c, v)->use.last <= DURING(b->unit);
     const Recipe *r;
     value_info(c, v)->use.donated = value_type(b->g, v)->rank && may_donate(b, n, v);
@@ -779,7 +779,7 @@ static int by_time(const void *x, const void *y) {
 static void note_death(Block *b, ValueId v, u32 made) {
   const ArrayType *t = value_is_token(b->g, v) ? NULL : value_type(b->g, v);
   const ValueInfo *info = value_info(b->c, v);
-  if (!t || !t->rank || !info->wanted || info->use.last == UINT32_MAX) return;
+  if (!t || type_is_number(t) || !info->wanted || info->use.last == UINT32_MAX) return;
   u32 when = info->use.last > DURING(made) ? info->use.last | 1 : DURING(made);
   if (!vec_push(b->c->alloc, &b->dead, (Death){v, when})) compile_no_memory(b->c);
 }

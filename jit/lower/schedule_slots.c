@@ -99,7 +99,7 @@ u32 schedule_new_slot(Compiler *c, ValueId v) {
 }
 
 void schedule_move(Compiler *c, u32 to, ValueId v, bool take) {
-  bool number = value_type(c->g, v)->rank == 0;
+  bool number = type_is_number(value_type(c->g, v));
   u8 origin = c->g->values.data[v].origin;
   if (number && origin == GV_const) {
     PlanStep *s = schedule_step(c, STEP_const, NO_EXIT);

@@ -17,7 +17,7 @@ static const char *const names[STEP_COUNT] = {
 const char *plan_step_name(u32 op) { return names[op < STEP_COUNT ? op : 0]; }
 bool plan_step_has(u32 op, char field) { return strchr(forms[op], field) != NULL; }
 
-static bool is_array(const ArrayType *t) { return t->rank || t->device || t->dtype == DT_c128; }
+static bool is_array(const ArrayType *t) { return !type_is_number(t); }
 
 static PlanSlot slot_of_type(const ArrayType *t, ValueId v) {
   return (PlanSlot){.array = is_array(t), .dtype = t->dtype, .rank = t->rank, .device = t->device, .weak = t->weak,

@@ -30,7 +30,11 @@ static inline Value array_value(Array *a) {
 /* A number or array of a slot. Borrowed. */
 static inline Value slot_value(const Run *r, u32 slot) {
   const PlanSlot *s = &r->p->slots.data[slot];
-  if (s->array) return array_value(array_at(r, slot));
+  if (s->array) {
+    Value a = array_value(array_at(r, slot));
+    if (s->weak) a.flags |= VF_WEAK; /* c128 of rank 0 */
+    return a;
+  }
   return (Value){.kind = V_NUM, .dtype = s->dtype, .flags = s->weak ? VF_WEAK : 0, .bits = r->slots[slot]};
 }
 

@@ -28,6 +28,7 @@ WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  TRY(convert_allowed(vm, op, array_dtype(a), dtype));
   TRY(kernel_poll(vm, a->size));
   TRY(array_new(vm, dtype, array_rank(a), array_dims(a), out));
   if (copy_dense(vm, a, array_rank(a), array_dims(a), dtype, out->array->data)) {
@@ -86,6 +87,7 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
       rank = array_rank(v.array);
       memcpy(own, array_dims(v.array), rank * sizeof *own);
       dtype = array_dtype(v.array);
+      weak = value_is_weak(v);
       break;
     case V_RANGE:
       rank = 1;
@@ -132,20 +134,21 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
     case V_RANGE: {
       u64 count = range_count(v.range);
       for (u64 i = 0; i < count; i++, *at += bytes)
-        num_store(*at, dtype,
-                  num_convert_unchecked(value_i64((i64)((u64)v.range->start + i * (u64)v.range->step)), dtype));
+        num_store_as(*at, dtype, value_i64((i64)((u64)v.range->start + i * (u64)v.range->step)));
       return WEFT_OK;
     }
     default: {
       NumBox box;
       if (v.kind == V_NUM)
-        TRY(num_fit(n->vm, OP_array, v, v.dtype == DT_bool || dtype_kind(v.dtype) == DK_INT ? dtype : v.dtype, &v));
+        TRY(num_fit(n->vm, OP_array, v,
+                    dtype_kind(v.dtype) <= DK_INT && dtype_kind(dtype) != DK_COMPLEX ? dtype : v.dtype, &v));
       if (v.kind == V_NUM && v.dtype == dtype) {
         num_store(*at, dtype, v);
         *at += bytes;
         return WEFT_OK;
       }
       Array *a = array_of(v, &box);
+      TRY(convert_allowed(n->vm, OP_array, v.dtype, dtype));
       if (copy_dense(n->vm, a, array_rank(a), array_dims(a), dtype, *at))
         return vm_error(n->vm, EK_value, "array: a %s that is NaN or out of range does not fit %s",
                         dtype_name(array_dtype(a)), dtype_name(dtype));
@@ -183,14 +186,14 @@ WeftStatus eager_array(Vm *vm, Value *args, Value *out) {
 
 static WeftStatus filled(Vm *vm, u32 dtype, const ArrayType *shape, Value number, Value *out) {
   void *data;
-  u64 one = 0;
-  num_store(&one, dtype, num_convert_unchecked(number, dtype));
+  u64 one[2] = {0, 0};
+  num_store_as(one, dtype, number);
   TRY(kernel_poll(vm, dims_size(shape->rank, shape->dims)));
-  if (one == 0) {
+  if (one[0] == 0 && one[1] == 0) {
     TRY(array_new_zero(vm, dtype, shape->rank, shape->dims, out));
   } else {
     TRY(result_new(vm, dtype, shape, out, &data));
-    fill_dense(vm, data, &one, out->array->size, dtype_bytes(dtype));
+    fill_dense(vm, data, one, out->array->size, dtype_bytes(dtype));
   }
   result_finish(vm, out);
   return WEFT_OK;
@@ -271,12 +274,12 @@ WeftStatus eager_eye(Vm *vm, Value *args, Value *out) {
   TRY(args_device(vm, OP_eye, 4, args[4]));
   i64 dims[2] = {n, m};
   TRY(array_new_zero(vm, dtype, 2, dims, out));
-  u64 one = 0;
-  num_store(&one, dtype, num_convert_unchecked(value_i64(1), dtype));
+  u64 one[2] = {0, 0};
+  num_store_as(one, dtype, value_i64(1));
   char *data = out->array->data;
   u32 bytes = dtype_bytes(dtype);
   if (k > m || k < -n) return WEFT_OK;
-  for (i64 i = k < 0 ? -k : 0; i < n && i + k < m; i++) memcpy(data + (i * m + i + k) * bytes, &one, bytes);
+  for (i64 i = k < 0 ? -k : 0; i < n && i + k < m; i++) memcpy(data + (i * m + i + k) * bytes, one, bytes);
   return WEFT_OK;
 }
 

@@ -175,9 +175,18 @@ static void run_part(void *ctx, i64 part) {
 
 static WeftStatus run_shared(Vm *vm, u32 op, Shared *s, bool in_place) {
   s->each = pool_part(vm, s->total * s->widest / 8) * 8 / s->widest;
+  if (s->each < 1) s->each = 1;
   if (!in_place) TRY(kernel_poll(vm, s->total / POLL_ELEMENTS * POLL_ELEMENTS));
   TRY(pool_run(vm, (s->total + s->each - 1) / s->each, in_place, run_part, s));
   return s->failed ? check_failed(vm, op) : WEFT_OK;
+}
+
+/* A complex number among the operands, or a number that becomes one: read as an array of one element. */
+static bool is_pair(Value v, u32 dtype) { return dtype_kind(dtype) == DK_COMPLEX || v.dtype == DT_c64; }
+static bool has_pair(u32 n, const Value *args, const u8 *dtypes, const DTypeResult *r) {
+  bool has = dtype_kind(r->result) == DK_COMPLEX;
+  for (u32 i = 0; i < n; i++) has |= is_pair(args[i], dtypes[i]);
+  return has;
 }
 
 /* ---- transposed operands ------------------------------------------------------------------------- */
@@ -264,7 +273,9 @@ static WeftStatus run_across(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   bool across = false;
   i64 total = dims_size(shape->rank, shape->dims);
   *done = false;
-  if (total < SMALLEST_ACROSS) return WEFT_OK;
+  if (total < SMALLEST_ACROSS || bytes > 8) return WEFT_OK;
+  for (u32 k = 0; k < n; k++)
+    if (readers[k].bytes > 8 || readers[k].to_bytes > 8) return WEFT_OK;
   memcpy(a.dims, shape->dims, shape->rank * sizeof *a.dims);
   for (u32 k = 0; k < n; k++) {
     a.convert[k] = readers[k].convert;
@@ -324,13 +335,14 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
                              const ArrayType *shape, void *result, u32 result_bytes, bool in_place) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Reader readers[MAX_OPERANDS];
+  NumBox boxes[MAX_OPERANDS];
   i64 total = dims_size(shape->rank, shape->dims);
   Step square = step_of(strips, OP_square, dtypes[0]);
   square.narrow = step->narrow;
   if (is_square(op, args, dtypes) && square.fn) step = &square, n = 1;
   Step by = *step;
   by.bytes = dtype_bytes(dtypes[0]);
-  if (n == 2 && args[0].kind != args[1].kind && step->fn) {
+  if (n == 2 && args[0].kind != args[1].kind && step->fn && dtype_kind(dtypes[0]) != DK_COMPLEX) {
     bool mirrored = args[0].kind == V_NUM;
     Value v;
     TRY(num_fit(vm, op, args[!mirrored], dtypes[0], &v));
@@ -339,7 +351,9 @@ static WeftStatus run_strips(Vm *vm, u32 op, const Step *step, u32 n, const Valu
   bool whole = !step->narrow; /* every operand is dense, or nothing has to be cut */
   u32 arrays = 0, from = 0, widest = result_bytes; /* bytes of an element of the array; of the widest */
   for (u32 i = 0; i < n; i++) {
-    if (args[i].kind == V_NUM) {
+    if (args[i].kind == V_NUM && is_pair(args[i], dtypes[i])) {
+      reader_start(&readers[i], strips, array_of(args[i], &boxes[i]), shape->rank, shape->dims, dtypes[i]);
+    } else if (args[i].kind == V_NUM) {
       Value v;
       TRY(num_fit(vm, op, args[i], dtypes[i], &v));
       reader_start_num(&readers[i], v);
@@ -416,6 +430,7 @@ static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *ar
   }
   *out = result;
   if (shape.rank == 0) result_finish(vm, out);
+  out->flags = (u8)((out->flags & ~VF_WEAK) | (r->weak && shape.rank == 0 ? VF_WEAK : 0));
   return WEFT_OK;
 }
 
@@ -436,7 +451,7 @@ static WeftStatus elementwise_run_wide(Vm *vm, u32 op, Step *step, u32 n, Value 
     if (status != WEFT_OK) rounded[made] = value_hole();
   }
   if (status == WEFT_OK)
-    status = nums ? run_nums(vm, op, step, n, rounded, dtypes, r, out)
+    status = nums && !has_pair(n, rounded, dtypes, r) ? run_nums(vm, op, step, n, rounded, dtypes, r, out)
                   : run_general(vm, op, step, n, rounded, dtypes, types, r, out);
   for (u32 i = 0; i < made; i++) {
     if (types[i]->dtype == r->compute) args[i] = rounded[i]; /* its memory may have become the result */
@@ -463,7 +478,7 @@ static WeftStatus run_elementwise(Vm *vm, u32 op, u32 n, Value *args, Value *out
   if (step.fn == NULL)
     return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(r.compute));
   if (UNLIKELY(compute != r.compute)) return elementwise_run_wide(vm, op, &step, n, args, dtypes, ptrs, &r, out);
-  if (nums) return run_nums(vm, op, &step, n, args, dtypes, &r, out);
+  if (nums && !has_pair(n, args, dtypes, &r)) return run_nums(vm, op, &step, n, args, dtypes, &r, out);
   return run_general(vm, op, &step, n, args, dtypes, ptrs, &r, out);
 }
 
@@ -526,7 +541,7 @@ static __attribute__((noinline)) WeftStatus binary_number(Vm *vm, u32 op, u32 ro
   Array *a = args[at].array;
   Value num = args[1 - at];
   u32 d = array_dtype(a), r = s->direct[op][d];
-  bool fits = num.dtype == d || (value_is_weak(num) && dtype_kind(num.dtype) <= dtype_kind(d));
+  bool fits = d != DT_c128 && (num.dtype == d || (value_is_weak(num) && dtype_kind(num.dtype) <= dtype_kind(d)));
   if (r && fits && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
     _Alignas(64) char strip[STRIP * 8];
     u64 one;
@@ -692,7 +707,7 @@ WeftStatus eager_where(Vm *vm, Value *args, Value *out) {
   const StripTable *strips = stdlib_of(vm)->strips;
   Step step = {.select = strips->select[dtype_bytes(r.compute)],
                .past = dtype_bytes(r.compute) == 8 ? strips->select_past : NULL};
-  if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[2].kind == V_NUM)
+  if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[2].kind == V_NUM && !has_pair(3, args, dtypes, &r))
     return run_nums(vm, OP_where, &step, 3, args, dtypes, &r, out);
   return run_general(vm, OP_where, &step, 3, args, dtypes, ptrs, &r, out);
 }
@@ -754,8 +769,21 @@ static WeftStatus cast_failed(Vm *vm, u32 op, u32 from, u32 to) {
                   dtype_name(to));
 }
 
+WeftStatus convert_allowed(Vm *vm, u32 op, u32 from, u32 to) {
+  if (dtype_kind(from) != DK_COMPLEX || dtype_kind(to) == DK_COMPLEX || to == DT_bool) return WEFT_OK;
+  return vm_error(vm, EK_dtype, "%s: %s does not convert to %s; real(x) is its real part",
+                  op == OP_astype ? dtype_name(to) : op_name(op), dtype_name(from), dtype_name(to));
+}
+
 WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
   const StripTable *strips = stdlib_of(vm)->strips;
+  TRY(convert_allowed(vm, op, v.dtype, to));
+  if (v.kind == V_NUM && dtype_kind(to) == DK_COMPLEX && v.dtype != to) {
+    f64 re, im;
+    if (to == DT_c64) v = num_convert_unchecked(v, DT_c64);
+    num_parts(v, &re, &im);
+    return value_complex(vm, to, re, im, false, out);
+  }
   if (v.kind == V_NUM) {
     if (v.dtype == to) {
       *out = v;
@@ -773,7 +801,7 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
   Array *a = v.array;
   u32 from = array_dtype(a);
   if (from == to) {
-    *out = value_keep(v);
+    *out = strong(value_keep(v));
     return WEFT_OK;
   }
   TRY(kernel_poll(vm, a->size));

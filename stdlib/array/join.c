@@ -399,20 +399,20 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     if (args[3].kind != V_HOLE) {
       TRY(args_array(vm, OP_pad, 3, args[3]));
       number = args[3];
-      if (number.kind != V_NUM) return args_error(vm, OP_pad, 3, args[3], "a number");
+      if (!value_is_scalar(number)) return args_error(vm, OP_pad, 3, args[3], "a number");
     }
     if (dtype_kind(number.dtype) > dtype_kind(type.dtype))
       return vm_error(vm, EK_dtype, "pad: value is %s, the array is %s; a conversion says what is meant",
                       dtype_name(number.dtype), dtype_name(type.dtype));
-    TRY(num_fit(vm, OP_pad, number, type.dtype, &number));
+    if (number.kind == V_NUM) TRY(num_fit(vm, OP_pad, number, type.dtype, &number));
     shape_pad(NULL, &type, before, after, &shape);
     TRY(kernel_poll(vm, dims_size(shape.rank, shape.dims)));
     void *data;
-    u64 one = 0;
+    u64 one[2] = {0, 0};
     TRY(result_new(vm, type.dtype, &shape, &place_at, &data));
-    num_store(&one, type.dtype, number);
+    num_store_as(one, type.dtype, number);
     u32 bytes = dtype_bytes(type.dtype);
-    strip_fill(data, &one, place_at.array->size, bytes);
+    strip_fill(data, one, place_at.array->size, bytes);
     i64 offset = 0;
     for (u32 d = 0; d < type.rank; d++) offset += before[d] * array_strides(place_at.array)[d];
     if (args[0].array->size)

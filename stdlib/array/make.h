@@ -37,6 +37,8 @@ static inline Value strong(Value v) {
 }
 /* v (a number or array) as `dtype`, dense: *out owned; v itself where it already is so. */
 WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE;
+/* Complex to real loses a part: an error, but for the truth. */
+WeftStatus convert_allowed(Vm *vm, u32 op, u32 from, u32 to) MUST_USE;
 /* v (a number or array) as `to`, strong; *out owned. Float to integer must fit. */
 WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
 /* Runs a built-in on arguments that are consumed (holes for those not given); used where one operation is

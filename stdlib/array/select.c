@@ -199,20 +199,21 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
   Value fill = args[4].kind == V_HOLE ? value_weak_i64(0) : args[4], filler, list;
   ArrayType shape = type;
   shape.dims[axis] = padded;
-  if (!value_is_num(fill)) {
+  if (!value_is_scalar(fill)) {
     value_drop(vm, *out);
     return args_error(vm, OP_compress, 4, fill, "a number");
   }
-  status = num_fit(vm, OP_compress, fill, type.dtype, &fill);
+  status = convert_allowed(vm, OP_compress, fill.dtype, type.dtype);
+  if (status == WEFT_OK && fill.kind == V_NUM) status = num_fit(vm, OP_compress, fill, type.dtype, &fill);
   void *data;
   if (status == WEFT_OK) status = result_new(vm, type.dtype, &shape, &filler, &data);
   if (status != WEFT_OK) {
     value_drop(vm, *out);
     return status;
   }
-  u64 element = 0;
-  num_store(&element, type.dtype, fill);
-  strip_fill(data, &element, filler.array->size, dtype_bytes(type.dtype));
+  u64 element[2] = {0, 0};
+  num_store_as(element, type.dtype, fill);
+  strip_fill(data, element, filler.array->size, dtype_bytes(type.dtype));
   if (!list_new(vm, 2, &list)) {
     value_drop(vm, filler);
     value_drop(vm, *out);
@@ -297,8 +298,8 @@ WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
   WeftStatus status = kernel_poll(vm, dims_size(shape.rank, shape.dims));
   if (status == WEFT_OK) status = array_new_zero(vm, dtype, shape.rank, shape.dims, out);
   if (status == WEFT_OK) {
-    u64 one = 0;
-    num_store(&one, dtype, num_convert_unchecked(value_i64(1), dtype));
+    u64 one[2] = {0, 0};
+    num_store_as(one, dtype, value_i64(1));
     i64 inner = 1;
     for (u32 d = axis; d < type.rank; d++) inner *= type.dims[d];
     const i64 *p = index.array->data;
@@ -310,7 +311,7 @@ WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
         value_drop(vm, *out);
         break;
       }
-      memcpy(o + ((i / inner * n + p[i]) * inner + i % inner) * bytes, &one, bytes);
+      memcpy(o + ((i / inner * n + p[i]) * inner + i % inner) * bytes, one, bytes);
     }
   }
   value_drop(vm, index);

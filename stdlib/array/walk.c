@@ -183,7 +183,7 @@ void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32
     r->index[d] = 0;
   }
   if (r->rank == 1 && joined[0][0] == 0 && r->dims[0] > 0) { /* one element, everywhere */
-    _Alignas(16) char one[8];
+    _Alignas(16) char one[16];
     if (r->convert) r->bad |= r->convert(one, r->at, r->at, 1);
     else memcpy(one, r->at, r->bytes);
     strip_fill(r->strip, one, r->dims[0] < STRIP ? r->dims[0] : STRIP, r->to_bytes);
@@ -199,7 +199,7 @@ void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const
 }
 
 void reader_start_num(Reader *r, Value num) {
-  _Alignas(16) char one[8];
+  _Alignas(16) char one[16];
   num_store(one, num.dtype, num);
   r->bad = 0;
   r->constant = true;

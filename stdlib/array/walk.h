@@ -15,11 +15,11 @@ typedef struct Reader {
   bool direct;         /* the elements lie one after another */
   i64 dims[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK]; /* strides in bytes */
   i64 index[ARRAY_MAX_RANK];
-  _Alignas(64) char strip[STRIP * 8];
-  _Alignas(64) char raw[STRIP * 8];
+  _Alignas(64) char strip[STRIP * 16];
+  _Alignas(64) char raw[STRIP * 16];
 } Reader;
 
-/* `a` (borrowed; at most 8 bytes an element) seen with `rank` and `dims`, to which it broadcasts, as `dtype`. */
+/* `a` (borrowed) seen with `rank` and `dims`, to which it broadcasts, as `dtype`. */
 void reader_start(Reader *r, const StripTable *strips, Array *a, u32 rank, const i64 *dims, u32 dtype);
 /* The same for elements at `data` with these strides, in elements. */
 void reader_start_raw(Reader *r, const StripTable *strips, const void *data, u32 from, u32 rank, const i64 *dims,

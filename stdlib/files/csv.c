@@ -521,7 +521,8 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
     for (u32 c = 0; c < r->shape->count; c++) {
       Value v = value_untracked(r->items[c]);
       if (c) buf_putc(&b, sep);
-      if (v.kind == V_ARRAY) format_number(array_load(v.array, i * array_strides(v.array)[0]), &b);
+      NumBox box;
+      if (v.kind == V_ARRAY) format_number(array_borrow(v.array, i * array_strides(v.array)[0], &box), &b);
       else put_value(vm, value_untracked(v.list->items[i]), sep, &b);
     }
     buf_putc(&b, '\n');

@@ -183,6 +183,7 @@ static const char *check(const char *data, size_t len, NpyHeader *h) {
 
 static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *to) {
   const u32 wide = dtype_bytes(h->dtype), bytes = h->narrow ? h->narrow : wide;
+  const u32 part = dtype_kind(h->dtype) == DK_COMPLEX ? bytes / 2 : bytes; /* whose bytes are in order, or reversed */
   i64 at[ARRAY_MAX_RANK] = {0}, strides[ARRAY_MAX_RANK], stride = 1;
   if (size == 0) return; /* products of the other sizes may not fit */
   for (u32 d = 0; d < h->rank; d++) { /* of the file, in elements */
@@ -198,7 +199,7 @@ static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *
     }
     const char *src = from + offset * bytes;
     char *dst = to + i * wide;
-    for (u32 b = 0; b < bytes; b++) dst[b] = src[h->swapped ? bytes - 1 - b : b];
+    for (u32 b = 0; b < bytes; b++) dst[b] = src[h->swapped ? b / part * part + part - 1 - b % part : b];
     if (bytes < wide) memset(dst + bytes, !h->plain && (dst[bytes - 1] & 0x80) ? 0xFF : 0, wide - bytes);
     if (h->dtype == DT_bool) *dst = *dst != 0;
   }

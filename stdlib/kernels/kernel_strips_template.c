@@ -3,6 +3,7 @@
  * greatest of floats, which that one has by hand, are taken from it, and so are sums of columns that lie far apart. */
 #include "lang/halves.h"
 #include "stdlib/kernels/element.h"
+#include "stdlib/kernels/kernel_complex.h"
 #include "stdlib/kernels/philox.h"
 #include "stdlib/kernels/reduce_order.h"
 #include "stdlib/kernels/strips.h"

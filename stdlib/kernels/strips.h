@@ -48,7 +48,7 @@ typedef struct StripTable {
   /* of f32 and f64: y is { the least, the greatest, 1 where the rest is meant }; either may be NaN, then nothing is
    * within */
   StripFn within[DT_COUNT];
-  StripSelect select[9];                 /* by bytes: 1, 2, 4, 8 */
+  StripSelect select[17];                /* by bytes: 1, 2, 4, 8, 16 */
   StripSelect select_past;               /* of 8 bytes, from a line's begin on, non-temporal; NULL: none */
   StripRows rows[REDUCE_KINDS][DT_COUNT];
   StripColumns columns[REDUCE_KINDS][DT_COUNT]; /* of what has an order; NULL: row by row */

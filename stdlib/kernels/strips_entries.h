@@ -11,6 +11,12 @@
 #undef MATH_ROW
 #undef MATH_ROW_OF
 
+#define COMPLEX_STRIP(op, dt, r, ...) ENTRY(ops[OP_##op][DT_##dt], complex_##op##_##dt)
+#define COMPLEX_CONVERT(from, to, ...) ENTRY(convert[DT_##from][DT_##to], complex_##from##_to_##to)
+#include "stdlib/kernels/complex_strips.def"
+#undef COMPLEX_STRIP
+#undef COMPLEX_CONVERT
+
 #define CONVERT_HERE(from, to, check, expr) ENTRY(convert[DT_##from][DT_##to], HERE(strip_##from##_to_##to))
 WIDE(CONVERT_HERE)
 NARROW(CONVERT_HERE)
@@ -26,6 +32,7 @@ ENTRY(select[1], HERE(strip_select_u8))
 ENTRY(select[2], HERE(strip_select_any16))
 ENTRY(select[4], HERE(strip_select_any32))
 ENTRY(select[8], HERE(strip_select_any64))
+ENTRY(select[16], complex_select)
 ENTRY(select_past, SELECT_PAST)
 
 #define REDUCTION_OF(which, KIND, dt, kernel) ENTRY(which[REDUCE_##KIND][DT_##dt], kernel)

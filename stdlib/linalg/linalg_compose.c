@@ -156,8 +156,7 @@ WeftStatus eager_linalg_matrix_power(Vm *vm, Value *args, Value *out) {
     i64 size = type.dims[type.rank - 1], count = size ? out->array->size / (size * size) : 0;
     for (i64 b = 0; b < count; b++)
       for (i64 i = 0; i < size; i++)
-        num_store((char *)out->array->data + ((b * size + i) * size + i) * dtype_bytes(dtype), dtype,
-                  num_convert_unchecked(value_i64(1), dtype));
+        num_store_as((char *)out->array->data + ((b * size + i) * size + i) * dtype_bytes(dtype), dtype, value_i64(1));
     return WEFT_OK;
   }
   WeftStatus status = WEFT_OK;

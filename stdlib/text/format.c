@@ -97,10 +97,22 @@ void format_float(f64 x, u32 dtype, Buf *out) {
   else buf_putc(out, '0');
 }
 
+/* Both parts as floats, the second with its sign: 1.0-0.5j. */
+static void format_complex(Value v, Buf *out) {
+  f64 re, im;
+  const u32 part = dtype_real_of(v.dtype);
+  num_parts(v, &re, &im);
+  format_float(re, part, out);
+  if (isnan(im) || !signbit(im)) buf_putc(out, '+');
+  format_float(im, part, out);
+  buf_putc(out, 'j');
+}
+
 void format_number(Value v, Buf *out) {
   switch (dtype_kind(v.dtype)) {
     case DK_BOOL: buf_puts(out, v.i ? "true" : "false"); break;
     case DK_FLOAT: format_float(num_as_f64(v), v.dtype, out); break;
+    case DK_COMPLEX: format_complex(v, out); break;
     default: {
       char digits[NUMBER_DIGITS];
       buf_put(out, digits, number_digits(v, digits));
@@ -167,9 +179,8 @@ static bool plain_key(const char *s, u32 n) {
 static void array_axis(Vm *vm, Array *a, u32 axis, i64 at, bool short_form, ElementFn element, void *ctx, Buf *out) {
   u32 rank = array_rank(a);
   if (axis == rank) {
-    Value v = array_load(a, at);
-    element(ctx, v, out);
-    value_drop(vm, v);
+    NumBox box;
+    element(ctx, array_borrow(a, at, &box), out);
     return;
   }
   i64 n = array_dims(a)[axis], stride = array_strides(a)[axis];

@@ -6,7 +6,7 @@
 
 /* format_value is in stdlib.h. Values nested deeper than FORMAT_DEPTH show as `…`. */
 enum { FORMAT_DEPTH = 200, FORMAT_ELEMENTS = 1000, FORMAT_EDGE = 3 };
-void format_number(Value v, Buf *out); /* V_NUM; floats in the fewest digits that read back */
+void format_number(Value v, Buf *out); /* V_NUM, or c128 of rank 0; floats in the fewest digits that read back */
 void format_float(f64 x, u32 dtype, Buf *out); /* a number of that dtype */
 
 /* The digits of x >= 0 that read back as that dtype, without zeros at their end, and how many of them stand before the

@@ -274,11 +274,34 @@ static void real(const Spec *sp, Value v, char align, Buf *out) {
   buf_free(&body);
 }
 
+/* Both parts with the type and the precision, the second with its sign, and the whole in the width. */
+static const char *complex_number(const Spec *sp, Value v, Buf *out) {
+  if (sp->type && strchr("bcdoxX%", sp->type)) return "the types of complex numbers are e f g";
+  if (sp->zero || sp->align == '=') return "a complex number is not filled behind its sign";
+  f64 parts[2];
+  Spec part = *sp;
+  Buf body;
+  buf_init(&body, out->alloc);
+  num_parts(v, &parts[0], &parts[1]);
+  part.width = 0;
+  for (u32 i = 0; i < 2; i++) {
+    real(&part, num_convert_unchecked(value_f64(parts[i]), dtype_real_of(v.dtype)), '>', &body);
+    part.sign = '+';
+  }
+  buf_putc(&body, 'j');
+  const Parts all = {.body = buf_text(&body), .bytes = body.len};
+  if (!body.failed) laid_out(sp, &all, sp->align ? sp->align : '>', out);
+  if (body.failed) out->failed = true;
+  buf_free(&body);
+  return NULL;
+}
+
 /* NULL, or what is wrong: that goes by the dtype, but for type c. Bools are 0 and 1. */
 static const char *number(const Spec *sp, Value v, Buf *out) {
   char align = sp->align ? sp->align : sp->zero ? '=' : '>';
   bool whole = v.dtype == DT_bool || dtype_kind(v.dtype) == DK_INT;
   if (sp->type == 's') return "type 's' is for text, got a number";
+  if (dtype_kind(v.dtype) == DK_COMPLEX) return complex_number(sp, v, out);
   if (whole && (!sp->type || strchr("bcdoxX", sp->type))) return integer(sp, v, align, out);
   if (sp->type && strchr("bcdoxX", sp->type)) return "the types b c d o x are for integers, got a float";
   real(sp, v, align, out);
@@ -322,7 +345,10 @@ static void one_element(void *ctx, Value v, Buf *out) {
 static void elements(Vm *vm, Value v, Element *e, Buf *out) {
   Buf none;
   buf_init(&none, out->alloc);
-  if (!v.array->size) one_element(e, (Value){.kind = V_NUM, .dtype = (u8)array_dtype(v.array)}, &none);
+  const u64 zero[2] = {0, 0};
+  NumBox box;
+  const Array one = {.tag = v.array->tag, .data = (void *)(uintptr_t)zero};
+  if (!v.array->size) one_element(e, array_borrow(&one, 0, &box), &none);
   buf_free(&none);
   format_elements(vm, v, one_element, e, out);
 }

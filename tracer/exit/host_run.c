@@ -19,7 +19,7 @@ static bool result_fits(const Graph *g, NodeId n, Value v) {
   const GraphNode *x = &g->nodes.data[n];
   if (x->result_count < 2) return !g->hosts.data[x->host].is_nil || v.kind == V_NIL;
   const ArrayType *t = value_type(g, x->result_first + 1);
-  if (v.kind == V_NUM) return t->rank == 0 && v.dtype == t->dtype && ((v.flags & VF_WEAK) != 0) == t->weak;
+  if (value_is_scalar(v)) return t->rank == 0 && v.dtype == t->dtype && ((v.flags & VF_WEAK) != 0) == t->weak;
   if (v.kind != V_ARRAY || !t->rank || array_rank(v.array) != t->rank || array_dtype(v.array) != t->dtype ||
       array_device(v.array) != t->device)
     return false;

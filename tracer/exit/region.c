@@ -62,10 +62,11 @@ u64 slot_of_value(Value v) { return v.kind == V_NUM ? v.bits : v.flags & VF_COUN
 Value value_of_slot(const Graph *g, ValueId v, u64 slot) {
   const ArrayType *t = value_type(g, v);
   if (!t) return value_nil();
-  if (t->rank == 0 && t->device == DEV_CPU && t->dtype != DT_c128)
+  if (type_is_number(t))
     return (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0, .bits = slot};
   Value a = value_obj(V_ARRAY, (void *)(uintptr_t)slot);
   a.dtype = t->dtype;
+  if (t->weak) a.flags |= VF_WEAK;
   return a;
 }
 

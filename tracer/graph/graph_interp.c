@@ -102,7 +102,7 @@ static WeftStatus value_at(GraphRun *r, ValueId v, Value *out) {
 static bool has_type(const GraphRun *r, ValueId id, Value v) {
   const ArrayType *t = value_type(r->graph, id);
   if (value_is_token(r->graph, id)) return v.kind == V_NIL;
-  if (v.kind == V_NUM) return t->rank == 0 && v.dtype == t->dtype && ((v.flags & VF_WEAK) != 0) == t->weak;
+  if (value_is_scalar(v)) return t->rank == 0 && v.dtype == t->dtype && ((v.flags & VF_WEAK) != 0) == t->weak;
   if (v.kind != V_ARRAY || array_dtype(v.array) != t->dtype || array_rank(v.array) != t->rank) return false;
   i64 n;
   for (u32 d = 0; d < t->rank; d++) {
@@ -116,9 +116,9 @@ static bool has_type(const GraphRun *r, ValueId id, Value v) {
 /* Consumes value. A number is made strong where the type says so: carried values and merged branches may be. */
 static WeftStatus put(GraphRun *r, ValueId id, Value value, const char *what) {
   const ArrayType *t = value_type(r->graph, id);
-  if (t && !t->weak && value.kind == V_NUM) value.flags = (u8)(value.flags & ~VF_WEAK);
+  if (t && !t->weak && value_is_scalar(value)) value.flags = (u8)(value.flags & ~VF_WEAK);
   /* as verified */
-  if (t && t->weak && value.kind == V_NUM && (strcmp(what, "index") == 0 || strcmp(what, "positive") == 0))
+  if (t && t->weak && value_is_scalar(value) && (strcmp(what, "index") == 0 || strcmp(what, "positive") == 0))
     value.flags |= VF_WEAK;
   value_drop(r->vm, r->values[id]);
   r->values[id] = value;
@@ -459,7 +459,7 @@ static Flow run_scan(GraphRun *r, NodeId n) {
       Value item;
       if (item_of(r, node_operand(g, n, x->carried + i), at, &item) != WEFT_OK) goto done;
       /* a carried number that was stacked */
-      if (item.kind == V_NUM && value_type(g, params[x->carried + i])->weak) item.flags |= VF_WEAK;
+      if (value_is_scalar(item) && value_type(g, params[x->carried + i])->weak) item.flags |= VF_WEAK;
       if (put(r, params[x->carried + i], item, "a scan's item") != WEFT_OK) goto done;
     }
     if (x->index && put(r, params[x->carried + x->xs], value_i64(at), "a scan's trip") != WEFT_OK) goto done;

@@ -24,6 +24,7 @@ bool abstract_number(Recorder *r, const ArrayType *t, Value *out) {
   Value one;
   if (array_new_zero(vm, t->dtype, 0, dims, &one) != WEFT_OK) return false;
   bool ok = array_view(vm, one.array, 0, t->rank, dims, strides, out) == WEFT_OK;
+  if (ok && t->weak) out->flags |= VF_WEAK;
   value_drop(vm, one);
   return ok;
 }

@@ -192,7 +192,7 @@ Outcome rec_array(Recorder *r, Av x, Av dtype, bool leaf, Av *out) {
   Av got = x;
   const bool number = av_is_number(r, x);
   const u32 own = number ? value_type(r->g, av_value(r, x))->dtype : DT_i64;
-  if (dtype_can(own, op_need(OP_array)) == CAN_none)
+  if (!op_takes(OP_array, own))
     return rec_stuck(r, REASON_no_rule, "an array of %s", dtype_name(own));
   if (!number) {
     const Repr *p = av_repr(r, x);

@@ -688,7 +688,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome folded;
   for (u32 i = 0; i < info->nparams && !r->abstract; i++) {
     const ArrayType *t = params[i] && av_is_number(r, params[i]) ? value_type(r->g, av_value(r, params[i])) : NULL;
-    if (t && dtype_can(t->dtype, op_need(op)) == CAN_none)
+    if (t && !op_takes(op, t->dtype))
       return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(t->dtype));
   }
   if (op == OP_take) return take(r, params, out);
@@ -784,7 +784,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (dims.unknown) return rec_dims_no(r, &dims, op_name(op), &err);
   for (u32 i = 0; i < n + nresults && !r->abstract; i++) {
     u32 dtype = i < n ? value_type(r->g, operands[i])->dtype : results[i - n].dtype;
-    if (dtype_can(dtype, op_need(op)) == CAN_none)
+    if (!op_takes(op, dtype) && !(i >= n && op_info(op)->dtype == DTYPE_RULE_complex_of))
       return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
   }
   /* the interpreter looks whether a number fits the integer dtype that it fills */

@@ -50,7 +50,7 @@ static Av read_number(Recorder *r, SourceId s, Value v, Span why) {
     Dim d = av_size_symbol(r, s, INT64_MIN, INT64_MAX, v.i);
     return d == DIM_NONE ? 0 : av_num(r, graph_size_typed(g, d, DT_i64, v.flags & VF_WEAK));
   }
-  ArrayType t = {.dtype = v.dtype, .weak = v.kind == V_NUM && (v.flags & VF_WEAK)};
+  ArrayType t = {.dtype = v.dtype, .weak = value_is_weak(v)};
   if (v.kind == V_ARRAY) {
     Array *a = v.array;
     t.dtype = (u8)array_dtype(a);

@@ -1,0 +1,122 @@
+/* kernel_complex.c — what is done to complex elements, and the loops over them (complex_strips.def). */
+#include "stdlib/kernels/kernel_complex.h"
+
+#include "lang/halves.h"
+#include "stdlib/kernels/element.h"
+
+#include <complex.h>
+#undef I
+
+typedef struct c64 {
+  f32 re, im;
+} T_c64;
+typedef struct c128 {
+  f64 re, im;
+} T_c128;
+
+static inline T_c64 pair_f32(f32 re, f32 im) { return (T_c64){re, im}; }
+static inline T_c128 pair_f64(f64 re, f64 im) { return (T_c128){re, im}; }
+static inline T_c64 short_of(T_c128 p) { return (T_c64){(f32)p.re, (f32)p.im}; }
+static inline T_c128 of_pair(double _Complex z) { return (T_c128){creal(z), cimag(z)}; }
+#define real_part_f32(p) ((p).re)
+#define imag_part_f32(p) ((p).im)
+#define real_part_f64(p) ((p).re)
+#define imag_part_f64(p) ((p).im)
+#define angle_f32(p) (f32)atan2((p).im, (p).re)
+#define angle_f64(p) atan2((p).im, (p).re)
+#define length_f32(p) (f32)hypot((p).re, (p).im)
+#define length_f64(p) hypot((p).re, (p).im)
+#define by(fn, p) of_pair(fn(CMPLX((p).re, (p).im)))
+
+/* Smith's way: divided by the larger part first, so that nothing overflows that need not. */
+static inline T_c128 quotient(T_c128 p, T_c128 q) {
+  if (fabs(q.re) >= fabs(q.im)) {
+    if (q.re == 0 && q.im == 0) return pair_f64(p.re / fabs(q.re), p.im / fabs(q.re));
+    f64 r = q.im / q.re, d = q.re + q.im * r;
+    return pair_f64((p.re + p.im * r) / d, (p.im - p.re * r) / d);
+  }
+  f64 r = q.re / q.im, d = q.im + q.re * r;
+  return pair_f64((p.re * r + p.im) / d, (p.im * r - p.re) / d);
+}
+
+static inline T_c128 product(T_c128 p, T_c128 q) {
+  return pair_f64(p.re * q.re - p.im * q.im, p.re * q.im + p.im * q.re);
+}
+
+/* A whole exponent that is not large multiplies; 0 to the power 0 is 1. */
+static T_c128 power(T_c128 p, T_c128 q) {
+  enum { MOST = 100 };
+  if (q.im == 0 && fabs(q.re) <= MOST && q.re == floor(q.re)) {
+    T_c128 all = {1, 0}, square = p;
+    for (u32 n = (u32)fabs(q.re); n; n >>= 1, square = product(square, square))
+      if (n & 1) all = all.re == 1 && all.im == 0 ? square : product(all, square);
+    return q.re < 0 ? quotient(pair_f64(1, 0), all) : all;
+  }
+  if (p.re == 0 && p.im == 0 && q.re > 0) return pair_f64(0, 0);
+  return by(cexp, product(q, by(clog, p)));
+}
+
+/* Of length 1, or 0; an infinite part has the direction alone. */
+static T_c128 direction(T_c128 p) {
+  f64 r = hypot(p.re, p.im);
+  if (r == 0) return pair_f64(0, 0);
+  if (r == INFINITY && p.re == p.re && p.im == p.im && isinf(p.re) != isinf(p.im))
+    return isinf(p.re) ? pair_f64(copysign(1, p.re), 0) : pair_f64(0, copysign(1, p.im));
+  if (!(r < INFINITY) || r < 0x1p-1000) { /* of what is tiny r is not exact */
+    if (!(r < INFINITY)) return pair_f64(NAN, NAN);
+    return direction(pair_f64(p.re * 0x1p100, p.im * 0x1p100));
+  }
+  return pair_f64(p.re / r, p.im / r);
+}
+
+static T_c128 exp_less_one(T_c128 p) {
+  if (!isfinite(p.re) || !isfinite(p.im) || fabs(p.re) > 1) {
+    T_c128 y = by(cexp, p);
+    return pair_f64(y.re - 1, y.im);
+  }
+  f64 half = sin(p.im / 2);
+  return pair_f64(expm1(p.re) * cos(p.im) - 2 * half * half, exp(p.re) * sin(p.im));
+}
+
+static T_c128 log_one_more(T_c128 p) {
+  if (!(fabs(p.re) < 0.5 && fabs(p.im) < 0.5)) return by(clog, pair_f64(1 + p.re, p.im));
+  return pair_f64(0.5 * log1p(p.re * (2 + p.re) + p.im * p.im), atan2(p.im, 1 + p.re));
+}
+
+/* The logarithm to a base: of the length by its own function where that is exact. */
+static T_c128 log_scaled(T_c128 p, f64 (*of_length)(f64), f64 scale) {
+  T_c128 y = by(clog, p);
+  f64 r = hypot(p.re, p.im);
+  bool plain = (r > 0x1p-1000 && r < 0.5) || (r > 2 && r < INFINITY) || p.im == 0;
+  return pair_f64(plain ? of_length(r) : y.re * scale, y.im * scale);
+}
+
+/* Elements at one index do not depend on others: `out` is an operand itself or does not overlap. */
+#define COMPLEX_STRIP(op, dt, r, ...)                                                    \
+  u32 complex_##op##_##dt(void *out, const void *xv, const void *yv, i64 n) {            \
+    const T_##dt *x = xv, *y = yv;                                                       \
+    T_##r *o = out;                                                                      \
+    INDEPENDENT for (i64 i = 0; i < n; i++) {                                            \
+      const T_##dt p __attribute__((unused)) = x[i], q __attribute__((unused)) = y[i];   \
+      o[i] = (__VA_ARGS__);                                                              \
+    }                                                                                    \
+    return 0;                                                                            \
+  }
+#define COMPLEX_CONVERT(from, to, ...)                                                        \
+  u32 complex_##from##_to_##to(void *out, const void *xv, const void *yv, i64 n) {            \
+    const T_##from *x = xv;                                                                   \
+    T_##to *o = out;                                                                          \
+    (void)yv;                                                                                 \
+    INDEPENDENT for (i64 i = 0; i < n; i++) {                                                 \
+      const T_##from p = x[i];                                                                \
+      o[i] = (__VA_ARGS__);                                                                   \
+    }                                                                                         \
+    return 0;                                                                                 \
+  }
+#include "stdlib/kernels/complex_strips.def"
+
+void complex_select(void *out, const u8 *c, const void *x, const void *y, i64 n) {
+  const T_c128 *p = x, *q = y;
+  T_c128 *o = out;
+  INDEPENDENT for (i64 i = 0; i < n; i++) o[i] = c[i] ? p[i] : q[i];
+}
