@@ -288,6 +288,10 @@ static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv 
                                 : a->attr->kind == ATTR_float ? a->attr->f : 0;
   if (a->kind == ARG_value || (a->kind == ARG_attr && !word && ord == 0 && a->attr->kind != ATTR_nil)) return false;
   if (rows_of(&t) == 0 || columns_of(&t) == 0) return true; /* of nothing: constant */
+  if (arg_bool(&n->args[2], false)) { /* axes of size 1 were kept */
+    g = dv_reshape(d, g, t.rank - 2u, t.dims);
+    y = dv_reshape(d, y, t.rank - 2u, t.dims);
+  }
   if (!nuclear && ord == 0) { /* fro */
     out[0] = DIV(MUL(per_matrix(d, g), x), per_matrix(d, y));
     return true;

@@ -2,6 +2,7 @@
 #include "stdlib/array/reduce.h"
 #include "stdlib/kernels/element.h"
 #include "stdlib/kernels/reduce_order.h"
+#include "stdlib/array/make.h"
 #include "stdlib/array/walk.h"
 
 #include <string.h>
@@ -521,8 +522,14 @@ static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *ou
   return reduce_value(vm, op, kind, args[0], r.compute, mask, keepdims, out);
 }
 
-WeftStatus eager_sum(Vm *vm, Value *args, Value *out) { return simple(vm, OP_sum, REDUCE_ADD, args, out); }
-WeftStatus eager_prod(Vm *vm, Value *args, Value *out) { return simple(vm, OP_prod, REDUCE_MUL, args, out); }
+WeftStatus eager_sum(Vm *vm, Value *args, Value *out) {
+  if (args_given(args[3])) return run_in_dtype(vm, OP_sum, 3, eager_sum, args, out);
+  return simple(vm, OP_sum, REDUCE_ADD, args, out);
+}
+WeftStatus eager_prod(Vm *vm, Value *args, Value *out) {
+  if (args_given(args[3])) return run_in_dtype(vm, OP_prod, 3, eager_prod, args, out);
+  return simple(vm, OP_prod, REDUCE_MUL, args, out);
+}
 
 /* min(a, b) is a slip that has its own message. */
 static WeftStatus reduce_extreme(Vm *vm, u32 op, ReduceKind kind, const char *of_two, Value *args, Value *out) {

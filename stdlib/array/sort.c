@@ -310,6 +310,13 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
   u32 side = 0;
   ArrayType shape;
   Value a, v;
+  if (args_given(args[3])) { /* in the order of its places */
+    Value now[4] = {value_hole(), args[1], args[2], value_hole()}, part[2] = {value_keep(args[0]), value_keep(args[3])};
+    TRY(run_op(vm, OP_take, part, 2, &now[0]));
+    WeftStatus status = eager_searchsorted(vm, now, out);
+    value_drop(vm, now[0]);
+    return status;
+  }
   TRY(args_array(vm, OP_searchsorted, 0, args[0]));
   TRY(args_array(vm, OP_searchsorted, 1, args[1]));
   TRY(args_choice(vm, OP_searchsorted, 2, args[2], sides, &side));

@@ -31,11 +31,17 @@ static f64 rank_tolerance(const ArrayType *t) {
   return (f64)(m > n ? m : n) * dtype_eps(dtype_float_of(t->dtype));
 }
 
-/* Where s (borrowed; along its last axis) counts as not zero: bools, owned. */
-static WeftStatus counted_values(Vm *vm, Value s, f64 tolerance, Value *out) {
+/* Where s (borrowed; along its last axis) counts as not zero: bools, owned. The tolerance (borrowed) is a number, or an
+ * array of one for each matrix. */
+static WeftStatus counted_values(Vm *vm, Value s, Value tolerance, Value *out) {
+  Value part = value_keep(tolerance);
+  if (part.kind == V_ARRAY) TRY(then(vm, OP_expand_dims, &part, value_i64(-1), value_hole()));
   *out = value_keep(s);
-  TRY(then(vm, OP_max, out, value_i64(-1), value_bool(true)));
-  TRY(then(vm, OP_multiply, out, value_weak_f64(tolerance), value_hole()));
+  if (then(vm, OP_max, out, value_i64(-1), value_bool(true)) != WEFT_OK) {
+    value_drop(vm, part);
+    return WEFT_ERROR;
+  }
+  TRY(then(vm, OP_multiply, out, part, value_hole()));
   return then(vm, OP_less, out, value_keep(s), value_hole());
 }
 
@@ -43,6 +49,11 @@ static WeftStatus counted_values(Vm *vm, Value s, f64 tolerance, Value *out) {
 WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
   ArrayType type;
   TRY(matrix_operand(vm, OP_linalg_pinv, args[0], &type));
+  Value rtol = value_weak_f64(rank_tolerance(&type));
+  if (args_given(args[1])) {
+    TRY(args_array(vm, OP_linalg_pinv, 1, args[1]));
+    rtol = args[1];
+  }
   i64 m = type.dims[type.rank - 2], n = type.dims[type.rank - 1];
   if (m == 0 || n == 0) {
     i64 swap = type.dims[type.rank - 2];
@@ -55,7 +66,7 @@ WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
   Value u = value_keep(parts.list->items[0]), s = value_keep(parts.list->items[1]),
       vh = value_keep(parts.list->items[2]), counts;
   value_drop(vm, parts);
-  WeftStatus status = counted_values(vm, s, rank_tolerance(&type), &counts);
+  WeftStatus status = counted_values(vm, s, rtol, &counts);
   if (status == WEFT_OK) {
     status = then(vm, OP_reciprocal, &s, value_hole(), value_hole());
     if (status == WEFT_OK) {
@@ -84,7 +95,7 @@ WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
 
 /* fro: root of the sum of squares · nuc: sum of singular values · 1, -1: greatest, least column sum · inf, -inf:
  * row sum · 2, -2: greatest, least singular value */
-WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
+static WeftStatus norm_of_matrices(Vm *vm, Value *args, Value *out) {
   static const char *const words[] = {"fro", "nuc", NULL};
   ArrayType type;
   u32 word = 0;
@@ -132,6 +143,14 @@ WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
   TRY(then(vm, OP_abs, out, value_hole(), value_hole()));
   TRY(then(vm, OP_sum, out, value_i64(isinf(ord) ? -1 : -2), value_hole()));
   return then(vm, ord > 0 ? OP_max : OP_min, out, value_i64(-1), value_hole());
+}
+
+WeftStatus eager_linalg_matrix_norm(Vm *vm, Value *args, Value *out) {
+  bool keep = false;
+  TRY(args_bool(vm, OP_linalg_matrix_norm, 2, args[2], &keep));
+  TRY(norm_of_matrices(vm, args, out));
+  for (u32 i = 0; i < 2 && keep; i++) TRY(then(vm, OP_expand_dims, out, value_i64(-1), value_hole()));
+  return WEFT_OK;
 }
 
 /* ---- by products --------------------------------------------------------------------------------- */

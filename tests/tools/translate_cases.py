@@ -1229,8 +1229,149 @@ def vjp_cases(records, folder):
                                           "tests/tools/translate_cases.py; within 1e-9."] + left)
     print("\n".join(left))
 
+# ---- calls of the array API suite -------------------------------------------------------------------------------
 
-KINDS = {"onnx_cases": onnx_cases, "onnx_graphs": onnx_graphs, "vjp_cases": vjp_cases}
+OPERATORS = {"add": "+", "and": "&", "eq": "==", "floordiv": "//", "ge": ">=", "gt": ">", "le": "<=", "lshift": "<<",
+             "lt": "<", "mul": "*", "ne": "!=", "or": "|", "pow": "**", "rshift": ">>", "sub": "-", "truediv": "/",
+             "xor": "^", "mod": "%", "matmul": "@"}
+UNARY = {"__abs__": "abs({})", "__invert__": "~{}", "__neg__": "-{}", "__pos__": "+{}"}
+API_NAMES = {"bitwise_invert": "bitwise_not", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
+             "cumulative_sum": "cumsum", "cumulative_prod": "cumprod", "unique_values": "unique",
+             "linalg.outer": "outer", "linalg.matmul": "matmul", "linalg.tensordot": "tensordot",
+             "linalg.vecdot": "vecdot"}
+POSITIONS = {"astype": ["dtype"], "broadcast_to": ["shape"], "expand_dims": ["axis"], "permute_dims": ["axes"],
+             "reshape": ["shape"], "squeeze": ["axis"], "tile": ["repetitions"], "full": ["shape", "fill_value"],
+             "take": ["indices"], "moveaxis": ["source", "destination"], "roll": ["shift"], "repeat": ["repeats"]}
+
+
+def api_text(a):
+    if isinstance(a, dict):
+        if "seq" in a:
+            return items(api_text(x) for x in a["seq"])
+        if "data" in a:
+            return tensor(a)
+        if "dt" in a:
+            return a["dt"]
+        if "slice" in a:
+            start, stop, step = ("" if x is None else str(x) for x in a["slice"])
+            return f"{start}:{stop}" + (f":{step}" if step else "")
+        if "ellipsis" in a:
+            return "..."
+        if "pyf" in a:
+            return number(a["pyf"], "f64")
+        value = a["py"]
+        return "true" if value is True else "false" if value is False else str(value)
+    return "nil" if a is None else f'"{a}"'
+
+
+def api_index(a):
+    if isinstance(a, dict) and "seq" in a:
+        return ", ".join(api_text(x) for x in a["seq"]) or "..."
+    return api_text(a)
+
+
+def api_call(r):
+    """Statements before, and the expression of the call."""
+    fn, args, keys = r["fn"], r["args"], {k: v for k, v in r["kwargs"].items() if k != "copy"}
+    texts = [api_text(a) for a in args]
+    op = fn.strip("_")
+    if fn in UNARY:
+        return [], UNARY[fn].format(texts[0])
+    if fn == "__getitem__":
+        return [f"let x = {texts[0]}"], f"x[{api_index(args[1])}]"
+    if fn == "__setitem__":
+        return [f"let x = {texts[0]}", f"x[{api_index(args[1])}] = {texts[2]}"], "x"
+    if fn.startswith("__"):
+        inplace = op[0] == "i" and op[1:] in OPERATORS
+        reverse = op[0] == "r" and op[1:] in OPERATORS
+        sign = OPERATORS[op[1:] if inplace or reverse else op]
+        if inplace:
+            return [f"let x = {texts[0]}", f"x {sign}= {texts[1]}"], "x"
+        if reverse:
+            texts = texts[::-1]
+        return [], f"({texts[0]}) {sign} ({texts[1]})"
+    name = API_NAMES.get(fn, fn)
+    rest = list(keys)
+    for key in POSITIONS.get(fn, []):
+        if key in keys:
+            texts.append(api_text(keys[key]))
+            rest.remove(key)
+    opts = {k: api_text(keys[k]) for k in rest}
+    if fn in ("matrix_transpose", "linalg.matrix_transpose"):
+        return [], f"swapaxes({texts[0]}, -1, -2)"
+    if fn == "linalg.vector_norm":
+        return [], call("norm", texts, **opts)
+    if fn.startswith("unique_") and fn != "unique_values":
+        flags = {"all": ("index", "inverse", "counts"), "counts": ("counts",), "inverse": ("inverse",)}[fn[7:]]
+        return [], call("unique", texts, **{f"return_{f}": "true" for f in flags})
+    if fn == "sort" or fn == "argsort":
+        opts.pop("stable", None)
+    if fn in ("meshgrid", "broadcast_arrays") and len(args) == 1 and "seq" in args[0]:
+        texts = [api_text(x) for x in args[0]["seq"]]
+    if fn == "where":
+        texts[0] = texts[0] if texts[0] not in ("true", "false") else f"bool({texts[0]})"
+    return [], call(name, texts, **opts)
+
+
+def api_near(name, t, exact, dtype, near="near"):
+    tests = [f"{name}.dtype == {dtype}", f"{name}.shape == {items(t['shape'])}"]
+    if 0 not in t["shape"]:
+        if exact or not dtype.startswith("f"):
+            tests.append(f"same({name}, {tensor(t)})")
+        else:
+            tests.append(f"{near}({name}, {tensor(t)}, {'2e-5' if dtype == 'f32' else '1e-9'})")
+    return " and ".join(tests)
+
+
+def rebuilt(r):
+    """Factors that are not unique: what they multiply to."""
+    t = r["args"][0]
+    shapes = " and ".join(f"r[{k}].shape == {items(x['shape'])} and r[{k}].dtype == {x['dtype']}"
+                          for k, x in enumerate(r["result"]["items"]))
+    if 0 in t["shape"]:
+        return shapes
+    product = {"linalg.qr": "r[0] @ r[1]", "linalg.eigh": "(r[1] * r[0][..., nil, :]) @ swapaxes(r[1], -1, -2)",
+               "linalg.svd": "(r[0][..., :r[1].shape[-1]] * r[1][..., nil, :]) @ r[2][..., :r[1].shape[-1], :]"}
+    return f"{shapes} and alike({product[r['fn']]}, {tensor(t)}, {'2e-4' if t['dtype'] == 'f32' else '1e-9'})"
+
+
+def api_case(r):
+    fn, result = r["fn"], r["result"]
+    if fn == "__setitem__" and r["args"][1].get("dtype") == "bool" and not r["args"][1]["shape"]:
+        raise Skip("an index that is a bool of rank 0")
+    sizes = [len(a["data"]) for a in r["args"] if isinstance(a, dict) and "data" in a]
+    if max(sizes + [0]) > LARGEST // 3:
+        raise Skip(f"an array of more than {LARGEST // 3} numbers")
+    if fn == "linalg.pinv" and r["args"][0]["data"]:
+        most = [max(abs(x) for x in t["data"]) for t in (r["args"][0], result)]
+        if most[0] * most[1] > 1e6:
+            raise Skip("a pseudo-inverse that rounding decides")
+    name = r["id"].replace("#", " ").replace("__", "")
+    before, text = api_call(r)
+    lines = before + [f"let r = {text}"]
+    if not r["unique"]:
+        return block(name, lines + [rebuilt(r)])
+    parts = result.get("items", result.get("seq")) if isinstance(result, dict) else None
+    exact = r["cmp"] == "exact"
+    if parts is not None:
+        tests = [f"len(r) == {len(parts)}"] + [api_near(f"r[{k}]", t, exact, t["dtype"]) for k, t in enumerate(parts)]
+        return block(name, lines + [" and ".join(tests)])
+    if "py" in result:
+        return block(name, lines + [f"r == {api_text(result)}"])
+    near = "alike" if fn in ("linalg.eigvalsh", "linalg.svdvals", "linalg.pinv") else "near"
+    return block(name, lines + [api_near("r", result, exact, result["dtype"], near)])
+
+
+def api_calls(records, folder):
+    for stem, own in (("array_api", lambda f: not f.startswith("linalg.")), ("array_api_linalg", lambda f: f.startswith(
+            "linalg."))):
+        cases, left = translate_all([r for r in records if own(r["fn"])], api_case)
+        write(folder, stem, cases, ["Source: data-apis/array-api-tests (MIT), recorded calls, by "
+                                    "tests/tools/translate_cases.py; the numbers are as NumPy gave them."] + left)
+        print("\n".join(left))
+
+
+KINDS = {"onnx_cases": onnx_cases, "onnx_graphs": onnx_graphs, "vjp_cases": vjp_cases, "array_api_calls": api_calls}
 
 
 

@@ -131,11 +131,12 @@ bool infer_pinv(Infer *c) {
   u32 n;
   const ArrayType **xs = operands(c, 1, &n);
   if (!xs || !shape_matrix(xs[0], c->err)) return false;
+  if (n > 1 && xs[1]->rank) return inf_no_rule(c); /* a tolerance for each matrix */
   *c->out = *xs[0];
   u32 rows = xs[0]->rank - 2u, cols = xs[0]->rank - 1u;
   c->out->dims[rows] = xs[0]->dims[cols];
   c->out->dims[cols] = xs[0]->dims[rows];
-  return made(c, true, xs, n);
+  return made(c, true, xs, 1); /* not of the tolerance */
 }
 
 bool infer_matrix_norm(Infer *c) {

@@ -683,14 +683,60 @@ static Outcome drawn_count(Recorder *r, u32 op, Av *a) {
   return rec_made(r, av_num(r, graph_size(r->g, n)), a);
 }
 
+/* x, or what came of it, in the dtype that a parameter names; `wide`: in the one that it computes in. */
+static Outcome in_dtype(Recorder *r, Av x, Av dtype, bool wide, Av *out) {
+  Av params[OP_MAX_PARAMS] = {x, dtype};
+  Value v;
+  if (!av_const_value(r, dtype, &v) || v.kind != V_DTYPE)
+    return rec_stuck(r, REASON_literal_needed, "a dtype must be known");
+  if (wide && dtype_can(v.dtype, NEED_reduce) == CAN_wide) params[1] = av_const(r, value_dtype(dtype_compute(v.dtype)));
+  return params[1] ? rec_op(r, OP_astype, params, out) : OUT_FAIL;
+}
+
+/* Parameters that other operations say, so that graphs know nothing of them: *done. */
+static Outcome by_others(Recorder *r, u32 op, const Av *params, Av *out, bool *done) {
+  u32 at = op == OP_sum || op == OP_prod || op == OP_searchsorted ? 3
+           : op == OP_cumsum || op == OP_cumprod                  ? 4
+           : op == OP_linalg_matrix_norm                          ? 2
+                                                                  : 0;
+  if (!(*done = at && is_given(r, params[at]))) return OUT_GO;
+  Av now[OP_MAX_PARAMS], given = av_force(r, params[at]);
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) now[i] = i < op_info(op)->nparams && i != at ? params[i] : 0;
+  if (!given) return OUT_FAIL;
+  if (op == OP_searchsorted) {
+    Av part[OP_MAX_PARAMS] = {params[0], given};
+    Outcome o = take(r, part, &now[0]);
+    return o == OUT_GO ? rec_op(r, op, now, out) : o;
+  }
+  if (op == OP_linalg_matrix_norm) {
+    i64 keep = 0;
+    Value v;
+    if (!av_const_value(r, given, &v) || v.kind != V_NUM || v.dtype != DT_bool ||
+        !rec_literal(r, given, "keepdims", &keep))
+      return rec_stuck(r, REASON_literal_needed, "linalg.matrix_norm: `keepdims` must be known");
+    Outcome o = rec_op(r, op, now, out);
+    for (u32 i = 0; i < 2 && keep && o == OUT_GO; i++) {
+      Av more[OP_MAX_PARAMS] = {*out, av_const(r, value_weak_i64(-1))};
+      o = more[1] ? rec_op(r, OP_expand_dims, more, out) : OUT_FAIL;
+    }
+    return o;
+  }
+  Outcome o = in_dtype(r, params[0], given, true, &now[0]);
+  if (o == OUT_GO) o = rec_op(r, op, now, out);
+  return o == OUT_GO ? in_dtype(r, *out, given, false, out) : o;
+}
+
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   const OpInfo *info = op_info(op);
   Outcome folded;
+  bool done;
   for (u32 i = 0; i < info->nparams && !r->abstract; i++) {
     const ArrayType *t = params[i] && av_is_number(r, params[i]) ? value_type(r->g, av_value(r, params[i])) : NULL;
     if (t && !op_takes(op, t->dtype))
       return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(t->dtype));
   }
+  folded = by_others(r, op, params, out, &done);
+  if (done) return folded;
   if (op == OP_take) return take(r, params, out);
   if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays)
     return rec_parts(r, op, params, out);
