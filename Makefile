@@ -218,7 +218,7 @@ build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
 # One tree for both: a second build of the library would cost more. Line numbers are all that a stack trace needs.
 # Instrumented code makes gcc warn of conversions that are not in the source; the plain build looks at those.
 SANITIZE := -fsanitize=address,undefined
-CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized
+CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-gnu-variable-sized-type-not-at-end
 # Programs of 40 MB, one for each test: gold links them in half the time (it cannot read DWARF 5).
 GOLD     := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 asan:                      ## the same tree under AddressSanitizer and UBSan, in build/asan
