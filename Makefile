@@ -164,8 +164,10 @@ endif
 endif
 $(B)/members: ;
 
+# With clang the names of a sanitizer are in the program alone, so the library of such a tree may leave them open.
+DEFINED  := -Wl,--no-undefined
 $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
-	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,api/libweft.map -Wl,--no-undefined \
+	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,api/libweft.map $(DEFINED) \
 	  -Wl,--gc-sections $(LDFLAGS) \
 	  $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
@@ -226,12 +228,12 @@ fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/asan \
 	  OPT="-O1 -g1 -gdwarf-4 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
-	  LDFLAGS="$(SANITIZE) $(GOLD)" COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= \
+	  LDFLAGS="$(SANITIZE) $(GOLD)" DEFINED= COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= \
 	  $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:                      ## the tests of the thread pool under ThreadSanitizer, in build/tsan
-	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread \
+	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread DEFINED= \
 	  WARN="$(CALM)" WERROR= \
 	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
 
