@@ -168,8 +168,7 @@ $(B)/members: ;
 DEFINED  := -Wl,--no-undefined
 $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
 	$(Q)$(CC) -shared -Wl,-soname,$(SO_NAME) -Wl,--version-script,api/libweft.map $(DEFINED) \
-	  -Wl,--gc-sections $(LDFLAGS) \
-	  $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
+	  -Wl,--gc-sections $(LDFLAGS) $(LIB_OBJ) $(MIR_LIB) $(LIBS) -o $@
 	@ln -sf $(SO_FILE) $(B)/$(SO_NAME)
 	@ln -sf $(SO_NAME) $(B)/libweft.so
 
@@ -234,8 +233,7 @@ asan fuzz:
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:                      ## the tests of the thread pool under ThreadSanitizer, in build/tsan
 	$(Q)$(MAKE) --no-print-directory B=build/tsan OPT="-O1 -g -fsanitize=thread" LDFLAGS=-fsanitize=thread DEFINED= \
-	  WARN="$(CALM)" WERROR= \
-	  build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
+	  WARN="$(CALM)" WERROR= build/tsan/libweft.so.$(VERSION) build/tsan/tests/test_threads
 
 # ---- the same tree with switches that take mechanisms out (lang/mechanisms.def) ---------------------
 
