@@ -81,6 +81,12 @@ Dv dv_convert(Deriv *d, Dv x, u32 dtype) {
   return dv_op(d, OP_astype, &x, 1, &a, 1);
 }
 
+Dv dv_conj(Deriv *d, Dv x) {
+  if (d->failed) return 0;
+  const ArrayType t = d->to->type(d, x);
+  return dtype_kind(t.dtype) == DK_COMPLEX ? dv1(d, OP_conj, x) : x;
+}
+
 Dv dv_add(Deriv *d, Dv a, Dv b) { return !a ? b : !b ? a : dv2(d, OP_add, a, b); }
 
 Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
@@ -109,7 +115,9 @@ bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) {
   return true;
 }
 
-bool deriv_is_zero(u32 op) { return op_info(op)->deriv == DERIVATIVE_zero; }
+bool deriv_is_zero(u32 op, u32 dtype) {
+  return op_info(op)->deriv == DERIVATIVE_zero && (dtype_kind(dtype) != DK_COMPLEX || op_complex_deriv(op));
+}
 
 /* ---- one operand ------------------------------------------------------------------------------------------ */
 
@@ -167,14 +175,13 @@ static Dv silu(Deriv *d, Dv x, Dv y, Dv g) {
 /* Derivatives of complex numbers are as JAX has them: a holomorphic function has the rule that it has of real numbers,
  * with nothing conjugated, so that the gradient of a real function of x + iy is df/dx - i df/dy. */
 static bool is_complex(const ArrayType *t) { return dtype_kind(t->dtype) == DK_COMPLEX; }
-static Dv conjugate(Deriv *d, const ArrayType *t, Dv x) { return is_complex(t) ? dv1(d, OP_conj, x) : x; }
 
 ONE(real, nothing, is_complex(t) ? dv2(d, OP_complex, g, NUM(0)) : g)
 ONE(imag, nothing, is_complex(t) ? dv2(d, OP_complex, NUM(0), NEG(g)) : MUL(g, NUM(0)))
-ONE(conj, nothing, conjugate(d, t, g))
+ONE(conj, nothing, dv_conj(d, g))
 ONE(angle, operands, is_complex(t) ? DIV(dv2(d, OP_complex, NUM(0), NEG(g)), x) : MUL(g, NUM(0)))
 ONE(negative, nothing, NEG(g))
-ONE(abs, operands, MUL(g, conjugate(d, t, dv1(d, OP_sign, x))))
+ONE(abs, operands, MUL(g, dv_conj(d, dv1(d, OP_sign, x))))
 ONE(square, operands, MUL(g, MUL(x, NUM(2))))
 ONE(sqrt, result, DIV(g, MUL(y, NUM(2))))
 ONE(cbrt, result, DIV(g, MUL(MUL(y, y), NUM(3))))
@@ -329,6 +336,11 @@ bool deriv_reads_results(u32 op, const bool *wants, u32 count) {
 static bool pull_op(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out) {
   const DerivRule *rule = rules[n->op];
   if (!rule || !n->count || (n->nresults != 1 && !rule->many)) return false;
+  for (u32 i = 0; i < n->count && !op_complex_deriv(n->op); i++) {
+    const ArrayType t = dv_type(d, n->operands[i]);
+    if (is_complex(&t)) d->detail = "an operation on complex numbers that is not holomorphic";
+    if (d->detail) return false;
+  }
   const Pull p = {.x = n->operands[0], .b = n->count > 1 ? n->operands[1] : 0, .y = n->results[0], .g = ct[0],
                   .t = dv_type(d, n->operands[0]), .ct = ct, .wants = wants, .out = out};
   if (rule->pull) return rule->pull(d, n, &p) && !d->failed && !d->detail;

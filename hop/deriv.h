@@ -54,8 +54,8 @@ struct Deriv {
 
 /* Is there a derivative to speak of: a float or complex result. */
 static inline bool deriv_dtype(u32 dtype) { return dtype_kind(dtype) >= DK_FLOAT; }
-/* Does the row of ops.def say that results are constant where they are defined? */
-bool deriv_is_zero(u32 op);
+/* Does the row of ops.def say that results are constant where they are defined? dtype: of the first operand. */
+bool deriv_is_zero(u32 op, u32 dtype);
 
 /* What the rule of an operation reads beside types: operand i, when those with wants[i] are wanted; a result. */
 bool deriv_reads(u32 op, u32 i, const bool *wants, u32 count);

@@ -21,13 +21,13 @@ static WeftStatus eager_grad_need_fn(Vm *vm, const char *who, Value f) {
 /* A leaf of an argument as a variable: *out owned. Weak integers count as f64. */
 static WeftStatus eager_grad_variable(Vm *vm, Tape *t, const char *who, u32 arg, bool mixed, Value leaf, Value *out) {
   Value v = value_untracked(leaf), x = value_keep(leaf);
-  if (mixed && dtype_kind(v.kind == V_ARRAY ? array_dtype(v.array) : v.dtype) != DK_FLOAT) {
+  if (mixed && dtype_kind(v.kind == V_ARRAY ? array_dtype(v.array) : v.dtype) < DK_FLOAT) {
     t->nodes++; /* one that nothing reaches */
     *out = x;
     return WEFT_OK;
   }
   if (v.kind == V_NUM && value_is_weak(v) && dtype_kind(v.dtype) == DK_INT) x = value_weak_f64(num_as_f64(v));
-  else if (dtype_kind(v.dtype) != DK_FLOAT) {
+  else if (dtype_kind(v.dtype) < DK_FLOAT) {
     value_drop(vm, x);
     return vm_error(vm, EK_dtype, "%s: argument %u is %s; a derivative is taken of floats, f64(x) makes one", who, arg,
                     dtype_name(v.dtype));

@@ -134,6 +134,17 @@ static WeftStatus eager_jac_assemble(Vm *vm, const Value *rows, i64 count, u32 s
   return status;
 }
 
+/* A matrix of derivatives by complex numbers would hold two for each element. */
+static WeftStatus all_real(Vm *vm, const char *who, const Leaves *leaves) {
+  for (u32 i = 0; i < leaves->count; i++) {
+    ArrayType t;
+    tree_leaf_type(leaves->data[i], &t);
+    if (dtype_kind(t.dtype) == DK_COMPLEX)
+      return vm_error(vm, EK_unsupported, "%s: not supported for %s", who, dtype_name(t.dtype));
+  }
+  return WEFT_OK;
+}
+
 /* Row after row: what a unit in each element of `from` gives in `to` (a list in the one direction holds the argument).
  * jacrev: from the result to the argument. jacfwd: from the argument to the result. The Jacobian is the result's
  * tree, in each leaf the argument's tree. */
@@ -152,6 +163,8 @@ static WeftStatus eager_jacobian_of(Vm *vm, u32 transform, const char *who, Valu
   else if (status == WEFT_OK) tape_split(push.outer, push.p->y, &y, &none);
   if (status == WEFT_OK) status = tree_leaves_of(vm, x, &xl);
   if (status == WEFT_OK) status = tree_leaves_of(vm, y, &yl);
+  if (status == WEFT_OK) status = all_real(vm, who, &xl);
+  if (status == WEFT_OK) status = all_real(vm, who, &yl);
   ncells = xl.count * yl.count;
   if (status == WEFT_OK) {
     cells = mem_alloc(&vm->alloc, sizeof *cells * (ncells + 1));

@@ -210,7 +210,9 @@ bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId
   for (NodeId n = after ? node_next(g, after) : block_first(g, b); n; n = node_next(g, n)) {
     const GraphNode *x = graph_node_at(g, n);
     bool any = false;
-    if (x->kind == NODE_op && (x->op == OP_stop_gradient || deriv_is_zero(x->op))) continue;
+    const ArrayType *first = x->operand_count ? value_type(g, node_operand(g, n, 0)) : NULL;
+    if (x->kind == NODE_op && (x->op == OP_stop_gradient || deriv_is_zero(x->op, first ? first->dtype : DT_NONE)))
+      continue;
     for (u32 i = 0; i < x->operand_count && !any; i++) any = pull_is_active(w, node_operand(g, n, i));
     if (!any) continue;
     bool gives = false;
@@ -513,7 +515,7 @@ static Outcome variable(Recorder *r, Av leaf, ValueId *out) {
   if (t.weak && dtype_kind(t.dtype) == DK_INT) { /* counts as f64 */
     if (av_const_value(r, leaf, &known)) v = graph_const(g, value_weak_f64(num_as_f64(known)));
     else v = graph_op2(g, OP_multiply, v, graph_const(g, value_weak_f64(1)));
-  } else if (dtype_kind(t.dtype) != DK_FLOAT) {
+  } else if (dtype_kind(t.dtype) < DK_FLOAT) {
     return rec_stuck(r, REASON_raises, "the derivative for %s", dtype_name(t.dtype));
   }
   *out = v ? graph_op1(g, OP_positive, v) : 0;

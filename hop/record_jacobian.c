@@ -27,6 +27,9 @@ static Outcome forward(Recorder *r, Av fn, Av *args, u32 nargs, const u32 *varie
   f->block = g->at;
   f->before = g->blocks.data[g->at].last;
   for (u32 i = 0; i < nvaried && o == OUT_GO; i++) o = pull_variables(r, args[varied[i]], &f->x, &args[varied[i]]);
+  for (u32 i = 0; i < f->x.count && o == OUT_GO; i++)
+    if (dtype_kind(value_type(g, f->x.data[i])->dtype) == DK_COMPLEX)
+      o = rec_stuck(r, REASON_raises, "a Jacobian by complex numbers");
   if (o == OUT_GO) {
     r->differentiating++;
     o = rec_call(r, fn, args, NULL, nargs, &f->tree);
@@ -41,6 +44,8 @@ static Outcome forward(Recorder *r, Av fn, Av *args, u32 nargs, const u32 *varie
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     ValueId v = av_value(r, leaves.data[i]);
     if (!v || !vec_push(&r->vm->alloc, &f->y, v)) o = OUT_FAIL;
+    else if (dtype_kind(value_type(g, v)->dtype) == DK_COMPLEX)
+      o = rec_stuck(r, REASON_raises, "a Jacobian of complex numbers");
   }
   vec_free(&r->vm->alloc, &leaves);
   return o;

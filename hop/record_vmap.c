@@ -62,7 +62,7 @@ static ValueId moved(Graph *g, ValueId x, i64 from, i64 to) {
  * there, as those of items are. */
 static ValueId as_items(Recorder *r, ValueId v) {
   Graph *g = r->g;
-  if (!v || !r->differentiating || dtype_kind(value_type(g, v)->dtype) != DK_FLOAT) return v;
+  if (!v || !r->differentiating || dtype_kind(value_type(g, v)->dtype) < DK_FLOAT) return v;
   IndexItem all = {.kind = INDEX_slice};
   return graph_index(g, v, NULL, 0, &all, 1, g->values.data[v].type);
 }
@@ -71,7 +71,7 @@ static ValueId as_items(Recorder *r, ValueId v) {
  * back is that of items. */
 static ValueId as_stacked(Recorder *r, ValueId v) {
   Graph *g = r->g;
-  if (!v || !r->differentiating || dtype_kind(value_type(g, v)->dtype) != DK_FLOAT) return v;
+  if (!v || !r->differentiating || dtype_kind(value_type(g, v)->dtype) < DK_FLOAT) return v;
   IndexItem all = {.kind = INDEX_slice};
   return graph_update(g, OP_none, pull_zeros(g, value_type(g, v)), NULL, 0, &all, 1, v);
 }

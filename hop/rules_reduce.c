@@ -38,8 +38,8 @@ static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bo
     *known = false;
     return 0;
   }
-  if (ord == 2) return DIV(MUL(g, x), y);
-  Dv sign = dv1(d, OP_sign, x), size = dv1(d, OP_abs, x);
+  if (ord == 2) return DIV(MUL(g, dv_conj(d, x)), y);
+  Dv sign = dv_conj(d, dv1(d, OP_sign, x)), size = dv1(d, OP_abs, x);
   if (ord == 1) return MUL(g, sign);
   if (isinf(ord)) return MUL(dv_share_ties(d, size, y, g, mask), sign);
   return MUL(MUL(g, sign), dv2(d, OP_power, DIV(size, y), NUM(ord - 1)));
@@ -66,7 +66,7 @@ static Dv pull_var(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g,
   Dv count = count_over(d, t, mask);
   Dv mean = DIV(dv_reduce(d, OP_sum, x, mask, true), count);
   Dv left = correction != 0 ? SUB(count, NUM(correction)) : count;
-  return MUL(MUL(g, NUM(2)), DIV(SUB(x, mean), left));
+  return MUL(MUL(g, NUM(2)), DIV(dv_conj(d, SUB(x, mean)), left)); /* of complex numbers |x - mean|**2 */
 }
 
 static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
@@ -263,8 +263,8 @@ static bool pull_vecdot(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, const bo
   if (axis >= 0 && tx.rank != ty.rank) return false;
   if (!rule_axis(axis, rank, &at, &err)) return false;
   g = dv_widened(d, g, at);
-  if (wants[0]) out[0] = MUL(g, y);
-  if (wants[1]) out[1] = MUL(g, x);
+  if (wants[0]) out[0] = dv_conj(d, MUL(g, y)); /* x is conjugated in the product */
+  if (wants[1]) out[1] = MUL(g, dv_conj(d, x));
   return true;
 }
 

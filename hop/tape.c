@@ -487,7 +487,7 @@ static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
     if (args[i].kind != V_LIST) continue;
     for (u32 k = 0; k < args[i].list->count; k++) t = highest(t, args[i].list->items[k]);
   }
-  if (!t || only_reads(op) || deriv_is_zero(op)) return run_stripped(vm, op, args, out);
+  if (!t || only_reads(op) || deriv_is_zero(op, value_untracked(args[0]).dtype)) return run_stripped(vm, op, args, out);
   if (tape_has_parts(op, args)) {
     Value plain;
     if (run_stripped(vm, op, args, &plain) != WEFT_OK) return WEFT_ERROR; /* says what is wrong */

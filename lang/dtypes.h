@@ -29,7 +29,7 @@ typedef enum DTypeNeed {
 } DTypeNeed;
 
 /* How a dtype does it. */
-typedef enum DTypeCan { CAN_none = 0, CAN_wide, CAN_own } DTypeCan;
+typedef enum DTypeCan { CAN_none = 0, CAN_wide, CAN_parts, CAN_own } DTypeCan;
 
 typedef struct DTypeInfo {
   const char *name;

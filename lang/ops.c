@@ -67,14 +67,15 @@ bool op_takes_shape(u32 op) {
   return false;
 }
 
-enum { COMPLEX_none, COMPLEX_own, COMPLEX_real };
+enum { COMPLEX_none, COMPLEX_own, COMPLEX_real, COMPLEX_rule = 4 };
 static const u8 of_complex[OP_COUNT] = {
-#define COMPLEX(op, result) [OP_##op] = COMPLEX_##result,
+#define COMPLEX(op, result, deriv) [OP_##op] = COMPLEX_##result | COMPLEX_##deriv,
 #include "lang/complex.def"
 #undef COMPLEX
 };
 
-bool op_gives_real(u32 op) { return of_complex[op] == COMPLEX_real; }
+bool op_gives_real(u32 op) { return (of_complex[op] & COMPLEX_real) != 0; }
+bool op_complex_deriv(u32 op) { return of_complex[op] == COMPLEX_none || (of_complex[op] & COMPLEX_rule); }
 
 bool op_takes(u32 op, u32 dtype) {
   DTypeNeed need = op_need(op);

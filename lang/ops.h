@@ -97,6 +97,7 @@ bool op_takes_shape(u32 op); /* has a parameter `shape` */
 static inline DTypeNeed op_need(u32 op) { return (DTypeNeed)op_info(op)->needs; }
 bool op_takes(u32 op, u32 dtype); /* operands, or a result, of that dtype; else it is not supported for it */
 bool op_gives_real(u32 op);       /* of complex operands the real dtype */
+bool op_complex_deriv(u32 op);    /* of complex operands it has the derivative that it has of real ones */
 /* what it gives depends on its operands alone */
 static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; }
 /* it does something that is seen outside of what it gives */

@@ -158,6 +158,20 @@ static void put_check(const OpInfo *info, const char *param, const char *kind, B
              kinds[k].what, param);
 }
 
+/* `if x.dtype == c64 or … { error(…) }`: complex.def does not have the function. */
+static void put_real(const OpInfo *info, const char *params, Buf *b) {
+  static const char *const dtypes[] = {"c64", "c128"};
+  for (const char *s = params; *s; s += strspn(s, ", ")) {
+    const int len = (int)strcspn(s, ", ");
+    buf_printf(b, "if type(%.*s) == \"array\" { ", len, s);
+    for (u32 i = 0; i < 2; i++)
+      buf_printf(b, "if %.*s.dtype == %s { error(\"%s: not supported for %s\", kind=\"unsupported\") }; ", len, s,
+                 dtypes[i], info->name, dtypes[i]);
+    buf_puts(b, "}; ");
+    s += len;
+  }
+}
+
 /* `if _is_half(x) { return _half_rounded(_half_joined(_half_of(…), …), f(_half_widened(x), …)) }` */
 static void put_halves(const OpInfo *info, const char *fn, const char *params, Buf *b) {
   const char *looks[OP_MAX_PARAMS];
@@ -236,7 +250,10 @@ static void put_entries(World *w, const Ast *ast, const char *module, Buf *b) {
     Buf one;
     buf_init(&one, w->alloc);
     for (u32 k = 0; k < sizeof halves / sizeof halves[0]; k++)
-      if (halves[k].op == op) put_halves(op_info(op), name, halves[k].params, &one);
+      if (halves[k].op == op) {
+        if (!op_takes(op, DT_c128)) put_real(op_info(op), halves[k].params, &one);
+        put_halves(op_info(op), name, halves[k].params, &one);
+      }
     for (u32 k = 0; k < sizeof takes / sizeof takes[0]; k++)
       if (takes[k].op == op) put_check(op_info(op), takes[k].param, takes[k].kind, &one);
     if (one.len) buf_printf(&all, "fn _entry_%s() { %snil }; ", name, buf_text(&one));

@@ -105,10 +105,14 @@ static WeftStatus find_column(Vm *vm, u32 param, const Record *t, Name name, i64
     return vm_error(vm, EK_value, "table.codes: column \"%.80s\" has %lld rows, the first has %lld", shown,
                     (long long)n, (long long)*rows);
   *rows = n;
+  if (out->kind == V_ARRAY && dtype_kind(out->dtype) == DK_COMPLEX)
+    return vm_error(vm, EK_unsupported, "table.codes: not supported for %s", dtype_name(out->dtype));
   if (out->kind == V_LIST) {
     if (!list_boxed(vm, out->list)) return WEFT_ERROR;
     for (u32 i = 0; i < out->list->count; i++) {
       const Value v = value_untracked(out->list->items[i]);
+      if (v.kind == V_NUM && dtype_kind(v.dtype) == DK_COMPLEX)
+        return vm_error(vm, EK_unsupported, "table.codes: not supported for %s", dtype_name(v.dtype));
       if (v.kind != V_TEXT && v.kind != V_NUM && v.kind != V_NIL)
         return vm_error(vm, EK_type, "table.codes: row %u of column \"%.80s\" must be text, a number or nil, got %s",
                         i, shown, value_type_name(v));

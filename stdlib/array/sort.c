@@ -59,7 +59,7 @@ enum { KEY_DEPTH = 8 }; /* of lists inside of each other */
 /* Is it a number, a text, or a list of such keys? */
 static bool is_key(Vm *vm, Value v, u32 depth) {
   v = value_untracked(v);
-  if (v.kind == V_NUM || v.kind == V_TEXT) return true;
+  if (v.kind == V_TEXT || (v.kind == V_NUM && dtype_kind(v.dtype) != DK_COMPLEX)) return true;
   if (v.kind != V_LIST || depth == KEY_DEPTH || !list_boxed(vm, v.list)) return false;
   for (u32 i = 0; i < v.list->count; i++)
     if (!is_key(vm, v.list->items[i], depth + 1)) return false;

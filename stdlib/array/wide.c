@@ -3,6 +3,15 @@
 
 static bool is_wide(u32 dtype, DTypeNeed need) { return dtype_can(dtype, need) == CAN_wide; }
 
+/* Is a complex number that is done by parts among what `v` is, or holds? */
+static bool has_parts(Value v, DTypeNeed need, bool lists) {
+  if (v.kind == V_NUM || v.kind == V_ARRAY) return dtype_can(v.dtype, need) == CAN_parts;
+  if (v.kind != V_LIST || !lists || list_is_packed(v.list)) return false;
+  for (u32 i = 0; i < v.list->count; i++)
+    if (has_parts(v.list->items[i], need, false)) return true;
+  return false;
+}
+
 /* Is such a dtype among what `v` is, or holds? Lists that are sorted hold what comes back. */
 static bool has_wide(Value v, DTypeNeed need, bool lists) {
   if (v.kind == V_NUM || v.kind == V_DTYPE || v.kind == V_ARRAY) return is_wide(v.dtype, need);
@@ -99,8 +108,10 @@ WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
   DTypeNeed need = op_need(op);
   bool lists = info->family != FAM_sort;
   if (!lists && args[0].kind == V_LIST) return kernel(vm, args, out); /* its items are what they were */
-  for (u32 i = 0; i < info->nparams; i++)
+  for (u32 i = 0; i < info->nparams; i++) {
+    if (UNLIKELY(has_parts(args[i], need, lists))) return parts_run(vm, op, kernel, args, out);
     if (UNLIKELY(has_wide(args[i], need, lists))) return wide_run_wide(vm, op, kernel, args, out);
+  }
   return kernel(vm, args, out);
 }
 

@@ -6,6 +6,8 @@
 #include "stdlib/array/make.h"
 
 bool wide_may(u32 op); /* has it a kernel that some dtype reaches this way? */
+/* The same of complex numbers, by their parts (parts.c); `op` takes them. */
+WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) MUST_USE;
 WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) MUST_USE;
 
 #endif

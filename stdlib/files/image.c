@@ -167,6 +167,8 @@ WeftStatus eager_save_image(Vm *vm, Value *args, Value *out) {
     return vm_error(vm, EK_value, "save_image: bits must be 8 or 16, got %lld", (long long)bits);
   ArrayType type;
   type_of_value(args[1], &type);
+  if (dtype_kind(type.dtype) == DK_COMPLEX)
+    return vm_error(vm, EK_unsupported, "save_image: not supported for %s", dtype_name(type.dtype));
   if (type.rank < 2 || type.rank > 3 || (type.rank == 3 && (type.dims[2] < 1 || type.dims[2] > 4)))
     return args_error(vm, OP_save_image, 1, args[1],
                       "an array of shape (height, width) or (height, width, 1 to 4 channels)");

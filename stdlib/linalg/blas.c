@@ -10,8 +10,8 @@
 /* Library handles are the one kind of state a process has. */
 static struct {
   pthread_once_t once;
-  bool there;
-  Lapack routines[2];
+  bool there, complex_there;
+  Lapack routines[2], complex_routines[2];
   const char *(*corename)(void);
   void (*set_threads)(int count);
   u32 threads, own; /* as it has been told; as it began */
@@ -41,6 +41,24 @@ static void load(void) {
       all &= at != NULL;
       *(void **)((char *)&library.routines[type] + wanted[i].offset) = at;
     }
+  static const struct {
+    const char *name;
+    size_t offset;
+  } of_complex[] = {
+      {"getrf", offsetof(Lapack, getrf)}, {"getrs", offsetof(Lapack, getrs)}, {"getri", offsetof(Lapack, getri)},
+      {"potrf", offsetof(Lapack, potrf)}, {"geqrf", offsetof(Lapack, geqrf)}, {"ungqr", offsetof(Lapack, orgqr)},
+      {"heevd", offsetof(Lapack, heevd)}, {"gesdd", offsetof(Lapack, complex_gesdd)},
+      {"gelsd", offsetof(Lapack, complex_gelsd)}, {"geev", offsetof(Lapack, geev)},
+  };
+  library.complex_there = true;
+  for (u32 type = 0; type < 2; type++)
+    for (u32 i = 0; i < COUNT_OF(of_complex); i++) {
+      char symbol[32];
+      snprintf(symbol, sizeof symbol, "%c%s_", type ? 'z' : 'c', of_complex[i].name);
+      void *at = dlsym(handle, symbol);
+      library.complex_there &= at != NULL;
+      *(void **)((char *)&library.complex_routines[type] + of_complex[i].offset) = at;
+    }
   *(void **)&library.corename = dlsym(handle, "openblas_get_corename");
   *(void **)&library.set_threads = dlsym(handle, "openblas_set_num_threads");
   int (*get_threads)(void);
@@ -53,6 +71,11 @@ static void load(void) {
 const Lapack *blas_load(bool f64_wanted) {
   pthread_once(&library.once, load);
   return library.there ? &library.routines[f64_wanted] : NULL;
+}
+
+const Lapack *blas_load_complex(bool c128_wanted) {
+  pthread_once(&library.once, load);
+  return library.there && library.complex_there ? &library.complex_routines[c128_wanted] : NULL;
 }
 
 bool blas_use_threads(u32 count) {

@@ -1,5 +1,6 @@
 /* linalg.c — decompositions and solutions by LAPACK, batched over leading axes: solve inv det slogdet cholesky qr svd
- * svdvals eigh eigvalsh lstsq. LAPACK takes columns one after another, so a matrix in rows is its transpose there. */
+ * svdvals eigh eigvalsh eig eigvals lstsq, of real and of complex matrices. LAPACK takes columns one after another, so
+ * a matrix in rows is its transpose there. */
 #include "stdlib/linalg/blas.h"
 #include "stdlib/array/make.h"
 #include "stdlib/kernels/wm.h"
@@ -12,6 +13,7 @@
 typedef struct Call {
   Vm *vm;
   u32 op, dtype, bytes;
+  u32 real, parts, real_bytes; /* the dtype of one part; 2 of complex numbers, else 1 */
   const Lapack *lib;
   Value x; /* owned, unique: one matrix after another */
   ArrayType type;
@@ -39,6 +41,9 @@ static WeftStatus own_floats(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
 static WeftStatus call_start_as(Vm *vm, u32 op, u32 param, Value v, u32 dtype, Call *c) {
   RuleError err;
   *c = (Call){.vm = vm, .op = op, .dtype = dtype, .bytes = dtype_bytes(dtype), .x = value_hole()};
+  c->real = dtype_real_of(dtype);
+  c->real_bytes = dtype_bytes(c->real);
+  c->parts = c->real == dtype ? 1 : 2;
   TRY(args_array(vm, op, param, v));
   type_of_value(v, &c->type);
   TRY_RULE(vm, op, &err, shape_matrix(&c->type, &err));
@@ -47,7 +52,7 @@ static WeftStatus call_start_as(Vm *vm, u32 op, u32 param, Value v, u32 dtype, C
   c->batches = dims_size(c->type.rank - 2, c->type.dims);
   if (c->rows >= INT_MAX / 4 || c->cols >= INT_MAX / 4)
     return vm_error(vm, EK_limit, "%s: shape %s is too large", op_name(op), shape_text(&c->type).s);
-  c->lib = blas_load(dtype == DT_f64);
+  c->lib = c->parts == 1 ? blas_load(dtype == DT_f64) : blas_load_complex(dtype == DT_c128);
   if (c->lib) (void)blas_use_threads(stdlib_of(vm)->blas_threads);
   if (!c->lib)
     return vm_error(vm, EK_unsupported, "%s: not supported: OpenBLAS (libopenblas.so.0) is not installed", op_name(op));
@@ -86,15 +91,16 @@ static WeftStatus work_space(Call *c, size_t size, void *out) {
 
 /* The length that a work space query gave. */
 static int query_length(const Call *c, const void *first) {
-  f64 n = c->dtype == DT_f64 ? *(const f64 *)first : (f64) * (const f32 *)first;
+  f64 n = c->real == DT_f64 ? *(const f64 *)first : (f64) * (const f32 *)first;
   return n < 1 ? 1 : n > INT_MAX ? INT_MAX : (int)n;
 }
 
+/* One part of a number: of complex ones number 2 i is the real part of element i. */
 static f64 load_f64(const Call *c, const void *at, i64 i) {
-  return c->dtype == DT_f64 ? ((const f64 *)at)[i] : (f64)((const f32 *)at)[i];
+  return c->real == DT_f64 ? ((const f64 *)at)[i] : (f64)((const f32 *)at)[i];
 }
 static void store_f64(const Call *c, void *at, i64 i, f64 v) {
-  if (c->dtype == DT_f64) ((f64 *)at)[i] = v;
+  if (c->real == DT_f64) ((f64 *)at)[i] = v;
   else ((f32 *)at)[i] = (f32)v;
 }
 
@@ -108,12 +114,16 @@ static void transposed(const Call *c, const char *from, i64 rows, i64 cols, char
           memcpy(to + (j * rows + i) * c->bytes, from + (i * cols + j) * c->bytes, c->bytes);
 }
 
-static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *out) { /* leading axes, then a and b */
+/* Leading axes, then a and b. */
+static WeftStatus new_result_of(Call *c, u32 dtype, u32 kept, i64 a, i64 b, u32 more, Value *out) {
   ArrayType t = c->type;
   t.rank = (u8)kept;
   if (more > 0) t.dims[t.rank++] = a;
   if (more > 1) t.dims[t.rank++] = b;
-  return array_new(c->vm, c->dtype, t.rank, t.dims, out);
+  return array_new(c->vm, dtype, t.rank, t.dims, out);
+}
+static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *out) {
+  return new_result_of(c, c->dtype, kept, a, b, more, out);
 }
 
 static WeftStatus failed(const Call *c, const char *what) {
@@ -125,7 +135,9 @@ static WeftStatus failed(const Call *c, const char *what) {
 static WeftStatus all_finite(const Call *c, const void *matrix, i64 rows, i64 cols, bool lower) {
   for (i64 i = 0; i < rows; i++)
     for (i64 j = 0; j < cols && (!lower || j <= i); j++)
-      if (!isfinite(load_f64(c, matrix, i * cols + j))) return failed(c, "a matrix holds NaN or an infinity");
+      for (u32 k = 0; k < c->parts; k++)
+        if (!isfinite(load_f64(c, matrix, (i * cols + j) * c->parts + k)))
+          return failed(c, "a matrix holds NaN or an infinity");
   return WEFT_OK;
 }
 
@@ -138,24 +150,32 @@ static void result_in_place(Call *c, Value *out) {
 /* ---- eigenvalues of symmetric matrices ----------------------------------------------------------- */
 
 /* The lower triangle is read, as NumPy does. vectors: x is overwritten by them, one after another. */
+static void symmetric_call(Call *c, const char *job, void *a, void *w, void *work, int lwork, void *rwork, int lrwork,
+                           int *iwork, int liwork, int *info) {
+  const int n = (int)c->rows;
+  if (c->parts == 1) c->lib->syevd(job, "U", &n, a, &n, w, work, &lwork, iwork, &liwork, info, 1, 1);
+  else c->lib->heevd(job, "U", &n, a, &n, w, work, &lwork, rwork, &lrwork, iwork, &liwork, info, 1, 1);
+}
+
 static WeftStatus symmetric(Call *c, bool vectors, Value *values) {
-  int n = (int)c->rows, info = 0, lwork = -1, liwork = -1, iquery = 0;
-  f64 query = 0;
-  TRY(new_result(c, c->type.rank - 2u, c->rows, 0, 1, values));
+  int n = (int)c->rows, info = 0, lwork, liwork, lrwork, iquery = 0;
+  f64 query[2] = {0, 0}, rquery = 0;
+  TRY(new_result_of(c, c->real, c->type.rank - 2u, c->rows, 0, 1, values));
   const char *job = vectors ? "V" : "N";
   if (n > 0 && c->batches > 0) {
-    c->lib->syevd(job, "U", &n, matrix_at(c, 0), &n, values->array->data, &query, &lwork, &iquery, &liwork,
-                  &info, 1, 1);
-    lwork = query_length(c, &query);
+    symmetric_call(c, job, matrix_at(c, 0), values->array->data, query, -1, &rquery, -1, &iquery, -1, &info);
+    lwork = query_length(c, query);
+    lrwork = query_length(c, &rquery);
     liwork = iquery < 1 ? 1 : iquery;
-    size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15;
+    size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15,
+        real_bytes = ((size_t)lrwork * c->real_bytes + 15) & ~(size_t)15;
     char *work;
-    WeftStatus status = work_space(c, float_bytes + (size_t)liwork * sizeof(int), &work);
+    WeftStatus status = work_space(c, float_bytes + real_bytes + (size_t)liwork * sizeof(int), &work);
     for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
-      char *w = (char *)values->array->data + b * c->rows * c->bytes;
+      char *w = (char *)values->array->data + b * c->rows * c->real_bytes;
       if ((status = all_finite(c, matrix_at(c, b), c->rows, c->cols, true)) != WEFT_OK) break;
-      c->lib->syevd(job, "U", &n, matrix_at(c, b), &n, w, work, &lwork, (int *)(work + float_bytes), &liwork,
-                    &info, 1, 1);
+      symmetric_call(c, job, matrix_at(c, b), w, work, lwork, work + float_bytes, lrwork,
+                     (int *)(work + float_bytes + real_bytes), liwork, &info);
       if (info != 0) status = failed(c, "the eigenvalues did not converge");
     }
     if (status != WEFT_OK) {
@@ -180,6 +200,12 @@ static WeftStatus pair(Vm *vm, Value a, Value b, Value *out) {
   return list_add(vm, out, b);
 }
 
+/* Of n complex numbers, in their place. */
+static void conjugate(const Call *c, void *at, i64 n) {
+  for (i64 i = 0; i < n && c->parts == 2; i++) store_f64(c, at, 2 * i + 1, -load_f64(c, at, 2 * i + 1));
+}
+
+/* The library sees the transpose, whose vectors are those of a Hermitian matrix, conjugated. */
 static WeftStatus eigh_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   Value values, vectors;
@@ -190,6 +216,7 @@ static WeftStatus eigh_here(Vm *vm, Value *args, Value *out) {
     if (status == WEFT_OK) {
       for (i64 b = 0; b < c.batches; b++)
         transposed(&c, matrix_at(&c, b), c.rows, c.cols, (char *)vectors.array->data + b * c.rows * c.cols * c.bytes);
+      conjugate(&c, vectors.array->data, vectors.array->size);
       status = pair(vm, values, vectors, out);
     } else {
       value_drop(vm, values);
@@ -236,10 +263,10 @@ static WeftStatus inv_here(Vm *vm, Value *args, Value *out) {
   int n = (int)c.rows, info = 0, lwork = -1;
   WeftStatus status = WEFT_OK;
   if (n > 0 && c.batches > 0) {
-    f64 query = 0;
+    f64 query[2] = {0, 0};
     int pivot_query = 0;
-    c.lib->getri(&n, matrix_at(&c, 0), &n, &pivot_query, &query, &lwork, &info);
-    lwork = query_length(&c, &query);
+    c.lib->getri(&n, matrix_at(&c, 0), &n, &pivot_query, query, &lwork, &info);
+    lwork = query_length(&c, query);
     size_t float_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
     char *work;
     status = work_space(&c, float_bytes + (size_t)n * sizeof(int), &work);
@@ -259,7 +286,7 @@ static WeftStatus inv_here(Vm *vm, Value *args, Value *out) {
  * 2^exponent, so that no product on the way overflows or vanishes, and the sum of the logarithms. A matrix that is
  * singular to the last bit has the sign 0: what LAPACK leaves behind a pivot of 0 may hold NaN. */
 typedef struct Determinant {
-  f64 sign, mantissa, log;
+  f64 sign, sign_im, mantissa, log; /* the sign of complex matrices is a complex number of length 1 */
   i64 exponent;
 } Determinant;
 
@@ -267,17 +294,24 @@ static void determinant(Call *c, i64 b, int *pivots, Determinant *d) {
   int n = (int)c->rows, info = 0;
   char *a = matrix_at(c, b);
   bool finite = true;
-  for (i64 i = 0; i < c->rows * c->cols && finite; i++) finite = isfinite(load_f64(c, a, i));
-  *d = (Determinant){1, 1, 0, 0};
+  for (i64 i = 0; i < c->rows * c->cols * c->parts && finite; i++) finite = isfinite(load_f64(c, a, i));
+  *d = (Determinant){1, 0, 1, 0, 0};
   if (n > 0) c->lib->getrf(&n, &n, a, &n, pivots, &info);
   if (info > 0) {
-    *d = finite ? (Determinant){0, 0, -INFINITY, 0} : (Determinant){NAN, NAN, NAN, 0};
+    *d = finite ? (Determinant){0, 0, 0, -INFINITY, 0} : (Determinant){NAN, NAN, NAN, NAN, 0};
     return;
   }
   for (i64 i = 0; i < n; i++) {
-    f64 u = load_f64(c, a, i * n + i), size = fabs(u);
+    f64 u = load_f64(c, a, (i * n + i) * c->parts), size = fabs(u);
     int e = 0, more = 0;
-    d->sign = u != u ? u : (u < 0) != (pivots[i] != i + 1) ? -d->sign : d->sign;
+    if (c->parts == 1) {
+      d->sign = u != u ? u : (u < 0) != (pivots[i] != i + 1) ? -d->sign : d->sign;
+    } else {
+      f64 v = load_f64(c, a, 2 * (i * n + i) + 1), turn = pivots[i] != i + 1 ? -1 : 1, re = d->sign;
+      size = hypot(u, v);
+      d->sign = turn * (re * (u / size) - d->sign_im * (v / size));
+      d->sign_im = turn * (re * (v / size) + d->sign_im * (u / size));
+    }
     d->mantissa *= isfinite(size) ? frexp(size, &e) : size;
     if (isfinite(d->mantissa)) d->mantissa = frexp(d->mantissa, &more);
     d->exponent += e + more;
@@ -293,18 +327,20 @@ static WeftStatus determinants(Vm *vm, u32 op, Value x, Value *out) {
   WeftStatus status = work_space(&c, (size_t)(c.rows + 1) * sizeof(int), &pivots);
   if (status == WEFT_OK) status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &signs);
   if (status == WEFT_OK && op == OP_linalg_slogdet &&
-      (status = new_result(&c, c.type.rank - 2u, 0, 0, 0, &logs)) != WEFT_OK) {
+      (status = new_result_of(&c, c.real, c.type.rank - 2u, 0, 0, 0, &logs)) != WEFT_OK) {
     value_drop(vm, signs);
   }
   for (i64 b = 0; status == WEFT_OK && b < c.batches; b++) {
     Determinant d;
     determinant(&c, b, pivots, &d);
     if (op == OP_linalg_slogdet) {
-      store_f64(&c, signs.array->data, b, d.sign);
+      store_f64(&c, signs.array->data, b * c.parts, d.sign);
+      if (c.parts == 2) store_f64(&c, signs.array->data, 2 * b + 1, d.sign_im);
       store_f64(&c, logs.array->data, b, d.log);
     } else { /* far below and above every float at the ends of int */
       i64 e = d.exponent < -100000 ? -100000 : d.exponent > 100000 ? 100000 : d.exponent;
-      store_f64(&c, signs.array->data, b, d.sign * ldexp(d.mantissa, (int)e));
+      store_f64(&c, signs.array->data, b * c.parts, d.sign * ldexp(d.mantissa, (int)e));
+      if (c.parts == 2) store_f64(&c, signs.array->data, 2 * b + 1, d.sign_im * ldexp(d.mantissa, (int)e));
     }
   }
   call_end(&c);
@@ -423,11 +459,11 @@ static WeftStatus qr_here(Vm *vm, Value *args, Value *out) {
     i64 wide = n > width ? n : width;
     size_t column_bytes = ((size_t)(m * wide) * c.bytes + 15) & ~(size_t)15,
         tau_bytes = ((size_t)(k + 1) * c.bytes + 15) & ~(size_t)15;
-    f64 first = 0, second = 0;
+    f64 first[2] = {0, 0}, second[2] = {0, 0};
     char tau_query[16];
-    c.lib->geqrf(&mi, &ni, matrix_at(&c, 0), &mi, tau_query, &first, &query_length1, &info);
-    c.lib->orgqr(&mi, &wi, &ki, matrix_at(&c, 0), &mi, tau_query, &second, &query_length1, &info);
-    lwork = query_length(&c, &first) > query_length(&c, &second) ? query_length(&c, &first) : query_length(&c, &second);
+    c.lib->geqrf(&mi, &ni, matrix_at(&c, 0), &mi, tau_query, first, &query_length1, &info);
+    c.lib->orgqr(&mi, &wi, &ki, matrix_at(&c, 0), &mi, tau_query, second, &query_length1, &info);
+    lwork = query_length(&c, first) > query_length(&c, second) ? query_length(&c, first) : query_length(&c, second);
     char *columns, *tau, *work;
     status = work_space(&c, column_bytes + tau_bytes + (size_t)lwork * c.bytes, &columns);
     tau = columns + column_bytes;
@@ -453,12 +489,19 @@ end:
   return status;
 }
 
+static void svd_call(Call *c, const char *job, void *a, void *s, void *u, int ldu, void *vt, int ldvt, void *work,
+                     int lwork, void *rwork, int *iwork, int *info) {
+  const int m = (int)c->cols, n = (int)c->rows; /* of the transpose */
+  if (c->parts == 1) c->lib->gesdd(job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, info, 1);
+  else c->lib->complex_gesdd(job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt, work, &lwork, rwork, iwork, info, 1);
+}
+
 /* The transpose A^T = V S U^T is what the library sees: its left vectors are V, in rows Vh. */
 static WeftStatus svd(Call *c, bool vectors, bool full, Value *u, Value *s, Value *vh) {
   i64 m = c->rows, n = c->cols, k = m < n ? m : n, uw = full ? m : k, vw = full ? n : k;
   u32 kept = c->type.rank - 2u;
   *u = *s = *vh = value_hole();
-  WeftStatus status = new_result(c, kept, k, 0, 1, s);
+  WeftStatus status = new_result_of(c, c->real, kept, k, 0, 1, s);
   if (status != WEFT_OK) {
     *s = value_hole();
     return status;
@@ -474,26 +517,28 @@ static WeftStatus svd(Call *c, bool vectors, bool full, Value *u, Value *s, Valu
       i64 size = which ? n : m;
       memset(a->data, 0, (size_t)a->size * c->bytes);
       for (i64 b = 0; b < c->batches; b++)
-        for (i64 i = 0; i < size; i++) store_f64(c, a->data, (b * size + i) * size + i, 1);
+        for (i64 i = 0; i < size; i++) store_f64(c, a->data, ((b * size + i) * size + i) * c->parts, 1);
     }
   }
   if (status == WEFT_OK && k > 0 && c->batches > 0) {
-    int mi = (int)m, ni = (int)n, lwork = -1, info = 0, iquery = 0, ldu = ni, ldvt = vectors ? (int)uw : 1;
+    int lwork, info = 0, iquery = 0, ldu = (int)n, ldvt = vectors ? (int)uw : 1;
     const char *job = !vectors ? "N" : full ? "A" : "S";
-    f64 query = 0, none[2] = {0};
-    c->lib->gesdd(job, &ni, &mi, matrix_at(c, 0), &ni, s->array->data, none, &ldu, none, &ldvt, &query, &lwork,
-                  &iquery, &info, 1);
-    lwork = query_length(c, &query);
-    size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15;
+    f64 query[2] = {0, 0}, none[2] = {0, 0};
+    svd_call(c, job, matrix_at(c, 0), s->array->data, none, ldu, none, ldvt, query, -1, none, &iquery, &info);
+    lwork = query_length(c, query);
+    const size_t least = (size_t)k, most = (size_t)(m > n ? m : n);
+    const size_t reals = c->parts == 1 ? 0 : vectors ? least * (5 * least + 2 * most + 7) : 7 * least;
+    size_t float_bytes = ((size_t)lwork * c->bytes + 15) & ~(size_t)15,
+        real_bytes = (reals * c->real_bytes + 15) & ~(size_t)15;
     char *work;
-    status = work_space(c, float_bytes + 8 * (size_t)k * sizeof(int), &work);
+    status = work_space(c, float_bytes + real_bytes + 8 * (size_t)k * sizeof(int), &work);
     for (i64 b = 0; b < c->batches && status == WEFT_OK; b++) {
       char *ub = vectors ? (char *)u->array->data + b * m * uw * c->bytes : (char *)none,
           *vb = vectors ? (char *)vh->array->data + b * vw * n * c->bytes : (char *)none;
-      char *sb = (char *)s->array->data + b * k * c->bytes;
+      char *sb = (char *)s->array->data + b * k * c->real_bytes;
       if ((status = all_finite(c, matrix_at(c, b), m, n, false)) != WEFT_OK) break;
-      c->lib->gesdd(job, &ni, &mi, matrix_at(c, b), &ni, sb, vb, &ldu, ub, &ldvt, work, &lwork,
-                    (int *)(work + float_bytes), &info, 1);
+      svd_call(c, job, matrix_at(c, b), sb, vb, ldu, ub, ldvt, work, lwork, work + float_bytes,
+               (int *)(work + float_bytes + real_bytes), &info);
       if (info != 0) status = failed(c, "the singular values did not converge");
     }
   }
@@ -528,11 +573,11 @@ static WeftStatus svdvals_here(Vm *vm, Value *args, Value *out) {
   Call c = {.x = value_hole()};
   Value v = args[0], u, s, vh;
   TRY(args_array(vm, OP_linalg_svdvals, 0, v));
-  TRY(call_start_as(vm, OP_linalg_svdvals, 0, v, DT_f64, &c));
+  TRY(call_start_as(vm, OP_linalg_svdvals, 0, v, dtype_kind(v.dtype) == DK_COMPLEX ? DT_c128 : DT_f64, &c));
   WeftStatus status = svd(&c, false, false, &u, &s, &vh);
   call_end(&c);
   TRY(status);
-  status = dense_as(vm, OP_linalg_svdvals, s, dtype_float_of(v.kind == V_NUM ? v.dtype : array_dtype(v.array)), out);
+  status = dense_as(vm, OP_linalg_svdvals, s, dtype_real_of(dtype_float_of(v.dtype)), out);
   value_drop(vm, s);
   return status;
 }
@@ -568,19 +613,25 @@ static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
   }
   if (status == WEFT_OK && least > 0 && k > 0) {
     int mi = (int)m, ni = (int)n, ki = (int)k, ld = (int)tall, rank = 0, lwork = -1, iquery = 0, info = 0;
-    f64 query = 0, rcond64 = 0x1p-52 * (f64)tall;
+    f64 query[2] = {0, 0}, rquery = 0, rcond64 = 0x1p-52 * (f64)tall;
     f32 rcond32 = 0x1p-23f * (f32)tall;
-    const void *rcond = r.compute == DT_f64 ? (const void *)&rcond64 : &rcond32;
+    const void *rcond = c.real == DT_f64 ? (const void *)&rcond64 : &rcond32;
     char none[16];
-    c.lib->gelsd(&mi, &ni, &ki, none, &mi, none, &ld, none, rcond, &rank, &query, &lwork, &iquery, &info);
-    lwork = query_length(&c, &query);
+    if (c.parts == 1)
+      c.lib->gelsd(&mi, &ni, &ki, none, &mi, none, &ld, none, rcond, &rank, query, &lwork, &iquery, &info);
+    else
+      c.lib->complex_gelsd(&mi, &ni, &ki, none, &mi, none, &ld, none, rcond, &rank, query, &lwork, &rquery, &iquery,
+                           &info);
+    lwork = query_length(&c, query);
+    size_t r_bytes = c.parts == 1 ? 0 : ((size_t)query_length(&c, &rquery) * c.real_bytes + 15) & ~(size_t)15;
     size_t a_bytes = ((size_t)(m * n) * c.bytes + 15) & ~(size_t)15,
         b_bytes = ((size_t)(tall * k) * c.bytes + 15) & ~(size_t)15;
     size_t s_bytes = ((size_t)least * c.bytes + 15) & ~(size_t)15,
         w_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
     char *work;
     status = work_space(&c,
-                        a_bytes + b_bytes + s_bytes + w_bytes + (size_t)(iquery < 1 ? 1 : iquery) * sizeof(int), &work);
+                        a_bytes + b_bytes + s_bytes + w_bytes + r_bytes +
+                            (size_t)(iquery < 1 ? 1 : iquery) * sizeof(int), &work);
     if (status == WEFT_OK) {
       char *a_columns = work, *b_columns = work + a_bytes, *s = b_columns + b_bytes, *w = s + s_bytes;
       transposed(&c, matrix_at(&c, 0), m, n, a_columns);
@@ -588,8 +639,12 @@ static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
       for (i64 i = 0; i < m; i++)
         for (i64 j = 0; j < k; j++)
           memcpy(b_columns + (j * tall + i) * c.bytes, (char *)b.array->data + (i * k + j) * c.bytes, c.bytes);
-      c.lib->gelsd(&mi, &ni, &ki, a_columns, &mi, b_columns, &ld, s, rcond, &rank, w, &lwork,
-                   (int *)(w + w_bytes), &info);
+      int *iwork = (int *)(w + w_bytes + r_bytes);
+      if (c.parts == 1)
+        c.lib->gelsd(&mi, &ni, &ki, a_columns, &mi, b_columns, &ld, s, rcond, &rank, w, &lwork, iwork, &info);
+      else
+        c.lib->complex_gelsd(&mi, &ni, &ki, a_columns, &mi, b_columns, &ld, s, rcond, &rank, w, &lwork, w + w_bytes,
+                             iwork, &info);
       if (info != 0) status = failed(&c, "the singular values did not converge");
       for (i64 i = 0; i < n; i++)
         for (i64 j = 0; j < k; j++)
@@ -600,6 +655,59 @@ static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
   value_drop(vm, b);
   call_end(&c);
   return status;
+}
+
+/* ---- eigenvalues of any matrix -------------------------------------------------------------------- */
+
+/* Complex ones, of real matrices too. vectors may be NULL. */
+static WeftStatus eigen(Vm *vm, u32 op, Value x, Value *values, Value *vectors) {
+  ArrayType type;
+  RuleError err;
+  Call c = {.x = value_hole()};
+  TRY(args_array(vm, op, 0, x));
+  type_of_value(x, &type);
+  TRY_RULE(vm, op, &err, shape_square(NULL, &type, &err));
+  WeftStatus status = call_start_as(vm, op, 0, x, dtype_complex_of(dtype_float_of(x.dtype)), &c);
+  if (status == WEFT_OK) status = new_result(&c, c.type.rank - 2u, c.rows, 0, 1, values);
+  if (status == WEFT_OK && vectors && (status = new_result(&c, c.type.rank, 0, 0, 0, vectors)) != WEFT_OK)
+    value_drop(vm, *values);
+  if (status == WEFT_OK && c.rows > 0 && c.batches > 0) {
+    int n = (int)c.rows, one = 1, lwork = -1, info = 0;
+    const int *wide = vectors ? &n : &one;
+    const char *job = vectors ? "V" : "N";
+    f64 query[2] = {0, 0}, none[2] = {0, 0};
+    c.lib->geev("N", job, &n, none, &n, none, none, &one, none, wide, query, &lwork, none, &info, 1, 1);
+    lwork = query_length(&c, query);
+    size_t square = ((size_t)(c.rows * c.cols) * c.bytes + 15) & ~(size_t)15,
+        float_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
+    char *columns;
+    status = work_space(&c, 2 * square + float_bytes + 2 * (size_t)n * c.real_bytes, &columns);
+    for (i64 b = 0; b < c.batches && status == WEFT_OK; b++) {
+      char *found = columns + square, *work = found + square;
+      if ((status = all_finite(&c, matrix_at(&c, b), c.rows, c.cols, false)) != WEFT_OK) break;
+      transposed(&c, matrix_at(&c, b), c.rows, c.cols, columns);
+      c.lib->geev("N", job, &n, columns, &n, (char *)values->array->data + b * c.rows * c.bytes, none, &one, found,
+                  wide, work, &lwork, work + float_bytes, &info, 1, 1);
+      if (info != 0) status = failed(&c, "the eigenvalues did not converge");
+      else if (vectors)
+        transposed(&c, found, c.rows, c.cols, (char *)vectors->array->data + b * c.rows * c.cols * c.bytes);
+    }
+    if (status != WEFT_OK) {
+      value_drop(vm, *values);
+      if (vectors) value_drop(vm, *vectors);
+    }
+  }
+  call_end(&c);
+  return status;
+}
+
+static WeftStatus eig_here(Vm *vm, Value *args, Value *out) {
+  Value values, vectors;
+  TRY(eigen(vm, OP_linalg_eig, args[0], &values, &vectors));
+  return pair(vm, values, vectors, out);
+}
+static WeftStatus eigvals_here(Vm *vm, Value *args, Value *out) {
+  return eigen(vm, OP_linalg_eigvals, args[0], out, NULL);
 }
 
 /* ---- the stack ------------------------------------------------------------------------------------------- */
@@ -639,4 +747,6 @@ WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) { return on_large
 WeftStatus eager_linalg_qr(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, qr_here, args, out); }
 WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svd_here, args, out); }
 WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svdvals_here, args, out); }
+WeftStatus eager_linalg_eig(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eig_here, args, out); }
+WeftStatus eager_linalg_eigvals(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigvals_here, args, out); }
 WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, lstsq_here, args, out); }

@@ -21,7 +21,7 @@ static WeftStatus matrix_operand(Vm *vm, u32 op, Value v, ArrayType *type) {
   return WEFT_OK;
 }
 
-static f64 dtype_eps(u32 dtype) { return dtype == DT_f32 ? 0x1p-23 : 0x1p-52; }
+static f64 dtype_eps(u32 dtype) { return dtype_real_of(dtype) == DT_f32 ? 0x1p-23 : 0x1p-52; }
 
 /* ---- by singular values -------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static WeftStatus counted_values(Vm *vm, Value s, Value tolerance, Value *out) {
   return then(vm, OP_less, out, value_keep(s), value_hole());
 }
 
-/* V (1 / S where it counts, else 0) U^T */
+/* V (1 / S where it counts, else 0) U^H */
 WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
   ArrayType type;
   TRY(matrix_operand(vm, OP_linalg_pinv, args[0], &type));
@@ -67,6 +67,11 @@ WeftStatus eager_linalg_pinv(Vm *vm, Value *args, Value *out) {
       vh = value_keep(parts.list->items[2]), counts;
   value_drop(vm, parts);
   WeftStatus status = counted_values(vm, s, rtol, &counts);
+  if (status == WEFT_OK && dtype_kind(type.dtype) == DK_COMPLEX) {
+    status = then(vm, OP_conj, &u, value_hole(), value_hole());
+    if (status == WEFT_OK) status = then(vm, OP_conj, &vh, value_hole(), value_hole());
+    if (status != WEFT_OK) value_drop(vm, counts);
+  }
   if (status == WEFT_OK) {
     status = then(vm, OP_reciprocal, &s, value_hole(), value_hole());
     if (status == WEFT_OK) {
@@ -113,7 +118,7 @@ static WeftStatus norm_of_matrices(Vm *vm, Value *args, Value *out) {
     i64 rows = type.dims[type.rank - 2], columns = type.dims[type.rank - 1],
         n = fabs(ord) == 1 ? columns : isinf(ord) ? rows : rows < columns ? rows : columns;
     if (n == 0 && ord > 0) {
-      TRY(array_new_zero(vm, dtype_float_of(type.dtype), type.rank - 2u, type.dims, out));
+      TRY(array_new_zero(vm, dtype_real_of(dtype_float_of(type.dtype)), type.rank - 2u, type.dims, out));
       result_finish(vm, out);
       return WEFT_OK;
     }
@@ -129,7 +134,9 @@ static WeftStatus norm_of_matrices(Vm *vm, Value *args, Value *out) {
       return WEFT_ERROR;
     }
     Value square = *out;
-    WeftStatus status = then(vm, OP_square, &square, value_hole(), value_hole());
+    WeftStatus status = WEFT_OK;
+    if (dtype_kind(type.dtype) == DK_COMPLEX) status = then(vm, OP_abs, &square, value_hole(), value_hole());
+    if (status == WEFT_OK) status = then(vm, OP_square, &square, value_hole(), value_hole());
     if (status == WEFT_OK) status = then(vm, OP_sum, &square, axes, value_hole());
     else value_drop(vm, axes);
     if (status == WEFT_OK) status = then(vm, OP_sqrt, &square, value_hole(), value_hole());

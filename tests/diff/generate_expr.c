@@ -235,6 +235,17 @@ static void int_expr(Gen *g, int d) {
   }
 }
 
+/* A real number or array by way of complex ones of two of its type. */
+static void through_complex(Gen *g, Type type, int d) {
+  static const char *const before[] = {"abs(", "real(-1.5j * ", "imag(exp(0.1j * ", "real(conj(",
+                                       "imag((1 + 2j) / (3j + "};
+  static const char *const behind[] = {")", ")", "))", ") * 2j)", "))"};
+  int form = gen_below(g, 5);
+  gen_put(g, "%s", before[form]);
+  call2(g, "complex", type, type, d);
+  gen_put(g, "%s", behind[form]);
+}
+
 static void float_expr(Gen *g, int d) {
   static const char *const ops[] = {"+", "-", "*", "/"};
   static const char *const functions[] = {"sqrt", "exp", "sin", "tanh", "abs", "floor", "sigmoid", "log1p",
@@ -252,7 +263,10 @@ static void float_expr(Gen *g, int d) {
     gen_leaf(g, FLOATS), gen_put(g, g->in_for && gen_chance(g, 60) ? "[i %% n]" : gen_chance(g, 97) ? "[-1]" : "[7]");
     break;
   case 10: call1(g, "f64", INT, d); break;
-  case 11: call1(g, "sum", MATRIX, d); break;
+  case 11:
+    if (!g->bare && gen_chance(g, 30)) through_complex(g, FLOAT, d);
+    else call1(g, "sum", MATRIX, d);
+    break;
   case 12: case 13: if (!part(g, FLOAT)) gen_leaf(g, FLOAT); break;
   case 14: case 15: construct(g, FLOAT, d); break;
   case 16: gen_leaf(g, CLOSURE), gen_put(g, "("), gen_expr(g, FLOAT, d), gen_put(g, ")"); break;
@@ -322,7 +336,10 @@ static void floats_expr(Gen *g, int d) {
   case 10:
     gen_leaf(g, FLOATS), gen_put(g, gen_chance(g, 50) ? "[::-1]" : gen_chance(g, 60) ? "[arange(n)]" : "[0..n]");
     break;
-  case 11: choice(g, FLOATS, d); break;
+  case 11:
+    if (!g->bare && gen_chance(g, 40)) through_complex(g, FLOATS, d);
+    else choice(g, FLOATS, d);
+    break;
   case 12: if (!part(g, FLOATS)) gen_leaf(g, FLOATS); break;
   case 13: case 14: construct(g, FLOATS, d); break;
   case 15:

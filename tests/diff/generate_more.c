@@ -310,7 +310,11 @@ static void many_trips(Gen *g) {
 static void mixes(Gen *g) {
   const Var *f = target(g, FLOAT), *x = target(g, FLOATS), *p = gen_pick_var(g, INTS, true);
   if (!f || !x) return;
-  switch (gen_below(g, 7)) {
+  switch (gen_below(g, 8)) {
+  case 7:
+    gen_put(g, "{ let c = complex(%s, %s); for i in 0..3 { c = c * 0.5j + conj(c) * %s }; %s = real(c) + imag(c) }",
+            x->name, f->name, f->name, x->name);
+    break;
   case 6: gen_put(g, "%s = f16(%s) * 0.1 + f16(%s)", x->name, x->name, f->name); break;
   case 0: gen_put(g, "%s = f32(%s) * i32(arange(n))", x->name, x->name); break;
   case 1: gen_put(g, "%s = f32(%s) + ", f->name, f->name), gen_expr(g, INT, 1); break;

@@ -160,7 +160,7 @@ wrong missing-argument 1 'f' 'fn f(a, b) = a
 f(1)'
 wrong assertion 1 'told so' 'assert(1 > 2, "told so")'
 wrong user-error 1 'mine' 'error("mine")'
-wrong unsupported 1 'not supported' 'let x = c64(1)'
+wrong unsupported 1 'not supported' 'sort([1j])'
 wrong single-quotes 1 '"' "print('a')"
 wrong call-trace 1 'in inner' 'fn inner(x) { let y = x[9]; y }
 fn outer(x) { let y = inner(x); y }

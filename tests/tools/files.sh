@@ -186,7 +186,11 @@ npy i1 "$(header "'|i1'")" '\x7f\x80'; reads i1 'i32 (2,) [127, -128]'
 npy i2 "$(header "'>i2'")" '\xff\xfe\x01\x00'; reads i2 'i32 (2,) [-2, 256]'
 npy u2 "$(header "'<u2'")" '\xff\xff\x01\x00'; reads u2 'i32 (2,) [65535, 1]'
 npy u4 "$(header "'<u4'" True)" '\xff\xff\xff\xff\x01\x00\x00\x00'; reads u4 'u32 (2,) [4294967295, 1]'
-for type in '<u8' '<c16' '<U3' '|O' '<b4' '?' ''; do
+npy c8 "$(header "'<c8'" False '(1,)')" '\x00\x00\xc0\x3f\x00\x00\x00\xc0'; reads c8 'c64 (1,) [1.5-2.0j]'
+npy big-c8 "$(header "'>c8'" False '(1,)')" '\x3f\xc0\x00\x00\xc0\x00\x00\x00'; reads big-c8 'c64 (1,) [1.5-2.0j]'
+is npy-complex "$(w 'save_npy("c.npy", [[1 + 2j, -0.5j]]); let x = load_npy("c.npy"); print(x.dtype, x.shape, x[0])')" \
+  'c128 (1, 2) [1.0+2.0j, -0.0-0.5j]'
+for type in '<u8' '<c32' '<U3' '|O' '<b4' '?' ''; do
   npy type "$(header "'$type'")" "$two"; refuses type "its dtype '[^']*' is not supported"
 done
 npy records "$(header "[('a', '<i4')]")" "$two"; refuses records 'its elements are records'

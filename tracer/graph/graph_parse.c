@@ -98,7 +98,7 @@ Value read_literal(Parser *p) {
     read_fail(p, "the literal does not have this type");
   v.dtype = (u8)dtype;
   v.flags = weak ? VF_WEAK : 0;
-  if (dtype == DT_c128) read_fail(p, "c128 has no literals");
+  if (dtype_kind(dtype) == DK_COMPLEX) read_fail(p, "complex numbers have no literals");
   if (dtype_kind(dtype) == DK_FLOAT) {
     Value made = num_convert_unchecked(real ? value_f64(x) : value_i64(i), dtype);
     made.flags = v.flags;

@@ -155,6 +155,7 @@ bool infer_slogdet(Infer *c) {
   if (c->capacity < 2) return inf_no_rule(c);
   if (!of_square(c, 2)) return false;
   c->out[1] = c->out[0];
+  c->out[1].dtype = (u8)dtype_real_of(c->out[0].dtype);
   c->count = 2;
   return true;
 }
@@ -163,6 +164,23 @@ bool infer_slogdet(Infer *c) {
 bool infer_eigh(Infer *c) {
   if (c->capacity < 2) return inf_no_rule(c);
   if (!of_square(c, 1)) return false;
+  c->out[1] = c->out[0];
+  c->out[0].dtype = (u8)dtype_real_of(c->out[1].dtype);
+  c->out[1].rank++;
+  c->count = 2;
+  return true;
+}
+
+/* Those of any square matrix are complex. */
+bool infer_eigvals(Infer *c) {
+  if (!of_square(c, 1)) return false;
+  c->out->dtype = (u8)dtype_complex_of(c->out->dtype);
+  return true;
+}
+
+bool infer_eig(Infer *c) {
+  if (c->capacity < 2) return inf_no_rule(c);
+  if (!infer_eigvals(c)) return false;
   c->out[1] = c->out[0];
   c->out[1].rank++;
   c->count = 2;
@@ -205,6 +223,7 @@ bool infer_svd(Infer *c) {
   u32 rows = x->rank - 2u, cols = x->rank - 1u;
   out[1] = out[2] = out[0];
   out[0].dims[cols] = full ? x->dims[rows] : least;
+  out[1].dtype = (u8)dtype_real_of(out[0].dtype);
   out[1].rank--;
   out[1].dims[rows] = least;
   out[2].dims[rows] = full ? x->dims[cols] : least;

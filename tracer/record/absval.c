@@ -31,14 +31,17 @@ bool av_keep(Recorder *r, Value v) {
 }
 
 Av av_const(Recorder *r, Value v) {
+  if (value_is_scalar(v) && dtype_kind(v.dtype) == DK_COMPLEX) { /* made of its parts */
+    Value parts[2] = {value_f32(v.z[0]), value_f32(v.z[1])};
+    if (v.dtype == DT_c128) {
+      parts[0] = parts[1] = value_f64(0);
+      num_parts(v, &parts[0].f, &parts[1].f);
+      parts[0].flags = parts[1].flags = v.flags & VF_WEAK;
+    }
+    return av_num(r, graph_op2(r->g, OP_complex, graph_const(r->g, parts[0]), graph_const(r->g, parts[1])));
+  }
   if (v.kind == V_NUM) return av_new(r, (AbsVal){.kind = AV_constant, .konst = v});
   if (v.kind == V_HOLE) return av_hole(r);
-  if (value_is_scalar(v)) { /* c128: made of its parts */
-    Value re = value_weak_f64(0), im = re;
-    num_parts(v, &re.f, &im.f);
-    re.flags = im.flags = v.flags & VF_WEAK;
-    return av_num(r, graph_op2(r->g, OP_complex, graph_const(r->g, re), graph_const(r->g, im)));
-  }
   const u8 kind = v.kind == V_TEXT ? AV_known_text : v.kind == V_FN ? AV_builtin : v.kind == V_MODULE ? AV_module
                                                                                                       : AV_known;
   return av_keep(r, v) ? av_new(r, (AbsVal){.kind = kind, .konst = v}) : 0;

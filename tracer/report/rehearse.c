@@ -30,6 +30,10 @@ static bool same_nan(Value a, Value b) { return is_nan(a) && is_nan(b); }
 
 static bool same_number(u32 dtype, const void *a, const void *b) {
   if (memcmp(a, b, dtype_bytes(dtype)) == 0) return true;
+  if (dtype_kind(dtype) == DK_COMPLEX) {
+    const u32 part = dtype_real_of(dtype), bytes = dtype_bytes(part);
+    return same_number(part, a, b) && same_number(part, (const char *)a + bytes, (const char *)b + bytes);
+  }
   return dtype_kind(dtype) == DK_FLOAT && same_nan(num_load(a, dtype), num_load(b, dtype));
 }
 
@@ -82,8 +86,9 @@ static bool same_fn(Vm *vm, const Fn *a, const Fn *b, u32 depth) {
 /* Deeper than that nothing is looked at: refs may lead in circles. */
 static bool same(Vm *vm, Value a, Value b, u32 depth) {
   if (a.kind == V_NUM && b.kind == V_NUM)
-    return a.dtype == b.dtype && (a.flags & VF_WEAK) == (b.flags & VF_WEAK) && (a.bits == b.bits || same_nan(a, b));
-  if (a.kind != b.kind) return false;
+    return a.dtype == b.dtype && (a.flags & VF_WEAK) == (b.flags & VF_WEAK) &&
+           (a.bits == b.bits || same_nan(a, b) || (a.dtype == DT_c64 && same_number(DT_c64, &a.bits, &b.bits)));
+  if (a.kind != b.kind || (a.flags ^ b.flags) & VF_WEAK) return false;
   if (a.bits == b.bits || depth > NESTED_MOST) return true;
   depth++;
   switch (a.kind) {
