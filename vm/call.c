@@ -38,10 +38,20 @@ static u32 called_name(const Vm *vm, char *out, u32 cap) {
   return end - begin;
 }
 
+static const char *not_function_type(Value v) { return v.kind == V_NUM ? "number" : value_type_name(v); }
+
+/* A built-in calls what it was given. */
+static WeftStatus given_no_function(Vm *vm, Value v) {
+  char name[64];
+  const u32 len = vm->frame_count ? called_name(vm, name, sizeof name) : 0;
+  return vm_error(vm, EK_type, "%s%sneeds a function, got %s%s", len ? name : "", len ? ": " : "",
+                  v.kind == V_NIL ? "" : "a ", not_function_type(v));
+}
+
 WeftStatus call_not_function(Vm *vm, Value v) {
   char name[64];
   u32 len = vm->frame_count ? called_name(vm, name, sizeof name) : 0;
-  const char *type = v.kind == V_NUM ? "number" : value_type_name(v);
+  const char *type = not_function_type(v);
   if (len && op_by_name(name, len) != OP_none)
     return vm_error(vm, EK_type, "'%s' is %s%s here, not a function: it hides the built-in '%s'", name,
                     v.kind == V_NIL ? "" : "a ", type, name);
@@ -455,6 +465,10 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
   while (fn.kind == V_FN && fn.fn->kind == FN_TRANSFORM && fn.fn->transform == TF_eager) {
     flags |= FRAME_EAGER;
     fn = fn.fn->inner;
+  }
+  if (fn.kind != V_FN && fn.kind != V_DTYPE && vm->frame_count) {
+    drop_run(vm, args, nargs);
+    return given_no_function(vm, fn);
   }
   u64 fp = fp_enter(vm);
   vm->native_depth++;

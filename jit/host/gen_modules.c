@@ -154,8 +154,12 @@ static void put_check(const OpInfo *info, const char *param, const char *kind, B
   if (p->nil_default) buf_printf(b, "if %s != nil and not (", param);
   else buf_puts(b, "if not (");
   put_condition(kinds[k].condition, param, b);
-  buf_printf(b, ") { error(_entry_said(\"%s: %s\", %s, \"%s\"), kind=_entry_kind(%s)) }; ", info->name, param, param,
-             kinds[k].what, param);
+  buf_printf(b, ") { error(_entry_said(\"%s: %s\", %s, \"", info->name, param, param);
+  for (const char *s = kinds[k].what; *s; s++) {
+    if (*s == '"') buf_putc(b, '\\');
+    buf_putc(b, *s);
+  }
+  buf_printf(b, "\"), kind=_entry_kind(%s)) }; ", param);
 }
 
 /* `if x.dtype == c64 or … { error(…) }`: complex.def does not have the function. */

@@ -7,6 +7,7 @@
  * texts and other items of lists as they stand. */
 typedef struct Column {
   u64 *words;         /* NULL: a list */
+  i64 *rests;         /* integers less their words, where integers and floats are compared; else NULL */
   const Value *items; /* of the first table, */
   const Value *more;  /* and of the second */
 } Column;
@@ -38,6 +39,13 @@ static u64 number_word(Value v, bool as_float) {
   return as_float ? float_word(num_as_f64(v)) : (u64)v.i;
 }
 
+/* What an integer lacks as a float: nothing below 2^53. */
+static i64 number_rest(Value v) {
+  if (dtype_kind(v.dtype) == DK_FLOAT) return 0;
+  const f64 near = (f64)v.i;
+  return (i64)((u64)v.i - (near >= 0x1p63 ? (u64)1 << 63 : (u64)(i64)near));
+}
+
 static Value item_of(const Groups *g, const Column *c, i64 row) {
   return value_untracked(row < g->first ? c->items[row] : c->more[row - g->first]);
 }
@@ -61,7 +69,8 @@ static u64 item_hash(Value v) {
 static bool items_same(Value x, Value y) {
   if (x.kind != y.kind) return false;
   if (x.kind == V_TEXT) return x.text->len == y.text->len && memcmp(x.text->data, y.text->data, x.text->len) == 0;
-  return x.kind != V_NUM || float_word(num_as_f64(x)) == float_word(num_as_f64(y));
+  return x.kind != V_NUM || (float_word(num_as_f64(x)) == float_word(num_as_f64(y)) &&
+                             number_rest(x) == number_rest(y));
 }
 
 static u64 row_hash(const Groups *g, i64 row) {
@@ -76,6 +85,7 @@ static u64 row_hash(const Groups *g, i64 row) {
 static bool rows_same(const Groups *g, i64 a, i64 b) {
   for (u32 c = 0; c < g->count; c++) {
     const Column *k = &g->columns[c];
+    if (k->rests && k->rests[a] != k->rests[b]) return false;
     if (k->words ? k->words[a] != k->words[b] : !items_same(item_of(g, k, a), item_of(g, k, b))) return false;
   }
   return true;
@@ -127,19 +137,32 @@ static void put_words(u64 *to, Value column, bool as_float) {
   for (i64 i = 0; i < a->size; i++) to[i] = number_word(array_load(a, i * stride), as_float);
 }
 
+static void put_rests(i64 *to, Value column) {
+  Array *a = column.array;
+  const i64 stride = array_strides(a)[0];
+  for (i64 i = 0; i < a->size; i++) to[i] = number_rest(array_load(a, i * stride));
+}
+
 /* Numbers that are compared with texts, or with numbers of a list, are items of a list as well. */
 static WeftStatus put_column(Groups *g, Column *c, const Value *pair, u32 tables, Value *held) {
   Vm *vm = g->vm;
-  bool arrays = true, floats = false;
+  bool arrays = true, floats = false, integers = false;
   for (u32 i = 0; i < tables; i++) {
     arrays &= pair[i].kind == V_ARRAY;
-    floats |= pair[i].kind == V_ARRAY && dtype_kind(array_dtype(pair[i].array)) == DK_FLOAT;
+    const bool is_float = pair[i].kind == V_ARRAY && dtype_kind(array_dtype(pair[i].array)) == DK_FLOAT;
+    floats |= is_float;
+    integers |= !is_float;
   }
   if (arrays) {
     c->words = mem_alloc(&vm->alloc, sizeof(u64) * ((size_t)g->rows + 1));
     if (!c->words) return vm_error_memory(vm);
     put_words(c->words, pair[0], floats);
     if (tables > 1) put_words(c->words + g->first, pair[1], floats);
+    if (!floats || !integers) return WEFT_OK;
+    c->rests = mem_alloc(&vm->alloc, sizeof(i64) * ((size_t)g->rows + 1));
+    if (!c->rests) return vm_error_memory(vm);
+    put_rests(c->rests, pair[0]);
+    put_rests(c->rests + g->first, pair[1]);
     return WEFT_OK;
   }
   for (u32 i = 0; i < tables; i++) {
@@ -231,8 +254,10 @@ WeftStatus eager_table_codes(Vm *vm, Value *args, Value *out) {
   Value held = value_nil();
   WeftStatus status = list_new(vm, 4, &held) ? names_of(vm, args[0].record, by, names, g.count) : WEFT_ERROR;
   if (status == WEFT_OK) status = codes_of(&g, args, names, &held, out);
-  for (u32 c = 0; c < g.count; c++)
+  for (u32 c = 0; c < g.count; c++) {
+    if (g.columns[c].rests) mem_free(&vm->alloc, g.columns[c].rests, sizeof(i64) * ((size_t)g.rows + 1));
     if (g.columns[c].words) mem_free(&vm->alloc, g.columns[c].words, sizeof(u64) * ((size_t)g.rows + 1));
+  }
   value_drop(vm, held);
   mem_free(&vm->alloc, g.columns, bytes);
   return status;

@@ -38,7 +38,7 @@ static const struct {
   char name[3];
   u8 dtype, bytes;
   bool plain; /* without a sign */
-} narrows[] = {{"i1", DT_i32, 1, false}, {"i2", DT_i32, 2, false}, {"u2", DT_i32, 2, true}, {"u4", DT_i64, 4, true}};
+} narrows[] = {{"i1", DT_i32, 1, false}, {"i2", DT_i32, 2, false}, {"u2", DT_i32, 2, true}};
 
 /* Has NumPy this dtype? Of two that are called alike the first: it knows f16 alone. */
 static bool has_descr(u32 dtype) {

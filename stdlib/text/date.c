@@ -210,17 +210,21 @@ WeftStatus eager_date_parse(Vm *vm, Value *args, Value *out) {
 static WeftStatus read_moment(Vm *vm, u32 op, Value v, const Zone *z, Moment *out) {
   f64 t;
   TRY(args_f64(vm, op, 0, v, &t));
-  const f64 least = (f64)days_of(YEAR_LEAST, 1, 2) * DAY, most = (f64)days_of(YEAR_MOST, 12, 31) * DAY;
-  if (!(t >= least && t < most))
+  /* a day more at both ends: the zone says which year it is there */
+  const f64 least = (f64)(days_of(YEAR_LEAST, 1, 1) - 1) * DAY, most = (f64)(days_of(YEAR_MOST, 12, 31) + 2) * DAY;
+  const bool near = t >= least && t < most;
+  if (near) {
+    i64 seconds = (i64)t - (t < (f64)(i64)t);
+    u32 micro = (u32)((t - (f64)seconds) * MICRO + 0.5);
+    if (micro == MICRO) micro = 0, seconds++;
+    const i64 offset = offset_at(z, seconds);
+    moment_of(seconds + offset, out);
+    out->micro = micro;
+    out->offset = offset;
+  }
+  if (!near || out->year < YEAR_LEAST || out->year > YEAR_MOST)
     return vm_error(vm, EK_value, "%s: t must be a time of the years %d to %d, got %g", op_name(op), YEAR_LEAST,
                     YEAR_MOST, args_shown(t));
-  i64 seconds = (i64)t - (t < (f64)(i64)t);
-  u32 micro = (u32)((t - (f64)seconds) * MICRO + 0.5);
-  if (micro == MICRO) micro = 0, seconds++;
-  const i64 offset = offset_at(z, seconds);
-  moment_of(seconds + offset, out);
-  out->micro = micro;
-  out->offset = offset;
   return WEFT_OK;
 }
 

@@ -12,6 +12,7 @@
 #define OPTION_NO_CHECK 0x40000000u /* texts are UTF-8 */
 #define OPTION_UTF 0x00080000u
 #define OPTION_UCP 0x00020000u /* \w and \d know Unicode */
+#define OPTION_NO_BYTES 0x00100000u /* \C, which would cut characters, is refused */
 #define OPTION_NOT_EMPTY 0x00000008u /* no match of nothing where it begins */
 enum { NO_MATCH = -1, TOO_MANY_STEPS = -47, TOO_DEEP = -53, NO_MEMORY = -48, TOO_MUCH_HEAP = -63 };
 enum { INFO_GROUPS = 4, INFO_NAMES = 17, INFO_NAME_BYTES = 18, INFO_NAME_TABLE = 19 };
@@ -157,7 +158,7 @@ static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value tex
   size_t at;
   const Text *t = text.text;
   *p = (Pattern){.text = value_hole()};
-  p->code = pcre.compile(t->data, t->len, OPTION_UTF | OPTION_UCP, &code, &at, s->compile);
+  p->code = pcre.compile(t->data, t->len, OPTION_UTF | OPTION_UCP | OPTION_NO_BYTES, &code, &at, s->compile);
   if (!p->code) {
     char why[160] = "";
     if (code == 121) return vm_error_memory(vm);

@@ -77,6 +77,8 @@ static const struct { const char *kind, *values; } wrong[] = {
     {"level", "0 1 -0.5 1.5 inf nan \"a\" (1,2) {a:1} [] [0.5] x=>x"},
     {"sizes", "-1 (0,-1) \"a\" (1.5,) {a:1} [] [1] 1.5 nan true x=>x"},
     {"counts", "0 -1 (1,0) \"a\" (1.5,) {a:1} [] [1] 1.5 nan true x=>x"},
+    {"padding", "-1 (0,-1) \"a\" (1.5,) {a:1} [] [1] 1.5 nan true ((1,2,3),) ((1,-1),) x=>x"},
+    {"paddings", "-1 (0,-1) \"same\" (1.5,) {a:1} [] [1] 1.5 nan true ((1,2,3),) ((1,-1),) x=>x"},
     {"rates", "\"a\" (1,2) {a:1} [0.5] inf nan"},
     {"text", "1 (1,2) {a:1} [1] nan x=>x"},
     {"function", "1 (1,2) {a:1} [1] nan \"a\""},
@@ -107,10 +109,11 @@ static int check_taken(u32 row) {
   static char program[20000];
   size_t n = (size_t)snprintf(program, sizeof program,
                               "%sfn f(g, call) = try { g(); call + \" is taken; \" } catch e {\n"
-                              "  let good = starts_with(e.message, \"%s: %s \") and (find(e.message, \"%s\") >= 0 or "
+                              "  let good = starts_with(e.message, \"%s: %s \") and (find(e.message, \"%.*s\") >= 0 or "
                               "find(e.message, \"needs an array\") >= 0)\n"
                               "  if good { \"\" } else { f\"{call} says {e.message}; \" }\n}\nlet out = \"\"\n",
-                              prelude, info->name, takes[row].param, what_of(takes[row].kind));
+                              prelude, info->name, takes[row].param,
+                              (int)strcspn(what_of(takes[row].kind), "\""), what_of(takes[row].kind));
   for (const char *s = values_text; *s; s += strspn(s, " ")) {
     char value[60], call[600];
     snprintf(value, sizeof value, "%.*s", (int)strcspn(s, " "), s);
