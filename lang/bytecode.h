@@ -61,13 +61,13 @@ typedef struct InsUse {
 
 typedef enum ConstKind { CK_NIL, CK_BOOL, CK_INT /* weak */, CK_FLOAT /* weak */,
                          CK_IMAG /* weak c128, its imaginary part */, CK_TEXT, CK_BUILTIN /* OpId */,
-                         CK_DTYPE, CK_MODULE /* of op_modules */, CK_HOLE } ConstKind;
+                         CK_DTYPE, CK_MODULE /* of op_modules */, CK_HOLE, CK_U64 } ConstKind;
 
 typedef struct Const {
   u8 kind;
   u32 len; /* CK_TEXT: bytes */
   union {
-    i64 i; /* CK_BOOL, CK_INT, CK_BUILTIN, CK_DTYPE, CK_MODULE; else 0 */
+    i64 i; /* CK_BOOL, CK_INT, CK_U64, CK_BUILTIN, CK_DTYPE, CK_MODULE; else 0 */
     f64 f;
     const char *text;
   };

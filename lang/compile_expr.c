@@ -40,7 +40,7 @@ static bool literal(const Ast *ast, const AstNode *n, Const *k) {
   switch (n->kind) {
   case AST_NIL: *k = const_nil(); return true;
   case AST_BOOL: *k = (Const){.kind = CK_BOOL, .i = n->flags & AF_TRUE}; return true;
-  case AST_INT: *k = (Const){.kind = CK_INT, .i = ast->ints[n->ref]}; return true;
+  case AST_INT: *k = (Const){.kind = n->flags & AF_BIG ? CK_U64 : CK_INT, .i = ast->ints[n->ref]}; return true;
   case AST_FLOAT: *k = (Const){.kind = CK_FLOAT, .f = ast->floats[n->ref]}; return true;
   case AST_IMAG: *k = (Const){.kind = CK_IMAG, .f = ast->floats[n->ref]}; return true;
   case AST_TEXT: *k = const_text(ast->texts[n->ref].text, ast->texts[n->ref].len); return true;

@@ -47,6 +47,7 @@ static void disasm_put_const(Buf *out, const Const *k) {
   case CK_NIL: buf_puts(out, "nil"); break;
   case CK_BOOL: buf_puts(out, k->i ? "true" : "false"); break;
   case CK_INT: buf_printf(out, "%lld", (long long)k->i); break;
+  case CK_U64: buf_printf(out, "%llu", (unsigned long long)k->i); break;
   case CK_FLOAT: put_float(out, k->f); break;
   case CK_IMAG:
     put_float(out, k->f);

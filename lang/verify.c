@@ -51,7 +51,7 @@ static bool check_const(const Const *k) {
   switch (k->kind) {
   case CK_NIL: case CK_HOLE: return k->i == 0;
   case CK_BOOL: return k->i == 0 || k->i == 1;
-  case CK_INT: case CK_FLOAT: case CK_IMAG: return true;
+  case CK_INT: case CK_U64: case CK_FLOAT: case CK_IMAG: return true;
   case CK_TEXT: return k->text && is_utf8(k->text, k->len);
   case CK_BUILTIN: return k->i > 0 && k->i < OP_COUNT;
   case CK_DTYPE: return k->i > 0 && k->i < DT_COUNT;

@@ -146,7 +146,10 @@ static void print(const Ast *a, u32 id, const AstPrint *how, Buf *out) {
   switch (n->kind) {
   case AST_NIL: buf_puts(out, "nil"); return;
   case AST_BOOL: buf_puts(out, n->flags & AF_TRUE ? "true" : "false"); return;
-  case AST_INT: buf_printf(out, "%lld", (long long)a->ints[n->ref]); return;
+  case AST_INT:
+    if (n->flags & AF_BIG) buf_printf(out, "%llu", (unsigned long long)a->ints[n->ref]);
+    else buf_printf(out, "%lld", (long long)a->ints[n->ref]);
+    return;
   case AST_FLOAT: print_float(a->floats[n->ref], out); return;
   case AST_IMAG:
     print_float(a->floats[n->ref], out);
@@ -310,8 +313,8 @@ static bool check_ref(const Ast *a, const AstNode *n, const Names *names) {
 }
 
 static bool check_flags(const AstNode *n) {
-  u32 own = n->kind == AST_BOOL || n->kind == AST_PATTERN || n->kind == AST_ANNOT ? 1 : n->kind == AST_PARAM ||
-            n->kind == AST_CALL ? 3 : 0;
+  bool one = n->kind == AST_BOOL || n->kind == AST_INT || n->kind == AST_PATTERN || n->kind == AST_ANNOT;
+  u32 own = one ? 1 : n->kind == AST_PARAM || n->kind == AST_CALL ? 3 : 0;
   u32 any = is_expression(n->kind) ? AF_PARENS | AF_SIGNED : 0;
   if (n->kind == AST_CALL && (n->flags & AF_HOLES) && !(n->flags & AF_PIPED)) return false;
   if (n->kind == AST_PARAM && (n->flags & 3) == 3) return false;

@@ -34,6 +34,7 @@ typedef enum AstOp {
 /* Low bits depend on the kind; the two high ones may stand on any expression. */
 enum {
   AF_TRUE = 1,    /* bool */
+  AF_BIG = 1,     /* int: beyond i64, a u64 */
   AF_RECORD = 1,  /* pattern: of a record, else of a list */
   AF_DIMS = 1,    /* annot: has brackets */
   AF_REST = 1,    /* param: takes the remaining positional arguments as a list */

@@ -66,7 +66,7 @@ typedef struct Parser {
 
 /* Flags that never leave the parser: holes that have found their place; an int of 2^63, which only a `-`
  * right before it can save. */
-enum { HOLE_PLACED = 1, INT_TOO_BIG = 1 };
+enum { HOLE_PLACED = 1 };
 
 /* ---- parser.c: tokens, nodes, errors ---- */
 

@@ -22,11 +22,11 @@ static const struct {
 static u32 parse_int(Parser *p) {
   const Token *t = p->tok;
   u64 x;
-  if (!literal_int(token_start(p, t), t->len, &x) || x > 1ull << 63)
-    return fail_at(p, token_span(p, t), "the number does not fit i64: the largest is 9223372036854775807");
+  if (!literal_int(token_start(p, t), t->len, &x))
+    return fail_at(p, token_span(p, t), "the number does not fit u64: the largest is 18446744073709551615");
   if (!vec_push(p->alloc, &p->ints, (i64)x)) return fail_memory(p);
   advance(p);
-  u8 flags = x == 1ull << 63 ? INT_TOO_BIG : 0;
+  u8 flags = x > INT64_MAX ? AF_BIG : 0;
   return new_node(p,
                   NODE(.kind = AST_INT, .flags = flags, .ref = p->ints.count - 1, .span = token_span(p, t)), 0, NULL);
 }
@@ -247,9 +247,10 @@ static u32 parse_unary(Parser *p, u32 op, u32 power) {
   u32 value = parse_expr(p, power);
   if (!value) return 0;
   AstNode *x = node(p, value);
-  /* the least i64, and already negative */
-  if (op == AST_OP_negative && x->kind == AST_INT && x->flags == INT_TOO_BIG) {
-    x->flags = 0;
+  if (op == AST_OP_negative && x->kind == AST_INT && (x->flags & AF_BIG)) {
+    if (p->ints.data[x->ref] != INT64_MIN)
+      return fail_at(p, span_from(p, t->start), "the number does not fit i64: the least is -9223372036854775808");
+    x->flags &= (u8)~AF_BIG; /* it is negative already */
     x->span = span_from(p, t->start);
     return value;
   }

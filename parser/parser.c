@@ -222,8 +222,6 @@ static bool check_tree(Parser *p) {
       u32 end = x->span.start + x->span.len;
       ok = fail_at(p, (Span){p->file, end ? end - 1 : 0, 1},
                    "an expression of more than %d levels; give its parts names by let", AST_MAX_DEPTH);
-    } else if (x->kind == AST_INT && (x->flags & INT_TOO_BIG)) {
-      ok = fail_at(p, x->span, "the number does not fit i64: the largest is 9223372036854775807");
     }
   }
   mem_free(p->alloc, depth, sizeof *depth * n);

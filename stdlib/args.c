@@ -39,6 +39,7 @@ void args_describe(Value v, char *out, size_t cap) {
     snprintf(out, cap, "an array of %s and shape %s", dtype_name(t.dtype), shape_text(&t).s);
   } else if (v.kind == V_NUM) {
     if (v.dtype == DT_bool) snprintf(out, cap, "%s", v.i ? "true" : "false");
+    else if (num_is_huge(v)) snprintf(out, cap, "%llu", (unsigned long long)v.u);
     else if (dtype_kind(v.dtype) == DK_INT) snprintf(out, cap, "%lld", (long long)v.i);
     else {
       char text[40];

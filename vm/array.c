@@ -500,7 +500,7 @@ Value num_convert_unchecked(Value v, u32 dtype) {
 
 bool num_as_index(Value v, i64 *out) {
   if (v.kind == V_TRACKED) v = value_untracked(v);
-  if (v.kind != V_NUM || dtype_kind(v.dtype) > DK_INT || (v.dtype == DT_u64 && v.i < 0)) return false;
+  if (v.kind != V_NUM || dtype_kind(v.dtype) > DK_INT || num_is_huge(v)) return false;
   *out = v.i;
   return true;
 }

@@ -110,6 +110,8 @@ Value array_borrow(const Array *a, i64 at, NumBox *box);
  * which is no V_NUM; of complex numbers only to c64 and bool. */
 Value num_convert_unchecked(Value v, u32 dtype);
 f64 num_as_f64(Value v); /* of a real number */
+/* an integer beyond i64, whose bits are those of a negative one */
+static inline bool num_is_huge(Value v) { return v.dtype == DT_u64 && v.i < 0; }
 bool num_as_index(Value v, i64 *out); /* false unless an integer or bool scalar that fits i64 */
 bool num_fits(Value v, u32 dtype); /* a weak number that takes the dtype: an integer in its range, anything else */
 void num_store(void *at, u32 dtype, Value v); /* v.dtype == dtype */

@@ -10,6 +10,7 @@ static bool make_const(Vm *vm, const Const *k, Value *out) {
   switch (k->kind) {
     case CK_BOOL: *out = value_bool(k->i); return true;
     case CK_INT: *out = value_weak_i64(k->i); return true;
+    case CK_U64: *out = num_convert_unchecked(value_i64(k->i), DT_u64); return true;
     case CK_FLOAT: *out = value_weak_f64(k->f); return true;
     case CK_IMAG: return value_complex(vm, DT_c128, 0, k->f, true, out) == WEFT_OK;
     case CK_TEXT: return text_new(vm, k->text, k->len, out);

@@ -27,6 +27,9 @@ static WeftStatus bad_index(Vm *vm, Value v, const char *what) {
 
 WeftStatus index_integer(Vm *vm, Value v, i64 size, const char *what, i64 *out) {
   i64 i;
+  if (num_is_huge(value_untracked(v)))
+    return vm_error(vm, EK_index, "index %llu is out of bounds for %s with size %lld",
+                    (unsigned long long)value_untracked(v).u, what, (long long)size);
   if (!num_as_index(v, &i) || v.dtype == DT_bool) return bad_index(vm, v, what);
   i64 at = i < 0 ? i + size : i;
   if (at < 0 || at >= size)
@@ -318,7 +321,10 @@ static WeftStatus index_add_places(Vm *vm, const Advanced *adv, const Selection 
       s->places[k] += i;
     } else {
       i64 wrapped = i < 0 ? i + adv->size : i;
-      if (UNLIKELY(wrapped < 0 || wrapped >= adv->size || (dtype == DT_u64 && i < 0)))
+      if (UNLIKELY(dtype == DT_u64 && i < 0))
+        return vm_error(vm, EK_index, "index %llu is out of bounds for axis %u with size %lld", (unsigned long long)i,
+                        adv->axis, (long long)adv->size);
+      if (UNLIKELY(wrapped < 0 || wrapped >= adv->size))
         return vm_error(vm, EK_index, "index %lld is out of bounds for axis %u with size %lld", (long long)i, adv->axis,
                         (long long)adv->size);
       s->places[k] += wrapped * adv->stride;

@@ -199,7 +199,7 @@ static __attribute__((noinline)) WeftStatus index_one(Vm *vm, Value *base, Ins i
   if (obj.kind == V_ARRAY && key.kind == V_NUM && array_rank(obj.array) > 1) { /* a row */
     Array *a = obj.array;
     i64 i = key.i, n = array_dims(a)[0];
-    if (dtype_kind(key.dtype) == DK_INT && i >= -n && i < n) {
+    if (dtype_kind(key.dtype) == DK_INT && !num_is_huge(key) && i >= -n && i < n) {
       u32 rank = array_rank(a);
       if (array_view(vm, a, (i < 0 ? i + n : i) * array_strides(a)[0], rank - 1, array_dims(a) + 1,
                      array_strides(a) + 1, &v) != WEFT_OK)

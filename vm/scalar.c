@@ -12,8 +12,7 @@ static bool is_real(u32 d) { /* computed here; the others only store */
 
 bool num_fits(Value v, u32 dtype) {
   if (dtype_kind(dtype) != DK_INT || dtype_kind(v.dtype) > DK_INT) return true;
-  bool huge = v.dtype == DT_u64 && v.i < 0; /* beyond i64 */
-  if (huge) return dtype == DT_u64;
+  if (num_is_huge(v)) return dtype == DT_u64;
   if (v.i < 0) return v.i >= dtype_int_min(dtype);
   return (u64)v.i <= dtype_int_max(dtype);
 }

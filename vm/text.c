@@ -62,7 +62,7 @@ u32 number_digits(Value v, char *out) {
   char digits[20];
   u32 at = sizeof digits;
   u64 u = v.u;
-  bool negative = v.i < 0 && v.dtype != DT_u64;
+  bool negative = v.i < 0 && !num_is_huge(v);
   if (negative) u = 0 - u;
   do digits[--at] = (char)('0' + u % 10);
   while (u /= 10);

@@ -43,6 +43,7 @@ bool keys_make(u64 *keys, const void *xv, i64 n, i64 stride, u32 dtype, bool des
   switch (dtype) {
     case DT_i32: EACH(i32, (u32)v ^ 0x80000000u)
     case DT_i64: EACH(i64, (u64)v ^ SIGN64)
+    case DT_u64: EACH(u64, v)
     case DT_f32: EACH(f32, key_f32(v, &negative_zero))
     case DT_f64: EACH(f64, key_f64(v, &negative_zero))
     default: EACH(u8, v)
@@ -62,6 +63,7 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
   switch (dtype) {
     case DT_i32: *(i32 *)out = (i32)((u32)key ^ 0x80000000u); break;
     case DT_i64: *(i64 *)out = (i64)(key ^ SIGN64); break;
+    case DT_u64: *(u64 *)out = key; break;
     case DT_f32:
       *(f32 *)out = is_nan ? (f32)NAN : of_bits_f32(key & 0x80000000u ? (u32)key & 0x7fffffffu : ~(u32)key);
       break;

@@ -616,15 +616,16 @@ WeftStatus eager_count_nonzero(Vm *vm, Value *args, Value *out) {
 ARG_INT(u8)
 ARG_INT(i32)
 ARG_INT(i64)
+ARG_INT(u64)
 ARG_FLOAT(f32)
 ARG_FLOAT(f64)
 
 typedef void (*ArgFn)(const void *x, i64 n, i64 base, void *best, i64 *at);
 static const ArgFn arg_fns[2][DT_COUNT] = {
-    {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_f32] = argmin_f32,
-     [DT_f64] = argmin_f64},
-    {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_f32] = argmax_f32,
-     [DT_f64] = argmax_f64}};
+    {[DT_bool] = argmin_u8, [DT_u8] = argmin_u8, [DT_i32] = argmin_i32, [DT_i64] = argmin_i64, [DT_u64] = argmin_u64,
+     [DT_f32] = argmin_f32, [DT_f64] = argmin_f64},
+    {[DT_bool] = argmax_u8, [DT_u8] = argmax_u8, [DT_i32] = argmax_i32, [DT_i64] = argmax_i64, [DT_u64] = argmax_u64,
+     [DT_f32] = argmax_f32, [DT_f64] = argmax_f64}};
 
 enum { LONG_ROW = 64, BLOCK_ELEMENTS = 1024, EXTREME_PARTS = 32 };
 

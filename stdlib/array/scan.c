@@ -361,20 +361,24 @@ ORDERED(mul, f64, MUL, 1)
   }
 PLAIN(add, i64)
 PLAIN(multiply, i64)
+PLAIN(add, u64)
+PLAIN(multiply, u64)
 #define EXTREMES(dt) PLAIN(minimum, dt) PLAIN(maximum, dt)
 EXTREMES(u8)
 EXTREMES(i32)
 EXTREMES(i64)
+EXTREMES(u64)
 EXTREMES(f32)
 EXTREMES(f64)
 
 #define EXTREME_ROW(kind) \
   {[DT_bool] = scan_##kind##_u8, [DT_u8] = scan_##kind##_u8, [DT_i32] = scan_##kind##_i32, \
-   [DT_i64] = scan_##kind##_i64, \
+   [DT_i64] = scan_##kind##_i64, [DT_u64] = scan_##kind##_u64, \
    [DT_f32] = scan_##kind##_f32, [DT_f64] = scan_##kind##_f64}
 static const ScanFn scans[REDUCE_KINDS][DT_COUNT] = {
-    {[DT_i64] = scan_add_i64, [DT_f32] = scan_add_f32, [DT_f64] = scan_add_f64},
-    {[DT_i64] = scan_multiply_i64, [DT_f32] = scan_mul_f32, [DT_f64] = scan_mul_f64},
+    {[DT_i64] = scan_add_i64, [DT_u64] = scan_add_u64, [DT_f32] = scan_add_f32, [DT_f64] = scan_add_f64},
+    {[DT_i64] = scan_multiply_i64, [DT_u64] = scan_multiply_u64, [DT_f32] = scan_mul_f32,
+     [DT_f64] = scan_mul_f64},
     EXTREME_ROW(minimum),
     EXTREME_ROW(maximum),
 };

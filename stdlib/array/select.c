@@ -19,7 +19,17 @@ static WeftStatus index_array(Vm *vm, u32 op, u32 param, Value v, Value *out) {
   u32 dtype = v.kind == V_NUM ? v.dtype : array_dtype(v.array);
   bool none = v.kind == V_ARRAY && v.array->size == 0; /* of any dtype, as [] is f64 */
   if (dtype_kind(dtype) != DK_INT && !none) return args_error(vm, op, param, v, "integers");
-  return dense_as(vm, op, v, DT_i64, out);
+  TRY(dense_as(vm, op, v, DT_i64, out));
+  if (dtype != DT_u64) return WEFT_OK;
+  const i64 *p = out->array->data;
+  for (i64 i = 0; i < out->array->size; i++)
+    if (p[i] < 0) {
+      WeftStatus status = vm_error(vm, EK_index, "%s: index %llu is out of bounds for every array", op_name(op),
+                                   (unsigned long long)p[i]);
+      value_drop(vm, *out);
+      return status;
+    }
+  return WEFT_OK;
 }
 
 static WeftStatus out_of_bounds(Vm *vm, u32 op, i64 index, u32 axis, i64 size) {

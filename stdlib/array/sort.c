@@ -85,7 +85,8 @@ static bool key_less(const ListOrder *o, Value x, Value y) {
     }
     return x.list->count < y.list->count;
   }
-  if (dtype_kind(x.dtype) <= DK_INT && dtype_kind(y.dtype) <= DK_INT) return x.i < y.i;
+  if (dtype_kind(x.dtype) <= DK_INT && dtype_kind(y.dtype) <= DK_INT)
+    return num_is_huge(x) == num_is_huge(y) ? x.i < y.i : num_is_huge(y);
   f64 p = num_as_f64(x), q = num_as_f64(y);
   if (p != p || q != q) return o->descending ? p != p && q == q : p == p && q != q; /* NaN last, both ways */
   return p < q;
@@ -102,7 +103,9 @@ static WeftStatus order_numbers(Vm *vm, const List *keys, bool descending, Value
   bool floats = n && dtype_kind(keys->items[0].dtype) == DK_FLOAT;
   *done = false;
   for (i64 i = 0; i < n; i++)
-    if (keys->items[i].kind != V_NUM || (dtype_kind(keys->items[i].dtype) == DK_FLOAT) != floats) return WEFT_OK;
+    if (keys->items[i].kind != V_NUM || (dtype_kind(keys->items[i].dtype) == DK_FLOAT) != floats ||
+        num_is_huge(keys->items[i]))
+      return WEFT_OK;
   Value x;
   TRY(array_new(vm, floats ? DT_f64 : DT_i64, 1, &n, &x));
   WeftStatus status = array_new(vm, DT_i64, 1, &n, positions);
@@ -292,6 +295,7 @@ __attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
 SEARCH(u8, p < q)
 SEARCH(i32, p < q)
 SEARCH(i64, p < q)
+SEARCH(u64, p < q)
 SEARCH(f32, p < q || (q != q && p == p))
 SEARCH(f64, p < q || (q != q && p == p))
 
@@ -299,6 +303,7 @@ static void search(u32 dtype, const void *a, i64 n, const void *v, i64 count, bo
   switch (dtype) {
     case DT_i32: search_i32(a, n, v, count, right, out); break;
     case DT_i64: search_i64(a, n, v, count, right, out); break;
+    case DT_u64: search_u64(a, n, v, count, right, out); break;
     case DT_f32: search_f32(a, n, v, count, right, out); break;
     case DT_f64: search_f64(a, n, v, count, right, out); break;
     default: search_u8(a, n, v, count, right, out);

@@ -135,6 +135,16 @@ static bool as_int(const char *s, size_t n, i64 *out) {
   return true;
 }
 
+static bool as_natural(const char *s, size_t n, u64 *out) {
+  size_t i = n && *s == '+' ? 1 : 0;
+  if (i == n) return false;
+  for (*out = 0; i < n; i++)
+    if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(*out, 10, out) ||
+        __builtin_add_overflow(*out, (u64)(s[i] - '0'), out))
+      return false;
+  return true;
+}
+
 /* true, True or TRUE; false in the same ways. */
 static bool as_bool(const char *s, size_t n, bool *out) {
   static const char *const words[] = {"false", "true", "False", "True", "FALSE", "TRUE"};
@@ -213,6 +223,22 @@ static WeftStatus bool_column(Vm *vm, const Table *t, u32 column, u32 first, Val
   return WEFT_OK;
 }
 
+/* *all: each field is an integer of u64, which i64 need not hold; *out is the column then. */
+static WeftStatus natural_column(Vm *vm, const Table *t, u32 column, u32 first, Value *out, bool *all) {
+  i64 n = t->rows - first;
+  TRY(array_new(vm, DT_u64, 1, &n, out));
+  *all = true;
+  for (u32 r = first; r < t->rows && *all; r++) {
+    const Field f = field_of(t, r, column);
+    const char *s = t->text + f.at;
+    size_t length = f.len;
+    trim(&s, &length);
+    *all = !is_quoted(t, f) && as_natural(s, length, &((u64 *)out->array->data)[r - first]);
+  }
+  if (!*all) value_drop(vm, *out);
+  return WEFT_OK;
+}
+
 /* *all: each field is a number or empty; *out is the column then: i64 when all are integers that fit, else f64, nan for
  * an empty field. */
 static WeftStatus number_column(Vm *vm, const Table *t, u32 column, u32 first, Value *out, bool *all) {
@@ -279,6 +305,7 @@ static WeftStatus column_as(Vm *vm, const Table *t, u32 column, u32 first, const
   Value plain;
   bool all = false;
   if (dtype == DT_bool) TRY(bool_column(vm, t, column, first, out, &all));
+  if (dtype == DT_u64) TRY(natural_column(vm, t, column, first, out, &all));
   if (all) return WEFT_OK;
   TRY(number_column(vm, t, column, first, &plain, &all));
   if (all) {

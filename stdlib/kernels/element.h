@@ -15,10 +15,11 @@ typedef i64 T_i64;
 typedef f32 T_f32;
 typedef u16 T_f16, T_bf16;
 typedef u32 T_u32;
+typedef u64 T_u64;
 typedef f64 T_f64;
 typedef u8 U_bool;
 typedef u32 U_u8, U_i32, U_f32;
-typedef u64 U_i64, U_f64;
+typedef u64 U_i64, U_u64, U_f64;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtype-limits" /* signs are asked of unsigned types, too */
@@ -59,6 +60,7 @@ typedef u64 U_i64, U_f64;
 ELEMENT_INT(u8)
 ELEMENT_INT(i32)
 ELEMENT_INT(i64)
+ELEMENT_INT(u64)
 #undef ELEMENT_INT
 #pragma GCC diagnostic pop
 
@@ -67,6 +69,7 @@ static inline u8 el_maximum_bool(u8 p, u8 q) { return p | q; }
 static inline u8 el_bit_count_u8(u8 p) { return (u8)__builtin_popcount(p); }
 static inline i32 el_bit_count_i32(i32 p) { return __builtin_popcount((u32)p); }
 static inline i64 el_bit_count_i64(i64 p) { return __builtin_popcountll((u64)p); }
+static inline u64 el_bit_count_u64(u64 p) { return (u64)__builtin_popcountll(p); }
 
 #define ELEMENT_FLOAT(dt, c, sign_bit)                                                                                \
   static inline U_##dt bits_of_##dt(T_##dt p) {                                                                       \

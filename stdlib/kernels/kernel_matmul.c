@@ -35,6 +35,7 @@ void matmul_own(u32 dtype, i64 m, i64 n, i64 k, const void *a, const void *b, vo
   switch (dtype) {
     case DT_u8: matmul_u8(m, n, k, a, b, c); break;
     case DT_i32: matmul_i32(m, n, k, a, b, c); break;
+    case DT_u64: /* the same bits */
     case DT_i64: matmul_i64(m, n, k, a, b, c); break;
     case DT_f32: matmul_f32(m, n, k, a, b, c); break;
     default: matmul_f64(m, n, k, a, b, c); break;

@@ -188,12 +188,17 @@ WITHIN(f64)
   X(h, i32, h##_to_f32(p) >= -0x1p31f && h##_to_f32(p) < 0x1p31f, h##_to_f32(p))                                \
   X(h, i64, h##_to_f32(p) >= -0x1p63f && h##_to_f32(p) < 0x1p63f, h##_to_f32(p))                                \
   X(h, u32, h##_to_f32(p) > -1 && h##_to_f32(p) < 0x1p32f, h##_to_f32(p)) X(u32, h, 1, f32_to_##h(f32_odd(p)))  \
+  X(h, u64, h##_to_f32(p) > -1 && h##_to_f32(p) < 0x1p64f, h##_to_f32(p))                                       \
+  X(u64, h, 1, f32_to_##h(f32_odd(f64_odd_u64(p))))                                                             \
   X(h, f32, 1, h##_to_f32(p)) X(h, f64, 1, h##_to_f32(p))                                                       \
   X(bool, h, 1, f32_to_##h(p)) X(u8, h, 1, f32_to_##h(p)) X(i32, h, 1, f32_to_##h(f32_odd(p)))                  \
   X(i64, h, 1, f32_to_##h(f32_odd(f64_odd_i64(p)))) X(f32, h, 1, f32_to_##h(p))                                 \
   X(f64, h, 1, f32_to_##h(f32_odd(p)))
-/* u32 takes the low bits of integers. */
+/* u32 and u64 take the low bits of integers. */
 #define UNSIGNED(X)                                                                                             \
+  X(u64, bool, 1, p != 0) X(u64, u8, 1, p) X(u64, i32, 1, p) X(u64, u32, 1, p) X(u64, i64, 1, p)                \
+  X(u64, f32, 1, p) X(u64, f64, 1, p) X(bool, u64, 1, p) X(u8, u64, 1, p) X(i32, u64, 1, p) X(u32, u64, 1, p)   \
+  X(i64, u64, 1, p) X(f32, u64, p > -1 && p < 0x1p64f, p) X(f64, u64, p > -1 && p < 0x1p64, p)                  \
   X(u32, bool, 1, p != 0) X(u32, u8, 1, p) X(u32, i32, 1, p) X(u32, i64, 1, p) X(u32, f32, 1, p)                \
   X(u32, f64, 1, p) X(bool, u32, 1, p) X(u8, u32, 1, p) X(i32, u32, 1, p) X(i64, u32, 1, p)                     \
   X(f32, u32, p > -1 && p < 0x1p32f, p) X(f64, u32, p > -1 && p < 0x1p32, p)
@@ -434,6 +439,7 @@ ROWS_FLOAT(maximum, f64, i64, >, &)
 EXTREMES(ROWS_INT, u8)
 EXTREMES(ROWS_INT, i32)
 EXTREMES(ROWS_INT, i64)
+EXTREMES(ROWS_INT, u64)
 ROWS_INT(add, i64)
 ROWS_INT(multiply, i64)
 

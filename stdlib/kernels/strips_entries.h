@@ -41,6 +41,7 @@ ENTRY(select_past, SELECT_PAST)
   REDUCTION_OF(rows, KIND, u8, HERE(strip_rows_##kind##_u8))       \
   REDUCTION_OF(rows, KIND, i32, HERE(strip_rows_##kind##_i32))     \
   REDUCTION_OF(rows, KIND, i64, HERE(strip_rows_##kind##_i64))     \
+  REDUCTION_OF(rows, KIND, u64, HERE(strip_rows_##kind##_u64))     \
   REDUCTION_OF(rows, KIND, f32, REST(strip_rows_##kind##_f32))     \
   REDUCTION_OF(rows, KIND, f64, REST(strip_rows_##kind##_f64))
 REDUCTION_OF(rows, ADD, f32, HERE(strip_rows_add_f32))
@@ -51,6 +52,9 @@ REDUCTION_OF(columns, ADD, f32, HERE(strip_columns_add_f32))
 REDUCTION_OF(columns, ADD, f64, HERE(strip_columns_add_f64))
 REDUCTION_OF(rows, ADD, i64, HERE(strip_rows_add_i64))
 REDUCTION_OF(rows, MUL, i64, HERE(strip_rows_multiply_i64))
+/* the same bits */
+REDUCTION_OF(rows, ADD, u64, HERE(strip_rows_add_i64))
+REDUCTION_OF(rows, MUL, u64, HERE(strip_rows_multiply_i64))
 ROWS_OF_EXTREMES(MIN, minimum)
 ROWS_OF_EXTREMES(MAX, maximum)
 REDUCTION_OF(rows, ADD, bool, HERE(strip_rows_count_bool))

@@ -646,6 +646,7 @@ char *generate_program(uint64_t seed, bool probes) {
       "f(3, f32(0.5), f32(arange(3)), i32(arange(3)), f32(ones((3, 3))))",
       "f(4, 1.5, f32(linspace(-1, 2, 4)), u8([7, 200, 0, 3]), reshape(arange(12), (4, 3)))",
       "f(3, f16(0.1), f16(arange(3)) / 3, u8([7, 200, 3]), bf16(ones((3, 3))))",
+      "f(3, 0.5, arange(3) * 0.5, u64([18446744073709551615, 7, 3]), ones((3, 3)))",
       "f(70, 0.25, linspace(-2, 2, 70), arange(70) % 7, ones((70, 3)) * 0.5)",
       "f(0, 1.0, zeros(0), arange(0), zeros((0, 3)))",
       "f(2, true, [true, false], [5, -7], [[1.0, nan, inf], [0.0, -0.0, -inf]])",

@@ -190,7 +190,9 @@ npy c8 "$(header "'<c8'" False '(1,)')" '\x00\x00\xc0\x3f\x00\x00\x00\xc0'; read
 npy big-c8 "$(header "'>c8'" False '(1,)')" '\x3f\xc0\x00\x00\xc0\x00\x00\x00'; reads big-c8 'c64 (1,) [1.5-2.0j]'
 is npy-complex "$(w 'save_npy("c.npy", [[1 + 2j, -0.5j]]); let x = load_npy("c.npy"); print(x.dtype, x.shape, x[0])')" \
   'c128 (1, 2) [1.0+2.0j, -0.0-0.5j]'
-for type in '<u8' '<c32' '<U3' '|O' '<b4' '?' ''; do
+npy u8 "$(header "'<u8'" True)" '\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00\x00\x00\x00\x00'
+reads u8 'u64 (2,) [18446744073709551615, 1]'
+for type in '<c32' '<U3' '|O' '<b4' '?' ''; do
   npy type "$(header "'$type'")" "$two"; refuses type "its dtype '[^']*' is not supported"
 done
 npy records "$(header "[('a', '<i4')]")" "$two"; refuses records 'its elements are records'

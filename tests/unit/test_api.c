@@ -111,40 +111,6 @@ static void wrong_arrays(void **state) {
   assert_string_equal(weft_show(vm, v), "[2.0, 3.0]");
   assert_int_equal(weft_array_view(vm, v, NULL), WEFT_MISUSE);
   weft_release(vm, v);
-  /* dtypes of which this build has no arrays */
-  const WeftDType absent[] = {WEFT_U64};
-  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-    assert_int_equal(weft_array(vm, absent[i], 1, two, data, &v), WEFT_ERROR);
-    assert_string_equal(weft_error_kind(vm), "unsupported");
-    assert_int_equal(weft_array_lend(vm, absent[i], 1, two, data, NULL, NULL, &v), WEFT_ERROR);
-    assert_string_equal(weft_error_kind(vm), "unsupported");
-  }
-  /* complex numbers, as pairs of their parts */
-  const double pairs[4] = {1, 2, 0, -0.5};
-  const float few[2] = {1.5f, -2};
-  WeftArray pair;
-  assert_int_equal(weft_array(vm, WEFT_C128, 1, two, pairs, &v), WEFT_OK);
-  assert_string_equal(weft_show(vm, v), "[1.0+2.0j, 0.0-0.5j]");
-  assert_string_equal(weft_describe(vm, v), "c128[2]");
-  assert_int_equal(weft_array_view(vm, v, &pair), WEFT_OK);
-  assert_true(pair.dtype == WEFT_C128 && memcmp(pair.data, pairs, sizeof pairs) == 0);
-  weft_release(vm, v);
-  assert_int_equal(weft_array(vm, WEFT_C128, 0, NULL, pairs, &v), WEFT_OK);
-  assert_string_equal(weft_show(vm, v), "1.0+2.0j");
-  assert_int_equal(weft_array_view(vm, v, &pair), WEFT_OK);
-  assert_true(pair.rank == 0 && memcmp(pair.data, pairs, 16) == 0);
-  double real;
-  assert_int_equal(weft_as_float(vm, v, &real), WEFT_ERROR);
-  weft_release(vm, v);
-  assert_int_equal(weft_array(vm, WEFT_C64, 0, NULL, few, &v), WEFT_OK);
-  assert_string_equal(weft_show(vm, v), "1.5-2.0j");
-  assert_int_equal(weft_array_view(vm, v, &pair), WEFT_OK);
-  assert_true(pair.dtype == WEFT_C64 && memcmp(pair.data, few, sizeof few) == 0);
-  assert_int_equal(weft_as_float(vm, v, &real), WEFT_ERROR);
-  weft_release(vm, v);
-  assert_int_equal(weft_eval(vm, "2j", "test", &v), WEFT_OK);
-  assert_string_equal(weft_describe(vm, v), "weak c128[]");
-  weft_release(vm, v);
   /* halves, as uint16_t */
   const uint16_t halves[2] = {0x3C00, 0x2E66};
   WeftArray look;

@@ -7,7 +7,7 @@
 #include "stdlib/kernels/strips.h"
 #include "stdlib/kernels/wm.h"
 
-static const u8 dtypes[] = {DT_bool, DT_u8, DT_i32, DT_i64, DT_f32, DT_f64};
+static const u8 dtypes[] = {DT_bool, DT_u8, DT_i32, DT_i64, DT_u64, DT_f32, DT_f64};
 
 /* ---- the reference: one element, the long way ---------------------------------------------------- */
 
@@ -21,29 +21,34 @@ static i64 wrap(__int128 v, u32 dtype) {
 
 static i64 width(u32 dtype) { return 8 * (i64)dtype_bytes(dtype); }
 
-static i64 naive_int(u32 op, u32 dtype, i64 p, i64 q) {
+static __int128 naive_floor_divide(__int128 p, __int128 q) {
+  __int128 d = p / q;
+  while (d * q > p && q > 0) d--;
+  while (d * q < p && q < 0) d--;
+  return d;
+}
+
+/* The bits of two integers of this dtype, which u64 takes without a sign. */
+static i64 naive_int(u32 op, u32 dtype, i64 p_bits, i64 q_bits) {
+  const bool natural = dtype == DT_u64;
+  const __int128 p = natural ? (__int128)(u64)p_bits : p_bits, q = natural ? (__int128)(u64)q_bits : q_bits;
   __int128 r = 1;
   switch (op) {
-    case OP_add: return wrap((__int128)p + q, dtype);
-    case OP_subtract: return wrap((__int128)p - q, dtype);
-    case OP_multiply: return wrap((__int128)p * q, dtype);
-    case OP_floor_divide: {
-      __int128 d = (__int128)p / q;
-      while (d * q > p && q > 0) d--;
-      while (d * q < p && q < 0) d--;
-      return wrap(d, dtype);
-    }
-    case OP_remainder: return wrap((__int128)p - (__int128)naive_int(OP_floor_divide, DT_i64, p, q) * q, dtype);
+    case OP_add: return wrap(p + q, dtype);
+    case OP_subtract: return wrap(p - q, dtype);
+    case OP_multiply: return wrap((__int128)((unsigned __int128)p * (unsigned __int128)q), dtype);
+    case OP_floor_divide: return wrap(naive_floor_divide(p, q), dtype);
+    case OP_remainder: return wrap(p - naive_floor_divide(p, q) * q, dtype);
     case OP_power:
-      for (i64 i = 0; i < q; i++) r = wrap(r * p, dtype);
+      for (i64 i = 0; i < q; i++) r = wrap((__int128)((unsigned __int128)r * (unsigned __int128)p), dtype);
       return (i64)r;
-    case OP_minimum: return p < q ? p : q;
-    case OP_maximum: return p > q ? p : q;
-    case OP_bitwise_and: return p & q;
-    case OP_bitwise_or: return p | q;
-    case OP_bitwise_xor: return p ^ q;
+    case OP_minimum: return (i64)(p < q ? p : q);
+    case OP_maximum: return (i64)(p > q ? p : q);
+    case OP_bitwise_and: return (i64)(p & q);
+    case OP_bitwise_or: return (i64)(p | q);
+    case OP_bitwise_xor: return (i64)(p ^ q);
     case OP_left_shift: return q < 0 || q >= width(dtype) ? 0 : wrap((__int128)((unsigned __int128)p << q), dtype);
-    default: return q < 0 || q >= width(dtype) ? (p < 0 ? -1 : 0) : p >> q;
+    default: return q < 0 || q >= width(dtype) ? (p < 0 ? -1 : 0) : (i64)(p >> q);
   }
 }
 
@@ -631,6 +636,13 @@ static void test_refused_memory(void **state) {
 static void test_table(void **state) {
   Vm *vm = *state;
   for (u32 op = 1; op < OP_COUNT; op++) assert_non_null(vm->ops[op].eager);
+  for (u32 from = 1; from < DT_COUNT; from++)
+    for (u32 to = 1; to < DT_COUNT; to++) { /* of a complex number no part is left out */
+      bool parts = dtype_kind(from) == DK_COMPLEX && dtype_kind(to) != DK_COMPLEX && to != DT_bool;
+      if (from == to || parts || dtype_can(from, NEED_convert) == CAN_none || dtype_can(to, NEED_convert) == CAN_none)
+        continue;
+      if (!stdlib_of(vm)->strips->convert[from][to]) fail_msg("%s to %s", dtype_name(from), dtype_name(to));
+    }
 }
 
 static int setup(void **state) {

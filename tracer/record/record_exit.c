@@ -212,7 +212,16 @@ void rec_behind_update(Recorder *r) {
 
 u32 rec_present_exit(Recorder *r) { return r->safe_exit == UINT32_MAX ? UINT32_MAX : check_exit(r); }
 
+Outcome rec_place(Recorder *r, ValueId *v) {
+  if (value_type(r->g, *v)->dtype != DT_u64) return OUT_GO;
+  if (!(*v = graph_convert(r->g, *v, DT_i64))) return OUT_FAIL;
+  return rec_check(r, CHECK_nonneg, v, 1);
+}
+
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count) {
+  ValueId place = operands[0];
   if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_construct_body, "a check inside the body of a construct");
+  Outcome o = kind == CHECK_index ? rec_place(r, &place) : OUT_GO;
+  if (o != OUT_GO) return o;
   return graph_check(r->g, kind, operands, count, check_exit(r)) ? OUT_GO : OUT_FAIL;
 }

@@ -4,6 +4,8 @@
 
 #include "tracer/record/record.h"
 
+/* A place given as u64 becomes an i64. One beyond i64, which would count from the end, is left to the interpreter. */
+Outcome rec_place(Recorder *r, ValueId *v);
 Outcome rec_check(Recorder *r, CheckKind kind, const ValueId *operands, u32 count); /* leaves by the safe exit */
 RecipeId rec_recipe(Recorder *r, Av a);
 /* An exit at the top frame's pc with everything that is live. UINT32_MAX: memory refused or not expressible. */

@@ -375,6 +375,8 @@ Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out) {
   const ArrayType *t = value_type(r->g, v);
   if (t->rank || dtype_kind(t->dtype) != DK_INT) return rec_stuck(r, REASON_raises, "a slice bound is no integer");
   if (t->dtype != DT_i64) {
+    Outcome o = rec_place(r, &v);
+    if (o != OUT_GO) return o;
     if (!(v = graph_convert(r->g, v, DT_i64)) || !(a = av_num(r, v))) return OUT_FAIL;
   }
   SizeRange s = rec_range(r, v);
