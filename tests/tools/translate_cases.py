@@ -1,9 +1,9 @@
 # Translates cases of public suites, recorded as JSON, into files of tests/cases.
 #   python3 tests/tools/translate_cases.py FILE.json [FOLDER [LARGEST]]     the kind is told by the file's name:
-# onnx_cases.json onnx_graphs.json vjp_cases.json control_flow_checks.json gradbench.json array_api_calls.json
-# array_api_special.json. Writes into FOLDER (tests/cases) and prints what was left out, with the reason. What stands
-# before the first case of a file that is there (its comment, and the functions between #[ and #]) is kept: these are
-# written by hand. Cases with more than LARGEST numbers (300) in one array, or twice as many in all, are left out.
+# onnx_cases.json onnx_graphs.json vjp_cases.json control_flow_checks.json gradbench.json array_api_calls.json.
+# Writes into FOLDER (tests/cases) and prints what was left out, with the reason. What stands before the first case of a
+# file that is there (its comment, and the functions between #[ and #]) is kept: these are written by hand. Cases with
+# more than LARGEST numbers (300) in one array, or twice as many in all, are left out; in suites of short calls a third.
 import json
 import math
 import os
@@ -900,7 +900,8 @@ def translate_all(records, one):
         try:
             cases.append(one(r))
         except Skip as e:
-            left.setdefault(str(e), []).append(r.get("name", r.get("id", "")).replace("test_", "", 1))
+            name = r.get("name", r.get("id", r.get("function", "")))
+            left.setdefault(str(e), []).append(name.replace("test_", "", 1))
     return cases, [f"left out, {why}: {', '.join(names)}" for why, names in left.items()]
 
 
@@ -1371,7 +1372,139 @@ def api_calls(records, folder):
         print("\n".join(left))
 
 
-KINDS = {"onnx_cases": onnx_cases, "onnx_graphs": onnx_graphs, "vjp_cases": vjp_cases, "array_api_calls": api_calls}
+# ---- control flow: programs in words, as functions of the file's head -------------------------------------------
+
+def literal_of(v):
+    """A value of JSON: numbers are strong where they are floats."""
+    if isinstance(v, list):
+        return "[" + ", ".join(literal_of(x) for x in v) + "]"
+    return text_of(v)
+
+
+def nested(v):
+    """An array of JSON; of rank 3 and up a reshape keeps lines short."""
+    shape, x = [], v
+    while isinstance(x, list):
+        shape.append(len(x))
+        x = x[0]
+    if len(shape) < 3:
+        return literal_of(v)
+    flat = lambda y: [z for x in y for z in flat(x)] if isinstance(y, list) else [y]
+    return f"reshape([{', '.join(literal_of(x) for x in flat(v))}], {items(shape)})"
+
+
+# What a check compares: (expression, field of the record) pairs; A stands for the arguments.
+CHECKS = {
+    "cond-nested": [("cond_nested(A)", "result")], "cond-const-branch": [("cond_const_branch(A)", "result")],
+    "cond-grad": [("grad(cond_grad)(A)", "grad"), ("grad(grad(cond_grad))(A)", "grad2")],
+    "switch-grad": [("grad(switch_grad)(A)", "grad")], "while-tuple": [("while_tuple(A)", "result")],
+    "while-256-carries": [("while_256()", "result")], "while-conjunction": [("while_conjunction(A)", "result")],
+    "while-issue649": [("while_loop(((a, b),) => b < 10, ((a, b),) => (7, b + 1), (A))", "result")],
+    "while-forwarding": [("while_loop(((a, b, c),) => b == 0, ((a, b, c),) => (0.0, 1.0, a), (A))", "result")],
+    "while-no-mutation": [("while_no_mutation()", "result")],
+    "while-nested-torch": [("while_nested(A)", "result")], "while-nested2-torch": [("while_nested2(A)", "result")],
+    "fori-empty": [("fori_loop(0, A, (i, c) => c + 1, 10.0)", "result")],
+    "scan-impl": [("scan_impl(D, A)[0]", "carry"), ("scan_impl(D, A)[1]", "ys"),
+                  ("scan_impl(D, A, true)[0]", "carry_reverse"), ("scan_impl(D, A, true)[1]", "ys_reverse"),
+                  ("jvp((c, a) => scan_impl(D, c, a), (A), (A))[1][0]", "jvp_carry"),
+                  ("jvp((c, a) => scan_impl(D, c, a), (A), (A))[1][1]", "jvp_ys"),
+                  ("grad((c, a) => sum(scan_impl(D, c, a)[0]) + sum(scan_impl(D, c, a)[1]))(A)", "grad_c0"),
+                  ("grad((c, a) => sum(scan_impl(D, c, a)[0]) + sum(scan_impl(D, c, a)[1]), 1)(A)", "grad_as")],
+    "scan-vmap": [("vmap((c, a) => scan_impl(D, c, a), X)(A)[0]", "carry"),
+                  ("vmap((c, a) => scan_impl(D, c, a), X)(A)[1]", "ys")],
+    "scan-length": [("scan((c, x) => (c + 1, c), A, length=L)[0]", "carry"),
+                    ("scan((c, x) => (c + 1, c), A, length=L)[1]", "ys")],
+    "scan-rnn": [("scan_rnn(A)", "loss"), ("grad(scan_rnn, 0)(A)", "grad_Wt"), ("grad(scan_rnn, 1)(A)", "grad_Wo"),
+                 ("grad(scan_rnn, 2)(A)", "grad_inputs")],
+    "scan-grad-inside": [("scan_grad_inside(A)", "result"), ("grad(scan_grad_inside)(A)", "grad")],
+    "scan-cond-pow": [("scan_cond_pow(A)", "result"), ("grad(scan_cond_pow)(A)", "grad")],
+    "ascan-xor": [("associative_scan(bitwise_xor, A)", "result")],
+    "ascan-torch": [("associative_scan(add, A, reverse=R)", "result")],
+    "ascan-linear-recurrence": [("recurrence(A)[0]", "result0"), ("recurrence(A)[1]", "result1"),
+                                ("grad((a, b) => sum(recurrence(a, b)[1]))(A)", "grad_a"),
+                                ("grad((a, b) => sum(recurrence(a, b)[1]), 1)(A)", "grad_b")],
+    "ascan-matmul": [("associative_scan(matmul, A)", "result")],
+    "ascan-reverse": [("associative_scan(add, arange(1000) + 32, reverse=true)[0]", "first"),
+                      ("associative_scan(add, arange(1000) + 32, reverse=true)[-1]", "last"),
+                      ("sum(associative_scan(add, arange(1000) + 32, reverse=true))", "sum")],
+    "while-errors": None, "trace-caching": None, "while-reverse-grad": None,
+}
+VMAPPED = {"cond-vmap": "cond_vmap", "while-vmap": "while_vmap", "while-vmap-cond-const": "while_to",
+           "while-vmap-tuple": "while_sum", "while-vmap-never": "while_never"}
+
+
+def control_flow_case(r):
+    which = r["id"]
+    if which.startswith("ascan-add"):
+        checks = [("associative_scan(add, A, axis=I)", "result")]
+    elif which in VMAPPED:
+        checks = [(f"vmap({VMAPPED[which]}, X)(A)", "result")]
+    else:
+        checks = CHECKS.get(which)
+    if checks is None:
+        raise Skip("a behaviour or an error: written by hand in the cases of constructs")
+    lets, tests = [], []
+    for k, c in enumerate(r["cases"]):
+        names = [f"a{k}_{i}" for i in range(len(c["args"]))]
+        lets += [f"let {name} = {nested(a)}" for name, a in zip(names, c["args"])]
+        if "d" in c:
+            lets.append(f"let d{k} = {literal_of(c['d'])}")
+        for text, field in checks:
+            want = c.get(field, c["result"][int(field[-1])] if field in ("result0", "result1") else None)
+            if want is None:
+                continue
+            axes = items("nil" if a is None else a for a in c.get("in_axes", []))
+            swaps = {"A": ", ".join(names), "D": f"d{k}", "X": axes, "L": c.get("length"),
+                     "R": text_of(bool(c.get("reverse"))), "I": c.get("axis", 0)}
+            text = re.sub(r"\b([ADXLRI])\b", lambda m: str(swaps[m.group(1)]), text)
+            state = which.startswith("while") and which not in VMAPPED or which == "while-vmap-tuple"
+            if isinstance(want, list) and state:
+                want = items(nested(x) for x in want)
+            else:
+                want = nested(want)
+            tests.append(f"near({text}, {want})")
+    return block(which.replace("-", " "), lets + [" and ".join(tests)])
+
+
+def control_flow(records, folder):
+    cases, left = translate_all(records, control_flow_case)
+    write(folder, "control_flow_public", cases, ["Source: restated from tests of JAX (Apache-2.0) and PyTorch (BSD-3), "
+                                                 "by tests/tools/translate_cases.py; within 1e-9."] + left)
+    print("\n".join(left))
+
+
+# ---- GradBench ----------------------------------------------------------------------------------------------------
+
+def gradbench_case(number):
+    def case(r):
+        what, function, given_, want = r["eval"], r["function"], r["input"], r["output"]
+        if what == "hello":
+            text = f"square({text_of(given_)})" if function == "square" else f"grad(square)({text_of(given_)})"
+            return block(f"hello {function} of {text_of(given_)}", [f"near({text}, {text_of(want)})"])
+        if len(given_["x"]) > LARGEST // 3:
+            raise Skip(f"an array of more than {LARGEST // 3} numbers")
+        if what == "ode" and function == "gradient" and len(given_["x"]) > 4:
+            raise Skip("a gradient of the exact solution, of which four steps of the method give no more than x[3]")
+        rest = "".join(f", {given_[k]}" for k in ("n", "s") if k in given_)
+        text = f"{what}(x{rest})"
+        if function == "gradient":
+            last = "[-1]" if what == "ode" else ""
+            text = f"grad(v => {what}(v{rest}){last})(x)"
+        number[0] += 1
+        close = "near_small" if what == "ode" else "near"
+        return block(f"{what} {function} {number[0]}", [f"let x = {literal_of(given_['x'])}",
+                                                        f"{close}({text}, {nested(want)})"])
+    return case
+
+
+def gradbench(records, folder):
+    cases, left = translate_all(records, gradbench_case([0]))
+    write(folder, "gradbench", cases, ["Source: GradBench (MIT), by tests/tools/translate_cases.py."] + left)
+    print("\n".join(left))
+
+
+KINDS = {"onnx_cases": onnx_cases, "onnx_graphs": onnx_graphs, "vjp_cases": vjp_cases, "array_api_calls": api_calls,
+         "control_flow_checks": control_flow, "gradbench": gradbench}
 
 
 
