@@ -1,0 +1,38 @@
+#!/bin/bash
+# Runs the programs of examples/programs in three modes and compares what they print: examples.sh [NAME...] runs some.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+W=$(realpath "${WEFT:-build/weft}")
+limit=60 # seconds; what takes so long hangs
+mkdir -p build/check/examples
+TMPDIR=$(realpath build/check/examples) # where they write
+export TMPDIR
+
+# run NAME MODE [SETTING...]: one program in one mode.
+run() {
+  local name=$1 mode=$2 rc
+  shift 2
+  timeout -k 5 "$limit" env "$@" "$W" "examples/programs/$name.weft" >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null
+  rc=$?
+  if [ $rc -eq 124 ] || [ $rc -eq 137 ]; then echo "not ok examples/$name-$mode: ran past $limit seconds"
+  elif [ $rc -ne 0 ]; then echo "not ok examples/$name-$mode: exit status $rc: $(head -n 1 "$TMPDIR/err")"
+  elif ! diff "$TMPDIR/out" "examples/programs/$name.expected" >"$TMPDIR/diff"; then
+    echo "not ok examples/$name-$mode: prints < instead of >: $(tr '\n' '~' <"$TMPDIR/diff" | cut -c 1-300)"
+  else echo "ok examples/$name-$mode"; fi
+}
+
+if [ $# -eq 0 ]; then
+  for program in examples/programs/*.weft; do
+    name=${program##*/}
+    set -- "$@" "${name%.weft}"
+  done
+fi
+for name in "$@"; do
+  if ! [ -e "examples/programs/$name.expected" ]; then
+    echo "not ok examples/$name: there is no examples/programs/$name.expected"
+    continue
+  fi
+  run "$name" eager WEFT_BACKEND=eager
+  run "$name" hot WEFT_HOT=0
+  run "$name" defaults
+done
