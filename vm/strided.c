@@ -347,6 +347,30 @@ void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const
   (void)copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides, NULL);
 }
 
+WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
+                               const void *src, const i64 *src_strides) {
+  enum { PART = 1 << 23 }; /* elements: some milliseconds */
+  i64 part[ARRAY_MAX_RANK], total = 1;
+  u32 axis = 0;
+  for (u32 d = 0; d < rank; d++) {
+    part[d] = dims[d];
+    total *= dims[d];
+    if (dims[d] > dims[axis]) axis = d;
+  }
+  if (total <= PART) {
+    strided_copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides);
+    return WEFT_OK;
+  }
+  const i64 row = total / dims[axis], each = row < PART ? PART / row : 1;
+  for (i64 at = 0; at < dims[axis]; at += each) {
+    part[axis] = dims[axis] - at < each ? dims[axis] - at : each;
+    strided_copy(vm, bytes, rank, part, (char *)dst + at * dst_strides[axis] * bytes, dst_strides,
+                 (const char *)src + at * src_strides[axis] * bytes, src_strides);
+    if (vm_poll(vm, 0) != WEFT_OK) return WEFT_ERROR;
+  }
+  return WEFT_OK;
+}
+
 bool strided_transpose(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
                   const StridedThen *then) {
   return copy(vm, bytes, 2, dims, dst, (i64[2]){dims[1], 1}, src, src_strides, then);

@@ -9,6 +9,11 @@
 void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
                   const i64 *src_strides);
 
+/* The same to a place that nobody sees yet: in parts, with polls between them. WEFT_ERROR: one raised, the rest is
+ * missing. */
+WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
+                               const void *src, const i64 *src_strides) MUST_USE;
+
 /* Of a large result that lies together (but for a source that lies otherwise than transposed: false, nothing is
  * done): parts of its rows, before they are stored. `run` gets `n` elements at `at`, which are the result's from
  * number `first` on, and changes them in their place; any thread. */

@@ -443,6 +443,7 @@ static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanSt
 
 /* Calls of functions by themselves inside each other: they stand on the C stack, each with a frame of a word or two for
  * each value at most. */
+enum { NATIVE_WORK = 1 << 22 /* elements: trips, times what the largest array holds, until the clock is looked at */ };
 enum { NATIVE_CALLS = 1900, NATIVE_FRAME = 512, NATIVE_VALUE = 16 };
 
 static __attribute__((noinline)) Went kernel_step(Run *r, const PlanStep *s) {
@@ -461,14 +462,15 @@ typedef struct NativeRun {
   LoopCtx ctx;
   Run *r;
   const PlanNative *n;
-  i64 granted;   /* the budget as it was last filled */
+  i64 granted;   /* the budget as it was last filled, */
+  i64 most;      /* and what it may be: fewer trips where one may work on a large array */
+  f64 polled;    /* when it was filled; 0: not yet */
   bool stopped;  /* a poll said so: the error stands in the VM */
   u32 plan_exit;
 } NativeRun;
 
 /* Units of fuel a native may use before it polls. */
-static i64 grant(const Vm *vm) {
-  i64 most = vm->tunables.poll_trips;
+static i64 grant(const Vm *vm, i64 most) {
   if (vm->limits.fuel == UINT64_MAX) return most;
   return vm->poll_countdown < most ? vm->poll_countdown : most;
 }
@@ -481,7 +483,14 @@ static u32 native_poll(LoopCtx *ctx) {
     n->stopped = true;
     return 1;
   }
-  ctx->budget = n->granted = grant(vm);
+  if (n->most < vm->tunables.poll_trips) { /* a trip takes as long as it takes: the clock tells */
+    const f64 now = vm_clock(), took = now - n->polled;
+    if (n->polled > 0 && took < 0.005) n->most *= 4;
+    else if (n->polled > 0 && took > 0.02) n->most = n->most / 2 > 1 ? n->most / 2 : 1;
+    if (n->most > vm->tunables.poll_trips) n->most = vm->tunables.poll_trips;
+    n->polled = now;
+  }
+  ctx->budget = n->granted = grant(vm, n->most);
   return 0;
 }
 
@@ -518,13 +527,17 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanNative *f = &p->natives.data[s->index];
   u64 words[s->nargs + 1], results[p->max_results + 1];
-  NativeRun n = {.r = r, .n = f, .plan_exit = NO_EXIT};
+  NativeRun n = {.r = r, .n = f, .plan_exit = NO_EXIT, .most = r->vm->tunables.poll_trips};
   Vm *vm = r->vm;
+  i64 largest = 1;
   for (u32 i = 0; i < s->nargs; i++) {
     if (UNLIKELY(on_device(r, &p->args.data[s->arg + i]))) return plan_leave(r, s->exit, WEFT_OK);
-    words[i] = word_of(r, &p->args.data[s->arg + i]);
+    const PlanArg *a = &p->args.data[s->arg + i];
+    words[i] = word_of(r, a);
+    if (a->kind == PA_data && array_at(r, a->slot)->size > largest) largest = array_at(r, a->slot)->size;
   }
-  n.granted = grant(vm);
+  if (NATIVE_WORK / largest < n.most) n.most = NATIVE_WORK / largest + 1;
+  n.granted = grant(vm, n.most);
   i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
   depth = (depth - 1) / NATIVE_LEVELS; /* and one that is no call */
   size_t left = cstack_left(), each = NATIVE_FRAME + NATIVE_VALUE * (size_t)f->values;

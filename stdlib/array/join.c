@@ -16,10 +16,11 @@ static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 sta
   TRY(convert_value(vm, op, item, dtype, &same));
   Array *a = array_of(same, &box);
   u32 bytes = dtype_bytes(dtype);
-  strided_copy(vm, bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides, a->data,
-               array_strides(a));
+  WeftStatus status =
+      strided_copy_polled(vm, bytes, rank, dims, (char *)to->data + start * array_strides(to)[axis] * bytes, strides,
+                          a->data, array_strides(a));
   value_drop(vm, same);
-  return WEFT_OK;
+  return status;
 }
 
 static WeftStatus join(Vm *vm, u32 op, const Value *items, u32 n, bool along_new, i64 given_axis, Value *out) {
@@ -146,7 +147,15 @@ WeftStatus eager_tile(Vm *vm, Value *args, Value *out) {
   if (total > 0) {
     Reader r;
     reader_start_raw(&r, stdlib_of(vm)->strips, a->data, type.dtype, rank, dims, strides, type.dtype);
-    reader_read(&r, data, total);
+    const i64 each = 1 << 22; /* between two polls */
+    for (i64 at = 0, m; at < total; at += m) {
+      m = total - at < each ? total - at : each;
+      reader_read(&r, (char *)data + at * dtype_bytes(type.dtype), m);
+      if (at + m < total && vm_poll(vm, 0) != WEFT_OK) {
+        value_drop(vm, *out);
+        return WEFT_ERROR;
+      }
+    }
   }
   result_finish(vm, out);
   return WEFT_OK;
@@ -172,20 +181,24 @@ WeftStatus take_positions(Vm *vm, Value x, u32 axis, const i64 *index, i64 n, Va
   const char *from = dense.array->data;
   char *o = data;
   size_t run = (size_t)inner * bytes;
-  for (i64 k = 0; k < outer && out->array->size; k++, from += size * inner * bytes) {
-#define GATHER(T)                                                                              \
-  {                                                                                            \
-    for (i64 i = 0; i < n; i++, o += sizeof(T)) memcpy(o, from + index[i] * (i64)sizeof(T), sizeof(T)); \
-  }
-    if (run == 1) GATHER(u8)
-    else if (run == 4) GATHER(u32)
-    else if (run == 8) GATHER(u64)
-    else
-      for (i64 i = 0; i < n; i++, o += run) memcpy(o, from + index[i] * (i64)run, run);
+  WeftStatus status = WEFT_OK;
+  for (i64 k = 0; k < outer && out->array->size; k++, from += size * inner * bytes)
+    for (i64 lo = 0, hi; lo < n && status == WEFT_OK; lo = hi) {
+      const i64 most = 1 << 20; /* between two polls */
+      hi = n - lo < most ? n : lo + most;
+#define GATHER(T) \
+  for (i64 i = lo; i < hi; i++, o += sizeof(T)) memcpy(o, from + index[i] * (i64)sizeof(T), sizeof(T));
+      if (run == 1) GATHER(u8)
+      else if (run == 4) GATHER(u32)
+      else if (run == 8) GATHER(u64)
+      else
+        for (i64 i = lo; i < hi; i++, o += run) memcpy(o, from + index[i] * (i64)run, run);
 #undef GATHER
-  }
+      if (hi - lo == most) status = vm_poll(vm, 0);
+    }
   value_drop(vm, dense);
-  return WEFT_OK;
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
 }
 
 /* x as an array with an axis to work along: flat (axis not given) or as it is. *x owned. */
@@ -236,9 +249,13 @@ WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   status = array_new(vm, DT_i64, 1, &total, &positions);
   if (status != WEFT_OK) goto drop_counts;
   i64 *p = positions.array->data;
-  for (i64 i = 0; i < size; i++)
-    for (i64 k = 0; k < n[i * step]; k++) *p++ = i;
-  status = take_positions(vm, x, axis, positions.array->data, total, out);
+  for (i64 i = 0; i < size && status == WEFT_OK; i++)
+    for (i64 k = 0, most; k < n[i * step] && status == WEFT_OK; k = most) {
+      most = n[i * step] - k < 1 << 20 ? n[i * step] : k + (1 << 20);
+      for (i64 j = k; j < most; j++) *p++ = i;
+      if (most - k == 1 << 20 || (i & 0xFFFF) == 0xFFFF) status = vm_poll(vm, 0);
+    }
+  if (status == WEFT_OK) status = take_positions(vm, x, axis, positions.array->data, total, out);
   value_drop(vm, positions);
 drop_counts:
   value_drop(vm, counts);

@@ -223,6 +223,26 @@ static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *
   lib->gemv(y->transposed ? "T" : "N", &rows, &cols, alpha, yd, &ly, xd, &one, beta, c, &one, 1);
 }
 
+/* The same, long ones by some rows after another with polls between them. WEFT_ERROR: one raised, rows are missing. */
+static WeftStatus product_polled(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd,
+                                 const Side *y, const char *yd, char *c) {
+  const i64 row = y->cols * x->cols, m = x->rows, bytes = dtype_bytes(dtype); /* products for each row */
+  i64 each = (own || lib ? (i64)1 << 32 : (i64)1 << 27) / row & ~(i64)15;
+  if (each < 16) each = 16;
+  if (m < 2 * each) {
+    product(vm, own, lib, dtype, x, xd, y, yd, c);
+    return WEFT_OK;
+  }
+  Side part = *x;
+  for (i64 i = 0; i < m; i += part.rows) {
+    part.rows = m - i < 2 * each ? m - i : each;
+    product(vm, own, lib, dtype, &part, xd + i * (x->transposed ? 1 : x->apart) * bytes, y, yd,
+            c + i * y->cols * bytes);
+    TRY(vm_poll(vm, 0));
+  }
+  return WEFT_OK;
+}
+
 /* Two vectors of n floats each: the sum of their products in the order of sums, block by block. */
 static WeftStatus inner(Vm *vm, Array *xa, Array *ya, i64 n, Value *out) {
   enum { BLOCK_BYTES = REDUCE_LANE_BYTES * REDUCE_BLOCK_ROWS, SOME = 64 };
@@ -293,11 +313,14 @@ PairWent matmul_pair(Vm *vm, u32 op, const Array *xa, const Array *ya, Value *ou
   if (!plain_side(xa, dtype, small, &x) || !plain_side(ya, dtype, small, &y) || (own && y.transposed && m > 1))
     return PAIR_OTHER;
   if (kernel_poll(vm, work / 16) != WEFT_OK) return PAIR_FAILED;
-  if ((out->kind != V_ARRAY || !takes_product(out->array, dtype, m, n)) &&
-      array_new(vm, dtype, 2, (i64[2]){m, n}, out) != WEFT_OK)
-    return PAIR_FAILED;
-  product(vm, own, lib, dtype, &x, x.data, &y, y.data, out->array->data);
-  return PAIR_DONE;
+  const bool fresh = out->kind != V_ARRAY || !takes_product(out->array, dtype, m, n);
+  if (fresh && array_new(vm, dtype, 2, (i64[2]){m, n}, out) != WEFT_OK) return PAIR_FAILED;
+  if (product_polled(vm, own, lib, dtype, &x, x.data, &y, y.data, out->array->data) == WEFT_OK) return PAIR_DONE;
+  if (fresh) {
+    value_drop(vm, *out);
+    *out = value_hole();
+  }
+  return PAIR_FAILED;
 }
 
 static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
@@ -341,13 +364,15 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
     own = !y.transposed || m == 1;
   }
   status = result_new(vm, dtype, &shape, out, &data);
+  const bool made = status == WEFT_OK;
   if (status == WEFT_OK && k == 0) memset(data, 0, (size_t)out->array->size * bytes);
   if (status == WEFT_OK && k > 0) {
     i64 index[ARRAY_MAX_RANK] = {0}, batches = out->array->size ? dims_size(batch_rank, shape.dims) : 0;
     const char *xd = x.data, *yd = y.data;
     char *c = data;
-    for (i64 b = 0; b < batches; b++, c += m * n * bytes) {
-      product(vm, own, lib, dtype, &x, xd, &y, yd, c);
+    for (i64 b = 0; b < batches && status == WEFT_OK; b++, c += m * n * bytes) {
+      status = product_polled(vm, own, lib, dtype, &x, xd, &y, yd, c);
+      if (status == WEFT_OK && b % 1024 == 1023) status = vm_poll(vm, 0);
       for (u32 d = batch_rank; d-- > 0;) {
         xd += x.batch[d] * bytes;
         yd += y.batch[d] * bytes;
@@ -361,6 +386,7 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   value_drop(vm, x.dense);
   value_drop(vm, y.dense);
   if (status == WEFT_OK) result_finish(vm, out);
+  else if (made) value_drop(vm, *out);
   return status;
 }
 

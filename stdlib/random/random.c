@@ -132,19 +132,25 @@ INTERVAL(f64, nextafter)
 INTERVAL(f32, nextafterf)
 #undef INTERVAL
 
+enum { POLL_PART = 1 << 18 }; /* elements that are made between two polls */
+
+/* Before element i of n is made, which begins a part or does not. The array that was begun goes when a poll raises. */
+static WeftStatus poll_part(Vm *vm, i64 i, i64 n, Value *out) {
+  if (LIKELY(i % POLL_PART) || kernel_poll(vm, n - i < POLL_PART ? n - i : POLL_PART) == WEFT_OK) return WEFT_OK;
+  value_drop(vm, *out);
+  return WEFT_ERROR;
+}
+
 static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f64 lo, f64 hi, Value *out) {
   const StripTable *strips = stdlib_of(vm)->strips;
   TRY(array_new(vm, dtype, rank, dims, out));
   i64 n = out->array->size;
-  if (kernel_poll(vm, n) != WEFT_OK) {
-    value_drop(vm, *out);
-    return WEFT_ERROR;
-  }
   if (dtype == DT_f64) {
     f64 *x = out->array->data;
     Interval_f64 v = interval_f64(lo, hi);
     bool unit = lo == 0 && hi == 1;
     for (i64 i = 0, m; i < n; i += m) {
+      TRY(poll_part(vm, i, n, out));
       m = n - i < STRIP ? n - i : STRIP;
       strips->uniform(x + i, k.seed, k.stream, (u64)i / 2, m);
       for (i64 j = i; j < i + m && !unit; j++) x[j] = uniform_at_f64(v, x[j]);
@@ -153,6 +159,7 @@ static WeftStatus uniform(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, f
     f32 *x = out->array->data, u[2];
     Interval_f32 v = interval_f32((f32)lo, (f32)hi);
     for (i64 i = 0; i < n; i += 2) {
+      TRY(poll_part(vm, i, n, out));
       units32(k, (u64)i / 2, u);
       x[i] = uniform_at_f32(v, u[0]);
       if (i + 1 < n) x[i + 1] = uniform_at_f32(v, u[1]);
@@ -167,16 +174,16 @@ static WeftStatus normal(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, Va
   const StripTable *strips = stdlib_of(vm)->strips;
   TRY(array_new(vm, dtype, rank, dims, out));
   i64 n = out->array->size;
-  if (kernel_poll(vm, n) != WEFT_OK) {
-    value_drop(vm, *out);
-    return WEFT_ERROR;
-  }
   if (dtype == DT_f64) {
     f64 *x = out->array->data;
-    for (i64 i = 0; i < n; i += STRIP) strips->normal(x + i, k.seed, k.stream, (u64)i, n - i < STRIP ? n - i : STRIP);
+    for (i64 i = 0; i < n; i += STRIP) {
+      TRY(poll_part(vm, i, n, out));
+      strips->normal(x + i, k.seed, k.stream, (u64)i, n - i < STRIP ? n - i : STRIP);
+    }
   } else {
     f32 *x = out->array->data, u[STRIP], v[STRIP];
     for (i64 i = 0, m; i < n; i += m, x += m) {
+      TRY(poll_part(vm, i, n, out));
       m = n - i < STRIP ? n - i : STRIP;
       for (i64 j = 0; j < m; j++) {
         f32 both[2];
@@ -241,12 +248,9 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   TRY(array_new(vm, dtype, rank, dims, out));
   u64 span = (u64)hi - (u64)lo;
   i64 n = out->array->size;
-  if (kernel_poll(vm, n) != WEFT_OK) {
-    value_drop(vm, *out);
-    return WEFT_ERROR;
-  }
   void *x = out->array->data;
   for (i64 i = 0; i < n; i++) {
+    TRY(poll_part(vm, i, n, out));
     u64 drawn = (u64)lo + (u64)below(bits64(k, (u64)i), span);
     switch (dtype_bytes(dtype)) { /* what is drawn fits */
       case 1: ((u8 *)x)[i] = (u8)drawn; break;
@@ -267,7 +271,10 @@ WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
   if (args_given(args[1])) TRY(args_f64(vm, OP_random_bernoulli, 1, args[1], &p));
   TRY(draw_shape(vm, OP_random_bernoulli, 2, args[2], &rank, dims));
   TRY(array_new(vm, DT_bool, rank, dims, out));
-  for (i64 i = 0; i < out->array->size; i++) ((u8 *)out->array->data)[i] = unit64(k, (u64)i) < p;
+  for (i64 i = 0, n = out->array->size; i < n; i++) {
+    TRY(poll_part(vm, i, n, out));
+    ((u8 *)out->array->data)[i] = unit64(k, (u64)i) < p;
+  }
   *out = array_finish(vm, *out);
   return WEFT_OK;
 }
@@ -326,6 +333,7 @@ WeftStatus eager_random_exponential(Vm *vm, Value *args, Value *out) {
   TRY(array_new(vm, dtype, rank, dims, out));
   StripFn logs = stdlib_of(vm)->strips->ops[OP_log][dtype];
   for (i64 i = 0, m, n = out->array->size; i < n; i += m) {
+    TRY(poll_part(vm, i, n, out));
     m = n - i < STRIP ? n - i : STRIP;
     if (dtype == DT_f64) {
       f64 *x = (f64 *)out->array->data + i;

@@ -228,6 +228,7 @@ static WeftStatus match_failed(Vm *vm, u32 op, int code) {
 
 static WeftStatus match_once(Walk *w, u32 options, bool *found) {
   const RegexState *s = stdlib_of(w->vm)->regex;
+  TRY(vm_poll(w->vm, 1)); /* STEPS_MOST take a tenth of a second */
   const int code = pcre.match(w->p->code, w->t->data, w->t->len, w->from, options | OPTION_NO_CHECK, w->p->data,
                               s->limits);
   *found = code > 0;
@@ -241,7 +242,6 @@ static WeftStatus match_once(Walk *w, u32 options, bool *found) {
 /* The next match. Behind one of nothing a longer one is looked for at the same place, then at the next character. */
 static WeftStatus next_match(Walk *w, bool *found) {
   *found = false;
-  TRY(vm_poll(w->vm, 1));
   if (w->emptied) {
     TRY(match_once(w, OPTION_NOT_EMPTY | OPTION_ANCHORED, found));
     if (!*found) {
