@@ -26,7 +26,7 @@ static inline T_c128 of_pair(double _Complex z) { return (T_c128){creal(z), cima
 #define angle_f64(p) atan2((p).im, (p).re)
 #define length_f32(p) (f32)hypot((p).re, (p).im)
 #define length_f64(p) hypot((p).re, (p).im)
-#define by(fn, p) of_pair(fn(CMPLX((p).re, (p).im)))
+#define by(fn, p) of_pair(fn(__builtin_complex((p).re, (p).im)))
 
 /* Smith's way: divided by the larger part first, so that nothing overflows that need not. */
 static inline T_c128 quotient(T_c128 p, T_c128 q) {
