@@ -145,7 +145,9 @@ static bool is_small_part(const Array *a) {
 static bool save_read(Vm *vm, Tape *t, Value v) {
   Value copy;
   if (v.kind != V_ARRAY || !is_small_part(v.array)) return save(vm, t, v);
-  return array_copy(vm, v.array, &copy) == WEFT_OK && save_own(vm, t, copy);
+  if (array_copy(vm, v.array, &copy) != WEFT_OK) return false;
+  copy.flags |= v.flags & VF_WEAK; /* of c128 */
+  return save_own(vm, t, copy);
 }
 
 /* Saves the type of v. */

@@ -310,7 +310,12 @@ static void many_trips(Gen *g) {
 static void mixes(Gen *g) {
   const Var *f = target(g, FLOAT), *x = target(g, FLOATS), *p = gen_pick_var(g, INTS, true);
   if (!f || !x) return;
-  switch (gen_below(g, 8)) {
+  switch (gen_below(g, 9)) {
+  case 8:
+    gen_put(g, "{ let c = %s; for i in 0..40 { c = if abs(c) > 2 { c / 4 } else { c * c + %s }; "
+               "if i %% 5 == 0 { c = conj(c) } }; %s = abs(c) }",
+            gen_chance(g, 50) ? "0.5j" : "c64(1j)", gen_chance(g, 50) ? "0.1j" : "complex(0.25, 0.5)", f->name);
+    break;
   case 7:
     gen_put(g, "{ let c = complex(%s, %s); for i in 0..3 { c = c * 0.5j + conj(c) * %s }; %s = real(c) + imag(c) }",
             x->name, f->name, f->name, x->name);

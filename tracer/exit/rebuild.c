@@ -158,7 +158,7 @@ static WeftStatus make_items(RecipeBuild *b, const Recipe *r, Value *out) {
   for (u64 i = 0; i < count; i++) {
     if (next_item(b->vm, all, &pos, &item) != WEFT_OK) goto fail;
     if (r->constant == ITEMS_texts && !text_of_number(b->vm, item.i, &item)) goto fail;
-    if (r->constant && item.kind == V_NUM) item.flags |= VF_WEAK;
+    if (r->constant && value_is_scalar(item)) item.flags |= VF_WEAK;
     if (!list_push(b->vm, out, item)) goto fail;
   }
 done:
@@ -331,7 +331,7 @@ static WeftStatus make_weak(Vm *vm, Value *parts, u32 n, Value *out) {
   if (out->kind == V_LIST && flag.kind == V_LIST)
     for (u32 i = 0; i < out->list->count && i < flag.list->count; i++)
       if (flag.list->items[i].i) out->list->items[i].flags |= VF_WEAK;
-  if (out->kind == V_NUM) out->flags = (u8)(weak ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
+  if (value_is_scalar(*out)) out->flags = (u8)(weak ? out->flags | VF_WEAK : out->flags & ~VF_WEAK);
   return WEFT_OK;
 }
 

@@ -637,16 +637,21 @@ static Flow run_self(GraphRun *r, NodeId n) {
     ok = put(r, g->blocks.data[body].params.data[i], value_keep(xs[i]), "self") == WEFT_OK;
   if (ok && vm_safepoint(r->vm) == WEFT_OK) f = run_block(r, body);
   r->calls--;
-  for (u32 i = 0; i < x->result_count && f == FLOW_END; i++) /* numbers: nothing to count */
-    if (value_at(r, block_result(g, r->term, i), &out[i]) != WEFT_OK) f = FLOW_ERROR;
+  for (u32 i = 0; i < x->result_count; i++) { /* numbers, of c128 counted */
+    out[i] = value_hole();
+    if (f == FLOW_END && value_at(r, block_result(g, r->term, i), &out[i]) != WEFT_OK) f = FLOW_ERROR;
+    out[i] = f == FLOW_END ? value_keep(out[i]) : value_hole();
+  }
   for (u32 i = 0; i < r->count; i++) {
     value_drop(r->vm, r->values[i]);
     r->values[i] = held[i];
   }
   memcpy(r->syms, held_syms, sizeof *r->syms * syms);
   memcpy(r->known, held_known, syms);
-  for (u32 i = 0; i < x->result_count && f == FLOW_END; i++)
-    if (put(r, x->result_first + i, out[i], "self") != WEFT_OK) f = FLOW_ERROR;
+  for (u32 i = 0; i < x->result_count; i++) {
+    if (f != FLOW_END) value_drop(r->vm, out[i]);
+    else if (put(r, x->result_first + i, out[i], "self") != WEFT_OK) f = FLOW_ERROR;
+  }
   mem_free(a, held, bytes);
   mem_free(a, xs, sizeof *xs * (x->operand_count + x->result_count + 1));
   return f;

@@ -74,7 +74,10 @@ static Value *copy_inputs(Vm *vm, const Graph *g, const u64 *slots) {
     if (in->input == UINT32_MAX || !slots[in->input]) continue;
     Value v = value_of_slot(g, in->value, slots[in->input]);
     if (v.kind != V_ARRAY || array_device(v.array) != DEV_CPU) continue;
-    if (array_copy(vm, v.array, &copies[i]) == WEFT_OK) continue;
+    if (array_copy(vm, v.array, &copies[i]) == WEFT_OK) {
+      copies[i].flags |= v.flags & VF_WEAK;
+      continue;
+    }
     copies[i] = value_hole();
     vm_error_clear(vm); /* not compared */
   }

@@ -73,6 +73,7 @@ static void donate_inputs(Graph *g) {
     GuardInput *in = &g->guards.inputs.data[x->input];
     const Source *s = &g->guards.sources.items.data[in->source];
     if (in->form != IN_array || (s->kind != SRC_arg && s->kind != SRC_reg)) continue;
+    if (!value_type(g, x->value)->rank) continue; /* c128: its register says whether it is weak */
     in->donate = true;
     for (u32 k = 1; k < g->exits.recipes.count; k++) {
       Recipe *r = &g->exits.recipes.data[k];
