@@ -814,14 +814,14 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
   return WEFT_OK;
 }
 
-WeftStatus run_in_dtype(Vm *vm, u32 op, u32 at, EagerFn kernel, const Value *args, Value *out) {
+WeftStatus run_in_dtype(Vm *vm, u32 op, u32 at, const Value *args, Value *out) {
   u32 dtype = DT_NONE;
   Value now[OP_MAX_PARAMS], wide;
   TRY(args_dtype(vm, op, at, args[at], &dtype));
   TRY(args_array(vm, op, 0, args[0]));
   for (u32 i = 0; i < op_info(op)->nparams; i++) now[i] = i == at ? value_hole() : args[i];
   TRY(convert_value(vm, op, args[0], dtype, &now[0]));
-  WeftStatus status = kernel(vm, now, &wide);
+  WeftStatus status = vm->ops[op].eager(vm, now, &wide);
   value_drop(vm, now[0]);
   if (status != WEFT_OK) return status;
   status = convert_value(vm, op, wide, dtype, out);

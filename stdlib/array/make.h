@@ -42,7 +42,7 @@ WeftStatus convert_allowed(Vm *vm, u32 op, u32 from, u32 to) MUST_USE;
 /* v (a number or array) as `to`, strong; *out owned. Float to integer must fit. */
 WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) MUST_USE;
 /* The kernel on the first argument in the dtype that parameter `at` gives, and what comes of it in that dtype. */
-WeftStatus run_in_dtype(Vm *vm, u32 op, u32 at, EagerFn kernel, const Value *args, Value *out) MUST_USE;
+WeftStatus run_in_dtype(Vm *vm, u32 op, u32 at, const Value *args, Value *out) MUST_USE;
 /* Runs a built-in on arguments that are consumed (holes for those not given); used where one operation is
  * composed of others. */
 WeftStatus run_op(Vm *vm, u32 op, Value *args, u32 n, Value *out) MUST_USE;

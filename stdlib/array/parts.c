@@ -229,6 +229,8 @@ static WeftStatus product(Vm *vm, u32 op, EagerFn kernel, const Value *args, Val
 }
 
 WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
+  for (u32 i = 0; i < op_info(op)->nparams; i++)
+    if (args[i].kind == V_DTYPE) return kernel(vm, args, out); /* converts x, and comes here without it */
   switch (op) {
     case OP_sum:
     case OP_mean:

@@ -523,11 +523,11 @@ static WeftStatus simple(Vm *vm, u32 op, ReduceKind kind, Value *args, Value *ou
 }
 
 WeftStatus eager_sum(Vm *vm, Value *args, Value *out) {
-  if (args_given(args[3])) return run_in_dtype(vm, OP_sum, 3, eager_sum, args, out);
+  if (args_given(args[3])) return run_in_dtype(vm, OP_sum, 3, args, out);
   return simple(vm, OP_sum, REDUCE_ADD, args, out);
 }
 WeftStatus eager_prod(Vm *vm, Value *args, Value *out) {
-  if (args_given(args[3])) return run_in_dtype(vm, OP_prod, 3, eager_prod, args, out);
+  if (args_given(args[3])) return run_in_dtype(vm, OP_prod, 3, args, out);
   return simple(vm, OP_prod, REDUCE_MUL, args, out);
 }
 

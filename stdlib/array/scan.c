@@ -457,11 +457,11 @@ __attribute__((cold)) static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind ki
   return status;
 }
 WeftStatus eager_cumsum(Vm *vm, Value *args, Value *out) {
-  if (args_given(args[4])) return run_in_dtype(vm, OP_cumsum, 4, eager_cumsum, args, out);
+  if (args_given(args[4])) return run_in_dtype(vm, OP_cumsum, 4, args, out);
   return cumulative(vm, OP_cumsum, REDUCE_ADD, args, out);
 }
 WeftStatus eager_cumprod(Vm *vm, Value *args, Value *out) {
-  if (args_given(args[4])) return run_in_dtype(vm, OP_cumprod, 4, eager_cumprod, args, out);
+  if (args_given(args[4])) return run_in_dtype(vm, OP_cumprod, 4, args, out);
   return cumulative(vm, OP_cumprod, REDUCE_MUL, args, out);
 }
 WeftStatus eager_cummin(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cummin, REDUCE_MIN, args, out); }
