@@ -336,3 +336,34 @@ RULE(linalg_matrix_power, all, pull_power(d, n, x, g, out))
 RULE(linalg_matrix_norm, all, pull_matrix_norm(d, n, x, y, g, out))
 RULE(linalg_kron, all, pull_kron(d, x, b, g, wants, out))
 RULE(linalg_cross, all, pull_cross(d, n, x, b, g, wants, out))
+
+/* ---- Fourier transforms: linear, so that the cotangent goes through the transposed one --------------------------- */
+
+static Dv pull_fft_pairs(Deriv *d, const DerivNode *n, Dv g) {
+  GraphAttr inverse = attr_bool(1, !arg_bool(&n->args[1], false));
+  return dv_op(d, OP_fft_pairs, &g, 1, &inverse, 1);
+}
+
+/* Pairs k of the transform of n real numbers times `inner` where another pair is their conjugate. */
+static Dv fft_inner(Deriv *d, Dv pairs, Dim n, f64 inner) {
+  ArrayType t = dv_type(d, pairs);
+  if (d->failed) return 0;
+  Dv k = dv_positions(d, t.dims[t.rank - 2], 2, 0);
+  Dv twin = dv2(d, OP_greater, MUL(k, SUB(d->to->size(d, n), ADD(k, k))), NUM(0));
+  return MUL(pairs, dv3(d, OP_where, twin, NUM(inner), NUM(1)));
+}
+
+static Dv pull_fft_real(Deriv *d, const ArrayType *t, Dv g) {
+  GraphAttr n = attr_dim(1, t->dims[t->rank - 1]);
+  Dv pairs = fft_inner(d, g, t->dims[t->rank - 1], 0.5);
+  return dv_op(d, OP_fft_irpairs, &pairs, 1, &n, 1);
+}
+
+static Dv pull_fft_whole(Deriv *d, Dv g) {
+  ArrayType t = dv_type(d, g);
+  return d->failed ? 0 : fft_inner(d, dv1(d, OP_fft_rpairs, g), t.dims[t.rank - 1], 2);
+}
+
+RULE(fft_pairs, nothing, (out[0] = pull_fft_pairs(d, n, g), true))
+RULE(fft_rpairs, nothing, (out[0] = pull_fft_real(d, t, g), true))
+RULE(fft_irpairs, nothing, (out[0] = pull_fft_whole(d, g), true))

@@ -207,6 +207,10 @@ bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError 
 /* of the last two axes, batched */
 bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err);
 bool shape_matrix(const ArrayType *x, RuleError *err);                  /* rank 2 at least */
+/* Fourier transforms (ops.def, fft): pairs are (..., n, 2). */
+bool shape_fft_pairs(DimCtx *c, const ArrayType *x, RuleError *err);
+bool shape_fft_real(DimCtx *c, const ArrayType *x, ArrayType *out, RuleError *err);
+bool shape_fft_whole(DimCtx *c, const ArrayType *x, Dim n, ArrayType *out, RuleError *err);
 bool shape_square(DimCtx *c, const ArrayType *x, RuleError *err);       /* and the last two sizes are equal */
 bool shape_matmul(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
 bool shape_dot(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);

@@ -390,6 +390,30 @@ __attribute__((cold)) bool shape_square(DimCtx *c, const ArrayType *x, RuleError
          fail(err, EK_shape, "needs square matrices, got shape %s", shape_text_of(x).s);
 }
 
+bool shape_fft_pairs(DimCtx *c, const ArrayType *x, RuleError *err) {
+  return (x->rank >= 2 && dim_equal(c, x->dims[x->rank - 1], 2)) ||
+         fail(err, EK_shape, "needs pairs along the last axis, got shape %s", shape_text_of(x).s);
+}
+
+bool shape_fft_real(DimCtx *c, const ArrayType *x, ArrayType *out, RuleError *err) {
+  if (x->rank == 0 || x->rank >= TYPE_MAX_RANK)
+    return fail(err, EK_shape, "needs rank 1 to %d, got shape %s", TYPE_MAX_RANK - 1, shape_text_of(x).s);
+  *out = *x;
+  out->dims[x->rank - 1] = dim_binary(c, '+', dim_binary(c, '/', x->dims[x->rank - 1], 2), 1);
+  out->dims[out->rank++] = 2;
+  return true;
+}
+
+bool shape_fft_whole(DimCtx *c, const ArrayType *x, Dim n, ArrayType *out, RuleError *err) {
+  if (!shape_fft_pairs(c, x, err)) return false;
+  *out = *x;
+  out->rank--;
+  if (!dim_equal(c, x->dims[out->rank - 1], dim_binary(c, '+', dim_binary(c, '/', n, 2), 1)))
+    return fail(err, EK_shape, "x of shape %s is not half the transform of so many numbers", shape_text_of(x).s);
+  out->dims[out->rank - 1] = n;
+  return true;
+}
+
 static bool misaligned(RuleError *err, const ArrayType *x, const ArrayType *y, u32 xa, u32 ya) {
   return fail(err, EK_shape,
               "shapes %s and %s do not align: axis %u of the first is %lld, axis %u of the second is %lld",

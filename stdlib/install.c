@@ -3,6 +3,7 @@
 #include "stdlib/array/make.h"
 #include "stdlib/array/wide.h"
 #include "stdlib/modules/modules.h"
+#include "stdlib/fft/plan.h"
 #include "stdlib/text/regex.h"
 
 #include <stdlib.h>
@@ -85,6 +86,7 @@ WeftStatus stdlib_install(Vm *vm) {
 void stdlib_remove(Vm *vm) {
   Stdlib *s = stdlib_of(vm);
   if (s) regex_remove(vm);
+  if (s) fft_remove(vm);
   if (s) mem_free(&vm->alloc, s, sizeof *s + (size_t)STRIP_OPS * 16);
   vm->stdlib_state = NULL;
   vm->pair = vm->product = NULL;

@@ -24,6 +24,7 @@ typedef struct Stdlib {
   u8 (*direct)[16];
   u32 blas_threads; /* that the host asked for; 0: it did not */
   struct RegexState *regex; /* compiled patterns (text/regex.c), NULL: none yet */
+  struct FftState *fft;     /* plans (fft/fft.c), NULL: none yet */
 } Stdlib;
 
 static inline Stdlib *stdlib_of(Vm *vm) { return (Stdlib *)vm->stdlib_state; }

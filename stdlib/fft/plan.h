@@ -3,6 +3,7 @@
 #define WEFT_STDLIB_FFT_PLAN_H
 
 #include "stdlib/kernels/fft.h"
+#include "stdlib/stdlib.h"
 
 /* For n >= 1 numbers of f64, or of f32. NULL: memory. */
 FftPlan *fft_plan_new(Allocator *alloc, i64 n, bool single) MUST_USE;
@@ -10,6 +11,7 @@ void fft_plan_free(Allocator *alloc, FftPlan *plan, bool single); /* NULL too */
 /* The twiddles of unfold and fold, h / 2 + 1 of them. NULL: memory. */
 void *fft_twist_new(Allocator *alloc, i64 h, bool single) MUST_USE;
 void fft_twist_free(Allocator *alloc, void *twist, i64 h, bool single); /* NULL too */
+void fft_remove(Vm *vm); /* frees Stdlib.fft (fft.c) */
 /* For this processor. */
 const FftKernels *fft_kernels(bool single);
 

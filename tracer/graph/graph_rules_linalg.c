@@ -110,6 +110,28 @@ bool infer_square(Infer *c) { return of_square(c, 0); }
 bool infer_eigvalsh(Infer *c) { return of_square(c, 1); }
 bool infer_det(Infer *c) { return of_square(c, 2); }
 
+bool infer_fft_pairs(Infer *c) {
+  u32 n;
+  const ArrayType **xs = operands(c, 1, &n);
+  if (!xs || !shape_fft_pairs(c->dims, xs[0], c->err)) return false;
+  *c->out = *xs[0];
+  return made(c, true, xs, n);
+}
+
+bool infer_fft_real(Infer *c) {
+  u32 n;
+  const ArrayType **xs = operands(c, 1, &n);
+  return xs && made(c, shape_fft_real(c->dims, xs[0], c->out, c->err), xs, n);
+}
+
+bool infer_fft_whole(Infer *c) {
+  u32 n;
+  Dim size;
+  const ArrayType **xs = operands(c, 1, &n);
+  if (!xs || !inf_dim(c, 1, 0, &size)) return inf_no_rule(c);
+  return made(c, shape_fft_whole(c->dims, xs[0], size, c->out, c->err), xs, n);
+}
+
 bool infer_matrix_power(Infer *c) { /* a negative power of integers is of floats */
   const ArrayType *x = inf_type(c, 0);
   i64 power;

@@ -152,14 +152,15 @@ bool rec_is_setting(u32 op, u32 param) {
   if (p->len == 1) { /* most operands: this is asked for each */
     char c = p->name[0];
     return c == 'k' || c == 'm' || (c == 'n' && (op == OP_eye || op == OP_diff || op == OP_repeat || op == OP_one_hot ||
-                                                 op == OP_linalg_matrix_power));
+                                                 op == OP_linalg_matrix_power ||
+                                                 op == OP_fft_irpairs));
   }
   static const char *const names[] = {
       "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
       "ord", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
       "destination", "axis1", "axis2", "size", "side", "reduce", "return_index", "return_inverse", "return_counts",
       "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step",
-      "spec", "replace",
+      "spec", "replace", "inverse",
   };
   for (u32 i = 0; i < COUNT_OF(names); i++)
     if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return true;
