@@ -3,7 +3,10 @@
 #include "api/prompt.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "parser/parser.h"
 #include "stdlib/stdlib.h"
@@ -11,8 +14,42 @@
 
 /* ---- showing ------------------------------------------------------------------------------------------- */
 
+/* What functions of the module plot give: a record whose first keys are these. */
+static bool is_drawing(Vm *vm, Value v) {
+  static const char *const keys[] = {"plot", "series", "title", "xlabel", "ylabel", "xscale", "yscale"};
+  if (v.kind != V_RECORD || v.record->shape->count != COUNT_OF(keys)) return false;
+  for (u32 i = 0; i < COUNT_OF(keys); i++)
+    if (strcmp(name_text(&vm->names, v.record->shape->keys[i]), keys[i]) != 0) return false;
+  return true;
+}
+
+/* plot.text of a drawing, as wide as the terminal; of plain characters on one that is dumb. False: it failed. */
+static bool draw(WeftVM *w, WeftValue *value) {
+  enum { WIDE = 72, NARROW = 24, WIDEST = 160, LOW = 6, HIGH = 18, ROUND = 6 /* rows for axes and titles */ };
+  struct winsize window = {0};
+  const char *term = getenv("TERM");
+  bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0;
+  i64 width = terminal && window.ws_col ? window.ws_col - 1 : WIDE;
+  i64 height = terminal && window.ws_row ? window.ws_row : HIGH + ROUND;
+  width = width < NARROW ? NARROW : width > WIDEST ? WIDEST : width;
+  height = height - ROUND < LOW ? LOW : height - ROUND > HIGH ? HIGH : height - ROUND;
+  WeftValue *fn = NULL, *args[4] = {value}, *text = NULL;
+  Value v;
+  bool drawn = fn_builtin(w->vm, OP_plot_text, &v) && value_hand_over(w, v, &fn) == WEFT_OK &&
+               weft_int(w, width, &args[1]) == WEFT_OK && weft_int(w, height, &args[2]) == WEFT_OK &&
+               weft_bool(w, terminal && term && strcmp(term, "dumb") == 0, &args[3]) == WEFT_OK &&
+               weft_call(w, fn, args, COUNT_OF(args), &text) == WEFT_OK && text->value.kind == V_TEXT;
+  if (drawn) (void)text_hold(w, text->value.text->data, text->value.text->len);
+  else if (w->vm->error.raised) vm_error_clear(w->vm);
+  weft_release(w, fn);
+  weft_release(w, text);
+  for (u32 i = 1; i < COUNT_OF(args); i++) weft_release(w, args[i]);
+  return drawn;
+}
+
 const char *weft_display(WeftVM *w, WeftValue *value) {
   if (!usable(w) || !value || !value_ok(w, value) || value->value.kind == V_NIL) return "";
+  if (is_drawing(w->vm, value->value) && draw(w, value)) return buf_text(&w->text);
   const Text *report = tracer_report_text(w->vm, value->value);
   if (report) (void)text_hold(w, report->data, report->len);
   else (void)weft_show(w, value);

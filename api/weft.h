@@ -296,7 +296,8 @@ WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more
 WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
 /* as a literal, as the REPL shows it; "" when memory was refused */
 WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);
-/* the lines that the prompt shows of it: none of nil, the text of what trace.explain gave, else weft_show's line */
+/* the lines that the prompt shows of it: none of nil, the text of what trace.explain gave, a
+ * drawing of what plot.line and its kind gave, else weft_show's line */
 WEFT_API const char *weft_display(WeftVM *vm, WeftValue *value);
 /* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
 WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value);

@@ -120,6 +120,25 @@ static void reports(void) {
   leave(&s);
 }
 
+/* What plot.line gives is drawn, as wide as the window; a dumb terminal gets plain characters. */
+static void drawings(void) {
+  Session s = open_prompt(NULL);
+  told(&s, "plot.line([1.0, 3.0, 2.0], title=\"up and down\")", "up and down");
+  told(&s, "plot.line([0.0, 1.0])", "\xE2\xA0"); /* braille */
+  told(&s, "plot.hist([1.0, 2.0, 2.0])", "\xE2\xA3\xBF");
+  told(&s, "plot.imshow([[0.0, 1.0]])", "\xE2\x96\x88");
+  told(&s, "str(plot.line([0.0, 1.0]))[:14]", "{plot: \\\"line\\\"");
+  said(&s, "6 * 7", "42");
+  leave(&s);
+  s = open_prompt(&(Setup){.term = "dumb", .width = 40, .height = 20});
+  type(&s, "plot.line([0.0, 1.0])\r");
+  wait_text(&s, " | ");
+  wait_text(&s, "*");
+  wait_text(&s, "+------");
+  wait_prompt(&s);
+  leave(&s);
+}
+
 /* ---- several lines ---------------------------------------------------------------------------- */
 
 static void more_lines(void) {
@@ -924,6 +943,7 @@ typedef struct Case {
 
 static const Case cases[] = {
     {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports},
+    {"drawings", drawings},
     {"more-lines", more_lines},
     {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain},
     {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},
