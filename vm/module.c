@@ -156,8 +156,12 @@ static Module *standard_module(Vm *vm, const char *name) {
   if (!m) return NULL;
   for (u32 op = 1; op < OP_COUNT; op++) {
     const char *shown = op_name(op);
-    if (strncmp(shown, name, len) != 0 || shown[len] != '.') continue;
-    Name member = name_cstr(&vm->names, shown + len + 1);
+    const OpInfo *info = op_info(op);
+    /* products are global, and in linalg too */
+    bool product = info->family == FAM_linalg && info->lower != LOWER_weft && !strchr(shown, '.') &&
+                   strcmp(name, "linalg") == 0;
+    if (!product && (strncmp(shown, name, len) != 0 || shown[len] != '.')) continue;
+    Name member = name_cstr(&vm->names, product ? shown : shown + len + 1);
     Value fn;
     bool made = member && (library_has(vm, op) ? fn_named(vm, op, &fn) : fn_builtin(vm, op, &fn));
     if (!member) (void)vm_error_memory(vm);
