@@ -339,8 +339,10 @@ RULE(linalg_cross, all, pull_cross(d, n, x, b, g, wants, out))
 
 /* ---- Fourier transforms: linear, so that the cotangent goes through the transposed one --------------------------- */
 
-static Dv pull_fft_pairs(Deriv *d, const DerivNode *n, Dv g) {
-  GraphAttr inverse = attr_bool(1, !arg_bool(&n->args[1], false));
+/* Of complex numbers nothing is conjugated, and the matrix of a transform is its own transposed one. */
+static Dv pull_fft_pairs(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g) {
+  bool back = arg_bool(&n->args[1], false);
+  GraphAttr inverse = attr_bool(1, dtype_kind(t->dtype) == DK_COMPLEX ? back : !back);
   return dv_op(d, OP_fft_pairs, &g, 1, &inverse, 1);
 }
 
@@ -364,6 +366,6 @@ static Dv pull_fft_whole(Deriv *d, Dv g) {
   return d->failed ? 0 : fft_inner(d, dv1(d, OP_fft_rpairs, g), t.dims[t.rank - 1], 2);
 }
 
-RULE(fft_pairs, nothing, (out[0] = pull_fft_pairs(d, n, g), true))
+RULE(fft_pairs, nothing, (out[0] = pull_fft_pairs(d, n, t, g), true))
 RULE(fft_rpairs, nothing, (out[0] = pull_fft_real(d, t, g), true))
 RULE(fft_irpairs, nothing, (out[0] = pull_fft_whole(d, g), true))

@@ -207,7 +207,7 @@ bool shape_diag(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError 
 /* of the last two axes, batched */
 bool shape_diagonal(DimCtx *c, const ArrayType *x, i64 k, ArrayType *out, RuleError *err);
 bool shape_matrix(const ArrayType *x, RuleError *err);                  /* rank 2 at least */
-/* Fourier transforms (ops.def, fft): pairs are (..., n, 2). */
+/* Fourier transforms (ops.def, fft): pairs are (..., n, 2), or complex numbers (..., n). */
 bool shape_fft_pairs(DimCtx *c, const ArrayType *x, RuleError *err);
 bool shape_fft_real(DimCtx *c, const ArrayType *x, ArrayType *out, RuleError *err);
 bool shape_fft_whole(DimCtx *c, const ArrayType *x, Dim n, ArrayType *out, RuleError *err);

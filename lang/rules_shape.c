@@ -390,9 +390,14 @@ __attribute__((cold)) bool shape_square(DimCtx *c, const ArrayType *x, RuleError
          fail(err, EK_shape, "needs square matrices, got shape %s", shape_text_of(x).s);
 }
 
-bool shape_fft_pairs(DimCtx *c, const ArrayType *x, RuleError *err) {
+static bool are_pairs(DimCtx *c, const ArrayType *x, RuleError *err) {
   return (x->rank >= 2 && dim_equal(c, x->dims[x->rank - 1], 2)) ||
          fail(err, EK_shape, "needs pairs along the last axis, got shape %s", shape_text_of(x).s);
+}
+
+bool shape_fft_pairs(DimCtx *c, const ArrayType *x, RuleError *err) {
+  if (dtype_kind(x->dtype) != DK_COMPLEX) return are_pairs(c, x, err);
+  return x->rank > 0 || fail(err, EK_shape, "needs rank 1 or more, got a complex number");
 }
 
 bool shape_fft_real(DimCtx *c, const ArrayType *x, ArrayType *out, RuleError *err) {
@@ -405,7 +410,7 @@ bool shape_fft_real(DimCtx *c, const ArrayType *x, ArrayType *out, RuleError *er
 }
 
 bool shape_fft_whole(DimCtx *c, const ArrayType *x, Dim n, ArrayType *out, RuleError *err) {
-  if (!shape_fft_pairs(c, x, err)) return false;
+  if (!are_pairs(c, x, err)) return false;
   *out = *x;
   out->rank--;
   if (!dim_equal(c, x->dims[out->rank - 1], dim_binary(c, '+', dim_binary(c, '/', n, 2), 1)))

@@ -1,5 +1,5 @@
-/* fft.c — Fourier transforms along the last axis of arrays of floats, complex numbers being pairs. Rows go through the
- * kernels in groups; plans of the last lengths are kept. */
+/* fft.c — Fourier transforms along the last axis of arrays, complex numbers being pairs of floats, or themselves. Rows
+ * go through the kernels in groups; plans of the last lengths are kept. */
 #include "stdlib/array/make.h"
 #include "stdlib/fft/plan.h"
 
@@ -79,7 +79,7 @@ static WeftStatus call_read(FftCall *c, Value x, ArrayType *type) {
   RuleError err;
   TRY_RULE(c->vm, c->op, &err, rule_dtype(c->op, 1, types, &r, &err));
   c->dtype = r.compute;
-  c->single = r.compute == DT_f32;
+  c->single = r.compute == DT_f32 || r.compute == DT_c64;
   c->bytes = c->single ? sizeof(f32) : sizeof(f64);
   c->kernels = fft_kernels(c->single);
   return dense_as(c->vm, c->op, x, c->dtype, &c->x);
@@ -125,8 +125,9 @@ WeftStatus eager_fft_pairs(Vm *vm, Value *args, Value *out) {
   TRY_RULE(vm, c.op, &err, shape_fft_pairs(NULL, &type, &err));
   TRY(call_read(&c, args[0], &type));
   WeftStatus status = array_new(vm, c.dtype, type.rank, type.dims, out);
-  c.n = type.dims[type.rank - 2];
-  c.rows = status == WEFT_OK && out->array->size ? out->array->size / (2 * c.n) : 0;
+  bool complex = dtype_kind(c.dtype) == DK_COMPLEX; /* its elements are the pairs */
+  c.n = type.dims[type.rank - (complex ? 1 : 2)];
+  c.rows = status == WEFT_OK && out->array->size ? out->array->size / (complex ? c.n : 2 * c.n) : 0;
   if (status == WEFT_OK && c.rows) status = call_plan(&c, c.n, false, 0);
   size_t row = 2 * (size_t)c.n * c.bytes;
   for (i64 at = 0, m; status == WEFT_OK && at < c.rows; at += m) {
