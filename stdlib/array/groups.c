@@ -39,11 +39,11 @@ static u64 number_word(Value v, bool as_float) {
   return as_float ? float_word(num_as_f64(v)) : (u64)v.i;
 }
 
-/* What an integer lacks as a float: nothing below 2^53. */
+/* An integer less the float next to it: 0 below 2^53. */
 static i64 number_rest(Value v) {
   if (dtype_kind(v.dtype) == DK_FLOAT) return 0;
-  const f64 near = (f64)v.i;
-  return (i64)((u64)v.i - (near >= 0x1p63 ? (u64)1 << 63 : (u64)(i64)near));
+  const f64 near = num_as_f64(v);
+  return (i64)((u64)v.i - (near >= 0x1p64 ? 0 : near < 0 ? (u64)(i64)near : (u64)near));
 }
 
 static Value item_of(const Groups *g, const Column *c, i64 row) {
@@ -146,13 +146,15 @@ static void put_rests(i64 *to, Value column) {
 /* Numbers that are compared with texts, or with numbers of a list, are items of a list as well. */
 static WeftStatus put_column(Groups *g, Column *c, const Value *pair, u32 tables, Value *held) {
   Vm *vm = g->vm;
-  bool arrays = true, floats = false, integers = false;
+  bool arrays = true, floats = false, integers = false, unsigned64 = false, other = false;
   for (u32 i = 0; i < tables; i++) {
     arrays &= pair[i].kind == V_ARRAY;
     const bool is_float = pair[i].kind == V_ARRAY && dtype_kind(array_dtype(pair[i].array)) == DK_FLOAT;
     floats |= is_float;
     integers |= !is_float;
+    if (pair[i].kind == V_ARRAY) *(array_dtype(pair[i].array) == DT_u64 ? &unsigned64 : &other) = true;
   }
+  floats |= unsigned64 && other; /* no word of 64 bits holds both sorts */
   if (arrays) {
     c->words = mem_alloc(&vm->alloc, sizeof(u64) * ((size_t)g->rows + 1));
     if (!c->words) return vm_error_memory(vm);
