@@ -143,6 +143,9 @@ WeftStatus field_method(Vm *vm, Value obj, Name name, bool *found, Value *out) {
     if (!at) return WEFT_ERROR;
     *found = true;
     *out = value_keep(*at);
+  } else if (value_is_numeric(value_untracked(obj)) && name == vm->known[KN_dtype]) { /* x.dtype(v) converts v */
+    *found = true;
+    *out = value_dtype(value_untracked(obj).dtype);
   } else if (obj.kind == V_REF && name == vm->known[KN_value]) {
     *found = true;
     *out = value_keep(obj.ref->value);

@@ -258,6 +258,12 @@ WeftStatus eager_nn_cross_entropy(Vm *vm, Value *args, Value *out) {
   TRY(args_array(vm, OP_nn_cross_entropy, 1, args[1]));
   type_of_value(args[1], &type);
   if (dtype_kind(type.dtype) != DK_INT) return args_error(vm, OP_nn_cross_entropy, 1, args[1], "integers");
+  TRY(args_array(vm, OP_nn_cross_entropy, 0, args[0]));
+  ArrayType logits;
+  type_of_value(args[0], &logits);
+  if (logits.rank != type.rank + 1 || memcmp(logits.dims, type.dims, type.rank * sizeof *type.dims) != 0)
+    return vm_error(vm, EK_shape, "nn.cross_entropy: labels of shape %s do not fit logits of shape %s",
+                    shape_text(&type).s, shape_text(&logits).s);
   Value labels = value_keep(args[1]);
   TRY(step2(vm, OP_expand_dims, &labels, value_weak_i64(-1)));
   WeftStatus status = log_softmax(vm, OP_nn_cross_entropy, args[0], value_hole(), out);
