@@ -77,10 +77,10 @@ static void declarations(void) {
   said(&s, "fn f(x) = x + 1", "");
   said(&s, "f(1)", "2");
   said(&s, "f", "<fn f>");
-  said(&s, "fn outer(x) = inner(x) * 10", "");
-  told(&s, "outer(1)", "error: inner is not declared");
+  said(&s, "fn outer(x) = nested(x) * 10", "");
+  told(&s, "outer(1)", "error: nested is not declared");
   told(&s, "outer(1)", "in outer, called at");
-  said(&s, "fn inner(x) = x + 1", "");
+  said(&s, "fn nested(x) = x + 1", "");
   said(&s, "outer(1)", "20");
   said(&s, "fn slip(x) = sqt(x)", "");
   told(&s, "slip(1)", "sqt is not declared; did you mean sqrt?");
@@ -873,7 +873,7 @@ static void commands(void) {
   told(&s, "help", ":quit");
   told(&s, "?if", "if: a reserved word");
   told(&s, "help nil", "nil: a reserved word");
-  told(&s, "help(linalg)", "module linalg:\n  solve inv");
+  told(&s, "help(linalg)", "module linalg:\n  matmul dot");
   told(&s, "help()", "sum prod");
   told(&s, "inv(a)", "inv is not declared; write 'linalg.inv'");
   told(&s, "help(sum)", "sum(x");
