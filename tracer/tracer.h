@@ -42,11 +42,10 @@ typedef struct WatchTimes {
 /* Of a place: what its visits took, entered (0) and not (1). */
 typedef struct PlaceWatch {
   WatchTimes times[2];
-  u64 sum[2];  /* the same of some rounds: where runs of a loop are of any length, or what they took is close */
+  u64 sum[2];  /* the same of some rounds, where runs of a loop are of any length */
   u64 longest; /* entry of these */
   u64 entered_trips; /* that were left of the loop at the last entry that was timed */
   u32 rounds;
-  u32 pairs, slower; /* an entry and the visit beside it, in these rounds: how many, and in how many it took longer */
   u32 in;      /* look-ups until the next one that is timed */
   u32 next;
   u8 end;      /* WatchEnd, of the entries */

@@ -135,62 +135,6 @@ static void A20_a_region_that_is_not_slower_stays(void **state) {
   end(c);
 }
 
-/* Time passes for each region that was run, as `slow` says, and where none was for what the interpreter made. */
-typedef struct Beside {
-  WeftVM *vm;
-  u64 at, slow, runs, work;
-} Beside;
-
-enum { BESIDE = 1000 }; /* a visit that is not entered */
-
-static u64 tell_beside(void *context) {
-  Beside *b = context;
-  u64 runs = b->vm->vm->counters.at[STAT_hits], work = b->vm->vm->stats.array_allocs;
-  if (runs != b->runs) b->at += (runs - b->runs) * b->slow;
-  else if (work != b->work) b->at += BESIDE;
-  b->runs = runs;
-  b->work = work;
-  return b->at;
-}
-
-/* How often a region rests whose entries take `low` or `high` percent of the visits without one, by chance. */
-static u64 rests_of(i64 deviations, u64 low, u64 high, u64 *entered) {
-  Clock *c = machine(0, 0);
-  Beside beside = {.vm = c->vm};
-  Tunables *tun = &c->vm->vm->tunables;
-  u64 seed = 1;
-  tracer_use_clock(tracer_of(c->vm->vm), tell_beside, &beside);
-  tun->pace_percent = 0; /* it is compiled at its thirtieth call */
-  tun->watch_again = 4;
-  tun->watch_again_most = 0;
-  tun->watch_rest = 1;
-  tun->watch_deviations = deviations;
-  WeftValue *f = value(c->vm, "fn f(x) = sum(sqrt(x * x + 1))\nf"), *x = value(c->vm, "arange(100.0)");
-  for (u32 i = 0; i < 1500; i++) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    beside.slow = BESIDE * (seed >> 63 ? low : high) / 100;
-    calls(c->vm, f, x, 1);
-  }
-  u64 rests = stat(c, STAT_rests);
-  *entered = stat(c, STAT_hits);
-  end(c);
-  return rests;
-}
-
-/* Entries that take as long as visits without one, or longer, by chance, have a mean that is longer by more than
- * watch_percent now and then. Those that always take longer by so much rest. */
-static void A20_noise_is_no_loss(void **state) {
-  (void)state;
-  u64 entered;
-  assert_true(rests_of(0, 50, 180, &entered) > 2);
-  assert_int_equal(rests_of(3, 50, 180, &entered), 0);
-  assert_true(entered > 700);
-  assert_true(rests_of(2, 120, 120, &entered) > 0);
-  assert_true(rests_of(2, 100, 140, &entered) > 0); /* never shorter */
-  assert_int_equal(rests_of(2, 95, 105, &entered), 0);
-  assert_int_equal(rests_of(0, 60, 60, &entered), 0);
-}
-
 /* What operations are thought to take says that the region loses; that its visits took less, once they were timed,
  * tells more. */
 static void A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take(void **state) {
@@ -1054,7 +998,6 @@ int main(void) {
     cmocka_unit_test(A20_samples_without_an_end_get_rare),
     cmocka_unit_test(A20_a_region_that_loses_again_and_again_is_given_up),
     cmocka_unit_test(A20_a_region_that_is_not_slower_stays),
-    cmocka_unit_test(A20_noise_is_no_loss),
     cmocka_unit_test(A20_what_was_timed_tells_more_than_what_operations_are_thought_to_take),
     cmocka_unit_test(A19_behind_a_call_that_nothing_leads_to_compiling_waits_longer),
     cmocka_unit_test(A20_a_loop_that_is_left_all_the_time_rests),

@@ -62,7 +62,7 @@ static u64 mean(const Tunables *tun, const WatchTimes *times) {
 
 static void begin_rounds(PlaceWatch *w) {
   w->sum[0] = w->sum[1] = w->longest = 0;
-  w->rounds = w->pairs = w->slower = 0;
+  w->rounds = 0;
 }
 
 static void again(const Tracer *t, Place *p) {
@@ -90,25 +90,6 @@ static bool sum_up(const Tunables *tun, PlaceWatch *w, u64 *c, u64 *e) {
   return true;
 }
 
-/* The means say that entries take longer, by little. Do so many of the pairs say it too that chance does not? An entry
- * and the visit beside it meet the same machine: what slows both says nothing. */
-static bool pairs_agree(const Tunables *tun, PlaceWatch *w, u32 pairs) {
-  for (u32 i = 0; i < pairs; i++) {
-    w->slower += w->times[0].ns[i] > w->times[1].ns[i];
-    w->pairs += w->times[0].ns[i] != w->times[1].ns[i];
-  }
-  i64 ahead = 2 * (i64)w->slower - (i64)w->pairs; /* of as many as are not */
-  return ahead > 0 && ahead * ahead >= tun->watch_deviations * tun->watch_deviations * (i64)w->pairs;
-}
-
-/* Too close to tell: these visits are kept in mind, and more are made. False: there were enough of them. */
-static bool one_more_round(const Tunables *tun, PlaceWatch *w, u64 c, u64 e) {
-  w->sum[0] += c;
-  w->sum[1] += e;
-  w->times[0].count = w->times[1].count = 0;
-  return ++w->rounds < tun->watch_rounds;
-}
-
 /* What the times say of the place: it goes on being entered, rests, or is given up. */
 static void judge(Tracer *t, Place *p) {
   const Tunables *tun = &t->vm->tunables;
@@ -126,17 +107,7 @@ static void judge(Tracer *t, Place *p) {
   if (least < tun->watch_sure || (least < tun->watch_early && factor < clear)) return;
   if (least < WATCH_TIMES && (uneven || (c < 2 * e && e < 2 * c))) return; /* too close to tell yet */
   if (uneven && !sum_up(tun, w, &c, &e)) return;
-  u64 means[2] = {(w->sum[0] + c) / (w->rounds + 1), (w->sum[1] + e) / (w->rounds + 1)};
-  bool lost = means[0] * PERCENT > means[1] * (u64)tun->watch_percent;
-  if (lost && !uneven && c < 2 * e && !pairs_agree(tun, w, least)) {
-    u8 won = w->won;
-    if (one_more_round(tun, w, c, e)) return;
-    again(t, p); /* nobody has won */
-    w->won = won;
-    return;
-  }
-  c = means[0];
-  e = means[1];
+  bool lost = c * PERCENT > e * (u64)tun->watch_percent;
   p->each = (PlaceSum){.kind = SUM_timed, .decision = lost ? DECIDE_rest : DECIDE_enter, .ns = {c, e}};
   if (!lost) {
     again(t, p);
@@ -147,7 +118,6 @@ static void judge(Tracer *t, Place *p) {
            (unsigned long long)e);
   w->times[0].count = w->times[1].count = w->won = 0;
   w->in = 0;
-  begin_rounds(w);
   for (u32 i = 0; i < p->cache.entries.count && !w->lost && !p->demoted; i++)
     t->losers_ns += ((Region *)p->cache.entries.data[i]->region)->compile_ns;
   if (++w->lost % tun->watch_losses == 0) {
