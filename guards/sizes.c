@@ -557,9 +557,18 @@ static Dim rebuild_once(SizePool *p, Dim d) {
   return made;
 }
 
-/* Rebuilds d with equated symbols replaced; what mentions none stays, or with `all` is made anew as well. same_as is
- * itself resolved (size_assume keeps it so), hence the recursion goes at most SIZE_MAX_DEPTH deep. */
+static Dim rebuild_parts(SizePool *p, Dim d, bool all, const Subst *by);
+
+/* Rebuilds d with equated symbols replaced; what mentions none stays, or with `all` is made anew as well: a part that
+ * is known to be one number by now (`n % 5`, once `n % 5 < 1` is known) becomes it. same_as is itself resolved
+ * (size_assume keeps it so), hence the recursion goes at most SIZE_MAX_DEPTH deep. */
 static Dim rebuild(SizePool *p, Dim d, bool all, const Subst *by) {
+  Dim made = rebuild_parts(p, d, all, by);
+  i64 c;
+  return all && !by && made < 0 && made != DIM_NONE && size_is_one_number(p, made, &c) ? size_const(p, c) : made;
+}
+
+static Dim rebuild_parts(SizePool *p, Dim d, bool all, const Subst *by) {
   if (d >= 0 || d == DIM_NONE) return d;
   const SizeNode x = *node_of(p, d);
   if (x.kind == SK_const) return d;

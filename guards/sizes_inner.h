@@ -44,5 +44,7 @@ void size_forget(SizePool *p, u32 nodes); /* answers about expressions made behi
 
 /* The expression made once more, by the ranges and facts of now: min(1, n) is 1 once n >= 1 is known. */
 Dim size_renew(SizePool *p, Dim d);
+/* Do ranges and facts leave one value for d? */
+bool size_is_one_number(SizePool *p, Dim d, i64 *out);
 
 #endif

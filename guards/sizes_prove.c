@@ -170,6 +170,12 @@ static Bounds known(SizePool *p, Dim d) {
   return r;
 }
 
+bool size_is_one_number(SizePool *p, Dim d, i64 *out) {
+  Bounds b = known(p, d);
+  *out = b.fits && b.lo == b.hi ? (i64)b.lo : 0;
+  return b.fits && b.lo == b.hi;
+}
+
 /* By what is known of d == 0; `parts`: of d / g == 0, for a factor g of all of it. */
 static SizeTruth prove_by_facts(SizePool *p, Dim d, bool parts) {
   for (u32 i = 0; i < p->facts.count; i++) {

@@ -239,6 +239,23 @@ static void a_remainder_of_a_size_that_narrows(void **state) {
   assert_int_equal(size_prove(p, REL_eq, a, b), TRUTH_always);
 }
 
+/* What was made before it was known: `x[n % 5 - 1:]` may tell that n % 5 is 0. */
+static void a_part_that_facts_make_one_number(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim rest = size_mod(p, f->n, 5), low = size_min(p, f->m, f->k);
+  Dim a = size_max(p, 0, size_sub(p, low, size_min(p, f->m, rest)));
+  Dim quotient = size_floordiv(p, f->k, 3), product = size_mul(p, f->k, f->m);
+  Dim b = size_add(p, size_min(p, f->m, quotient), size_max(p, f->k, product));
+  assert_true(size_prove(p, REL_eq, a, low) == TRUTH_unknown);
+  assert_true(size_assume(p, REL_le, 0, f->k) && size_assume(p, REL_le, 0, f->m));
+  assert_true(size_assume(p, REL_lt, size_sub(p, rest, size_const(p, 1)), 0));
+  assert_int_equal(size_prove(p, REL_eq, a, low), TRUTH_always);
+  assert_int_equal(size_prove(p, REL_eq, a, size_add(p, low, 1)), TRUTH_never);
+  assert_true(size_assume(p, REL_eq, quotient, 0) && size_assume(p, REL_eq, product, 0));
+  assert_int_equal(size_prove(p, REL_eq, b, f->k), TRUTH_always);
+}
+
 static void a_range_goes_along(void **state) {
   Fixture *f = *state;
   SizePool *p = &f->p;
@@ -631,6 +648,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_known_order_narrows, setup, teardown),
       cmocka_unit_test_setup_teardown(an_equation_that_one_case_has, setup, teardown),
       cmocka_unit_test_setup_teardown(a_remainder_of_a_size_that_narrows, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_part_that_facts_make_one_number, setup, teardown),
       cmocka_unit_test_setup_teardown(a_range_goes_along, setup, teardown),
       cmocka_unit_test_setup_teardown(slices_where_a_case_cannot_be, setup, teardown),
       cmocka_unit_test_setup_teardown(substitution, setup, teardown),
