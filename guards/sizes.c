@@ -542,7 +542,12 @@ typedef struct Subst { /* instead of what symbols are equal to; NULL: that */
   u32 count;
 } Subst;
 
-static Dim rebuild(SizePool *p, Dim d, bool all, const Subst *by);
+typedef enum Renewal {
+  RENEW_equated, /* what mentions an equated symbol is made anew, */
+  RENEW_all,     /* everything is, */
+  RENEW_by_facts /* and a part that is known to be one number (`n % 5`, once `n % 5 < 1` is known) becomes it */
+} Renewal;
+static Dim rebuild(SizePool *p, Dim d, Renewal how, const Subst *by);
 
 /* Minima and maxima ask for proofs, and each proof resolves all that is known: remembered, or it takes exponential
  * time. */
@@ -551,24 +556,24 @@ static Dim rebuild_once(SizePool *p, Dim d) {
   const SizeNode *x = node_of(p, d);
   if (x->epoch == p->epoch && x->proving <= p->proving) return x->resolved;
   u32 epoch = p->epoch, proving = p->proving;
-  Dim made = mentions_equated(p, d) ? rebuild(p, d, false, NULL) : d;
+  Dim made = mentions_equated(p, d) ? rebuild(p, d, RENEW_equated, NULL) : d;
   SizeNode *kept = &p->nodes.data[-d]; /* may have moved */
   if (!p->failed && epoch == p->epoch) kept->resolved = made, kept->epoch = epoch, kept->proving = proving;
   return made;
 }
 
-static Dim rebuild_parts(SizePool *p, Dim d, bool all, const Subst *by);
+static Dim rebuild_parts(SizePool *p, Dim d, Renewal how, const Subst *by);
 
-/* Rebuilds d with equated symbols replaced; what mentions none stays, or with `all` is made anew as well: a part that
- * is known to be one number by now (`n % 5`, once `n % 5 < 1` is known) becomes it. same_as is itself resolved
- * (size_assume keeps it so), hence the recursion goes at most SIZE_MAX_DEPTH deep. */
-static Dim rebuild(SizePool *p, Dim d, bool all, const Subst *by) {
-  Dim made = rebuild_parts(p, d, all, by);
+/* Rebuilds d with equated symbols replaced. same_as is itself resolved (size_assume keeps it so), hence the recursion
+ * goes at most SIZE_MAX_DEPTH deep. */
+static Dim rebuild(SizePool *p, Dim d, Renewal how, const Subst *by) {
+  Dim made = rebuild_parts(p, d, how, by);
   i64 c;
-  return all && !by && made < 0 && made != DIM_NONE && size_is_one_number(p, made, &c) ? size_const(p, c) : made;
+  bool number = how == RENEW_by_facts && made < 0 && made != DIM_NONE && size_is_one_number(p, made, &c);
+  return number ? size_const(p, c) : made;
 }
 
-static Dim rebuild_parts(SizePool *p, Dim d, bool all, const Subst *by) {
+static Dim rebuild_parts(SizePool *p, Dim d, Renewal how, const Subst *by) {
   if (d >= 0 || d == DIM_NONE) return d;
   const SizeNode x = *node_of(p, d);
   if (x.kind == SK_const) return d;
@@ -580,7 +585,7 @@ static Dim rebuild_parts(SizePool *p, Dim d, bool all, const Subst *by) {
   Dim acc = DIM_NONE;
   for (u32 i = 0; i < x.count; i++) {
     SizeTerm t = p->terms.data[x.first + i];
-    Dim part = all ? rebuild(p, t.of, true, by) : rebuild_once(p, t.of);
+    Dim part = how != RENEW_equated ? rebuild(p, t.of, how, by) : rebuild_once(p, t.of);
     if (part == DIM_NONE) return DIM_NONE;
     if (x.kind == SK_add) part = size_mul(p, part, size_const(p, t.coef));
     if (i == 0) {
@@ -605,10 +610,11 @@ Dim size_resolve(SizePool *p, Dim d) {
   return rebuild_once(p, d);
 }
 
-Dim size_renew(SizePool *p, Dim d) { return rebuild(p, d, true, NULL); }
+Dim size_renew(SizePool *p, Dim d) { return rebuild(p, d, RENEW_all, NULL); }
+Dim size_renew_by_facts(SizePool *p, Dim d) { return rebuild(p, d, RENEW_by_facts, NULL); }
 
 Dim size_substitute(SizePool *p, Dim d, const u32 *from, const Dim *to, u32 count) {
-  return count ? rebuild(p, d, true, &(Subst){from, to, count}) : d;
+  return count ? rebuild(p, d, RENEW_all, &(Subst){from, to, count}) : d;
 }
 
 bool size_last_unbacked(const SizePool *p, Dim d, u32 *sym) {

@@ -44,6 +44,9 @@ void size_forget(SizePool *p, u32 nodes); /* answers about expressions made behi
 
 /* The expression made once more, by the ranges and facts of now: min(1, n) is 1 once n >= 1 is known. */
 Dim size_renew(SizePool *p, Dim d);
+/* The same, and what facts leave one value for becomes that number. A fact itself must not be said anew in this form:
+ * it would make itself 0. */
+Dim size_renew_by_facts(SizePool *p, Dim d);
 /* Do ranges and facts leave one value for d? */
 bool size_is_one_number(SizePool *p, Dim d, i64 *out);
 

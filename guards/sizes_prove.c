@@ -272,6 +272,7 @@ typedef struct CaseProof {
   u32 left;       /* cases that may still be looked at */
   bool any;       /* some case can be, */
   SizeTruth said; /* and so it was in each of them */
+  bool by_facts;  /* parts that facts leave one value for become numbers */
 } CaseProof;
 
 /* False: some case stays unknown, or they differ. */
@@ -290,7 +291,7 @@ static bool prove_cases(SizePool *p, Dim d, CaseProof *c) {
   for (u32 second = 0; second < 2 && ok; second++) {
     SizeMark m = size_mark(p);
     if ((second ? size_assume(p, REL_lt, y, x) : size_assume(p, REL_le, x, y)) && may_be(p)) {
-      Dim now = size_renew(p, d);
+      Dim now = c->by_facts ? size_renew_by_facts(p, d) : size_renew(p, d);
       ok = now != d && prove_cases(p, now, c);
     }
     size_rollback(p, m);
@@ -365,13 +366,20 @@ static SizeTruth prove_by_cases(SizePool *p, Dim a, Dim b) {
   SizeTruth t = prove(p, REL_eq, a, b);
   p->proving--;
   if (t != TRUTH_unknown) return t;
-  Dim x = size_renew(p, a), y = size_renew(p, b); /* they may be of different age */
-  if (x == DIM_NONE || y == DIM_NONE) return t;
-  p->proving++;
-  if (x != a || y != b) t = prove(p, REL_eq, x, y);
-  CaseProof cases = {.left = CASES};
-  if (t == TRUTH_unknown && prove_cases(p, difference(p, x, y), &cases) && cases.any) t = cases.said;
-  p->proving--;
+  /* They may be of different age. What is known of sizes may stand in the one form or in the other. */
+  Dim was_x = a, was_y = b;
+  for (u32 by_facts = 0; by_facts < 2 && t == TRUTH_unknown; by_facts++) {
+    Dim x = by_facts ? size_renew_by_facts(p, a) : size_renew(p, a);
+    Dim y = by_facts ? size_renew_by_facts(p, b) : size_renew(p, b);
+    bool changed = x != was_x || y != was_y;
+    if (x == DIM_NONE || y == DIM_NONE || (by_facts && !changed)) break;
+    was_x = x, was_y = y;
+    p->proving++;
+    if (changed) t = prove(p, REL_eq, x, y);
+    CaseProof cases = {.left = CASES, .by_facts = by_facts};
+    if (t == TRUTH_unknown && prove_cases(p, difference(p, x, y), &cases) && cases.any) t = cases.said;
+    p->proving--;
+  }
   return t;
 }
 
