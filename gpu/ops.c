@@ -44,7 +44,7 @@ static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
       return true;
     case V_ARRAY: { /* [2, -1] is an array */
       Array *a = v.array;
-      if (!op_param_places(op_info(op), param) || array_device(a) != DEV_CPU || array_rank(a) != 1 ||
+      if (!param_keeps_arrays(&op_info(op)->params[param]) || array_device(a) != DEV_CPU || array_rank(a) != 1 ||
           a->size > SHAPE_MOST || array_dtype(a) != DT_i64)
         return false;
       buf_puts(out, "(");

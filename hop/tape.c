@@ -361,14 +361,14 @@ static WeftStatus array_of_lists(Vm *vm, Value v, u32 depth, Value *out) {
 }
 
 bool tape_is_setting(u32 op, u32 param, Value v) {
-  bool counts = op == OP_repeat && param == 1 && v.kind == V_ARRAY && array_rank(v.array) > 0;
-  return rec_is_setting(op, param) && !counts;
+  const OpParam *p = &op_info(op)->params[param];
+  return v.kind == V_ARRAY && array_rank(v.array) > 0 ? param_keeps_arrays(p) : param_is_setting(p);
 }
 
 /* Does the parameter hold operands? An argument that is a list of them (concat) holds several. */
 static bool holds_operands(u32 op, u32 param, Value v) {
   if (tape_is_setting(op, param, v)) return false;
-  if (v.kind == V_LIST) return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest;
+  if (v.kind == V_LIST) return param_joins(&op_info(op)->params[param]);
   return value_is_numeric(value_untracked(v));
 }
 

@@ -323,10 +323,6 @@ static void read_setting(ValueDeriv *d, Value v, u32 param, Settings *s, GraphAr
   }
 }
 
-static bool is_list_of_operands(u32 op, u32 param) {
-  return op == OP_concat || op == OP_stack || op_info(op)->params[param].rest;
-}
-
 /* The entry as rules see it; operands and results become handles. */
 static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
   const TapeEntry *e = d->entry;
@@ -340,7 +336,7 @@ static bool load(ValueDeriv *d, DerivNode *n, DerivLists *l, Settings *s) {
       Value v = saved[p], plain = value_untracked(v);
       GraphArg *a = &n->args[p];
       bool is_set = tape_is_setting(e->op, p, plain);
-      if (!is_set && v.kind == V_LIST && is_list_of_operands(e->op, p)) {
+      if (!is_set && v.kind == V_LIST && param_joins(&op_info(e->op)->params[p])) {
         *a = (GraphArg){.kind = ARG_list, .values = operands + n->count, .count = v.list->count};
         for (u32 i = 0; i < v.list->count; i++) operands[n->count++] = handle(d, value_keep(v.list->items[i]));
       } else if (!is_set && value_is_numeric(plain)) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "op_params.h" /* made by jit/host/gen_ops.c: SHOWN_name, PARAMS_name */
+#include "op_params.h" /* made by jit/host/gen_ops.c: SHOWN_name, SIGNATURE_name, PARAMS_name */
 
 #define LOWER_by(lowering) LOWER_element
 #define LOWER_view(reads) LOWER_view
@@ -49,7 +49,7 @@ const OpInfo op_infos[OP_COUNT] = {
     {"none", "()", "", "", .params = NULL},
 #define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops,  \
            doc)                                                                                                 \
-  {SHOWN_##name, signature, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs, CHECK_##check, \
+  {SHOWN_##name, SIGNATURE_##name, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs, CHECK_##check, \
    EFF_##effect, AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name,          \
    HOW_##lower},
 #include "lang/ops.def"

@@ -54,6 +54,27 @@ typedef enum OpBatch { BATCH_elementwise, BATCH_rule, BATCH_loop, BATCH_construc
 
 enum { OP_MAX_PARAMS = 10 };
 
+/* What a parameter holds: X(kind). Operands are inputs of a node; what follows `operands` are settings, which a graph
+ * keeps beside a node as attributes, known while tracing or sizes.
+ *   any        a value of the program, of an operation that is no node of a graph
+ *   operand    an array or a number
+ *   operands   a list of these, or an array for its rows
+ *   count      a number is a setting, a size; an array is an operand: repeat(x, n)
+ *   setting    a number, a word, or a list of numbers
+ *   size       how many there are of something, 0 or more
+ *   window     the same, 1 or more
+ *   shape      sizes
+ *   layout     sizes, one of which may be -1: reshape(x, (2, -1))
+ *   axis       an axis or several. A size there is fixed to its present value, since rules must know it
+ *   axis_list  the same, and no array: min(a, b) is an error
+ *   flag       true or false; its default is one of them
+ *   dtype, device */
+#define OP_PARAM_KINDS(X) X(any) X(operand) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) X(axis) \
+  X(axis_list) X(flag) X(dtype) X(device)
+#define PARAM_KIND(kind) PARAM_##kind,
+typedef enum ParamKind { OP_PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT } ParamKind;
+#undef PARAM_KIND
+
 /* One parameter of a signature: "(x, axis=nil, ...xs, keepdims=false)"; `...xs` collects the rest. */
 typedef struct OpParam {
   const char *name;
@@ -63,11 +84,25 @@ typedef struct OpParam {
   bool nil_default; /* it is nil */
   bool keyword_only;
   bool rest;        /* arrives as one list */
+  u8 kind;          /* ParamKind */
 } OpParam;
+
+/* Is it a setting, given a number, a list or a word? */
+static inline bool param_is_setting(const OpParam *p) { return p->kind > PARAM_operands; }
+/* Is it one, given an array of rank 1 or more? */
+static inline bool param_keeps_arrays(const OpParam *p) { return p->kind > PARAM_count; }
+/* Does it take the items of a list as operands? */
+static inline bool param_joins(const OpParam *p) { return p->kind == PARAM_operands || p->rest; }
+static inline bool param_is_shape(const OpParam *p) { return p->kind == PARAM_shape || p->kind == PARAM_layout; }
+static inline bool param_is_axis(const OpParam *p) { return p->kind == PARAM_axis || p->kind == PARAM_axis_list; }
+/* Must it be a number of 0 or more? */
+static inline bool param_is_size(const OpParam *p) {
+  return p->kind == PARAM_count || (p->kind >= PARAM_size && p->kind <= PARAM_layout);
+}
 
 typedef struct OpInfo {
   const char *name;      /* as shown: "linalg.eigh" */
-  const char *signature;
+  const char *signature; /* as users see it, without kinds */
   const char *doc;       /* "what; example == value" */
   const char *instead;   /* where deriv is none: what has a derivative in its place, or "" */
   u8 family;             /* OpFamily */

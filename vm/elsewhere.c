@@ -13,7 +13,7 @@ u32 op_device_param(const Vm *vm, u32 op) {
   const OpInfo *info = &vm->op_table[op];
   if (info->family != FAM_make || op == OP_to) return UINT32_MAX;
   for (u32 i = info->nparams; i-- > 0;)
-    if (info->params[i].len == 6 && memcmp(info->params[i].name, "device", 6) == 0) return i;
+    if (info->params[i].kind == PARAM_device) return i;
   return UINT32_MAX;
 }
 
@@ -92,19 +92,10 @@ static u32 stranger(Value v, u32 device) {
   return DEVICE_MAX;
 }
 
-bool op_param_places(const OpInfo *info, u32 param) {
-  static const char *const names[] = {"shape", "axis", "axes", "reps", "shift", "width", "source", "destination",
-                                      "parts", "window"};
-  const OpParam *p = &info->params[param];
-  for (u32 i = 0; i < COUNT_OF(names); i++)
-    if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return param > 0;
-  return false;
-}
-
 WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) {
   const OpInfo *info = &vm->op_table[op];
   for (u32 i = 0; i < info->nparams; i++) {
-    u32 other = op_param_places(info, i) ? DEVICE_MAX : stranger(args[i], device);
+    u32 other = param_keeps_arrays(&info->params[i]) ? DEVICE_MAX : stranger(args[i], device);
     if (other < DEVICE_MAX)
       return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the %s, "
                                     "another on the %s; to(x, device) moves one", info->name, (int)info->params[i].len,

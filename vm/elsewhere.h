@@ -16,10 +16,8 @@ WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
 /* For DeviceHooks.op: arrays come to the processor, results go back. What it raises, eager code on the processor
  * raises. */
 WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) MUST_USE;
-/* Does the parameter say shapes, axes or distances, which are read and not worked on? An array there may lie on the
- * processor: reshape(x, [2, -1]). */
-bool op_param_places(const OpInfo *info, u32 param);
-/* An error when arrays of another device stand beside those of this one. Numbers lie everywhere. */
+/* An error when arrays of another device stand beside those of this one. Numbers lie everywhere, and a
+ * setting, which is read and not worked on, may lie on the processor: reshape(x, [2, -1]). */
 WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) MUST_USE;
 
 #endif

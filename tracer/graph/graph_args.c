@@ -136,22 +136,14 @@ bool inf_arrays(Infer *c, const ArrayType ***out, u32 *n) {
 
 /* ---- would the kernel take it? ---------------------------------------------------------------------------- */
 
-static bool is_named(const OpParam *p, const char *name) {
-  return strlen(name) == p->len && !memcmp(name, p->name, p->len);
-}
-
 bool inf_flags_fit(const Infer *c) {
-  static const char *const flags[] = {"keepdims", "descending", "approximate", "reverse", "include_initial", "upper",
-                                      "endpoint", "replace", "return_index", "return_inverse", "return_counts"};
   const OpInfo *info = op_info(c->op);
   for (u32 p = 1; p < info->nparams; p++) {
     const GraphArg *a = &c->args[p];
     if (a->kind == ARG_hole || !info->params[p].has_default ||
         (a->kind == ARG_attr && (a->attr->kind == ATTR_bool || a->attr->kind == ATTR_dtype)))
       continue;
-    if (inf_given(c, p) && is_named(&info->params[p], "dtype")) return false;
-    for (u32 i = 0; i < COUNT_OF(flags); i++)
-      if (is_named(&info->params[p], flags[i])) return false;
+    if (info->params[p].kind == PARAM_flag || (inf_given(c, p) && info->params[p].kind == PARAM_dtype)) return false;
   }
   return true;
 }

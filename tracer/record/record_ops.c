@@ -146,45 +146,22 @@ Outcome rec_truth(Recorder *r, Av a, Av *out) {
 
 /* ---- operations of ops.def ------------------------------------------------------------------------ */
 
-bool rec_is_setting(u32 op, u32 param) {
-  const OpParam *p = &op_info(op)->params[param];
-  if (op == OP_linspace && param < 2) return false;
-  if (p->len == 1) { /* most operands: this is asked for each */
-    char c = p->name[0];
-    return c == 'k' || c == 'm' || (c == 'n' && (op == OP_eye || op == OP_diff || op == OP_repeat || op == OP_one_hot ||
-                                                 op == OP_linalg_matrix_power ||
-                                                 op == OP_fft_irpairs));
-  }
-  static const char *const names[] = {
-      "axis", "axes", "keepdims", "dtype", "device", "shape", "reverse", "include_initial", "descending", "correction",
-      "ord", "num", "endpoint", "base", "indexing", "parts", "reps", "shift", "width", "mode", "window", "source",
-      "destination", "axis1", "axis2", "size", "side", "reduce", "return_index", "return_inverse", "return_counts",
-      "minlength", "bins", "approximate", "largest", "offset", "upper", "full_matrices", "start", "stop", "step",
-      "spec", "replace", "inverse",
-  };
-  for (u32 i = 0; i < COUNT_OF(names); i++)
-    if (strlen(names[i]) == p->len && memcmp(names[i], p->name, p->len) == 0) return true;
-  return false;
-}
-
-static bool named(const OpParam *p, const char *s) { return strlen(s) == p->len && memcmp(s, p->name, p->len) == 0; }
-
-/* Parameters that a rule must know: a size there is pinned to its present value. */
-static bool needs_literal(const OpParam *p) {
-  static const char *const names[] = {"axis", "axes", "axis1", "axis2", "source", "destination"};
-  for (u32 i = 0; i < COUNT_OF(names); i++)
-    if (named(p, names[i])) return true;
-  return false;
-}
-
 /* A known size that kernels refuse. Rules need not look at it: what has the size 1 goes with any. */
-static bool refused_size(Recorder *r, u32 op, Av size) {
+static bool refused_size(Recorder *r, Av size) {
   i64 known;
-  return op != OP_reshape && av_known_int(r, size, &known) && known < 0;
+  return av_known_int(r, size, &known) && known < 0;
+}
+
+/* The size that a layout leaves open. */
+static bool is_open_size(Recorder *r, const OpParam *p, Av size) {
+  i64 known;
+  return p->kind == PARAM_layout && av_known_int(r, size, &known) && known == -1;
 }
 
 /* A list of integers as an attribute: constants, else sizes. */
-static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bool literal, GraphAttr *out) {
+static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
+  const OpParam *p = &op_info(op)->params[param];
+  const bool shape = param_is_shape(p), literal = param_is_axis(p);
   u32 n = av_at(r, a)->count;
   i64 ints[2 * TYPE_MAX_RANK];
   Dim dims[TYPE_MAX_RANK];
@@ -201,8 +178,7 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
       continue;
     }
     if (pairs) return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
-    i64 now;
-    if (op == OP_reshape && av_known_int(r, item, &now) && now == -1) {
+    if (is_open_size(r, p, item)) {
       dims[i] = DIM_INFER;
       known = false;
       continue;
@@ -210,7 +186,8 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
     if (shape) {
       Outcome o = rec_size(r, item, &dims[i]);
       if (o != OUT_GO) return o;
-      if (refused_size(r, op, item)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+      if (p->kind != PARAM_layout && refused_size(r, item))
+        return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
     } else if (!av_dim(r, item, &dims[i])) {
       return rec_stuck(r, REASON_data_dependent_shape, "a list of sizes holds %s", av_kind_text(r, item));
     }
@@ -221,16 +198,12 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, bool shape, bo
   return r->g->failed ? OUT_FAIL : OUT_GO;
 }
 
-static bool is_flag(const OpParam *p) {
-  return p->initial && (strcmp(p->initial, "false") == 0 || strcmp(p->initial, "true") == 0);
-}
-
 /* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not
  * given. */
-static bool fits(const OpParam *p, bool shape, const Value *v) {
-  if (is_flag(p)) return v->kind == V_NIL || (v->kind == V_NUM && v->dtype == DT_bool);
-  if (named(p, "dtype")) return v->kind == V_NIL || v->kind == V_DTYPE;
-  return !shape || (v->kind == V_NUM && v->dtype != DT_bool);
+static bool fits(const OpParam *p, const Value *v) {
+  if (p->kind == PARAM_flag) return v->kind == V_NIL || (v->kind == V_NUM && v->dtype == DT_bool);
+  if (p->kind == PARAM_dtype) return v->kind == V_NIL || v->kind == V_DTYPE;
+  return !param_is_shape(p) || (v->kind == V_NUM && v->dtype != DT_bool);
 }
 
 /* What the array was stacked from just now along its first axis, and of how many; 0: it was not. */
@@ -263,21 +236,19 @@ Av rec_listed(Recorder *r, Av a) {
 
 static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
   const OpParam *p = &op_info(op)->params[param];
-  bool shape = named(p, "shape") || named(p, "reps");
+  const bool shape = param_is_shape(p), size = param_is_size(p);
+  const i64 least = p->kind == PARAM_window;
   a = av_force(r, a);
-  if (a && op != OP_min && op != OP_max) a = rec_listed(r, a); /* of those it is a second operand, which is an error */
+  if (a && p->kind != PARAM_axis_list) a = rec_listed(r, a);
   if (!a) return OUT_FAIL;
-  if (av_is_list(r, a)) return list_setting(r, op, param, a, shape, needs_literal(p), out);
+  if (av_is_list(r, a)) return list_setting(r, op, param, a, out);
   Value v;
   Dim d;
-  bool size = shape || named(p, "num") || named(p, "size") || named(p, "minlength") ||
-              (named(p, "n") && op != OP_linalg_matrix_power) || named(p, "m") || named(p, "window") ||
-              (named(p, "k") && op == OP_topk);
   if (av_const_value(r, a, &v)) {
     i64 known;
-    if (size && av_known_int(r, a, &known) && known < (i64)named(p, "window") && op != OP_reshape)
+    if (size && av_known_int(r, a, &known) && known < least && p->kind != PARAM_layout)
       return rec_stuck(r, REASON_raises, "%s: `%.*s` is %lld", op_name(op), (int)p->len, p->name, (long long)known);
-    if (!fits(p, shape, &v))
+    if (!fits(p, &v))
       return rec_stuck(r, REASON_raises, "%s: `%.*s` is %s", op_name(op), (int)p->len, p->name, value_type_name(v));
     switch (v.kind) {
       case V_NIL: *out = attr_nil(param); return OUT_GO;
@@ -292,23 +263,23 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
       default: break;
     }
   }
-  if ((named(p, "dtype") || named(p, "device")) && av_is_number(r, a))
+  if ((p->kind == PARAM_dtype || p->kind == PARAM_device) && av_is_number(r, a))
     return rec_stuck(r, REASON_raises, "%s: `%.*s` is a number", op_name(op), (int)p->len, p->name);
-  i64 given;
-  const bool inferred = op == OP_reshape && av_known_int(r, a, &given) && given == -1;
+  const bool inferred = is_open_size(r, p, a);
   if (size && !inferred && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0) {
-    Outcome o = rec_size_from(r, a, named(p, "window"), &d);
+    Outcome o = rec_size_from(r, a, least, &d);
     if (o != OUT_GO) return o;
   }
-  if (!is_flag(p) && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
+  if (p->kind != PARAM_flag && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank == 0 && av_dim(r, a, &d)) {
     if (shape) {
       if (inferred) d = DIM_INFER;
-      if (refused_size(r, op, a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+      if (p->kind != PARAM_layout && refused_size(r, a))
+        return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
       *out = attr_dims(r->g, param, &d, 1);
       return r->g->failed ? OUT_FAIL : OUT_GO;
     }
     i64 now;
-    *out = needs_literal(p) && rec_literal(r, a, "axis", &now) ? attr_int(param, now) : attr_dim(param, d);
+    *out = param_is_axis(p) && rec_literal(r, a, "axis", &now) ? attr_int(param, now) : attr_dim(param, d);
     return OUT_GO;
   }
   return rec_stuck(r, REASON_literal_needed, "%s: `%.*s` must be known while tracing", op_name(op),
@@ -680,7 +651,7 @@ static Outcome drawn_count(Recorder *r, u32 op, Av *a) {
   }
   Outcome o = rec_size(r, *a, &n);
   if (o != OUT_GO) return o;
-  if (refused_size(r, op, *a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
+  if (refused_size(r, *a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
   return rec_made(r, av_num(r, graph_size(r->g, n)), a);
 }
 
@@ -780,8 +751,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       attrs[na++] = attr_hole(i);
       continue;
     }
-    bool counts = (op == OP_repeat || op == OP_histogram) && i == 1 && av_is_number(r, a) &&
-                  value_type(r->g, av_value(r, a))->rank > 0;
+    const bool array = av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
     Value end;
     if (op == OP_arange && i < 3 && !is_given(r, params[3]) && av_const_value(r, a, &end) && end.kind == V_NUM &&
         !value_is_weak(end) && end.dtype != DT_i64 && end.dtype != DT_f64) /* a setting has no dtype */
@@ -791,15 +761,14 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       if (!t->weak && t->dtype != DT_i64 && dtype_kind(t->dtype) == DK_INT)
         return rec_stuck(r, REASON_no_rule, "arange of %s", dtype_name(t->dtype));
     }
-    if (rec_is_setting(op, i) && !counts) {
+    if (array ? param_keeps_arrays(p) : param_is_setting(p)) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
       if (o != OUT_GO) return o;
       continue;
     }
     if (av_is_list(r, a)) {
       u32 count = av_at(r, a)->count;
-      bool joins = op == OP_concat || op == OP_stack || p->rest || (op == OP_histogram && i == 2);
-      if (!joins) return rec_stuck(r, REASON_raises, "%s of a list", op_name(op));
+      if (!param_joins(p)) return rec_stuck(r, REASON_raises, "%s of a list", op_name(op));
       attrs[na++] = attr_list(i, count);
       for (u32 k = 0; k < count; k++) {
         ValueId v = av_value(r, av_item(r, a, k));

@@ -7,8 +7,6 @@
 Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out);
 Outcome rec_unary(Recorder *r, u32 bc, Av a, Av *out);
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out); /* params by signature; 0 or a hole: not given */
-/* Parameters that are never operands: they say how, not on what. */
-bool rec_is_setting(u32 op, u32 param);
 Av rec_listed(Recorder *r, Av a); /* an array that was just stacked of integers as the list of them; 0: out of memory */
 Outcome rec_truth(Recorder *r, Av a, Av *out); /* a constant bool or a bool[] number */
 /* A weak integer that takes a strong integer dtype: checked that it fits, and converted. Others stay. */
