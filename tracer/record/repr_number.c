@@ -83,7 +83,10 @@ static Outcome number_field(Recorder *r, Av obj, Name key, Av *out, bool *found)
   Graph *g = r->g;
   ValueId v = av_value(r, obj);
   ArrayType t = *value_type(g, v);
-  if (found) return OUT_GO; /* methods: only records and modules have fields that hide functions */
+  if (found) { /* x.dtype(v) converts v; no other property hides a function of its name */
+    if (strcmp(name, "dtype") != 0) return OUT_GO;
+    *found = true;
+  }
   if (strcmp(name, "shape") == 0) {
     Av items[TYPE_MAX_RANK];
     for (u32 d = 0; d < t.rank; d++)

@@ -29,10 +29,10 @@ static RecipeId ref_recipe(Recorder *r, Av a) {
 /* A ref of either kind: its content. */
 Outcome rec_ref_field(Recorder *r, Av a, Name name, Av *out, bool *found) {
   u32 cell;
-  if (found) return OUT_GO;
   if (strcmp(name_text(&r->vm->names, name), "value") != 0)
-    return rec_stuck(r, REASON_raises, "a ref has only `value`");
+    return found ? OUT_GO : rec_stuck(r, REASON_raises, "a ref has only `value`");
   Outcome o = rec_cell_ref(r, a, &cell);
+  if (found) *found = o == OUT_GO; /* r.value(x) calls what it holds */
   return o == OUT_GO ? rec_made(r, r->cells.data[cell].value, out) : o;
 }
 
