@@ -22,7 +22,7 @@ static WeftStatus one_part(Vm *vm, Value v, u32 at, Value *out) {
   return WEFT_OK;
 }
 
-/* The kernel on `args` with some of them replaced; what stands in `with` is consumed. */
+/* The kernel on `args` with some of them replaced, so that none is complex; what stands in `with` is consumed. */
 static WeftStatus run_with(Vm *vm, u32 op, EagerFn kernel, const Value *args, const u32 *at, Value *with, u32 n,
                            Value *out) {
   Value all[OP_MAX_PARAMS];
@@ -32,7 +32,7 @@ static WeftStatus run_with(Vm *vm, u32 op, EagerFn kernel, const Value *args, co
     value_drop(vm, all[at[i]]);
     all[at[i]] = with[i];
   }
-  WeftStatus status = kernel(vm, all, out);
+  WeftStatus status = wide_run(vm, op, kernel, all, out);
   for (u32 i = 0; i < count; i++) value_drop(vm, all[i]);
   return status;
 }

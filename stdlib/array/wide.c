@@ -108,10 +108,12 @@ WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
   DTypeNeed need = op_need(op);
   bool lists = info->family != FAM_sort;
   if (!lists && args[0].kind == V_LIST) return kernel(vm, args, out); /* its items are what they were */
+  bool wide = false;
   for (u32 i = 0; i < info->nparams; i++) {
     if (UNLIKELY(has_parts(args[i], need, lists))) return parts_run(vm, op, kernel, args, out);
-    if (UNLIKELY(has_wide(args[i], need, lists))) return wide_run_wide(vm, op, kernel, args, out);
+    wide |= has_wide(args[i], need, lists);
   }
+  if (UNLIKELY(wide)) return wide_run_wide(vm, op, kernel, args, out);
   return kernel(vm, args, out);
 }
 

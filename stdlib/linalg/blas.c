@@ -29,7 +29,7 @@ static void load(void) {
   } wanted[] = {
 #define ROUTINE(name) {#name, offsetof(Lapack, name)}
       ROUTINE(gemm), ROUTINE(gemv), ROUTINE(syevd), ROUTINE(getrf), ROUTINE(getrs), ROUTINE(getri),
-      ROUTINE(potrf), ROUTINE(geqrf), ROUTINE(orgqr), ROUTINE(gesdd), ROUTINE(gelsd),
+      ROUTINE(potrf), ROUTINE(geqrf), ROUTINE(orgqr), ROUTINE(gesdd), ROUTINE(gelsd), ROUTINE(geev),
 #undef ROUTINE
   };
   bool all = true;
@@ -48,7 +48,7 @@ static void load(void) {
       {"getrf", offsetof(Lapack, getrf)}, {"getrs", offsetof(Lapack, getrs)}, {"getri", offsetof(Lapack, getri)},
       {"potrf", offsetof(Lapack, potrf)}, {"geqrf", offsetof(Lapack, geqrf)}, {"ungqr", offsetof(Lapack, orgqr)},
       {"heevd", offsetof(Lapack, heevd)}, {"gesdd", offsetof(Lapack, complex_gesdd)},
-      {"gelsd", offsetof(Lapack, complex_gelsd)}, {"geev", offsetof(Lapack, geev)},
+      {"gelsd", offsetof(Lapack, complex_gelsd)}, {"geev", offsetof(Lapack, complex_geev)},
   };
   library.complex_there = true;
   for (u32 type = 0; type < 2; type++)

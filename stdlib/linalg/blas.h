@@ -29,6 +29,9 @@ typedef struct Lapack {
                 void *vt, const int *ldvt, void *work, const int *lwork, int *iwork, int *info, size_t);
   void (*gelsd)(const int *m, const int *n, const int *nrhs, void *a, const int *lda, void *b, const int *ldb, void *s,
                 const void *rcond, int *rank, void *work, const int *lwork, int *iwork, int *info);
+  void (*geev)(const char *jobvl, const char *jobvr, const int *n, void *a, const int *lda, void *wr, void *wi,
+               void *vl, const int *ldvl, void *vr, const int *ldvr, void *work, const int *lwork, int *info, size_t,
+               size_t);
   /* of complex matrices alone, whose orgqr is called ungqr: these take a work space of real numbers too */
   void (*heevd)(const char *jobz, const char *uplo, const int *n, void *a, const int *lda, void *w, void *work,
                 const int *lwork, void *rwork, const int *lrwork, int *iwork, const int *liwork, int *info, size_t,
@@ -39,9 +42,9 @@ typedef struct Lapack {
   void (*complex_gelsd)(const int *m, const int *n, const int *nrhs, void *a, const int *lda, void *b, const int *ldb,
                         void *s, const void *rcond, int *rank, void *work, const int *lwork, void *rwork, int *iwork,
                         int *info);
-  void (*geev)(const char *jobvl, const char *jobvr, const int *n, void *a, const int *lda, void *w, void *vl,
-               const int *ldvl, void *vr, const int *ldvr, void *work, const int *lwork, void *rwork, int *info,
-               size_t, size_t);
+  void (*complex_geev)(const char *jobvl, const char *jobvr, const int *n, void *a, const int *lda, void *w, void *vl,
+                       const int *ldvl, void *vr, const int *ldvr, void *work, const int *lwork, void *rwork,
+                       int *info, size_t, size_t);
 } Lapack;
 
 /* The routines for f32 or f64; NULL when no OpenBLAS is installed. All of them are there, or none. */

@@ -659,7 +659,39 @@ static WeftStatus lstsq_here(Vm *vm, Value *args, Value *out) {
 
 /* ---- eigenvalues of any matrix -------------------------------------------------------------------- */
 
-/* Complex ones, of real matrices too. vectors may be NULL. */
+/* One matrix, whose columns are overwritten, and its vectors as columns (job "V"). Of a real matrix `w` has all real
+ * parts, then all imaginary ones, and of a conjugate pair the vectors' columns are the two parts of the first. */
+static void eigen_call(const Call *c, const char *job, void *columns, void *w, void *vectors, void *work, int lwork,
+                       void *rwork, int *info) {
+  const int n = (int)c->rows, one = 1;
+  const int *wide = job[0] == 'V' ? &n : &one;
+  f64 none[2];
+  if (c->parts == 1)
+    c->lib->geev("N", job, &n, columns, &n, w, (char *)w + (size_t)n * c->bytes, none, &one, vectors, wide, work,
+                 &lwork, info, 1, 1);
+  else
+    c->lib->complex_geev("N", job, &n, columns, &n, w, none, &one, vectors, wide, work, &lwork, rwork, info, 1, 1);
+}
+
+/* The complex numbers that real parts and imaginary ones of a real matrix stand for: conjugates to the last bit. */
+static void eigen_values_of(const Call *c, const char *w, void *values) {
+  for (i64 j = 0; j < c->rows; j++)
+    for (i64 k = 0; k < 2; k++) store_f64(c, values, 2 * j + k, load_f64(c, w, k * c->rows + j));
+}
+static void eigen_vectors_of(const Call *c, const char *w, const char *columns, void *vectors) {
+  const i64 n = c->rows;
+  for (i64 j = 0; j < n; j++) {
+    const f64 turn = load_f64(c, w, n + j); /* above 0: the first of a pair */
+    const i64 first = turn < 0 ? j - 1 : j;
+    for (i64 i = 0; i < n; i++) {
+      const f64 im = turn == 0 ? 0 : load_f64(c, columns, (first + 1) * n + i);
+      store_f64(c, vectors, 2 * (i * n + j), load_f64(c, columns, first * n + i));
+      store_f64(c, vectors, 2 * (i * n + j) + 1, turn < 0 ? -im : im);
+    }
+  }
+}
+
+/* Complex ones, of real matrices too, by the library's routine for these. vectors may be NULL. */
 static WeftStatus eigen(Vm *vm, u32 op, Value x, Value *values, Value *vectors) {
   ArrayType type;
   RuleError err;
@@ -667,30 +699,41 @@ static WeftStatus eigen(Vm *vm, u32 op, Value x, Value *values, Value *vectors) 
   TRY(args_array(vm, op, 0, x));
   type_of_value(x, &type);
   TRY_RULE(vm, op, &err, shape_square(NULL, &type, &err));
-  WeftStatus status = call_start_as(vm, op, 0, x, dtype_complex_of(dtype_float_of(x.dtype)), &c);
-  if (status == WEFT_OK) status = new_result(&c, c.type.rank - 2u, c.rows, 0, 1, values);
-  if (status == WEFT_OK && vectors && (status = new_result(&c, c.type.rank, 0, 0, 0, vectors)) != WEFT_OK)
+  const u32 made = dtype_complex_of(dtype_float_of(x.dtype)), number = dtype_bytes(made);
+  WeftStatus status = call_start_as(vm, op, 0, x, dtype_kind(x.dtype) == DK_COMPLEX ? made : dtype_real_of(made), &c);
+  if (status == WEFT_OK) status = new_result_of(&c, made, c.type.rank - 2u, c.rows, 0, 1, values);
+  if (status == WEFT_OK && vectors &&
+      (status = new_result_of(&c, made, c.type.rank, 0, 0, 0, vectors)) != WEFT_OK)
     value_drop(vm, *values);
   if (status == WEFT_OK && c.rows > 0 && c.batches > 0) {
-    int n = (int)c.rows, one = 1, lwork = -1, info = 0;
-    const int *wide = vectors ? &n : &one;
+    int info = 0;
     const char *job = vectors ? "V" : "N";
     f64 query[2] = {0, 0}, none[2] = {0, 0};
-    c.lib->geev("N", job, &n, none, &n, none, none, &one, none, wide, query, &lwork, none, &info, 1, 1);
-    lwork = query_length(&c, query);
-    size_t square = ((size_t)(c.rows * c.cols) * c.bytes + 15) & ~(size_t)15,
-        float_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
+    eigen_call(&c, job, none, none, none, query, -1, none, &info);
+    const int lwork = query_length(&c, query);
+    const size_t square = ((size_t)(c.rows * c.cols) * c.bytes + 15) & ~(size_t)15,
+                 line = ((size_t)c.rows * number + 15) & ~(size_t)15,
+                 float_bytes = ((size_t)lwork * c.bytes + 15) & ~(size_t)15;
     char *columns;
-    status = work_space(&c, 2 * square + float_bytes + 2 * (size_t)n * c.real_bytes, &columns);
+    status = work_space(&c, 2 * square + line + float_bytes + line, &columns);
     for (i64 b = 0; b < c.batches && status == WEFT_OK; b++) {
-      char *found = columns + square, *work = found + square;
+      char *found = columns + square, *w = found + square, *work = w + line;
       if ((status = all_finite(&c, matrix_at(&c, b), c.rows, c.cols, false)) != WEFT_OK) break;
       transposed(&c, matrix_at(&c, b), c.rows, c.cols, columns);
-      c.lib->geev("N", job, &n, columns, &n, (char *)values->array->data + b * c.rows * c.bytes, none, &one, found,
-                  wide, work, &lwork, work + float_bytes, &info, 1, 1);
-      if (info != 0) status = failed(&c, "the eigenvalues did not converge");
-      else if (vectors)
-        transposed(&c, found, c.rows, c.cols, (char *)vectors->array->data + b * c.rows * c.cols * c.bytes);
+      eigen_call(&c, job, columns, w, found, work, lwork, work + float_bytes, &info);
+      if (info != 0) {
+        status = failed(&c, "the eigenvalues did not converge");
+        break;
+      }
+      char *to = (char *)values->array->data + b * c.rows * number,
+           *vectors_to = vectors ? (char *)vectors->array->data + b * c.rows * c.cols * number : NULL;
+      if (c.parts == 2) {
+        memcpy(to, w, (size_t)c.rows * number);
+        if (vectors) transposed(&c, found, c.rows, c.cols, vectors_to);
+      } else {
+        eigen_values_of(&c, w, to);
+        if (vectors) eigen_vectors_of(&c, w, found, vectors_to);
+      }
     }
     if (status != WEFT_OK) {
       value_drop(vm, *values);
