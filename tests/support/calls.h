@@ -28,7 +28,7 @@ static const Call calls[] = {
 };
 
 /* The text of argument `at` of the operation in `out`. False: calls.def does not say, and it is a matrix. */
-static bool call_argument(u32 op, u32 at, char *out, size_t cap) {
+static inline bool call_argument(u32 op, u32 at, char *out, size_t cap) {
   snprintf(out, cap, "%s", "q");
   for (u32 i = 0; i < sizeof calls / sizeof calls[0]; i++) {
     if (strcmp(calls[i].op, call_ids[op]) != 0) continue;
@@ -43,7 +43,7 @@ static bool call_argument(u32 op, u32 at, char *out, size_t cap) {
 }
 
 /* The call with parameter `by` in terms of c; by -1: as it stands. */
-static void call_text(u32 op, int by, const char *value, char *out, size_t cap) {
+static inline void call_text(u32 op, int by, const char *value, char *out, size_t cap) {
   const OpInfo *info = op_info(op);
   size_t n = (size_t)snprintf(out, cap, "%s(", info->name);
   bool more = false;

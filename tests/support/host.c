@@ -102,6 +102,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   options.deadline = setup->deadline;
   options.allow_files = setup->files;
   options.allow_imports = setup->files;
+  options.allow_env = setup->files;
   options.backend = setup->backend;
   options.cpu = setup->cpu ? setup->cpu : getenv("WEFT_CPU");
   const char *threads = getenv("WEFT_THREADS"); /* so many, else three where loops are shared on purpose */
@@ -138,6 +139,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
       weft_error_position(vm, &r.line, &r.column);
     }
     count(&r, vm);
+    r.exit_code = weft_exit_code(vm);
     weft_free(vm);
   }
   r.printed = printed.data;

@@ -13,7 +13,7 @@ typedef struct HostSetup {
   const char *backend;  /* as in WEFT_BACKEND; NULL: the default */
   int hot;              /* executions until something is hot, as WEFT_HOT; -1: the default */
   const char *force;    /* as in WeftOptions; NULL: nothing */
-  bool files;           /* may read and write files */
+  bool files;           /* may read and write files, and read the environment */
   const char *cpu;      /* as in WEFT_CPU; NULL: the default */
   const char *driver;   /* of CUDA; NULL: the GPU is not to be used, "": the system's */
   uint64_t fuel;        /* 0: no limit */
@@ -39,6 +39,7 @@ typedef struct HostRun {
   char *printed; /* all that was printed, "" when nothing */
   char *kind, *message; /* of the error */
   int line, column;     /* of the error, 1-based; 0 unknown */
+  int exit_code;        /* given to exit(n); -1: none */
   const char *counter_names[HOST_COUNTERS];
   double counters[HOST_COUNTERS];
   int counter_count;
