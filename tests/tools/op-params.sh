@@ -9,9 +9,11 @@ mkdir -p "$d/lang"
 
 # made SIGNATURE FAMILY KERNEL: the tool, built with a table of one row, run; what it says is in $out.
 made() {
-  printf 'OP(one, "%s", %s, custom, none, none, none, pure, bits, %s, none, zero, loop, 0, "one row")\n' "$1" "$2" "$3" \
-    >"$d/lang/ops.def"
-  out=$("${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -I"$d" -I. jit/host/gen_ops.c -o "$d/tool" 2>&1 && "$d/tool" "$d/out.h" 2>&1)
+  local row='OP(one, "%s", %s, custom, none, none, none, pure, bits, %s, none, zero, loop, 0, "one row")\n'
+  # shellcheck disable=SC2059
+  printf "$row" "$1" "$2" "$3" >"$d/lang/ops.def"
+  out=$("${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -I"$d" -I. jit/host/gen_ops.c -o "$d/tool" 2>&1 &&
+    "$d/tool" "$d/out.h" 2>&1)
 }
 
 # refused NAME 'PATTERN' SIGNATURE [FAMILY [KERNEL]]

@@ -27,7 +27,8 @@ static void check_signature(const OpInfo *info) {
     assert_int_equal(p->has_default, p->initial != NULL);
     assert_int_equal(p->keyword_only, behind_rest);
     assert_true(p->kind < PARAM_KIND_COUNT);
-    assert_int_equal(param_is_setting(p), p->kind != PARAM_any && p->kind != PARAM_operand && p->kind != PARAM_operands);
+    bool operand = p->kind == PARAM_any || p->kind == PARAM_operand || p->kind == PARAM_operands;
+    assert_int_equal(param_is_setting(p), !operand);
     behind_rest |= p->rest;
   }
   snprintf(text + n, sizeof text - n, ")");
