@@ -47,10 +47,11 @@
 
 const OpInfo op_infos[OP_COUNT] = {
     {"none", "()", "", "", .params = NULL},
-#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops,  \
-           doc)                                                                                                 \
-  {SHOWN_##name, SIGNATURE_##name, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs, CHECK_##check, \
-   EFF_##effect, AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name,          \
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops, \
+           doc) \
+  {SHOWN_##name, SIGNATURE_##name, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs, \
+   CHECK_##check, \
+   EFF_##effect, AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name, \
    HOW_##lower},
 #include "lang/ops.def"
 #undef OP

@@ -69,7 +69,8 @@ enum { OP_MAX_PARAMS = 10 };
  *   axis_list  the same, and no array: min(a, b) is an error
  *   flag       true or false; its default is one of them
  *   dtype, device */
-#define OP_PARAM_KINDS(X) X(any) X(operand) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) X(axis) \
+#define OP_PARAM_KINDS(X) \
+  X(any) X(operand) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) X(axis) \
   X(axis_list) X(flag) X(dtype) X(device)
 #define PARAM_KIND(kind) PARAM_##kind,
 typedef enum ParamKind { OP_PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT } ParamKind;
