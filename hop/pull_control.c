@@ -241,6 +241,13 @@ static bool save_carries(Recorder *r, Loop *l) {
     if (!vec_push(alloc, &l->saved, found)) return false;
     missing += l->needed[i] && !found;
   }
+  for (u32 i = 0; i < l->cut.count; i++) {
+    ValueId found = 0;
+    for (u32 k = 0; k < l->stacked && !found; k++)
+      if (block_result(g, l->body, l->carried + k) == l->cut.data[i]) found = node_result(g, l->node, l->carried + k);
+    if (!vec_push(alloc, &l->saved, found)) return false;
+    missing += !found;
+  }
   if (!missing) return true;
   ValueVec init = {0}, xs = {0}, params = {0}, next = {0};
   ValueMap map;
@@ -255,10 +262,15 @@ static bool save_carries(Recorder *r, Loop *l) {
   for (u32 i = 0; i < l->carried && ok; i++)
     if (l->needed[i] && !l->saved.data[i])
       ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
+  for (u32 i = 0; i < l->cut.count && ok; i++) {
+    ValueId v = map_get(&map, l->cut.data[i]);
+    if (!l->saved.data[l->carried + i])
+      ok = vec_push(alloc, &next, graph_convert(g, v, value_type(g, v)->dtype));
+  }
   ok = ok && graph_close(g, TERM_next, next.data, next.count, 0);
   NodeId node = ok ? graph_scan(g, init.data, init.count, xs.data, xs.count, l->trips, l->reverse, l->index, made) : 0;
-  for (u32 i = 0, k = l->carried; i < l->carried && node; i++)
-    if (l->needed[i] && !l->saved.data[i]) l->saved.data[i] = node_result(g, node, k++);
+  for (u32 i = 0, k = l->carried; i < l->saved.count && node; i++)
+    if ((i >= l->carried || l->needed[i]) && !l->saved.data[i]) l->saved.data[i] = node_result(g, node, k++);
   map_free(&map);
   vec_free(alloc, &init);
   vec_free(alloc, &xs);
@@ -473,12 +485,24 @@ Outcome pull_loop(Walk *w, NodeId node) {
     }
   }
   if (o == OUT_GO) o = no_twins(w, &l);
-  graph_at_end(g, home);
-  if (o == OUT_GO && !save_carries(r, &l)) o = OUT_FAIL;
-  graph_at_end(g, here);
-  if (o == OUT_GO) o = loop_back(w, &l, NULL);
+  bool done = false;
+  while (o == OUT_GO && !done) {
+    mark = graph_mark(g);
+    graph_at_end(g, home);
+    if (!save_carries(r, &l)) o = OUT_FAIL;
+    graph_at_end(g, here);
+    if (o == OUT_GO) o = loop_back(w, &l, NULL);
+    done = !l.missed;
+    if (o != OUT_GO || done) break;
+    graph_rollback(g, mark);
+    bool grown = false;
+    o = loop_back(w, &l, &grown); /* once more, for what is needed of the carried values */
+    if (o == OUT_GO) graph_rollback(g, mark);
+    l.missed = false;
+  }
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);
+  vec_free(alloc, &l.cut);
   if (l.needed) mem_free(alloc, l.needed, marks);
   mem_free(alloc, ct, sizeof *ct * 2 * room);
   return o;

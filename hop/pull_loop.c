@@ -6,7 +6,7 @@
 #include "hop/rules.h"
 #include "tracer/record/record_run.h"
 
-static bool pull_loop_holds_check(const Graph *g, NodeId n) {
+bool pull_holds_check(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   if (x->kind == NODE_check) return true;
   for (u32 i = 0; i < node_subs(g, n); i++)
@@ -15,22 +15,19 @@ static bool pull_loop_holds_check(const Graph *g, NodeId n) {
   return false;
 }
 
-/* Marks the parameters of the current block's copy of a loop that its results need. */
-static bool mark_needed(Recorder *r, BlockId b, const ValueVec *params, u8 *needed) {
+/* Marks the values of a block that its results need: one byte for each, or NULL. */
+static u8 *mark_live(Recorder *r, BlockId b) {
   const Graph *g = r->g;
-  Allocator *alloc = &r->vm->alloc;
-  u8 *live = mem_alloc_zero(alloc, g->values.count);
-  if (!live) return false;
+  u8 *live = mem_alloc_zero(&r->vm->alloc, g->values.count);
+  if (!live) return NULL;
   for (u32 i = 0; i < g->blocks.data[b].term_count; i++) live[block_result(g, b, i)] = 1;
   for (NodeId n = g->blocks.data[b].last; n; n = graph_node_at(g, n)->prev) {
     const GraphNode *x = graph_node_at(g, n);
-    bool used = pull_loop_holds_check(g, n);
+    bool used = pull_holds_check(g, n);
     for (u32 i = 0; i < x->result_count && !used; i++) used = live[node_result(g, n, i)];
     for (u32 i = 0; i < x->operand_count && used; i++) live[node_operand(g, n, i)] = 1;
   }
-  for (u32 i = 0; i < params->count; i++) needed[i] = live[params->data[i]];
-  mem_free(alloc, live, g->values.count);
-  return true;
+  return live;
 }
 
 /* The way back while it is made. */
@@ -45,6 +42,7 @@ typedef struct Back {
   ValueVec caps;
   ValueVec fill;      /* of each: Filled, and MIXED */
   ValueVec params;    /* of the trip forward: carried values, items, its number */
+  ValueVec cut;       /* parameters: what was saved of a trip beside carried values */
   /* parameters: of carried values, of captures; what is there of those; of stacked results */
   ValueVec cts, sums, flags, rows;
   ValueVec variables; /* carried values, items, captures, as the trip has them */
@@ -171,6 +169,8 @@ static bool walked(Back *b) {
   bool ok = true;
   for (u32 i = 0; i < l->carried && ok && !b->trial; i++)
     if (l->needed[i]) ok = pull_loop_push(b, &b->xs, l->saved.data[i]);
+  for (u32 i = 0; i < l->cut.count && ok && !b->trial; i++)
+    ok = pull_loop_push(b, &b->xs, l->saved.data[l->carried + i]);
   for (u32 i = 0; i < l->nxs && ok; i++) ok = pull_loop_push(b, &b->xs, node_operand(g, l->node, l->carried + i));
   for (u32 i = 0; i < l->stacked && ok; i++) {
     ArrayType t = *value_type(g, node_result(g, l->node, l->carried + i));
@@ -195,6 +195,8 @@ static bool carried_params(Back *b) {
     /* a variable is no constant */
     ok = pull_loop_push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero);
   }
+  for (u32 i = 0; i < l->cut.count && ok && !b->trial; i++)
+    ok = pull_loop_push(b, &b->cut, graph_param(g, b->block, g->values.data[l->cut.data[i]].type));
   return ok;
 }
 
@@ -313,6 +315,37 @@ static void learn(Back *b, bool *grown) {
   for (u32 i = 0; k < b->variables.count; i++) l->given[i] = how_given(b, b->variables.data[k++]);
 }
 
+/* Where the way back reads what the trip computes, it reads what was saved of it. */
+static bool read_saved(Back *b, const ValueMap *map) {
+  Recorder *r = b->w->r;
+  Loop *l = b->l;
+  for (u32 i = 0; i < l->cut.count; i++) graph_replace_one(r->g, map_get(map, l->cut.data[i]), b->cut.data[i]);
+  if (!l->cut.count) return true;
+  u8 *live = mark_live(r, b->block);
+  bool ok = live != NULL;
+  for (u32 i = 0; i < l->carried && ok; i++) { /* what was not saved is not read */
+    Value known;
+    ValueId v = b->params.data[i];
+    l->missed |= !l->needed[i] && live[v] && !value_const(r->g, v, &known);
+  }
+  if (live) mem_free(&r->vm->alloc, live, r->g->values.count);
+  return ok;
+}
+
+/* What a trial has shown of the values to be saved. */
+static bool choose_saved(Back *b, NodeId last, const ValueMap *map) {
+  Recorder *r = b->w->r;
+  Loop *l = b->l;
+  u32 count = r->g->values.count;
+  u8 *live = mark_live(r, b->block);
+  if (!live) return false;
+  for (u32 i = 0; i < l->carried; i++) l->needed[i] = live[b->params.data[i]];
+  l->cut.count = 0;
+  bool ok = l->missed || loop_choose_saved(r, l, b->block, last, map, b->params.data, live);
+  mem_free(&r->vm->alloc, live, count);
+  return ok;
+}
+
 /* What the next trip begins with, and the rows of the items. */
 static bool finish(Back *b) {
   Walk *w = &b->inner;
@@ -416,19 +449,19 @@ static Outcome go_back(Back *b, bool *grown) {
   if (ok && asks)
     b->index = l->index ? b->params.data[b->params.count - 1]
                         : graph_param(g, b->block, graph_scalar_type(g, DT_i64, false));
-  ok = ok && (!asks || b->index) && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map) &&
-       name_variables(b) && pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) &&
+  ok = ok && (!asks || b->index) && loop_run_again(r, l->node, l->body, b->params.data, b->params.count, &map);
+  NodeId last = ok ? g->blocks.data[b->block].last : 0;
+  ok = ok && name_variables(b) && pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) &&
        alias_first(b);
   if (ok) {
     pull_loop_seed(b, &map);
     o = pull_walk_back(&b->inner);
   }
-  map_free(&map);
   if (ok && o == OUT_GO && b->trial) learn(b, grown);
   if (ok && o == OUT_GO) ok = finish(b);
-  if (ok && o == OUT_GO && b->trial) {
-    ok = mark_needed(r, b->block, &(ValueVec){.data = b->params.data, .count = l->carried}, l->needed);
-  } else if (ok && o == OUT_GO) {
+  if (ok && o == OUT_GO) ok = b->trial ? choose_saved(b, last, &map) : read_saved(b, &map);
+  map_free(&map);
+  if (ok && o == OUT_GO && !b->trial && !l->missed) {
     graph_at_end(g, parent);
     NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse,
                              asks, b->block);
@@ -446,7 +479,7 @@ Outcome loop_back(Walk *w, Loop *l, bool *grown) {
   Back b = {.w = w, .l = l, .inner = {.r = w->r}, .trial = grown != NULL};
   Outcome o = go_back(&b, grown);
   pull_walk_free(&b.inner);
-  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.fill, &b.params, &b.cts, &b.sums, &b.flags, &b.rows,
+  ValueVec *all[] = {&b.init, &b.xs, &b.caps, &b.fill, &b.params, &b.cut, &b.cts, &b.sums, &b.flags, &b.rows,
                      &b.variables, &b.next};
   for (u32 i = 0; i < COUNT_OF(all); i++) vec_free(alloc, all[i]);
   return o;

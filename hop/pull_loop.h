@@ -19,7 +19,9 @@ typedef struct Loop {
   u8 *touched; /* per carried value: a trip adds to the cotangent of what it begins with */
   /* per carried value: in the first trip it is a value from outside whose cotangent others add to as well */
   u8 *alias;
-  ValueVec saved; /* carried values that are needed, stacked; 0 where not */
+  ValueVec saved; /* carried values that are needed, stacked; 0 where not; then those of `cut` */
+  ValueVec cut;   /* results of nodes of the body that are saved as well: what is computed from them needs no others */
+  bool missed;    /* what is in `cut` was not enough: carried values alone are saved */
   const ValueId *ct, *there; /* of the results, as in Walk */
 } Loop;
 enum { GIVEN_never, GIVEN_maybe, GIVEN_always };
@@ -33,6 +35,12 @@ static inline ValueId loop_operand(const Walk *w, const Loop *l, u32 k) {
 bool loop_run_again(Recorder *r, NodeId node, BlockId b, const ValueId *params, u32 nparams, ValueMap *map);
 /* Parameters of the current block like those of the loop's body from `from` on. */
 bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count, ValueVec *out);
+
+/* Which values of a trip are saved: l->needed and l->cut. The way back over it is `back`, where the trip is run once
+ * more by the nodes up to `last`, with its values in the map and `params` for the carried ones. */
+bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
+                       const u8 *live);
+bool pull_holds_check(const Graph *g, NodeId n);
 
 /* The scan back over the loop: carries the cotangents of the carried values and the sums of those of the captures, and
  * stacks those of the items. Every trip runs the body once more on what was saved. With `grown` it is a trial, of

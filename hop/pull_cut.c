@@ -1,0 +1,192 @@
+/* pull_cut.c — what is saved of each trip of a loop for the way back over it.
+ *
+ * The way back runs every trip once more. It can do so from the carried values that it needs; but where it reads few
+ * numbers of much that is carried (elements of an array that the loop updates), it is less to save what was read. What
+ * to save is a minimum cut between the carried values and what the way back reads of the trip, by their bytes; of
+ * equal cuts the one next to the carried values. */
+#include "hop/pull_loop.h"
+#include "hop/rules.h"
+
+#include <string.h>
+
+static const u64 FLOW_ENDLESS = (u64)1 << 60; /* of a pipe: it is never cut */
+enum {
+  FLOW_SIZE = 1024,  /* what a size counts that is known at run time only */
+  FLOW_GAIN = 2,     /* so many times less must a cut be than the carried values */
+  FLOW_PATHS = 1000, /* more paths are not looked for: the carried values are saved */
+};
+
+/* Pipes come in pairs: forward, and back. */
+typedef struct Pipe {
+  u32 to, next; /* next pipe from the same place: + 1 */
+  u64 room;
+} Pipe;
+
+/* Places: 0 source, 1 sink, one for each node, two for each value: `in`, and out behind it. */
+typedef struct Flow {
+  Allocator *alloc;
+  ValueVec values; /* of the body: carried values, results of nodes */
+  VEC(u32) in;
+  u32 *of;         /* ValueId of the body or of the trip that is looked at: number of the value + 1 */
+  u32 ids;
+  VEC(u32) heads;
+  VEC(Pipe) pipes;
+  bool ok;
+} Flow;
+
+static u32 flow_place(Flow *f) {
+  f->ok = f->ok && vec_push(f->alloc, &f->heads, 0);
+  return f->heads.count - 1;
+}
+
+static void flow_pipe(Flow *f, u32 from, u32 to, u64 room) {
+  Pipe there = {to, 0, room}, back = {from, 0, 0};
+  f->ok = f->ok && vec_push(f->alloc, &f->pipes, there) && vec_push(f->alloc, &f->pipes, back);
+  if (!f->ok) return;
+  u32 n = f->pipes.count;
+  f->pipes.data[n - 2].next = f->heads.data[from];
+  f->heads.data[from] = n - 1;
+  f->pipes.data[n - 1].next = f->heads.data[to];
+  f->heads.data[to] = n;
+}
+
+/* Bytes of a value, one for each trip. Sizes count alike whatever they are now: the code serves all of them. */
+static u64 flow_bytes(const Graph *g, ValueId v, bool carried) {
+  const ArrayType *t = value_type(g, v);
+  u64 bytes = dtype_bytes(t->dtype);
+  if (!carried && (t->rank >= TYPE_MAX_RANK || graph_carries_size(g, v))) return FLOW_ENDLESS;
+  for (u32 d = 0; d < t->rank; d++) {
+    i64 n;
+    if (!carried && size_is_unbacked(&g->sizes, t->dims[d])) return FLOW_ENDLESS;
+    if (!size_is_const(&g->sizes, t->dims[d], &n)) n = FLOW_SIZE;
+    bytes = n && bytes > FLOW_ENDLESS / 2 / (u64)n ? FLOW_ENDLESS / 2 : bytes * (u64)n;
+  }
+  return bytes;
+}
+
+static void flow_value(Flow *f, const Graph *g, ValueId v, ValueId copy, bool carried) {
+  u32 in = flow_place(f), out = flow_place(f);
+  f->ok = f->ok && vec_push(f->alloc, &f->values, v) && vec_push(f->alloc, &f->in, in);
+  if (!f->ok) return;
+  f->of[v] = f->of[copy] = f->values.count;
+  flow_pipe(f, in, out, flow_bytes(g, v, carried));
+  if (carried) flow_pipe(f, 0, in, FLOW_ENDLESS);
+}
+
+typedef struct FlowUse {
+  Flow *f;
+  u32 to;
+} FlowUse;
+
+/* v, of the body or the trip, is used at a place. */
+static void flow_use(void *ctx, u32 v) {
+  const FlowUse *u = ctx;
+  u32 i = v < u->f->ids ? u->f->of[v] : 0;
+  if (i) flow_pipe(u->f, u->f->in.data[i - 1] + 1, u->to, FLOW_ENDLESS);
+}
+
+static void flow_node(Flow *f, const Graph *g, NodeId n, const ValueMap *map) {
+  const GraphNode *x = graph_node_at(g, n);
+  FlowUse use = {f, 0};
+  if (!x->result_count) return;
+  use.to = flow_place(f);
+  for (u32 k = 0; k < x->operand_count; k++) flow_use(&use, node_operand(g, n, k));
+  node_size_values(g, n, flow_use, &use);
+  for (u32 k = 0; k < x->result_count; k++) {
+    ValueId v = node_result(g, n, k);
+    if (value_is_token(g, v)) continue;
+    flow_value(f, g, v, map_get(map, v), false);
+    if (f->ok) flow_pipe(f, use.to, f->in.data[f->in.count - 1], FLOW_ENDLESS);
+  }
+}
+
+/* What the way back reads of the trip that it runs once more, whose last node is `last`; checks read as well. */
+static bool flow_reads(Flow *f, const Graph *g, BlockId back, NodeId last, const u8 *live) {
+  FlowUse use = {f, 1};
+  bool trip = false;
+  for (u32 i = 0; i < g->blocks.data[back].term_count; i++) flow_use(&use, block_result(g, back, i));
+  for (NodeId n = g->blocks.data[back].last; n; n = graph_node_at(g, n)->prev) {
+    const GraphNode *x = graph_node_at(g, n);
+    bool used = pull_holds_check(g, n);
+    trip |= n == last;
+    for (u32 i = 0; i < x->result_count; i++) {
+      ValueId v = node_result(g, n, i);
+      used |= live[v] && !trip;
+      if (trip && graph_carries_size(g, v)) flow_use(&use, v);
+    }
+    for (u32 i = 0; i < x->operand_count && used; i++) flow_use(&use, node_operand(g, n, i));
+    if (used) node_size_values(g, n, flow_use, &use);
+  }
+  return f->ok;
+}
+
+/* The places that more can flow to from the source: seen[place] is the pipe that leads there, + 1. */
+static bool flow_reach(Flow *f, u32 *seen, u32 *queue) {
+  u32 first = 0, count = 0;
+  memset(seen, 0, sizeof *seen * f->heads.count);
+  seen[0] = UINT32_MAX;
+  queue[count++] = 0;
+  while (first < count && !seen[1])
+    for (u32 p = f->heads.data[queue[first++]]; p; p = f->pipes.data[p - 1].next) {
+      const Pipe *x = &f->pipes.data[p - 1];
+      if (!x->room || seen[x->to]) continue;
+      seen[x->to] = p;
+      queue[count++] = x->to;
+    }
+  return seen[1] != 0;
+}
+
+static u64 flow_along(Flow *f, const u32 *seen) {
+  u64 most = UINT64_MAX;
+  for (u32 at = 1; at; at = f->pipes.data[(seen[at] - 1) ^ 1].to)
+    if (f->pipes.data[seen[at] - 1].room < most) most = f->pipes.data[seen[at] - 1].room;
+  for (u32 at = 1; at; at = f->pipes.data[(seen[at] - 1) ^ 1].to) {
+    f->pipes.data[seen[at] - 1].room -= most;
+    f->pipes.data[(seen[at] - 1) ^ 1].room += most;
+  }
+  return most;
+}
+
+/* Saves the values of the cut in place of the carried ones, where that is less. */
+static bool flow_cut(Flow *f, Graph *g, Loop *l) {
+  u32 places = f->heads.count;
+  u32 *seen = mem_alloc(f->alloc, sizeof *seen * 2 * places);
+  u64 least = 0, now = 0;
+  bool ends = true, ok = seen != NULL;
+  for (u32 paths = 0; ok && ends && flow_reach(f, seen, seen + places); paths++) {
+    least += flow_along(f, seen);
+    ends = paths < FLOW_PATHS && least < FLOW_ENDLESS;
+    ok = toil(g->toil, f->pipes.count);
+  }
+  for (u32 i = 0; i < l->carried; i++)
+    if (l->needed[i]) now += flow_bytes(g, f->values.data[i], true);
+  l->cut.count = 0;
+  if (ok && ends && least * FLOW_GAIN <= now && now)
+    for (u32 i = 0; i < f->values.count && ok; i++) {
+      bool cut = seen[f->in.data[i]] && !seen[f->in.data[i] + 1];
+      if (i < l->carried) l->needed[i] = cut;
+      else if (cut) ok = vec_push(f->alloc, &l->cut, f->values.data[i]);
+    }
+  if (seen) mem_free(f->alloc, seen, sizeof *seen * 2 * places);
+  return ok;
+}
+
+bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
+                       const u8 *live) {
+  Graph *g = r->g;
+  Flow f = {.alloc = &r->vm->alloc, .ids = g->values.count, .ok = true};
+  f.of = mem_alloc_zero(f.alloc, sizeof *f.of * f.ids);
+  f.ok = f.of != NULL;
+  (void)flow_place(&f);
+  (void)flow_place(&f);
+  for (u32 i = 0; i < l->carried && f.ok; i++)
+    flow_value(&f, g, g->blocks.data[l->body].params.data[i], params[i], true);
+  for (NodeId n = block_first(g, l->body); n && f.ok; n = node_next(g, n)) flow_node(&f, g, n, map);
+  bool ok = f.ok && flow_reads(&f, g, back, last, live) && flow_cut(&f, g, l);
+  if (f.of) mem_free(f.alloc, f.of, sizeof *f.of * f.ids);
+  vec_free(f.alloc, &f.values);
+  vec_free(f.alloc, &f.in);
+  vec_free(f.alloc, &f.heads);
+  vec_free(f.alloc, &f.pipes);
+  return ok;
+}
