@@ -473,6 +473,7 @@ void graph_infer_anew(Graph *g);
  * decides what is not proved. False: the rule said no (err filled) or memory was refused (g->failed). */
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err);
+bool graph_has_rule(u32 op); /* is it a node of a graph? */
 bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                        u32 nitems, ArrayType *result, RuleError *err);
 

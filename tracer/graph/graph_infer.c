@@ -11,6 +11,8 @@ static bool (*const rules[OP_COUNT])(Infer *) = {
 #undef OP
 };
 
+bool graph_has_rule(u32 op) { return rules[op] != infer_none; }
+
 void graph_infer_anew(Graph *g) { memset(g->inferred, 0, sizeof g->inferred); }
 
 /* Where the result for operands of these types is noted. */

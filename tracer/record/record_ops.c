@@ -286,22 +286,8 @@ static Outcome setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out) {
                    (int)p->len, p->name);
 }
 
-static bool on_numbers(u32 op) {
-  const OpInfo *info = op_info(op);
-  if (!op_is_pure(op)) return false;
-  switch (info->family) {
-    case FAM_elementwise:
-    case FAM_reduce:
-    case FAM_scan:
-    case FAM_view:
-    case FAM_index:
-    case FAM_make:
-    case FAM_sort:
-    case FAM_linalg:
-    case FAM_random: return op != OP_array;
-    default: return false;
-  }
-}
+/* Is it a node of a graph? Lists and ranges become arrays elsewhere (rec_array). */
+static bool on_numbers(u32 op) { return op_is_pure(op) && graph_has_rule(op) && op != OP_array; }
 
 /* All operands known: the eager kernel says what it gives. */
 static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
