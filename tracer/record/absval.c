@@ -140,7 +140,7 @@ bool av_value_dim(Recorder *r, ValueId v, Dim *out) {
     const SizeSym *s = &p->syms.data[i];
     if (s->unbacked && s->source == v && rec_spoken_of(r, i)) return (*out = size_resolve(p, s->dim)) != DIM_NONE;
   }
-  SizeRange range = rec_range(r, v);
+  IntRange range = rec_range(r, v);
   *out = size_unbacked(p, NULL, v, range.lo, range.hi);
   for (u32 k = 0; k < r->positions.count && *out != DIM_NONE; k++)
     if (r->positions.data[k].value == v && r->positions.data[k].bound != DIM_NONE &&

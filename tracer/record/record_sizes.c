@@ -200,98 +200,53 @@ Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places) {
 
 /* ---- what is known of integers ----------------------------------------------------------------------------- */
 
-typedef __int128 wide;
+static IntRange range_of(Recorder *r, ValueId v, u32 depth);
 
-static SizeRange of_dtype(u32 dtype) {
-  switch (dtype) {
-    case DT_bool: return (SizeRange){0, 1, true};
-    case DT_u8: return (SizeRange){0, 255, true};
-    case DT_i32: return (SizeRange){INT32_MIN, INT32_MAX, true};
-    case DT_u32: return (SizeRange){0, UINT32_MAX, true};
-    default: return (SizeRange){INT64_MIN, INT64_MAX, true};
+static IntRange of_node(Recorder *r, NodeId n, u32 dtype, u32 depth) {
+  enum { MOST = 3 };
+  const GraphNode *x = graph_node_at(r->g, n);
+  IntRange xs[MOST];
+  if (x->kind != NODE_op || x->operand_count == 0 || x->operand_count > MOST || x->result_count != 1 ||
+      dtype == DT_bool)
+    return int_range_of(dtype);
+  const u32 count = x->operand_count, op = x->op;
+  for (u32 i = 0; i < count; i++) {
+    ValueId v = node_operand(r->g, n, i);
+    if (value_is_token(r->g, v)) return int_range_of(dtype);
+    const u32 own = value_type(r->g, v)->dtype;
+    const bool known = dtype_kind(own) == DK_INT && own != DT_u64;
+    xs[i] = known ? range_of(r, v, depth) : int_range_of(own == DT_bool ? own : DT_i64);
   }
+  return rule_range(op, dtype, xs, count);
 }
 
-static SizeRange between(wide lo, wide hi, u32 dtype) { /* what leaves i64 wraps */
-  SizeRange all = of_dtype(dtype);
-  return lo < all.lo || hi > all.hi ? all : (SizeRange){(i64)lo, (i64)hi, true};
-}
-
-static SizeRange range_of(Recorder *r, ValueId v, u32 depth);
-
-static SizeRange of_node(Recorder *r, NodeId n, u32 dtype, u32 depth) {
-  const Graph *g = r->g;
-  const GraphNode *x = graph_node_at(g, n);
-  SizeRange all = of_dtype(dtype), a, b;
-  if (x->kind != NODE_op || x->operand_count == 0 || x->result_count != 1) return all;
-  switch (x->op) {
-    case OP_argmax:
-    case OP_argmin:
-    case OP_count_nonzero: return (SizeRange){0, SIZE_LIMIT, true};
-    case OP_searchsorted: return (SizeRange){0, SIZE_LIMIT, true};
-    case OP_astype: {
-      ValueId from = node_operand(g, n, 0);
-      if (dtype_kind(value_type(g, from)->dtype) > DK_INT) return all;
-      a = range_of(r, from, depth);
-      return between(a.lo, a.hi, dtype);
-    }
-    case OP_positive: return range_of(r, node_operand(g, n, 0), depth);
-    case OP_add:
-    case OP_subtract:
-    case OP_multiply:
-    case OP_minimum:
-    case OP_maximum:
-    case OP_floor_divide:
-    case OP_remainder: break;
-    default: return all;
-  }
-  a = range_of(r, node_operand(g, n, 0), depth);
-  b = range_of(r, node_operand(g, n, 1), depth);
-  switch (x->op) {
-    case OP_add: return between((wide)a.lo + b.lo, (wide)a.hi + b.hi, dtype);
-    case OP_subtract: return between((wide)a.lo - b.hi, (wide)a.hi - b.lo, dtype);
-    case OP_minimum: return (SizeRange){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi, true};
-    case OP_maximum: return (SizeRange){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, true};
-    case OP_floor_divide: return a.lo >= 0 && b.lo > 0 ? (SizeRange){0, a.hi, true} : all;
-    case OP_remainder: return b.lo > 0 ? (SizeRange){0, b.hi - 1, true} : all;
-    default: {
-      wide p[4] = {(wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi}, lo = p[0], hi = p[0];
-      for (u32 i = 1; i < 4; i++) {
-        lo = p[i] < lo ? p[i] : lo;
-        hi = p[i] > hi ? p[i] : hi;
-      }
-      return between(lo, hi, dtype);
-    }
-  }
-}
-
-static SizeRange range_of(Recorder *r, ValueId v, u32 depth) {
+static IntRange range_of(Recorder *r, ValueId v, u32 depth) {
   const Graph *g = r->g;
   const GraphValue *x = &g->values.data[v];
   const ArrayType *t = value_type(g, v);
   Value known;
   Dim d;
   i64 i;
-  if (value_const(g, v, &known) && num_as_index(known, &i)) return (SizeRange){i, i, true};
+  if (value_const(g, v, &known) && num_as_index(known, &i)) return (IntRange){i, i};
   if (x->origin == GV_size && value_dim(r->g, v, &d) && d != DIM_NONE) {
     SizeRange s = size_range(&g->sizes, d);
-    return s.fits ? s : of_dtype(t->dtype);
+    return s.fits ? (IntRange){s.lo, s.hi} : int_range_of(t->dtype);
   }
   for (u32 k = 0; k < r->positions.count; k++)
-    if (r->positions.data[k].value == v) return (SizeRange){0, SIZE_LIMIT, true};
-  if (depth == 0) return of_dtype(t->dtype);
+    if (r->positions.data[k].value == v) return (IntRange){0, SIZE_LIMIT};
+  if (depth == 0) return int_range_of(t->dtype);
   if (x->origin == GV_result) return of_node(r, x->def, t->dtype, depth - 1);
   if (x->origin == GV_param) { /* captured: as it is outside */
     const GraphBlock *b = &g->blocks.data[x->def];
     for (u32 k = 0; k < b->captures.count; k++)
       if (b->captures.data[k].inner == v && !b->node) return range_of(r, b->captures.data[k].outer, depth - 1);
   }
-  return of_dtype(t->dtype);
+  return int_range_of(t->dtype);
 }
 
 enum { RANGE_DEPTH = 12 };
 
-SizeRange rec_range(Recorder *r, ValueId v) { return range_of(r, v, RANGE_DEPTH); }
+IntRange rec_range(Recorder *r, ValueId v) { return range_of(r, v, RANGE_DEPTH); }
 
 /* ---- bounds of slices --------------------------------------------------------------------------------------- */
 
@@ -379,7 +334,7 @@ Outcome rec_bound(Recorder *r, Av a, Dim n, Dim *out) {
     if (o != OUT_GO) return o;
     if (!(v = graph_convert(r->g, v, DT_i64)) || !(a = av_num(r, v))) return OUT_FAIL;
   }
-  SizeRange s = rec_range(r, v);
+  IntRange s = rec_range(r, v);
   if (s.lo < 0 && s.hi >= 0) { /* a negative one counts from the end; before the beginning there is nothing */
     Av size = av_num(r, graph_size(r->g, n)), zero = av_const(r, value_weak_i64(0)), below = 0, less = 0, at = 0;
     if (!size || !zero) return OUT_FAIL;

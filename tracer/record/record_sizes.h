@@ -3,6 +3,7 @@
 #ifndef WEFT_TRACER_RECORD_SIZES_H
 #define WEFT_TRACER_RECORD_SIZES_H
 
+#include "lang/ranges.h"
 #include "tracer/record/record.h"
 
 /* The DimCtx of the instruction that is recorded: what it asks of sizes becomes guards, of unbacked ones checks. */
@@ -25,7 +26,7 @@ bool rec_inner_size(Recorder *r, ValueId v);
 /* The places where a mask is true, one array for each of its axes; asked again, the same ones. */
 Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places);
 /* What is known of a rank-0 integer. */
-SizeRange rec_range(Recorder *r, ValueId v);
+IntRange rec_range(Recorder *r, ValueId v);
 /* An end of a slice with a positive step over an axis of size n, as a size that is negative for certain or never. */
 /* Guards: the integers of the program in d are like sizes, neither negative nor huge, if they are now. False: memory
  * was refused. */
