@@ -98,8 +98,7 @@ static WeftStatus one_part(Vm *vm, u32 op, Value *args, Value whole, u32 axis, b
 }
 
 bool tape_has_parts(u32 op, const Value *args) {
-  if (op == OP_unstack || op == OP_split) return args[0].kind == V_TRACKED;
-  return op == OP_meshgrid || op == OP_broadcast_arrays;
+  return graph_has_parts(op) && (op_info(op)->params[0].rest || args[0].kind == V_TRACKED);
 }
 
 WeftStatus tape_parts(Vm *vm, u32 op, Value *args, const Value *plain, Value *out) {
@@ -107,7 +106,7 @@ WeftStatus tape_parts(Vm *vm, u32 op, Value *args, const Value *plain, Value *ou
   Value whole = value_nil(), axis = args[op == OP_split ? 2 : 1];
   u32 count = plain->list->count;
   i64 at = 0, parts;
-  bool list = op == OP_meshgrid || op == OP_broadcast_arrays, equal = false;
+  bool list = op_info(op)->params[0].rest, equal = false;
   WeftStatus status = WEFT_OK;
   if (!list) {
     tape_type(args[0], &t);

@@ -14,6 +14,7 @@
 #define LOWER_math_by(lowering) LOWER_math
 #define LOWER_math_or_compose LOWER_math
 #define LOWER_compose_by(formula) LOWER_compose
+#define LOWER_calls(order) LOWER_calls
 #define DERIVATIVE_none(instead) DERIVATIVE_none
 #define DERIVATIVE_by(rule) DERIVATIVE_rule
 #define BATCH_by(rule) BATCH_rule
@@ -25,12 +26,13 @@
 #define INSTEAD_weft ""
 
 /* What an argument of the cell `lower` says. */
-#define HOW_view(reads) READS_##reads, FOLD_none
-#define HOW_move(reads) READS_##reads, FOLD_none
-#define HOW_make(reads) READS_##reads, FOLD_none
-#define HOW_reduce(fold) READS_same, FOLD_##fold
-#define HOW_scan(fold) READS_same, FOLD_##fold
-#define HOW_NOTHING READS_same, FOLD_none
+#define HOW_view(reads) READS_##reads, FOLD_none, CALLS_none
+#define HOW_move(reads) READS_##reads, FOLD_none, CALLS_none
+#define HOW_make(reads) READS_##reads, FOLD_none, CALLS_none
+#define HOW_reduce(fold) READS_same, FOLD_##fold, CALLS_none
+#define HOW_scan(fold) READS_same, FOLD_##fold, CALLS_none
+#define HOW_calls(order) READS_same, FOLD_none, CALLS_##order
+#define HOW_NOTHING READS_same, FOLD_none, CALLS_none
 #define HOW_none HOW_NOTHING
 #define HOW_element HOW_NOTHING
 #define HOW_by(lowering) HOW_NOTHING
@@ -47,15 +49,20 @@
 
 const OpInfo op_infos[OP_COUNT] = {
     {"none", "()", "", "", .params = NULL},
-#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops, \
-           doc) \
-  {SHOWN_##name, SIGNATURE_##name, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs, \
-   CHECK_##check, \
-   EFF_##effect, AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops, PARAMS_##name, \
-   HOW_##lower},
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, deriv, batch, flops,  \
+           doc)                                                                                                 \
+  {SHOWN_##name, SIGNATURE_##name, doc, INSTEAD_##deriv, FAM_##family, DTYPE_RULE_##dtype, NEED_##needs,         \
+   CHECK_##check, EFF_##effect, AGREE_##agree, LOWER_##lower, DERIVATIVE_##deriv, BATCH_##batch, flops,         \
+   PARAMS_##name, HOW_##lower},
 #include "lang/ops.def"
 #undef OP
 };
+
+/* A construct says how it calls. */
+#define OP(name, signature, family, dtype, shape, needs, check, effect, agree, kernel, lower, ...) \
+  _Static_assert(FAM_##family != FAM_control || LOWER_##lower != LOWER_none, #name ": calls(ORDER) is missing");
+#include "lang/ops.def"
+#undef OP
 
 #define OP_MODULE(name) #name,
 const char *const op_modules[OP_MODULE_COUNT] = {OP_MODULES(OP_MODULE)};

@@ -42,7 +42,9 @@ typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_output, EFF_input, EF
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_element, LOWER_math, LOWER_convert, LOWER_reduce, LOWER_scan, LOWER_view,
                        LOWER_move, LOWER_make, LOWER_mask, LOWER_join, LOWER_compose, LOWER_extern,
-                       LOWER_weft } OpLower;
+                       LOWER_calls, LOWER_weft } OpLower;
+/* How a construct calls functions. */
+typedef enum OpCalls { CALLS_none, CALLS_freely, CALLS_in_order } OpCalls;
 /* Which elements of an operand that is an array one element of the result reads. */
 typedef enum OpReads { READS_same, READS_moved, READS_renumbered, READS_spread } OpReads;
 /* What a reduction or scan makes of an element and what came before. */
@@ -69,9 +71,8 @@ enum { OP_MAX_PARAMS = 10 };
  *   axis_list  the same, and no array: min(a, b) is an error
  *   flag       true or false; its default is one of them
  *   dtype, device */
-#define OP_PARAM_KINDS(X) \
-  X(any) X(operand) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) X(axis) \
-  X(axis_list) X(flag) X(dtype) X(device)
+#define OP_PARAM_KINDS(X) X(any) X(operand) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) \
+  X(axis) X(axis_list) X(flag) X(dtype) X(device)
 #define PARAM_KIND(kind) PARAM_##kind,
 typedef enum ParamKind { OP_PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT } ParamKind;
 #undef PARAM_KIND
@@ -116,10 +117,12 @@ typedef struct OpInfo {
   u8 deriv;              /* OpDeriv */
   u8 batch;              /* OpBatch */
   u32 flops;             /* per element */
+  bool gives_list;       /* of one array too */
   u32 nparams;
   const OpParam *params;
   u8 reads;              /* OpReads: of a view, a move, an array made of sizes */
   u8 folds;              /* OpFold: of a reduction or scan that has a loop */
+  u8 calls;              /* OpCalls: of a construct */
 } OpInfo;
 
 extern const OpInfo op_infos[OP_COUNT];

@@ -5,9 +5,9 @@
  * writes for each operation
  *   #define SHOWN_linalg_eigh "linalg.eigh"
  *   #define SIGNATURE_linalg_eigh "(x)"
- *   #define PARAMS_linalg_eigh 1, (const OpParam[]){{"x", NULL, 1, false, false, false, false, PARAM_operand}}
- * which lang/ops.c puts into its table: the name and the signature as shown; the number of parameters, and the
- * parameters. It refuses a row with a parameter that does not say what it holds. */
+ *   #define PARAMS_linalg_eigh true, 1, (const OpParam[]){{"x", NULL, 1, false, false, false, false, PARAM_operand}}
+ * which lang/ops.c puts into its table: the name and the signature as shown; whether it gives a list; the
+ * number of parameters, and the parameters. It refuses a row with a parameter that does not say what it holds. */
 #include "lang/ops.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ static const char *read_kind(const char *name, const char *s, ParamKind unsaid, 
 
 static bool is_truth(const char *s) { return strncmp(s, "true", 4) == 0 || strncmp(s, "false", 5) == 0; }
 
-static u32 parse(const char *name, const char *s, ParamKind unsaid, OpParam *out) {
+static u32 parse(const char *name, const char *s, ParamKind unsaid, OpParam *out, bool *gives_list) {
   u32 count = 0;
   bool keyword_only = false;
   if (*s++ != '(') die(name, "its signature does not begin with (");
@@ -114,7 +114,8 @@ static u32 parse(const char *name, const char *s, ParamKind unsaid, OpParam *out
     if (strncmp(s, ", ", 2) == 0 && s[2] != ')') s += 2;
     else if (*s != ')') die(name, "its signature is no list of parameters");
   }
-  if (s[1]) die(name, "its signature goes on behind )");
+  *gives_list = strcmp(s + 1, " -> list") == 0;
+  if (s[1] && !*gives_list) die(name, "its signature goes on behind )");
   return count;
 }
 
@@ -143,10 +144,13 @@ int main(int argc, char **argv) {
   fprintf(f, "/* op_params.h — names and parameters of lang/ops.def, made by jit/host/gen_ops.c. */\n");
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
     OpParam params[OP_MAX_PARAMS];
-    u32 count = parse(rows[i].name, rows[i].signature, kind_unsaid(rows[i].family, rows[i].kernel), params);
+    bool gives_list;
+    const ParamKind unsaid = kind_unsaid(rows[i].family, rows[i].kernel);
+    u32 count = parse(rows[i].name, rows[i].signature, unsaid, params, &gives_list);
     put_shown(f, rows[i].name);
     put_signature(f, rows[i].name, params, count);
-    fprintf(f, "#define PARAMS_%s %u, %s", rows[i].name, count, count ? "(const OpParam[]){" : "NULL");
+    fprintf(f, "#define PARAMS_%s %s, %u, %s", rows[i].name, truth(gives_list), count,
+            count ? "(const OpParam[]){" : "NULL");
     for (u32 k = 0; k < count; k++) {
       const OpParam *p = &params[k];
       fprintf(f, "%s{\"%.*s\", ", k ? ", " : "", (int)p->len, p->name);

@@ -258,52 +258,6 @@ COMPOSE(gelu, gelu(r, f->args))
 COMPOSE(inner, inner(r, f->op, f->args))
 COMPOSE(outer, outer(r, f->args))
 
-static bool compose_broadcast_arrays(Rewrite *r, const Formula *f, ValueId *out) {
-  Graph *g = r->g;
-  u32 count = graph_node_at(g, f->node)->result_count;
-  if (f->args[0].kind != ARG_list || f->args[0].count != count) return false;
-  for (u32 i = 0; i < count; i++) {
-    const ArrayType t = *value_type(g, node_result(g, f->node, i));
-    out[i] = graph_broadcast(g, node_operand(g, f->node, i), t.rank, t.dims);
-    if (!out[i]) return false;
-  }
-  return true;
-}
-
-/* The parts of one operand, along an axis. */
-static bool compose_split(Rewrite *r, const Formula *f, ValueId *out) {
-  Graph *g = r->g;
-  u32 own, count = graph_node_at(g, f->node)->result_count;
-  i64 axis;
-  RuleError err;
-  if (!f->x) return false;
-  const ArrayType t = *value_type(g, f->x);
-  IndexItem items[TYPE_MAX_RANK];
-  Dim from = 0;
-  if (!arg_int(&f->args[f->op == OP_unstack ? 1 : 2], 0, &axis) || !rule_axis(axis, t.rank, &own, &err)) return false;
-  for (u32 i = 0; i < count; i++) {
-    ValueId v = node_result(g, f->node, i);
-    const ArrayType part = *value_type(g, v);
-    memset(items, 0, sizeof items);
-    for (u32 d = 0; d < t.rank; d++) items[d].kind = INDEX_slice;
-    if (f->op == OP_unstack) {
-      items[own].kind = INDEX_int;
-      items[own].part[0] = PART_dim;
-      items[own].at[0] = i;
-    } else {
-      Dim to = size_add(&g->sizes, from, part.dims[own]);
-      items[own].part[0] = items[own].part[1] = PART_dim;
-      items[own].at[0] = from;
-      items[own].at[1] = to;
-      if (from == DIM_NONE || to == DIM_NONE) return false;
-      from = to;
-    }
-    out[i] = graph_index(g, f->x, NULL, 0, items, t.rank, g->values.data[v].type);
-    if (!out[i]) return false;
-  }
-  return true;
-}
-
 /* The cell `lower` of each row of ops.def. A formula that is named and not there does not compile. */
 #define CELL_compose ~, OWN, 0
 #define CELL_compose_by(formula) ~, SHARED, formula
@@ -334,7 +288,7 @@ static bool is_wide(u32 op, u32 dtype) { return dtype_can(dtype, op_need(op)) ==
 static u32 narrow_dtype(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   const OpInfo *info = op_info(x->op);
-  if (x->kind != NODE_op || info->lower == LOWER_none || info->lower == LOWER_weft ||
+  if (x->kind != NODE_op || info->lower == LOWER_none || info->lower == LOWER_calls || info->lower == LOWER_weft ||
       (info->lower == LOWER_extern && op_need(x->op) != NEED_product))
     return DT_NONE; /* the eager kernel sees to it */
   if (info->family == FAM_elementwise) {

@@ -567,7 +567,7 @@ static void extern_unit(Block *b) {
     value_info(c, node_result(g, n, i))->raw = value_type(g, node_result(g, n, i))->rank > 0;
   }
   schedule_bind(c, c->exit);
-  bool parts = x->result_count > 1 || op_gives_list(x->op);
+  bool parts = x->result_count > 1 || op_info(x->op)->gives_list;
   u32 list = parts ? plan_ids(c->plan, ids, x->result_count) : 0;
   PlanStep *s = schedule_step(c, STEP_extern, NO_EXIT);
   s->aux = x->op;

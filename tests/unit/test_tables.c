@@ -27,8 +27,8 @@ static void check_signature(const OpInfo *info) {
     assert_int_equal(p->has_default, p->initial != NULL);
     assert_int_equal(p->keyword_only, behind_rest);
     assert_true(p->kind < PARAM_KIND_COUNT);
-    bool operand = p->kind == PARAM_any || p->kind == PARAM_operand || p->kind == PARAM_operands;
-    assert_int_equal(param_is_setting(p), !operand);
+    const bool operand = p->kind == PARAM_operand || p->kind == PARAM_operands;
+    assert_int_equal(param_is_setting(p), p->kind != PARAM_any && !operand);
     behind_rest |= p->rest;
   }
   snprintf(text + n, sizeof text - n, ")");
@@ -51,7 +51,8 @@ static void operations(void **state) {
     if (info->lower == LOWER_weft) continue;
     bool arrays = info->family != FAM_control && info->family != FAM_tree && info->family != FAM_data &&
                   info->family != FAM_text && info->family != FAM_io;
-    assert_int_equal(info->lower != LOWER_none, arrays || i == OP_stop_gradient);
+    assert_int_equal(info->lower != LOWER_none && info->lower != LOWER_calls, arrays || i == OP_stop_gradient);
+    assert_int_equal(info->lower == LOWER_calls, info->calls != CALLS_none);
   }
   assert_int_equal(op_by_name("linalg_eigh", 11), OP_none);
   assert_int_equal(op_by_name("linalg.eigh", 11), OP_linalg_eigh);

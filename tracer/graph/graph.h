@@ -354,7 +354,6 @@ GraphAttr attr_text(Graph *g, u32 param, const char *s, u32 len);
 GraphAttr attr_ints(Graph *g, u32 param, const i64 *v, u32 count, bool pairs);
 GraphAttr attr_dims(Graph *g, u32 param, const Dim *v, u32 count);
 GraphAttr attr_items(Graph *g, const IndexItem *items, u32 count);
-bool op_gives_list(u32 op); /* a list, of one part too */
 u32 op_param(u32 op, const char *name); /* index of a parameter; UINT32_MAX when there is none */
 
 /* ---- reading ------------------------------------------------------------------------------------- */
@@ -473,7 +472,8 @@ void graph_infer_anew(Graph *g);
  * decides what is not proved. False: the rule said no (err filled) or memory was refused (g->failed). */
 bool graph_infer(Graph *g, DimCtx *dims, u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                  ArrayType *results, u32 *nresults, RuleError *err);
-bool graph_has_rule(u32 op); /* is it a node of a graph? */
+bool graph_has_rule(u32 op);   /* is it a node of a graph? */
+bool graph_has_parts(u32 op); /* is it a list of views there? */
 bool graph_infer_index(Graph *g, DimCtx *dims, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                        u32 nitems, ArrayType *result, RuleError *err);
 

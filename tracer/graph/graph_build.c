@@ -118,10 +118,6 @@ bool arg_int(const GraphArg *a, i64 fallback, i64 *out) {
   return true;
 }
 
-bool op_gives_list(u32 op) {
-  return op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays || op == OP_nonzero;
-}
-
 bool arg_bool(const GraphArg *a, bool fallback) {
   return a->kind == ARG_attr && a->attr->kind == ATTR_bool ? a->attr->i != 0 : fallback;
 }

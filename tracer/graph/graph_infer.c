@@ -11,7 +11,8 @@ static bool (*const rules[OP_COUNT])(Infer *) = {
 #undef OP
 };
 
-bool graph_has_rule(u32 op) { return rules[op] != infer_none; }
+bool graph_has_rule(u32 op) { return rules[op] != infer_none && rules[op] != infer_parts; }
+bool graph_has_parts(u32 op) { return rules[op] == infer_parts; }
 
 void graph_infer_anew(Graph *g) { memset(g->inferred, 0, sizeof g->inferred); }
 

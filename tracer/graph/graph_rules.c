@@ -4,6 +4,7 @@
 #include <math.h>
 
 bool infer_none(Infer *c) { return inf_no_rule(c); }
+bool infer_parts(Infer *c) { return inf_no_rule(c); }
 
 /* ---- filling a result ---------------------------------------------------------------------------------------- */
 

@@ -306,12 +306,6 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   return rec_op(r, op, params, out);
 }
 
-/* What it calls is recorded as it would be run, once for each call: output may stand in it. */
-static bool runs_in_order(u32 op) {
-  return op == OP_cond || op == OP_while_loop || op == OP_fori_loop || op == OP_scan || op == OP_call || op == OP_map ||
-         op == OP_tree_map || op == OP_tree_reduce;
-}
-
 /* A built-in or transform that calls functions: one that gets stuck inside, or gives a value that is too large, leaves
  * nothing behind, since the interpreter runs all of it again. */
 static Outcome or_nothing(Recorder *r, const RecMark *mark, RecState *state, Outcome o, const Av *out) {
@@ -330,7 +324,7 @@ static Outcome calling_builtin(Recorder *r, u32 op, const Av *params, Av *out) {
   RecState state;
   u32 prints = r->prints;
   if (!rec_save(r, &state)) return OUT_FAIL;
-  r->prints = runs_in_order(op) ? prints + 1 : 0;
+  r->prints = op_info(op)->calls == CALLS_in_order ? prints + 1 : 0;
   Outcome o = builtin(r, op, params, out);
   r->prints = prints;
   return or_nothing(r, &mark, &state, o, out);

@@ -696,8 +696,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   folded = by_others(r, op, params, out, &done);
   if (done) return folded;
   if (op == OP_take) return take(r, params, out);
-  if (op == OP_unstack || op == OP_split || op == OP_meshgrid || op == OP_broadcast_arrays)
-    return rec_parts(r, op, params, out);
+  if (graph_has_parts(op)) return rec_parts(r, op, params, out);
   if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
   if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
   Av forced[OP_MAX_PARAMS];
@@ -815,7 +814,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   NodeId node = graph_node(r->g, NODE_op, op, operands, n, attrs, na, types, nresults);
   if (!node || (weak && !rec_weak_note(r, node_result(r->g, node, 0), weak))) return OUT_FAIL;
   if (fresh && (o = rec_settle(r, node, fresh)) != OUT_GO) return o;
-  bool list = op_gives_list(op) || nresults != 1;
+  bool list = info->gives_list || nresults != 1;
   if (!list) return rec_made(r, av_num(r, node_result(r->g, node, 0)), out);
   Av items[16];
   for (u32 i = 0; i < nresults; i++) items[i] = av_num(r, node_result(r->g, node, i));

@@ -201,7 +201,7 @@ static Outcome meshgrid(Recorder *r, Av xs, Av indexing, Av *out) {
 Outcome rec_parts(Recorder *r, u32 op, const Av *params, Av *out) {
   Av x = params[0] ? av_force(r, params[0]) : 0;
   if (!x) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "%s of nothing", op_name(op));
-  bool list = op == OP_meshgrid || op == OP_broadcast_arrays;
+  const bool list = op_info(op)->params[0].rest;
   if (list ? !av_is_list(r, x) : !av_is_number(r, x))
     return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), av_kind_text(r, x));
   if (!list && value_type(r->g, av_value(r, x))->rank == 0)
