@@ -287,7 +287,8 @@ BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, R
   if (limits && limits->ns && !limits->forced) c.deadline = now(limits) + limits->ns;
   c.code = code_new(vm, target, state);
   if (c.code) c.code->module.toil = c.toil;
-  bool ok = c.code && graph_simplify(c.g) && decompose(&c) && (compile_stopped(&c) || graph_simplify(c.g)) &&
+  bool ok = c.code && graph_simplify(c.g) && decompose(&c) && pairs_split(&c) &&
+            (compile_stopped(&c) || graph_simplify(c.g)) &&
             compiler_init(&c);
   if (!ok) c.failed = true;
   if (!compile_stopped(&c)) {

@@ -1,6 +1,6 @@
 /* compile.h — inside jit/: the state of one compilation, Graph → Plan, and what its passes hand each other.
  *
- *   graph_simplify ─ decompose.c ─ graph_simplify ─▶ Graph of loop, view and extern operations
+ *   graph_simplify ─ decompose.c ─ pairs.c ─ graph_simplify ─▶ Graph of loop, view and extern operations
  *        │ partition.c    which values get memory, which are computed where they are used; units of work
  *        ▼
  *   units ─ kernel.c ─▶ LoopFn (kernels)      native.c ─▶ LoopFn (scalar control flow)      element.c: one element
@@ -119,6 +119,10 @@ void each_exit_of(const Graph *g, NodeId n, void (*each)(void *ctx, u32 exit), v
 
 LoopType loop_type_of_dtype(u32 dtype);   /* of its values; LT_VOID: not in the loop IR */
 LoopType loop_memory_of_dtype(u32 dtype); /* of its elements in memory */
+/* Of complex numbers the loop IR has the parts: two real numbers, one behind the other in memory. */
+static inline bool dtype_is_pair(u32 dtype) { return dtype_kind(dtype) == DK_COMPLEX; }
+/* real, imag of complex numbers, and complex itself: which part of which element. */
+bool node_parts(const Graph *g, NodeId n);
 static inline bool dtype_in_loops(u32 dtype) { return loop_type_of_dtype(dtype) != LT_VOID; }
 /* Values that kernels of the compilation take: arrays of its device, and numbers, which lie on the processor. */
 static inline bool type_in_loops(const Compiler *c, const ArrayType *t) {
@@ -154,6 +158,9 @@ bool element_check(LoopFn *fn, CheckKind kind, LoopType type, u32 dtype, u32 a, 
 /* how the reduction combines elements of the type; sums and counts add */
 LoopReduce element_reduce(u32 op, LoopType t);
 u32 element_flops(const Graph *g, NodeId n);
+
+/* pairs.c: complex numbers become pairs of real ones. False: memory was refused. */
+bool pairs_split(Compiler *c);
 
 /* ---- partition.c ------------------------------------------------------------------------------------ */
 

@@ -168,9 +168,17 @@ u32 kern_broadcast(Kern *k, const ArrayType *t, const ArrayType *out, u32 ix) {
 
 /* ---- wanting ---------------------------------------------------------------------------------------- */
 
-static u32 want_stored(Kern *k, ValueId v, u32 ix) {
+u32 kern_place_of_part(Kern *k, u32 aff, u32 part) {
+  return aff_add(&k->ax, aff_scale(&k->ax, aff, 2), aff_const(&k->ax, part - PART_RE));
+}
+
+static u32 want_stored(Kern *k, ValueId v, u32 ix, u32 part) {
   const ArrayType t = *value_type(k->g, v);
-  LoopType type = loop_type_of_dtype(t.dtype);
+  LoopType type = loop_type_of_dtype(dtype_real_of(t.dtype));
+  if (dtype_is_pair(t.dtype) && (!part || !t.rank)) {
+    k->why = "a complex number that is not taken by its parts";
+    return 0;
+  }
   ValueInfo *info = value_info(k->c, v);
   if (t.rank == 0) {
     info->wanted = true;
@@ -188,10 +196,15 @@ static u32 want_stored(Kern *k, ValueId v, u32 ix) {
     else dims_strides(k->c, t.rank, t.dims, strides);
     offset = ix_offset(&k->ax, kern_vector(k, &t, affs), strides);
   }
+  if (part) offset = kern_place_of_part(k, offset, part);
   return task(k, (Task){.kind = TASK_load, .type = (u8)type, .value = v, .aff = offset});
 }
 
-u32 kern_want(Kern *k, ValueId v, u32 ix) {
+u32 kern_want(Kern *k, ValueId v, u32 ix) { return kern_want_part(k, v, ix, 0); }
+
+u32 kern_want_part(Kern *k, ValueId v, u32 ix, u32 part) {
+  const u32 given = part;
+  const LoopType wanted = loop_type_of_dtype(dtype_real_of(value_type(k->g, v)->dtype));
   if (k->failed || k->why || k->unlinear) return 0;
   if (++k->depth > MAX_WANT_DEPTH) k->why = "indices nested too deep";
   u32 made = 0;
@@ -199,7 +212,8 @@ u32 kern_want(Kern *k, ValueId v, u32 ix) {
     const GraphValue *gv = &k->g->values.data[v];
     LoopType type = loop_type_of_dtype(value_type(k->g, v)->dtype);
     if (gv->origin == GV_const) {
-      made = kern_word(k, type, gv->bits);
+      made = part ? kern_word(k, LT_F32, part == PART_RE ? (u32)gv->bits : gv->bits >> 32) /* of c64 */
+                  : kern_word(k, type, gv->bits);
       break;
     }
     if (gv->origin == GV_size) {
@@ -210,11 +224,11 @@ u32 kern_want(Kern *k, ValueId v, u32 ix) {
     NodeId n = value_node(k->g, v);
     bool through = info->view && view_maps(k->g, n); /* of something stored: that is read, as it lies */
     if (!n || (info->where == AT_SLOT && info->unit != k->unit && !through)) {
-      made = want_stored(k, v, ix);
+      made = want_stored(k, v, ix, part);
       break;
     }
     if (view_maps(k->g, n)) {
-      if (!kern_view(k, n, &v, &ix, &made)) {
+      if (!kern_view(k, n, &v, &ix, &part, &made)) {
         if (k->why && !k->out->bad) k->out->bad = n;
         made = 0;
         break;
@@ -235,6 +249,7 @@ u32 kern_want(Kern *k, ValueId v, u32 ix) {
     break;
   }
   k->depth--;
+  if (given && made) made = kern_convert(k, made, wanted); /* complex(1, x) has a part that is an integer */
   return made;
 }
 
@@ -581,7 +596,13 @@ static bool want_roots(Kern *k, u32 nest, u32 *roots) {
       k->tasks.data[id].deps = node->operand_count < 2 ? node->operand_count : 2;
       roots[i] = id;
     } else {
-      roots[i] = kern_want(k, node_result(k->g, n, 0), ix);
+      bool pair = dtype_is_pair(shape.dtype);
+      roots[i] = kern_want_part(k, node_result(k->g, n, 0), ix, pair ? PART_RE : 0);
+      if (pair) {
+        u32 *im = &roots[k->u->nodes.count + i];
+        *im = roots[i] ? kern_want_part(k, node_result(k->g, n, 0), ix, PART_IM) : 0;
+        if (!finish_task(k, *im)) return false;
+      }
     }
     if (!finish_task(k, roots[i])) return false;
   }
@@ -600,7 +621,7 @@ static bool want_in_parts(Kern *k, u32 *roots) {
   open_parts(k, k->u->rank, k->u->dims, affs);
   for (u32 part = 1; ok && part <= SPLIT_PARTS; part++) {
     k->store = k->split.store[part - 1] = arena_alloc(&k->c->arena, sizeof *store * count);
-    u32 *own = k->split.roots[part - 1] = part == 1 ? roots : arena_alloc(&k->c->arena, sizeof *roots * count);
+    u32 *own = k->split.roots[part - 1] = part == 1 ? roots : arena_alloc(&k->c->arena, sizeof *roots * 2 * count);
     if (!k->store || !own) k->failed = true;
     u32 ix = k->failed ? 0 : open_part(k, part, k->u->rank, k->u->dims, affs);
     ok = !k->failed && !k->ax.failed && want_roots(k, ix, own);
@@ -711,7 +732,7 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
     k.parts = join_run(c, u->node, part);
   }
   if (ok) {
-    roots = mem_alloc_zero(c->alloc, sizeof *roots * count);
+    roots = mem_alloc_zero(c->alloc, sizeof *roots * 2 * count);
     k.store = mem_alloc_zero(c->alloc, sizeof *k.store * count);
     ok = roots && k.store;
   }
@@ -739,7 +760,7 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
   if (ok && built) built = kern_emit(&k, roots);
   if (k.failed || k.ax.failed || !ok) compile_no_memory(c);
   else if (!built) out->why = k.why ? k.why : "a loop nest that cannot be built";
-  if (roots) mem_free(c->alloc, roots, sizeof *roots * count);
+  if (roots) mem_free(c->alloc, roots, sizeof *roots * 2 * count);
   if (k.store) mem_free(c->alloc, k.store, sizeof *k.store * count);
   kern_done(&k);
   return built && !compile_stopped(c);
@@ -753,7 +774,7 @@ bool kernel_view_strides(Compiler *c, NodeId n, Dim *offset, Dim *strides, const
   bool ok = kern_init(&k, c, &u, UINT32_MAX, &none);
   *why = NULL;
   if (ok) {
-    u32 ix = 0, affs[TYPE_MAX_RANK], task_made = 0;
+    u32 ix = 0, affs[TYPE_MAX_RANK], task_made = 0, part = 0;
     ValueId v = node_result(c->g, n, 0);
     reset(&k);
     for (u32 d = 0; d < t.rank && !k.failed; d++) {
@@ -762,7 +783,7 @@ bool kernel_view_strides(Compiler *c, NodeId n, Dim *offset, Dim *strides, const
     }
     ok = !k.failed && !k.ax.failed;
     if (ok) ix = kern_vector(&k, &t, affs);
-    ok = ok && !k.ax.failed && kern_view(&k, n, &v, &ix, &task_made) && !task_made;
+    ok = ok && !k.ax.failed && kern_view(&k, n, &v, &ix, &part, &task_made) && !task_made;
     if (ok) {
       const ArrayType bt = *value_type(c->g, v);
       const ValueInfo *info = value_info(c, v);

@@ -86,7 +86,7 @@ typedef struct Kern {
   u32 table_size;
   u32 main_scopes;   /* 0 … main_scopes-1 */
   u32 *store;        /* by root: index of the stored element in the result */
-  const u32 *roots;  /* while it is written out: the task of each */
+  const u32 *roots;  /* while it is written out: the task of each; then those of the imaginary parts of complex ones */
   u32 stored;        /* roots of a plain nest that are stored already: from the first on */
   u32 own;           /* the number of the element that a trip computes, as an aff; UINT32_MAX: none */
   u32 scan_last;     /* scan: where the value before the first element is stored, with include_initial */
@@ -100,8 +100,13 @@ typedef struct Kern {
   const char *why;   /* cannot be built */
 } Kern;
 
+/* Which of the two numbers that a complex one is; 0: v is real. */
+enum { PART_RE = 1, PART_IM };
 /* The task that gives element `ix` of v, in v's dtype. 0 after a failure. */
 u32 kern_want(Kern *k, ValueId v, u32 ix);
+u32 kern_want_part(Kern *k, ValueId v, u32 ix, u32 part);
+/* The number of the part of a complex element, among the real numbers that the array is. */
+u32 kern_place_of_part(Kern *k, u32 aff, u32 part);
 u32 kern_want_as(Kern *k, ValueId v, u32 ix, LoopType type);
 u32 kern_convert(Kern *k, u32 task, LoopType to);
 u32 kern_word(Kern *k, LoopType type, u64 bits);
@@ -129,8 +134,8 @@ void kern_split_bounds(Kern *k, u32 part, Dim trips, Dim *from, Dim *to);
 bool kern_emit(Kern *k, const u32 *roots);
 
 /* kernel_view.c. True when element ix of the node's result is an element of an operand, or a number: then *v and *ix
- * say which. */
-bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *task);
+ * (and *part, of a complex number) say which. */
+bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *part, u32 *task);
 bool view_maps(const Graph *g, NodeId n); /* the same question, by kind alone */
 u32 kern_renumbered(Kern *k, const ArrayType *t, u32 aff); /* the index of element number `aff` of t */
 /* How an axis list is indexed, item by item, with slices clamped. */

@@ -185,6 +185,12 @@ static void emit_check(Kern *k, const Task *t) {
     k->why = "an unknown check";
 }
 
+/* Does the load read the element that the trip computes, or a part of it? */
+static bool is_own_element(Kern *k, const Task *t) {
+  if (!dtype_is_pair(value_type(k->g, t->value)->dtype) || k->own == UINT32_MAX) return t->aff == k->own;
+  return t->aff == kern_place_of_part(k, k->own, PART_RE) || t->aff == kern_place_of_part(k, k->own, PART_IM);
+}
+
 static void emit_task(Kern *k, u32 id) {
   LoopFn *fn = k->out->fn;
   Task t = k->tasks.data[id];
@@ -199,12 +205,12 @@ static void emit_task(Kern *k, u32 id) {
       LoopTerm terms[MAX_TERMS];
       i64 constant;
       u32 buffer = param_of(k, (KernelArg){.kind = KA_in, .value = t.value},
-                            loop_memory_of_dtype(value_type(k->g, t.value)->dtype), LOOP_IN);
+                            loop_memory_of_dtype(dtype_real_of(value_type(k->g, t.value)->dtype)), LOOP_IN);
       if (aff_at(&k->ax, t.aff)->count + 1 > MAX_TERMS) {
         k->why = "an index of too many terms";
         return;
       }
-      if (t.aff != k->own)
+      if (!is_own_element(k, &t))
         for (u32 i = 0; i < k->out->args.count; i++)
           if (k->out->args.data[i].kind == KA_in && k->out->args.data[i].value == t.value)
             k->out->args.data[i].same = false;
@@ -253,17 +259,18 @@ static void emit_scope(Kern *k, u32 scope) {
   }
 }
 
-static void emit_store(Kern *k, ValueId v, u32 ix, u32 value) {
+static void emit_store(Kern *k, ValueId v, u32 ix, u32 part, u32 value) {
   const ArrayType t = *value_type(k->g, v);
   LoopTerm terms[MAX_TERMS];
   i64 constant = 0;
   u32 n = 0;
   KernelArg arg = {.kind = t.rank ? KA_out : KA_out_number, .value = v};
-  u32 buffer = param_of(k, arg, loop_memory_of_dtype(t.dtype), LOOP_OUT);
+  u32 buffer = param_of(k, arg, loop_memory_of_dtype(dtype_real_of(t.dtype)), LOOP_OUT);
   if (t.rank) {
     Dim strides[TYPE_MAX_RANK];
     dims_strides(k->c, t.rank, t.dims, strides);
     u32 aff = ix_at(&k->ax, ix)->linear ? ix_item(&k->ax, ix, 0) : ix_offset(&k->ax, ix, strides);
+    if (part) aff = kern_place_of_part(k, aff, part);
     if (k->ax.failed || k->ax.too_big || aff_at(&k->ax, aff)->count + 1 > MAX_TERMS) {
       k->why = "an index of too many terms";
       return;
@@ -279,7 +286,11 @@ static void emit_stores(Kern *k, u32 until) {
     NodeId n = k->u->nodes.data[k->stored];
     if (graph_node_at(k->g, n)->kind == NODE_check) continue;
     ValueId v = node_result(k->g, n, 0);
-    if (value_info(k->c, v)->wanted) emit_store(k, v, k->store[k->stored], k->tasks.data[k->roots[k->stored]].ir);
+    if (!value_info(k->c, v)->wanted) continue;
+    bool pair = dtype_is_pair(value_type(k->g, v)->dtype);
+    u32 ix = k->store[k->stored];
+    emit_store(k, v, ix, pair ? PART_RE : 0, k->tasks.data[k->roots[k->stored]].ir);
+    if (pair) emit_store(k, v, ix, PART_IM, k->tasks.data[k->roots[k->u->nodes.count + k->stored]].ir);
   }
 }
 
@@ -296,13 +307,13 @@ static void emit_scan(Kern *k, u32 root) {
   LoopType t = loop_type_of_dtype(value_type(k->g, v)->dtype);
   LoopReduce op = element_reduce(graph_node_at(k->g, n)->op, t);
   u32 scope = k->main_scopes, trips = dim_ir(k, k->scopes.data[scope].trips);
-  if (k->u->initial) emit_store(k, v, k->scan_last, scan_identity(k, op, t));
+  if (k->u->initial) emit_store(k, v, k->scan_last, 0, scan_identity(k, op, t));
   u32 head = loop_begin_scan(fn, op, t, 1, &trips);
   if (!head) return;
   k->vars.data[k->scopes.data[scope].var].ir = loop_index_of(head, 0);
   emit_scope(k, scope);
   u32 sum = loop_emit(fn, LOOP_PREFIX, t, k->tasks.data[root].ir, 0, 0);
-  emit_store(k, v, k->store[0], sum);
+  emit_store(k, v, k->store[0], 0, sum);
   loop_end(fn);
 }
 
@@ -373,7 +384,7 @@ bool kern_emit(Kern *k, const u32 *roots) {
     emit_scan(k, roots[0]);
   } else if (k->u->kind == UNIT_join) {
     for (u32 i = 0; i < k->parts; i++)
-      emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], k->tasks.data[roots[i]].ir);
+      emit_store(k, node_result(k->g, k->u->node, 0), k->store[i], 0, k->tasks.data[roots[i]].ir);
   } else {
     emit_stores(k, k->u->nodes.count);
   }

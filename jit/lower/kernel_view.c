@@ -408,17 +408,45 @@ static u32 make_value(Kern *k, NodeId n, u32 ix) {
 
 /* ---- the question ------------------------------------------------------------------------------------------ */
 
+bool node_parts(const Graph *g, NodeId n) {
+  const GraphNode *node = graph_node_at(g, n);
+  if (node->kind != NODE_op) return false;
+  return node->op == OP_complex ||
+         ((node->op == OP_real || node->op == OP_imag) && dtype_is_pair(value_type(g, node_operand(g, n, 0))->dtype));
+}
+
 bool view_maps(const Graph *g, NodeId n) {
   const GraphNode *node = graph_node_at(g, n);
-  if (node->kind == NODE_index || node->kind == NODE_hook) return true;
+  if (node->kind == NODE_index || node->kind == NODE_hook || node_parts(g, n)) return true;
   u32 lower = op_info(node->op)->lower;
   return node->kind == NODE_op &&
          (lower == LOWER_view || lower == LOWER_move || lower == LOWER_make || lower == LOWER_mask);
 }
 
-bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *task) {
+/* A part of a complex number, or the number that is one of its parts. */
+static bool map_part(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *part) {
+  const GraphNode *node = graph_node_at(k->g, n);
+  if (node->op != OP_complex) {
+    *v = node_operand(k->g, n, 0);
+    *part = node->op == OP_real ? PART_RE : PART_IM;
+    return true;
+  }
+  if (!*part) {
+    k->why = "a complex number that is not taken by its parts";
+    return false;
+  }
+  const ArrayType out = *value_type(k->g, node_result(k->g, n, 0));
+  *v = node_operand(k->g, n, *part - PART_RE);
+  *part = 0;
+  const ArrayType own = *value_type(k->g, *v);
+  *ix = kern_broadcast(k, &own, &out, *ix);
+  return true;
+}
+
+bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *part, u32 *task) {
   const GraphNode *node = graph_node_at(k->g, n);
   *task = 0;
+  if (node_parts(k->g, n)) return map_part(k, n, v, ix, part);
   if (node->kind == NODE_index) return map_index(k, n, v, ix);
   if (node->kind == NODE_hook) {
     *v = node_operand(k->g, n, 0);

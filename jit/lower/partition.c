@@ -36,15 +36,21 @@ static ValueUse *use_of(const Work *w, ValueId v) { return &value_info(w->c, v)-
 
 /* ---- classes -------------------------------------------------------------------------------------------- */
 
+/* Elements of complex arrays are read and stored by their parts, by what only moves them, takes them apart or puts them
+ * together. Numbers are no arrays of two. */
+static bool is_pairs(Compiler *c, NodeId n, const ArrayType *t) {
+  const GraphNode *x = graph_node_at(c->g, n);
+  bool moves = x->kind == NODE_index || node_parts(c->g, n) ||
+               (x->kind == NODE_op && (op_info(x->op)->lower == LOWER_view || op_info(x->op)->lower == LOWER_move));
+  return moves && dtype_is_pair(t->dtype) && t->rank && t->device == DEV_CPU && !c->device;
+}
+
 static bool loop_dtypes(Compiler *c, NodeId n) {
   const GraphNode *x = graph_node_at(c->g, n);
-  for (u32 i = 0; i < x->operand_count; i++) {
-    ValueId v = node_operand(c->g, n, i);
-    if (value_is_token(c->g, v) || !type_in_loops(c, value_type(c->g, v))) return false;
-  }
-  for (u32 i = 0; i < x->result_count; i++) {
-    ValueId v = node_result(c->g, n, i);
-    if (value_is_token(c->g, v) || !type_in_loops(c, value_type(c->g, v))) return false;
+  for (u32 i = 0; i < x->operand_count + x->result_count; i++) {
+    ValueId v = i < x->operand_count ? node_operand(c->g, n, i) : node_result(c->g, n, i - x->operand_count);
+    if (value_is_token(c->g, v)) return false;
+    if (!type_in_loops(c, value_type(c->g, v)) && !is_pairs(c, n, value_type(c->g, v))) return false;
   }
   return true;
 }
@@ -258,7 +264,7 @@ static Edge edge_of(Work *w, NodeId n, u32 i) {
   if (x->kind == NODE_index) return i ? EDGE_spread : x->operand_count > 1 ? EDGE_spread : EDGE_moved;
   bool shape = t->rank == r->rank && dims_same(w->c, t->rank, t->dims, r->dims);
   if (w->classes[n] == CLASS_reduce) return reduces_rows(w, n) ? EDGE_rows : EDGE_moved;
-  if (view_maps(g, n)) {
+  if (view_maps(g, n) && !node_parts(g, n)) {
     u8 reads = op_info(x->op)->reads;
     return reads == READS_same ? EDGE_same : reads == READS_spread ? EDGE_spread : EDGE_moved;
   }

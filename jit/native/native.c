@@ -302,6 +302,7 @@ static bool emit_op(Native *n, NodeId node) {
   if (n->small && graph_node_at(g, node)->result_count == 1 && takes_arrays(n, node)) return native_small_op(n, node);
   if (n->rows && graph_node_at(g, node)->result_count == 1 && takes_arrays(n, node)) return native_rows_node(n, node);
   if (!is_number(n, v)) return native_bail(n, "an operation on arrays");
+  if (graph_node_at(g, node)->op == OP_complex) return true; /* what needs it names its parts, or bails */
   u32 count = element_operands(g, node, operands), op = graph_node_at(g, node)->op;
   for (u32 i = 0; i < count; i++)
     if (operands[i] && !is_number(n, operands[i])) return native_bail(n, "an operation on arrays");

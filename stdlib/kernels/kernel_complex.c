@@ -3,6 +3,7 @@
 
 #include "lang/halves.h"
 #include "stdlib/kernels/element.h"
+#include "stdlib/kernels/wm.h"
 
 #include <complex.h>
 #undef I
@@ -22,10 +23,16 @@ static inline T_c128 of_pair(double _Complex z) { return (T_c128){creal(z), cima
 #define imag_part_f32(p) ((p).im)
 #define real_part_f64(p) ((p).re)
 #define imag_part_f64(p) ((p).im)
-#define angle_f32(p) (f32)atan2((p).im, (p).re)
-#define angle_f64(p) atan2((p).im, (p).re)
-#define length_f32(p) (f32)hypot((p).re, (p).im)
-#define length_f64(p) hypot((p).re, (p).im)
+/* of two numbers, or of one, as lang/math.loops has it, so that compiled code gives the same bits */
+#ifdef __x86_64__
+#define WM(name, ...) (cpu_has(CPU_FMA) ? wm_##name##_f64_fma(__VA_ARGS__) : wm_##name##_f64(__VA_ARGS__))
+#else
+#define WM(name, ...) wm_##name##_f64(__VA_ARGS__)
+#endif
+#define angle_f32(p) (f32)WM(atan2, (p).im, (p).re)
+#define angle_f64(p) WM(atan2, (p).im, (p).re)
+#define length_f32(p) (f32)WM(hypot, (p).re, (p).im)
+#define length_f64(p) WM(hypot, (p).re, (p).im)
 #define by(fn, p) of_pair(fn(__builtin_complex((p).re, (p).im)))
 
 /* Smith's way: divided by the larger part first, so that nothing overflows that need not. */
@@ -58,7 +65,7 @@ static T_c128 power(T_c128 p, T_c128 q) {
 
 /* Of length 1, or 0; an infinite part has the direction alone. */
 static T_c128 direction(T_c128 p) {
-  f64 r = hypot(p.re, p.im);
+  f64 r = length_f64(p);
   if (r == 0) return pair_f64(0, 0);
   if (r == INFINITY && p.re == p.re && p.im == p.im && isinf(p.re) != isinf(p.im))
     return isinf(p.re) ? pair_f64(copysign(1, p.re), 0) : pair_f64(0, copysign(1, p.im));
@@ -86,7 +93,7 @@ static T_c128 log_one_more(T_c128 p) {
 /* The logarithm to a base: of the length by its own function where that is exact. */
 static T_c128 log_scaled(T_c128 p, f64 (*of_length)(f64), f64 scale) {
   T_c128 y = by(clog, p);
-  f64 r = hypot(p.re, p.im);
+  f64 r = length_f64(p);
   bool plain = (r > 0x1p-1000 && r < 0.5) || (r > 2 && r < INFINITY) || p.im == 0;
   return pair_f64(plain ? of_length(r) : y.re * scale, y.im * scale);
 }

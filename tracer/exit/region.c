@@ -118,6 +118,11 @@ static WeftStatus make(RecipeBuild *b, const Recipe *r, Value *out) {
   switch (r->kind) {
     case RCP_value:
     case RCP_arg: return b->value(b->ctx, r->a, out);
+    case RCP_complex: {
+      Value re, im;
+      if (b->value(b->ctx, r->a, &re) != WEFT_OK || b->value(b->ctx, r->b, &im) != WEFT_OK) return WEFT_ERROR;
+      return value_complex(b->vm, dtype_complex_of(re.dtype), num_as_f64(re), num_as_f64(im), r->constant, out);
+    }
     case RCP_size: {
       i64 n;
       if (b->size(b->ctx, r->dim, &n) != WEFT_OK) return WEFT_ERROR;

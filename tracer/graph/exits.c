@@ -46,8 +46,8 @@ static u32 exits_refused(ExitTable *t) {
 /* ---- recipes -------------------------------------------------------------------------------------- */
 
 static RecipeId add_recipe(ExitTable *t, Recipe r) {
-  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_size || r.kind == RCP_source ||
-                 r.kind == RCP_arg;
+  bool is_leaf = r.kind == RCP_const || r.kind == RCP_value || r.kind == RCP_complex || r.kind == RCP_size ||
+                 r.kind == RCP_source || r.kind == RCP_arg;
   r.memo = is_leaf ? 0 : ++t->memos;
   if (t->recipes.count == 0 && !vec_push(t->alloc, &t->recipes, (Recipe){0})) return exits_refused(t);
   if (!vec_push(t->alloc, &t->recipes, r)) return exits_refused(t);
@@ -60,7 +60,7 @@ static RecipeId leaf(ExitTable *t, Recipe r) {
   r.weight = 1;
   if (*last && *last < t->recipes.count) {
     const Recipe *o = &t->recipes.data[*last];
-    if (o->kind == r.kind && o->a == r.a && o->dim == r.dim && o->constant == r.constant) return *last;
+    if (o->kind == r.kind && o->a == r.a && o->b == r.b && o->dim == r.dim && o->constant == r.constant) return *last;
   }
   return *last = add_recipe(t, r);
 }
@@ -129,6 +129,9 @@ RecipeId recipe_const(ExitTable *t, Value v) {
 }
 
 RecipeId recipe_value(ExitTable *t, u32 value) { return value ? leaf(t, (Recipe){.kind = RCP_value, .a = value}) : 0; }
+RecipeId recipe_complex(ExitTable *t, u32 re, u32 im, bool weak) {
+  return re && im ? leaf(t, (Recipe){.kind = RCP_complex, .a = re, .b = im, .constant = weak}) : 0;
+}
 RecipeId recipe_size(ExitTable *t, Dim d) {
   if (d == DIM_NONE) return 0;
   t->sized = true;
@@ -297,6 +300,12 @@ static void visit(const Visit *v, RecipeId r) {
       if (v->value) v->value(v->ctx, x->a);
       if (v->counted) v->counted(v->ctx, x->a, 0);
       return;
+    case RCP_complex:
+      for (u32 k = 0; k < 2; k++) {
+        if (v->value) v->value(v->ctx, k ? x->b : x->a);
+        if (v->counted) v->counted(v->ctx, k ? x->b : x->a, 0);
+      }
+      return;
     case RCP_size:
       if (v->size) v->size(v->ctx, x->dim);
       return;
@@ -320,7 +329,8 @@ static inline __attribute__((always_inline)) void visit_any(const Visit *v, Reci
   if (x->kind == RCP_value) {
     if (v->value) v->value(v->ctx, x->a);
     if (v->counted) v->counted(v->ctx, x->a, 0);
-  } else if (x->count || x->kind == RCP_size || x->kind == RCP_items || x->kind == RCP_source) {
+  } else if (x->count || x->kind == RCP_size || x->kind == RCP_items || x->kind == RCP_source ||
+             x->kind == RCP_complex) {
     visit(v, r);
   }
 }
@@ -376,8 +386,9 @@ bool exits_read(const ExitTable *t, SourceId source) {
 void exits_remap(ExitTable *t, const u32 *map, u32 count) {
   for (u32 i = 1; i < t->recipes.count; i++) {
     Recipe *r = &t->recipes.data[i];
-    if (r->kind != RCP_value && r->kind != RCP_items) continue;
+    if (r->kind != RCP_value && r->kind != RCP_items && r->kind != RCP_complex) continue;
     while (r->a < count && map[r->a] && map[r->a] != r->a) r->a = map[r->a];
+    while (r->kind == RCP_complex && r->b < count && map[r->b] && map[r->b] != r->b) r->b = map[r->b];
   }
 }
 
@@ -417,6 +428,11 @@ static bool rename_recipes(ExitTable *t, const Renamer *m, RecipeId *to, u32 cou
         if (a != r.a || (r.b && to[r.b] != r.b) || (n && to[n] != n))
           to[i] = recipe_items(t, a, r.b ? to[r.b] : 0, n ? to[n] : 0, r.constant);
       }
+    } else if (r.kind == RCP_complex) {
+      u32 parts[2] = {r.a, r.b};
+      for (u32 k = 0; k < 2; k++)
+        if (parts[k] < m->count && m->map[parts[k]]) parts[k] = m->map[parts[k]];
+      to[i] = parts[0] == r.a && parts[1] == r.b ? i : recipe_complex(t, parts[0], parts[1], r.constant);
     } else if (r.kind == RCP_size && m->size) {
       Dim d = m->size(m->ctx, r.dim);
       to[i] = d == r.dim ? i : recipe_size(t, d);

@@ -25,6 +25,7 @@ typedef enum RecipeKind {
   RCP_none,
   RCP_const,  /* constant */
   RCP_value,  /* ValueId `a` of the graph */
+  RCP_complex, /* the complex number whose parts the values `a` and `b` are; constant = 1: it is weak */
   RCP_size,   /* weak i64 of a size expression */
   RCP_list,   /* items */
   RCP_record, /* keys and items */
@@ -165,6 +166,7 @@ enum { RECIPE_MAX_DEPTH = 64, RECIPE_MAX_WEIGHT = 1 << 16 };
 RecipeId recipe_const(ExitTable *t, Value v); /* V_NIL V_NUM V_TEXT V_DTYPE V_HOLE, builtin V_FN; else 0 */
 RecipeId recipe_exit_const(ExitTable *t, ExitConst c); /* copies the text */
 RecipeId recipe_value(ExitTable *t, u32 value);
+RecipeId recipe_complex(ExitTable *t, u32 re, u32 im, bool weak);
 RecipeId recipe_size(ExitTable *t, Dim d);
 RecipeId recipe_source(ExitTable *t, SourceId s);
 RecipeId recipe_arg(ExitTable *t, u32 number);

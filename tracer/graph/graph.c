@@ -286,6 +286,43 @@ ValueId graph_param(Graph *g, BlockId b, TypeId type) {
   return v;
 }
 
+bool graph_renew_results(Graph *g, NodeId n, const TypeId *types, u32 count) {
+  ValueId first = 0;
+  for (u32 i = 0; i < count; i++) {
+    ValueId v = new_value(g, (GraphValue){.origin = GV_result, .type = types[i], .def = n, .index = i});
+    if (!v) return false;
+    if (!i) first = v;
+  }
+  g->simple = false;
+  g->nodes.data[n].result_first = first;
+  g->nodes.data[n].result_count = count;
+  return true;
+}
+
+static bool renewed(Graph *g, const ValueId *values, u32 count, u32 *first) {
+  *first = g->operands.count;
+  g->simple = false;
+  for (u32 i = 0; i < count; i++)
+    if (!values[i] || !vec_push(g->alloc, &g->operands, values[i])) return graph_refused(g);
+  return true;
+}
+
+bool graph_renew_operands(Graph *g, NodeId n, const ValueId *values, u32 count) {
+  u32 first;
+  if (!renewed(g, values, count, &first)) return false;
+  g->nodes.data[n].operand_first = first;
+  g->nodes.data[n].operand_count = count;
+  return true;
+}
+
+bool graph_renew_terminator(Graph *g, BlockId b, const ValueId *values, u32 count) {
+  u32 first;
+  if (!renewed(g, values, count, &first)) return false;
+  g->blocks.data[b].term_first = first;
+  g->blocks.data[b].term_count = count;
+  return true;
+}
+
 void graph_at_end(Graph *g, BlockId b) {
   g->at = b;
   g->before = 0;

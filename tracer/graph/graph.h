@@ -437,6 +437,10 @@ void graph_unlink(Graph *g, NodeId n); /* results must be unused */
 bool graph_replace(Graph *g, const ValueId *map, u32 count) MUST_USE;
 void graph_replace_one(Graph *g, ValueId from, ValueId to);
 void graph_set_operand(Graph *g, NodeId n, u32 i, ValueId v); /* v belongs to the node's block */
+/* Others instead of all results, which the caller then replaces; instead of all operands; of what a block gives. */
+bool graph_renew_results(Graph *g, NodeId n, const TypeId *types, u32 count) MUST_USE;
+bool graph_renew_operands(Graph *g, NodeId n, const ValueId *values, u32 count) MUST_USE;
+bool graph_renew_terminator(Graph *g, BlockId b, const ValueId *values, u32 count) MUST_USE;
 /* Removes capture i of all blocks of a control node, with its operand (its parameters must be unused). */
 void graph_drop_capture(Graph *g, NodeId n, u32 i);
 

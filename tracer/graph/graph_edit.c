@@ -51,7 +51,8 @@ void graph_replace_one(Graph *g, ValueId from, ValueId to) {
     if (g->operands.data[i] == from) g->operands.data[i] = to;
   for (u32 i = 1; i < g->exits.recipes.count; i++) {
     Recipe *r = &g->exits.recipes.data[i];
-    if ((r->kind == RCP_value || r->kind == RCP_items) && r->a == from) r->a = to;
+    if ((r->kind == RCP_value || r->kind == RCP_items || r->kind == RCP_complex) && r->a == from) r->a = to;
+    if (r->kind == RCP_complex && r->b == from) r->b = to;
   }
 }
 

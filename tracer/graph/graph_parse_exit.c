@@ -249,6 +249,10 @@ static RecipeId recipe(Parser *p, u32 depth) {
     RecipeId count = read_take_word(p, "count") ? recipe(p, depth + 1) : 0;
     RecipeId before = read_take_word(p, "after") ? recipe(p, depth + 1) : 0;
     r = p->bad ? 0 : recipe_items(t, v, before, count, form);
+  } else if (read_take_word(p, "complex")) {
+    bool weak = read_take_word(p, "weak");
+    ValueId re = read_value(p, true), im = p->bad ? 0 : read_value(p, true);
+    r = p->bad ? 0 : recipe_complex(t, re, im, weak);
   } else if (read_symbol_at(p)) {
     r = recipe_value(t, read_value(p, true));
   } else {

@@ -150,7 +150,7 @@ static ValueId simpler(Pass *p, NodeId n) {
   if (args[0].kind != ARG_value) return 0;
   ValueId a = find(p, args[0].value), b = args[1].kind == ARG_value ? find(p, args[1].value) : 0;
   bool same_a = type_same(g, g->values.data[a].type, type), same_b = b && type_same(g, g->values.data[b].type, type);
-  bool floats = t && dtype_kind(t->dtype) >= DK_FLOAT;
+  bool floats = t && dtype_kind(t->dtype) >= DK_FLOAT, pairs = t && dtype_kind(t->dtype) == DK_COMPLEX;
   Value ca, cb = {0}, out;
   if (info->family == FAM_elementwise && x->attr_count == 0 && t && t->rank == 0 && !t->device &&
       value_const(g, a, &ca) && (x->operand_count == 1 || (x->operand_count == 2 && b && value_const(g, b, &cb))) &&
@@ -158,9 +158,11 @@ static ValueId simpler(Pass *p, NodeId n) {
     return graph_const(g, out);
   switch (x->op) {
     case OP_multiply:
+      if (pairs) return 0; /* the other part of 1 is 0, by which an infinity is multiplied */
       if (same_a && passes_is_number(p, b, 1, false)) return a;
       return same_b && passes_is_number(p, a, 1, false) ? b : 0;
     case OP_divide:
+      if (pairs) return 0; /* fallthrough */
     case OP_power: /* exact by definition (lang/math.loops); from derivatives of squares */
     case OP_pow: return same_a && passes_is_number(p, b, 1, false) ? a : 0;
     case OP_subtract: return same_a && passes_is_number(p, b, 0, true) ? a : 0;

@@ -474,6 +474,12 @@ static void put_recipe(const Printer *p, RecipeId id) {
       return;
     }
     case RCP_value: put_value(p, r->a); return;
+    case RCP_complex:
+      buf_puts(out, r->constant ? "complex weak " : "complex ");
+      put_value(p, r->a);
+      buf_putc(out, ' ');
+      put_value(p, r->b);
+      return;
     case RCP_arg: buf_printf(out, "#%u", r->a); return;
     case RCP_size:
       buf_putc(out, '<');
