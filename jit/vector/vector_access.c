@@ -131,9 +131,26 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
   return kind;
 }
 
-bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
-  if (n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 8 ||
-      access_kind(f, n, head, first, last) != VA_STRIDED)
+/* The store of the element beside: the other part of a complex number. */
+static const LoopNode *store_beside(const VecFn *f, const LoopNode *n, u32 first, u32 last, u32 *at) {
+  for (u32 pos = first; pos <= last; pos++) {
+    const LoopNode *m = vnode(f, body_node(f, pos));
+    if (m->op != LOOP_STORE || m->a != n->a || m->mem != n->mem || m->count != n->count ||
+        (m->imm + 1 != n->imm && n->imm + 1 != m->imm))
+      continue;
+    bool same = true;
+    for (u32 i = 0; i < n->count && same; i++)
+      same = loop_terms_equal(&loop_terms(f->fn, m)[i], &loop_terms(f->fn, n)[i]);
+    *at = pos;
+    if (same) return m;
+  }
+  return NULL;
+}
+
+bool moves_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
+  u32 bytes = loop_type_bytes((LoopType)n->mem), at;
+  if ((bytes != 8 && bytes != 4) || access_kind(f, n, head, first, last) != VA_STRIDED ||
+      (n->op == LOOP_STORE && !store_beside(f, n, first, last, &at)))
     return false;
   for (u32 i = 0; i < n->count; i++) {
     const LoopTerm *t = &loop_terms(f->fn, n)[i];
@@ -206,9 +223,10 @@ static VReg lane_numbers(VecFn *f, u32 bytes, bool back) {
 static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   if (stream_of(f, n)->buffer) return;
   VStream s = {.buffer = n->a, .terms = loop_terms(f->fn, n), .count = n->count};
+  s.bytes = loop_type_bytes((LoopType)n->mem);
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
-  s.pairs = f->pairs && reads_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
+  s.pairs = f->pairs && moves_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
   if (s.kind == VA_BACK && f->lanes > 1)
     s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
@@ -230,7 +248,7 @@ void step_streams(VecFn *f) {
     if (s->kind != VA_STRIDED) continue;
     u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
     if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
-    if (s->pairs) g_alu_imm(f, ALU_ADD, reg, 16 * f->lanes);
+    if (s->pairs) g_alu_imm(f, ALU_ADD, reg, 2 * s->bytes * f->lanes);
     else g_alu_load(f, ALU_ADD, reg, RSP, s->step);
     if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
   }
@@ -561,16 +579,37 @@ void touch_trip(VecFn *f, u32 step) {
   }
 }
 
-/* Of the second vector, which begins one place early and so ends with the last that is read, the odd places. */
-static VReg load_every_other(VecFn *f, VecMem m) {
+/* Words of 8 bytes in the order that the halves of two vectors have in each 16 bytes (apart), or back. */
+static VReg words_apart(VecFn *f, u8 length, VReg v, bool apart) {
   u64 order[8];
-  u8 length = length_of(8, f->lanes);
-  VReg low = v_load(f, V_MOVUPD, length, m);
-  m.disp += 8 * (i32)f->lanes - 8;
-  VReg mixed = v_rvmi(f, V_SHUFPS, length, low, v_load(f, V_MOVUPD, length, m), 0xE4);
-  if (!f->evex) return v_rmi(f, V_PERMQ_I, length, mixed, 0xD8);
-  for (u32 k = 0; k < 8; k++) order[k] = k < 4 ? 2 * k : 2 * k - 7;
-  return v_rvm(f, by_width(LT_F64, V_PERMD), length, new_pool(f, order), mixed);
+  if (length == L128) return v;
+  if (length == L256) return v_rmi(f, V_PERMQ_I, length, v, 0xD8);
+  for (u32 k = 0; k < 8; k++) order[k] = apart ? k / 2 + (k & 1) * 4 : k < 4 ? 2 * k : 2 * k - 7;
+  return v_rvm(f, by_width(LT_F64, V_PERMD), length, new_pool(f, order), v);
+}
+
+/* Of the second vector, which begins one place early and so ends with the last that is read, the odd places. */
+static VReg load_every_other(VecFn *f, u32 bytes, VecMem m) {
+  u8 length = length_of(bytes, f->lanes);
+  VecOp op = bytes == 8 ? V_MOVUPD : V_MOVUPS;
+  VReg low = v_load(f, op, length, m);
+  m.disp += (i32)(bytes * f->lanes - bytes);
+  VReg mixed = v_rvmi(f, V_SHUFPS, length, low, v_load(f, op, length, m), bytes == 8 ? 0xE4 : 0xD8);
+  return words_apart(f, length, mixed, false);
+}
+
+/* The elements of two vectors in turns. */
+static void store_in_turns(VecFn *f, u32 bytes, VecMem m, VReg even, VReg odd) {
+  u8 length = length_of(bytes, f->lanes);
+  VecOp op = bytes == 8 ? V_MOVUPD_TO : V_MOVUPS_TO;
+  even = words_apart(f, length, even, true);
+  odd = words_apart(f, length, odd, true);
+  for (u32 half = 0; half < 2; half++) {
+    VReg v = v_rvmi(f, V_SHUFPS, length, even, odd, half ? 0xEE : 0x44);
+    if (bytes == 4) v = v_rvmi(f, V_SHUFPS, length, v, v, 0xD8);
+    put(f, (VIns){.op = (u16)op, .length = length, .a = v, .mem = m});
+    m.disp += (i32)(bytes * f->lanes);
+  }
 }
 
 static __attribute__((noinline)) void fetch_at(VecFn *f, VecMem m, i32 ahead) {
@@ -632,7 +671,7 @@ static VReg load(VecFn *f, const LoopNode *n) {
     fetch_at(f, m, f->ahead);
   }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
-  if (stream_of(f, n)->pairs) return load_every_other(f, m);
+  if (stream_of(f, n)->pairs) return load_every_other(f, loop_type_bytes(mem), m);
   if (!index) return load_lanes(f, mem, m, stream_of(f, n)->kind == VA_BACK ? stream_of(f, n)->index : 0);
   u32 bytes = loop_type_bytes(mem);
   if (bytes < 4) return refuse(f, "elements of fewer than 4 bytes with strides"), 0;
@@ -730,10 +769,22 @@ static void store(VecFn *f, const LoopNode *n) {
     }
   }
   if (loop_type_bytes(mem) == 1 && f->lanes == 1 && mem == LT_I1) v = operand(f, n->b);
-  VecMem m = place_of(f, n, &index);
+  const LoopNode *beside = NULL;
+  if (f->lanes > 1 && f->vector_head && stream_of(f, n)->pairs) {
+    u32 at;
+    beside = store_beside(f, n, f->inside_first, f->inside_last, &at);
+    if (at > f->where[(u32)(n - vnode(f, 0))]) return; /* stored with that */
+  }
+  VecMem m = place_of(f, beside && beside->imm < n->imm ? beside : n, &index);
   if (f->failed) return;
   if (f->lanes == 1) {
     store_one(f, mem, m, v);
+    return;
+  }
+  if (beside) {
+    VReg other = operand(f, beside->b);
+    bool second = beside->imm < n->imm;
+    store_in_turns(f, loop_type_bytes(mem), m, second ? other : v, second ? v : other);
     return;
   }
   if (!index) {

@@ -533,7 +533,7 @@ static void by_strips(VecFn *f, const VLoop *l, Strips *s, u32 limit, u32 lanes)
 void columns_loop(VecFn *f, VLoop *l) {
   u32 strided = 0, limit = (u32)frame_room(f, 8, 8);
   bool narrow = false;
-  u32 widest = loop_widest(f, l, &strided, &narrow), lanes = (f->evex ? 64 : 32) / widest;
+  u32 widest = loop_widest(f, l, &strided, &narrow, false), lanes = (f->evex ? 64 : 32) / widest;
   Strips s = {0};
   loop_bounds(f, l);
   g_save(f, RSP, (i32)limit, R14);

@@ -155,9 +155,9 @@ typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER,
 typedef struct VStream { /* addresses of a vector loop that differ by constants */
   u32 buffer;
   const LoopTerm *terms; /* without the vector loop's index and computed values where `skip` says so */
-  u32 count;
+  u32 count, bytes; /* of an element */
   u8 kind; /* VAccess */
-  bool pairs; /* STRIDED: see reads_every_other */
+  bool pairs; /* STRIDED: see moves_every_other */
   u8 reg;  /* RSP: in the frame at `slot` */
   i32 slot;
   VReg index; /* STRIDED: lane numbers times stride; BACK: lane numbers from the last on */
@@ -185,7 +185,7 @@ typedef struct VecFn {
   const VecEmitter *level;
   Asm as;
   bool evex;
-  bool pairs; /* the loop at hand reads every other element by two vectors; what is left in the end goes one by one */
+  bool pairs; /* the loop at hand moves every other element by two vectors; what is left in the end goes one by one */
   VEC(VIns) ins;
   VEC(VInfo) regs; /* 0 unused */
   VEC(VSpan) spans;
@@ -321,7 +321,7 @@ void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the 
 void step_rows(VecFn *f, u32 head); /* to the next row */
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
 /* a load of 8 bytes whose place moves on by two: by two vectors */
-bool reads_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last);
+bool moves_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
 
 /* vector_check.c: the first check that fails ends the kernel: what it wrote means nothing then. */
@@ -340,7 +340,8 @@ void end_span(VecFn *f, u32 first); /* a loop of the machine code, from that ins
 void emit_body(VecFn *f, u32 first, u32 last);
 void loop_bounds(VecFn *f, const VLoop *l); /* R15 and R14: the first trip and the one behind the last */
 void loop_leave(VecFn *f);
-u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow); /* bytes of the widest lane */
+/* bytes of the widest lane; pairs: every other element is moved by two vectors */
+u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow, bool pairs);
 
 /* vector_columns.c */
 /* the loop that begins there is one over columns, with loops over rows inside */

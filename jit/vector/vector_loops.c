@@ -74,7 +74,7 @@ static bool is_division(const LoopNode *n) {
 
 /* Bytes of the widest lane; strided counts places that no plain vector load reaches, narrow: of elements that no gather
  * takes. */
-u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
+u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow, bool pairs) {
   Widest w = {f, 4};
   for (u32 pos = l->first; pos <= l->last; pos++) {
     u32 id = body_node(f, pos);
@@ -83,7 +83,7 @@ u32 loop_widest(VecFn *f, const VLoop *l, u32 *strided, bool *narrow) {
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       VAccess kind = access_kind(f, n, l->head, l->first, l->last);
       if (kind == VA_STRIDED || kind == VA_GATHER)
-        ++*strided, w.bytes = 8, *narrow |= loop_type_bytes((LoopType)n->mem) < 4;
+        ++*strided, w.bytes = pairs ? w.bytes : 8, *narrow |= loop_type_bytes((LoopType)n->mem) < 4;
       widen(&w, n->op == LOOP_LOAD ? id : n->b);
       continue;
     }
@@ -156,7 +156,7 @@ static bool strides_are_pairs(const VecFn *f, const VLoop *l) {
     const LoopNode *n = vnode(f, body_node(f, pos));
     if (n->op != LOOP_LOAD && n->op != LOOP_STORE) continue;
     VAccess kind = access_kind(f, n, l->head, l->first, l->last);
-    if (kind == VA_GATHER || (kind == VA_STRIDED && !reads_every_other(f, n, l->head, l->first, l->last))) return false;
+    if (kind == VA_GATHER || (kind == VA_STRIDED && !moves_every_other(f, n, l->head, l->first, l->last))) return false;
   }
   return true;
 }
@@ -166,7 +166,8 @@ static bool strides_are_pairs(const VecFn *f, const VLoop *l) {
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   u32 strided = 0;
   bool narrow = false;
-  u32 bytes = loop_widest(f, l, &strided, &narrow), cost = effort(f, l);
+  bool pairs = !folds && strides_are_pairs(f, l);
+  u32 bytes = loop_widest(f, l, &strided, &narrow, pairs), cost = effort(f, l);
   l->lanes = (f->evex ? 64 : 32) / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
@@ -175,7 +176,7 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   l->tail_lanes = f->evex ? l->lanes : 1;
   l->packed = !strided && is_packed(f, l);
   if (l->packed) l->copies = 4, l->abreast = 1;
-  f->pairs = strided && !folds && strides_are_pairs(f, l);
+  f->pairs = strided && pairs;
   if (f->pairs) l->tail_lanes = 1;
   else if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided)))
     l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
