@@ -1,7 +1,9 @@
 /* number.c — decimal text to f64, correctly rounded (declared in base.h).
  *
- * Short numbers take one exact multiplication or division. The rest is done with big integers: the value
- * D * 10^e becomes a 64-bit quotient and a sticky bit, which then is rounded once. */
+ * Short numbers take one exact multiplication or division. Nearly all others take a product with 128 bits of the power
+ * of ten: that of their first 19 digits, and where more follow that of the next number of 19 digits as well, must round
+ * to the same f64. The rest is done with big integers: the value D * 10^e becomes a 64-bit quotient and a sticky bit,
+ * which then is rounded once. */
 #include "parser/base.h"
 
 #include <string.h>
@@ -127,53 +129,171 @@ static f64 convert(const char *digits, u32 count, i32 e10, bool more) {
   return assemble(q, e, sticky);
 }
 
+/* ---- by 128 bits of the power of ten ------------------------------------------------------------------ */
+
+__extension__ typedef unsigned __int128 u128;
+
+enum { BLOCK = 16, LEAST_BLOCK = -22, BLOCKS = 42, EXACT_BLOCKS = 3, KEPT_DIGITS = 19 };
+
+/* 10^(16 * (i + LEAST_BLOCK)) without its exponent: the top 128 bits, rounded down. Exact from 10^0 to 10^48. */
+static const struct PowerOfTen {
+  u64 high, low;
+} blocks[BLOCKS] = {
+    {0xCD42A11346F34F7D, 0x0092757BF2623727}, {0xE3E27A444D8D98B7, 0xFD1B1B2308169B25},
+    {0xFD00B897478238D0, 0x8920B098955522B4}, {0x8C71DCD9BA0B4925, 0x9FF0C08B7F1D0B14},
+    {0x9BECCE62836AC577, 0x4EE367F9430AEC32}, {0xAD1C8EAB5EE43B66, 0xDA3243650005EECF},
+    {0xC0314325637A1939, 0xFA911155FEFB5308}, {0xD5605FCDCF32E1D6, 0xFB1E4A9A90880A64},
+    {0xECE53CEC4A314EBD, 0xA4F8BF5635246428}, {0x8380DEA93DA4BC60, 0x4247CB9E59F71E6D},
+    {0x91FF83775423CC06, 0x7B6306A34627DDCF}, {0xA21727DB38CB002F, 0xB8ADA00E5A506A7C},
+    {0xB3F4E093DB73A093, 0x59ED216765690F56}, {0xC7CABA6E7C5382C8, 0xFE64A52EE96B8FC0},
+    {0xDDD0467C64BCE4A0, 0xAC7CB3F6D05DDBDE}, {0xF64335BCF065D37D, 0x4D4617B5FF4A16D5},
+    {0x88B402F7FD75539B, 0x11DBCB0218EBB414}, {0x97C560BA6B0919A5, 0xDCCD879FC967D41A},
+    {0xA87FEA27A539E9A5, 0x3F2398D747B36224}, {0xBB127C53B17EC159, 0x5560C018580D5D52},
+    {0xCFB11EAD453994BA, 0x67DE18EDA5814AF2}, {0xE69594BEC44DE15B, 0x4C2EBE687989A9B3},
+    {0x8000000000000000, 0x0000000000000000}, {0x8E1BC9BF04000000, 0x0000000000000000},
+    {0x9DC5ADA82B70B59D, 0xF020000000000000}, {0xAF298D050E4395D6, 0x9670B12B7F410000},
+    {0xC2781F49FFCFA6D5, 0x3CBF6B71C76B25FB}, {0xD7E77A8F87DAF7FB, 0xDC33745EC97BE906},
+    {0xEFB3AB16C59B14A2, 0xC5CFE94EF3EA101E}, {0x850FADC09923329E, 0x03E2CF6BC604DDB0},
+    {0x93BA47C980E98CDF, 0xC66F336C36B10137}, {0xA402B9C5A8D3A6E7, 0x5F16206C9C6209A6},
+    {0xB616A12B7FE617AA, 0x577B986B314D6009}, {0xCA28A291859BBF93, 0x7D7B8F7503CFDCFE},
+    {0xE070F78D3927556A, 0x85BBE253F47B1417}, {0xF92E0C3537826145, 0xA7709A56CCDF8A82},
+    {0x8A5296FFE33CC92F, 0x82BD6B70D99AAA6F}, {0x9991A6F3D6BF1765, 0xACCA6DA1E0A8EF29},
+    {0xAA7EEBFB9DF9DE8D, 0xDDBB901B98FEEAB7}, {0xBD49D14AA79DBC82, 0x4B2D8644D8A74E18},
+    {0xD226FC195C6A2F8C, 0x73832EEC6FFF3111}, {0xE950DF20247C83FD, 0x47C6B82EF32A2069}};
+
+/* floor(log2(10^e)) for |e| <= 400 */
+static i32 log2_of_ten_to(i32 e) { return (e * 217706) >> 16; }
+
+/* m * 10^e10, m > 0. False: these bits do not tell to which of two neighbours it rounds. */
+static bool quick(u64 m, i64 e10, f64 *out) {
+  static const u64 tens[BLOCK] = {1,          10,          100,          1000,          10000,          100000,
+                                  1000000,    10000000,    100000000,    1000000000,    10000000000,    100000000000,
+                                  1000000000000, 10000000000000, 100000000000000, 1000000000000000};
+  if (e10 < LEAST_BLOCK * BLOCK || e10 >= (LEAST_BLOCK + BLOCKS) * BLOCK) return false;
+  u32 at = (u32)(e10 - LEAST_BLOCK * BLOCK) / BLOCK;
+  i32 block = (i32)at + LEAST_BLOCK;
+  u128 a = (u128)m * tens[e10 - block * BLOCK];
+  u64 top = (u64)(a >> 64);
+  i32 shift = top ? __builtin_clzll(top) : 64 + __builtin_clzll((u64)a);
+  a <<= shift;
+  u64 a1 = (u64)(a >> 64), a0 = (u64)a;
+  const struct PowerOfTen c = blocks[at];
+  u128 low = (u128)a0 * c.low, cross = (u128)a1 * c.low, other = (u128)a0 * c.high;
+  u128 middle = (u128)(u64)cross + (u64)other + (u64)(low >> 64);
+  u128 high = (u128)a1 * c.high + (u64)(cross >> 64) + (u64)(other >> 64) + (u64)(middle >> 64);
+  i32 e = 1 - shift + log2_of_ten_to(block * BLOCK); /* of the last bit of `high` */
+  if (!(high >> 127)) {
+    high = high << 1 | (u64)middle >> 63;
+    middle <<= 1;
+    e--;
+  }
+  bool exact = block >= 0 && block <= EXACT_BLOCKS, sticky = (u64)high || (u64)middle || (u64)low;
+  /* The power was rounded down by less than a bit, and so is the product by less than two, or four after the shift. */
+  if (!exact && ((u64)high == 0 || (u64)high > UINT64_MAX - 4)) return false;
+  *out = assemble((u64)(high >> 64), e + 64, sticky);
+  return true;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+typedef struct Decimal {
+  u64 m;      /* the first digits that count, at most KEPT_DIGITS */
+  u32 count;  /* how many */
+  bool more;  /* digits that are not 0 follow */
+  bool negative;
+  i64 e10;    /* the value is m * 10^e10, or more */
+} Decimal;
+
+static bool is_decimal_digit(char c) { return (u8)(c - '0') < 10; }
+
+/* Eight digits at s as a number; false: they are not all digits. */
+static bool eight_digits(const char *s, u64 *out) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  u64 x;
+  memcpy(&x, s, sizeof x);
+  u64 bad = (x + 0x4646464646464646) | (x - 0x3030303030303030);
+  if (bad & 0x8080808080808080) return false;
+  x -= 0x3030303030303030;
+  x = x * 10 + (x >> 8); /* pairs, in every second byte */
+  u64 pairs = 0x000000FF000000FF;
+  *out = (u32)(((x & pairs) * 0x000F424000000064 + (x >> 16 & pairs) * 0x0000271000000001) >> 32);
+  return true;
+#else
+  return (void)s, (void)out, false;
+#endif
+}
+
+/* The digits at s, behind the point or before it. */
+static const char *read_digits(const char *s, const char *end, bool point, Decimal *d) {
+  for (; s < end && !d->count && *s == '0'; s++) d->e10 -= point;
+  for (u64 eight; end - s >= 8 && d->count <= KEPT_DIGITS - 8 && eight_digits(s, &eight); s += 8) {
+    d->m = d->m * 100000000 + eight;
+    d->count += 8;
+    d->e10 -= point ? 8 : 0;
+  }
+  for (; s < end && is_decimal_digit(*s); s++) {
+    if (d->count < KEPT_DIGITS) {
+      d->m = d->m * 10 + (u64)(*s - '0');
+      d->count++;
+      d->e10 -= point;
+    } else {
+      d->more |= *s != '0';
+      d->e10 += !point;
+    }
+  }
+  return s;
+}
+
+/* The exact value of text that is a decimal number, whose value without its other digits is d. */
+static f64 by_big_integers(const char *s, size_t len, const Decimal *d) {
+  char digits[MAX_DIGITS];
+  u32 count = 0;
+  i64 e10 = d->e10 + d->count; /* of a digit before the first one */
+  bool more = false;
+  for (size_t i = 0; i < len && s[i] != 'e' && s[i] != 'E'; i++) {
+    if (!is_decimal_digit(s[i]) || (!count && s[i] == '0')) continue;
+    if (count < MAX_DIGITS) digits[count++] = s[i];
+    else more |= s[i] != '0';
+  }
+  while (count && !more && digits[count - 1] == '0') count--;
+  e10 -= count;
+  if (e10 > 2000000000 || e10 < -2000000000) return e10 > 0 ? __builtin_inf() : 0.0;
+  return convert(digits, count, (i32)e10, more);
+}
+
 bool number_parse_f64(const char *s, size_t len, f64 *out) {
   static const f64 powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  size_t i = 0;
-  bool negative = false, any = false, point = false, more = false;
-  if (i < len && (s[i] == '+' || s[i] == '-')) negative = s[i++] == '-';
-  char digits[MAX_DIGITS];
-  u32 count = 0;
-  i64 e10 = 0;
-  for (; i < len; i++) {
-    if (s[i] == '.' && !point) {
-      point = true;
-      continue;
-    }
-    if (s[i] < '0' || s[i] > '9') break;
-    any = true;
-    e10 -= point;
-    if (count == 0 && s[i] == '0') continue;
-    if (count < MAX_DIGITS) {
-      digits[count++] = s[i];
-    } else {
-      more |= s[i] != '0';
-      e10++;
-    }
+  const char *p = s, *const end = s + len;
+  Decimal d = {0};
+  if (p < end && (*p == '+' || *p == '-')) d.negative = *p++ == '-';
+  const char *first = p;
+  p = read_digits(p, end, false, &d);
+  bool any = p != first;
+  if (p < end && *p == '.') {
+    first = ++p;
+    p = read_digits(p, end, true, &d);
+    any |= p != first;
   }
   if (!any) return false;
-  if (i < len && (s[i] == 'e' || s[i] == 'E')) {
-    i++;
+  if (p < end && (*p == 'e' || *p == 'E')) {
+    p++;
     bool minus = false;
-    if (i < len && (s[i] == '+' || s[i] == '-')) minus = s[i++] == '-';
-    if (i >= len) return false;
+    if (p < end && (*p == '+' || *p == '-')) minus = *p++ == '-';
+    if (p == end) return false;
     i64 e = 0;
-    for (; i < len && s[i] >= '0' && s[i] <= '9'; i++)
-      if (e < 1000000000) e = e * 10 + (s[i] - '0');
-    e10 += minus ? -e : e;
+    for (; p < end && is_decimal_digit(*p); p++)
+      if (e < 1000000000) e = e * 10 + (*p - '0');
+    d.e10 += minus ? -e : e;
   }
-  if (i != len) return false;
-  while (count && !more && digits[count - 1] == '0') count--, e10++;
-  u64 m = 0;
-  for (u32 k = 0; k < count && k < 19; k++) m = m * 10 + (u64)(digits[k] - '0');
-  f64 x;
-  if (count == 0) x = 0.0;
-  else if (count <= 15 && e10 >= 0 && e10 <= 22) x = (f64)m * powers[e10]; /* both exact, one rounding */
-  else if (count <= 15 && e10 < 0 && e10 >= -22) x = (f64)m / powers[-e10];
-  else if (e10 > 2000000000 || e10 < -2000000000) x = e10 > 0 ? __builtin_inf() : 0.0;
-  else x = convert(digits, count, (i32)e10, more);
-  *out = negative ? -x : x;
+  if (p != end) return false;
+  f64 x = 0.0, next;
+  if (!d.m) x = 0.0;
+  else if (!d.more && d.m <= 1ull << 53 && d.e10 >= 0 && d.e10 <= 22) x = (f64)d.m * powers[d.e10]; /* both exact, */
+  else if (!d.more && d.m <= 1ull << 53 && d.e10 < 0 && d.e10 >= -22) x = (f64)d.m / powers[-d.e10]; /* rounded once */
+  else if (!quick(d.m, d.e10, &x) || (d.more && (!quick(d.m + 1, d.e10, &next) || next != x)))
+    x = by_big_integers(s, len, &d);
+  *out = d.negative ? -x : x;
   return true;
 }
 

@@ -468,6 +468,12 @@ f64 num_as_f64(Value v) {
   return dtype_compute(v.dtype) == DT_f32 ? (f64)v.s : v.f;
 }
 
+/* x as i64, or as u64; what the processor makes of a number that does not fit: who asks has checked, or checks next. */
+static u64 bits_of_float(f64 x, bool natural) {
+  if (natural && x >= 0x1p63 && x < 0x1p64) return (u64)x;
+  return x >= -0x1p63 && x < 0x1p63 ? (u64)(i64)x : 1ull << 63;
+}
+
 Value num_convert_unchecked(Value v, u32 dtype) {
   if (v.dtype == dtype) return v;
   Value r = {.kind = V_NUM, .dtype = (u8)dtype, .flags = v.flags & VF_WEAK};
@@ -490,7 +496,7 @@ Value num_convert_unchecked(Value v, u32 dtype) {
       else r.s = dtype_is_signed(v.dtype) ? (f32)v.i : (f32)v.u;
       break;
     default: {
-      u64 u = !from_float ? v.u : dtype == DT_u64 ? (u64)num_as_f64(v) : (u64)(i64)num_as_f64(v);
+      u64 u = from_float ? bits_of_float(num_as_f64(v), dtype == DT_u64) : v.u;
       r.u = dtype == DT_u8 ? (u8)u : dtype == DT_i32 ? (u64)(i64)(i32)u : dtype == DT_u32 ? (u32)u : u;
       break;
     }

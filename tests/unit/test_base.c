@@ -438,8 +438,12 @@ static void test_numbers_random(void **state) {
     char text[400];
     f64 x;
     memcpy(&x, &s, sizeof x);
-    switch (i % 4) {
+    switch (i % 6) {
     case 0: snprintf(text, sizeof text, "%.17g", x); break;
+    case 3: /* beside the halfway point to the next one, which more digits tell */
+      snprintf(text, sizeof text, "%.*Lg", 18 + (int)(s % 40), ((long double)x + nextafter(x, INFINITY)) / 2);
+      break;
+    case 4: snprintf(text, sizeof text, "%.*f", (int)(s % 23), (f64)(i64)s / (f64)(1ull << s % 63)); break;
     case 1: snprintf(text, sizeof text, "%.*e", (int)(s % 300), x); break;
     case 2:
       snprintf(text, sizeof text, "%llu.%llue%d", (unsigned long long)s, (unsigned long long)(s * 31),
