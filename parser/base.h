@@ -182,6 +182,9 @@ const char *buf_text(const Buf *b); /* never NULL */
 /* Reads all of [+-]digits[.digits][e[+-]digits] (digits on one side of the point suffice), rounded correctly
  * to nearest even whatever the locale and rounding mode. Too large gives infinity. False: not of this form. */
 bool number_parse_f64(const char *s, size_t len, f64 *out) MUST_USE;
+/* The same of the number that the text from s to end begins with: where it stops. *whole: it has neither point nor
+ * exponent, and *i is its value; else *x. NULL: there is none, or one of more than 18 characters that is whole. */
+const char *number_read(const char *s, const char *end, bool *whole, i64 *i, f64 *x) MUST_USE;
 
 /* Text of one number as printf made it: the point of the program's locale, whatever bytes it has, becomes '.'. In
  * place. */

@@ -207,7 +207,7 @@ typedef struct Decimal {
 static bool is_decimal_digit(char c) { return (u8)(c - '0') < 10; }
 
 /* Eight digits at s as a number; false: they are not all digits. */
-static bool eight_digits(const char *s, u64 *out) {
+static inline bool eight_digits(const char *s, u64 *out) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   u64 x;
   memcpy(&x, s, sizeof x);
@@ -224,23 +224,20 @@ static bool eight_digits(const char *s, u64 *out) {
 }
 
 /* The digits at s, behind the point or before it. */
-static const char *read_digits(const char *s, const char *end, bool point, Decimal *d) {
-  for (; s < end && !d->count && *s == '0'; s++) d->e10 -= point;
-  for (u64 eight; end - s >= 8 && d->count <= KEPT_DIGITS - 8 && eight_digits(s, &eight); s += 8) {
-    d->m = d->m * 100000000 + eight;
-    d->count += 8;
-    d->e10 -= point ? 8 : 0;
-  }
-  for (; s < end && is_decimal_digit(*s); s++) {
-    if (d->count < KEPT_DIGITS) {
-      d->m = d->m * 10 + (u64)(*s - '0');
-      d->count++;
-      d->e10 -= point;
-    } else {
-      d->more |= *s != '0';
-      d->e10 += !point;
-    }
-  }
+static inline const char *read_digits(const char *s, const char *end, bool point, Decimal *d) {
+  const char *first = s;
+  u64 m = d->m, eight;
+  u32 count = d->count;
+  if (!count)
+    while (s < end && *s == '0') s++;
+  for (; end - s >= 8 && count <= KEPT_DIGITS - 8 && eight_digits(s, &eight); s += 8, count += 8)
+    m = m * 100000000 + eight;
+  for (; s < end && is_decimal_digit(*s) && count < KEPT_DIGITS; s++, count++) m = m * 10 + (u64)(*s - '0');
+  d->m = m;
+  d->count = count;
+  d->e10 -= point ? s - first : 0;
+  for (first = s; s < end && is_decimal_digit(*s); s++) d->more |= *s != '0';
+  d->e10 += point ? 0 : s - first;
   return s;
 }
 
@@ -261,40 +258,65 @@ static f64 by_big_integers(const char *s, size_t len, const Decimal *d) {
   return convert(digits, count, (i32)e10, more);
 }
 
-bool number_parse_f64(const char *s, size_t len, f64 *out) {
+/* Behind the decimal number at s; NULL: there is none. *whole: it has neither point nor exponent. */
+static inline const char *read_decimal(const char *s, const char *end, Decimal *d, bool *whole) {
+  *d = (Decimal){0};
+  if (s < end && (*s == '+' || *s == '-')) d->negative = *s++ == '-';
+  const char *first = s;
+  s = read_digits(s, end, false, d);
+  bool any = s != first;
+  *whole = true;
+  if (s < end && *s == '.') {
+    first = ++s;
+    s = read_digits(s, end, true, d);
+    any |= s != first;
+    *whole = false;
+  }
+  if (!any) return NULL;
+  if (s < end && (*s == 'e' || *s == 'E')) {
+    s++;
+    bool minus = false;
+    if (s < end && (*s == '+' || *s == '-')) minus = *s++ == '-';
+    if (s == end || !is_decimal_digit(*s)) return NULL;
+    i64 e = 0;
+    for (; s < end && is_decimal_digit(*s); s++)
+      if (e < 1000000000) e = e * 10 + (*s - '0');
+    d->e10 += minus ? -e : e;
+    *whole = false;
+  }
+  return s;
+}
+
+/* The value of the text that d was read from. */
+static inline f64 decimal_value(const char *s, size_t len, const Decimal *d) {
   static const f64 powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  const char *p = s, *const end = s + len;
-  Decimal d = {0};
-  if (p < end && (*p == '+' || *p == '-')) d.negative = *p++ == '-';
-  const char *first = p;
-  p = read_digits(p, end, false, &d);
-  bool any = p != first;
-  if (p < end && *p == '.') {
-    first = ++p;
-    p = read_digits(p, end, true, &d);
-    any |= p != first;
-  }
-  if (!any) return false;
-  if (p < end && (*p == 'e' || *p == 'E')) {
-    p++;
-    bool minus = false;
-    if (p < end && (*p == '+' || *p == '-')) minus = *p++ == '-';
-    if (p == end) return false;
-    i64 e = 0;
-    for (; p < end && is_decimal_digit(*p); p++)
-      if (e < 1000000000) e = e * 10 + (*p - '0');
-    d.e10 += minus ? -e : e;
-  }
-  if (p != end) return false;
   f64 x = 0.0, next;
-  if (!d.m) x = 0.0;
-  else if (!d.more && d.m <= 1ull << 53 && d.e10 >= 0 && d.e10 <= 22) x = (f64)d.m * powers[d.e10]; /* both exact, */
-  else if (!d.more && d.m <= 1ull << 53 && d.e10 < 0 && d.e10 >= -22) x = (f64)d.m / powers[-d.e10]; /* rounded once */
-  else if (!quick(d.m, d.e10, &x) || (d.more && (!quick(d.m + 1, d.e10, &next) || next != x)))
-    x = by_big_integers(s, len, &d);
-  *out = d.negative ? -x : x;
+  bool exact = !d->more && d->m <= 1ull << 53;
+  if (exact && d->e10 >= 0 && d->e10 <= 22) x = (f64)d->m * powers[d->e10]; /* both exact, rounded once */
+  else if (exact && d->e10 < 0 && d->e10 >= -22) x = (f64)d->m / powers[-d->e10];
+  else if (d->m && (!quick(d->m, d->e10, &x) || (d->more && (!quick(d->m + 1, d->e10, &next) || next != x))))
+    x = by_big_integers(s, len, d);
+  return d->negative ? -x : x;
+}
+
+bool number_parse_f64(const char *s, size_t len, f64 *out) {
+  Decimal d;
+  bool whole;
+  if (read_decimal(s, s + len, &d, &whole) != s + len) return false;
+  *out = decimal_value(s, len, &d);
   return true;
+}
+
+const char *number_read(const char *s, const char *end, bool *whole, i64 *i, f64 *x) {
+  enum { DIGITS_OF_I64 = 18 };
+  Decimal d;
+  const char *stop = read_decimal(s, end, &d, whole);
+  if (!stop) return NULL;
+  if (!*whole) *x = decimal_value(s, (size_t)(stop - s), &d);
+  else if (stop - s <= DIGITS_OF_I64) *i = d.negative ? -(i64)d.m : (i64)d.m;
+  else return NULL;
+  return stop;
 }
 
 void number_point(char *text) {

@@ -2,13 +2,16 @@
  *
  * What save_csv writes, load_csv reads back: texts that would be taken for something else, as "1" or "", are quoted,
  * and a quoted field is text. */
-#include "stdlib/files/files.h"
+#include "stdlib/files/csv.h"
 #include "stdlib/text/text.h"
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct Field {
   u32 at, len; /* in Table.text, unquoted; the byte before a quoted one is its quote */
@@ -27,6 +30,7 @@ typedef struct Table {
   char *text; /* fields are unquoted in place */
   VEC(Field) fields;
   u32 columns, rows;
+  Value *made; /* the columns, where they are there already; they go into the record */
 } Table;
 
 static WeftStatus bad(Vm *vm, const char *path, u64 line, const char *what) {
@@ -156,14 +160,6 @@ static bool as_bool(const char *s, size_t n, bool *out) {
   return false;
 }
 
-typedef enum FieldKind { FIELD_EMPTY, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_TEXT } FieldKind;
-
-typedef union FieldValue {
-  i64 i;
-  f64 f;
-  bool b;
-} FieldValue;
-
 /* A number whose fraction stands behind a comma. */
 static bool with_comma(const char *s, size_t n, f64 *out) {
   char plain[64];
@@ -172,7 +168,7 @@ static bool with_comma(const char *s, size_t n, f64 *out) {
   return text_parse_f64(plain, n, out);
 }
 
-static FieldKind kind_of(const char *s, size_t n, char decimal, FieldValue *out) {
+FieldKind csv_kind(const char *s, size_t n, char decimal, FieldValue *out) {
   trim(&s, &n);
   if (n == 0) return FIELD_EMPTY;
   if (as_int(s, n, &out->i)) return FIELD_INT;
@@ -190,7 +186,7 @@ static bool is_missing(const Table *t, const char *s, size_t n) {
 
 static FieldKind field_kind(const Table *t, Field f, FieldValue *out) {
   if (is_quoted(t, f)) return FIELD_TEXT;
-  return is_missing(t, t->text + f.at, f.len) ? FIELD_EMPTY : kind_of(t->text + f.at, f.len, t->form.decimal, out);
+  return is_missing(t, t->text + f.at, f.len) ? FIELD_EMPTY : csv_kind(t->text + f.at, f.len, t->form.decimal, out);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------- */
@@ -365,7 +361,12 @@ static WeftStatus table_record(Vm *vm, const Table *t, bool header, const char *
     WeftStatus status = column_name(vm, t, c, header, &key) ? WEFT_OK : vm_error_memory(vm);
     const bool named = status == WEFT_OK;
     if (status == WEFT_OK && record_find(out->record, key)) status = bad(vm, path, 1, "names a column twice");
-    if (status == WEFT_OK) status = named_column(vm, t, c, first, key, &column);
+    if (status == WEFT_OK && t->made) {
+      column = t->made[c];
+      t->made[c] = value_nil();
+    } else if (status == WEFT_OK) {
+      status = named_column(vm, t, c, first, key, &column);
+    }
     if (status == WEFT_OK && !record_set(vm, out, key, column)) status = WEFT_ERROR;
     if (named) name_drop(&vm->names, key);
     if (status != WEFT_OK) {
@@ -406,6 +407,70 @@ static WeftStatus csv_decode(Vm *vm, const char *path, char *data, size_t len, c
   if (status == WEFT_OK) status = table_record(vm, &t, header < 0 ? has_header(&t) : header, path, out);
   if (status == WEFT_OK) status = check_dtypes(vm, form->dtype, out);
   vec_free(&vm->alloc, &t.fields);
+  return status;
+}
+
+/* ---- large tables of numbers ------------------------------------------------------------------------------- */
+
+/* A character that stands in no number. */
+static bool separates_numbers(char sep) {
+  return !((sep >= '0' && sep <= '9') || ((sep | 0x20) >= 'a' && (sep | 0x20) <= 'z') || strchr("+-.", sep));
+}
+
+/* The first line of a file, with its end, at most `size` bytes; 0: it is empty, longer, or holds a quote. *begin: where
+ * it stands. */
+static size_t first_line(int fd, char *line, size_t size, u64 *begin) {
+  ssize_t n = pread(fd, line, size, 0);
+  if (n <= 0) return 0;
+  *begin = is_mark(line, (size_t)n) ? 3 : 0;
+  memmove(line, line + *begin, (size_t)n - *begin);
+  const char *end = memchr(line, '\n', (size_t)n - *begin);
+  size_t len = end ? (size_t)(end + 1 - line) : 0;
+  return len && line[0] != '\n' && line[0] != '\r' && !memchr(line, '"', len) ? len : 0;
+}
+
+/* A large file of numbers, without options that change what they are. *done false: it is something else. */
+static WeftStatus numbers_of_file(Vm *vm, int fd, const char *path, const Form *form, int header, Value *out,
+                                  bool *done) {
+  enum { LINE = 1 << 16 };
+  Table t = {.alloc = &vm->alloc, .form = *form};
+  u64 begin = 0;
+  *done = false;
+  t.text = mem_alloc(&vm->alloc, LINE);
+  if (!t.text) return vm_error_memory(vm);
+  WeftStatus status = WEFT_OK;
+  size_t len = first_line(fd, t.text, LINE, &begin);
+  const bool cr = len && memchr(t.text, '\r', len) != NULL, at_end = len > 1 && t.text[len - 2] == '\r';
+  if (len && !utf8_bad_line(t.text, len) && (!cr || at_end)) {
+    status = split_table(vm, &t, len, path);
+    const bool named = status == WEFT_OK && t.rows == 1 && (header < 0 ? has_header(&t) : header);
+    size_t size = sizeof *t.made * t.columns;
+    if (status == WEFT_OK && t.rows == 1 && !(t.made = mem_alloc(&vm->alloc, size))) status = vm_error_memory(vm);
+    if (status == WEFT_OK && t.made)
+      status = csv_number_columns(vm, fd, begin + (named ? len : 0), form->sep, t.columns, t.made, done);
+    if (status == WEFT_OK && *done) {
+      status = table_record(vm, &t, named, path, out);
+      for (u32 c = 0; c < t.columns; c++) value_drop(vm, t.made[c]);
+    }
+    mem_free(&vm->alloc, t.made, size);
+  }
+  vec_free(&vm->alloc, &t.fields);
+  mem_free(&vm->alloc, t.text, LINE);
+  return status;
+}
+
+static WeftStatus try_numbers(Vm *vm, const char *path, const Form *form, int header, Value *out, bool *done) {
+  enum { LEAST = 1 << 16 }; /* bytes: shorter files are read at once */
+  *done = false;
+  if (form->decimal != '.' || form->comment || form->na || form->dtype || !separates_numbers(form->sep))
+    return WEFT_OK;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return WEFT_OK;
+  struct stat about;
+  bool large = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size >= LEAST &&
+               (u64)about.st_size <= TEXT_FILE_MOST;
+  WeftStatus status = large ? numbers_of_file(vm, fd, path, form, header, out, done) : WEFT_OK;
+  close(fd);
   return status;
 }
 
@@ -456,6 +521,9 @@ WeftStatus eager_load_csv(Vm *vm, Value *args, Value *out) {
   TRY(args_bool(vm, OP_load_csv, 1, args[1], &header));
   TRY(separator(vm, OP_load_csv, 2, args[2], &form.sep));
   TRY(form_of(vm, args, &form));
+  bool done;
+  TRY(try_numbers(vm, path, &form, args_given(args[1]) ? header : -1, out, &done));
+  if (done) return WEFT_OK;
   TRY(file_read(vm, OP_load_csv, path, TEXT_FILE_MOST, &data, &len, &cap));
   WeftStatus status = csv_decode(vm, path, data, len, &form, args_given(args[1]) ? header : -1, out);
   mem_free(&vm->alloc, data, cap);
@@ -467,7 +535,7 @@ WeftStatus eager_load_csv(Vm *vm, Value *args, Value *out) {
 /* Would it be read as what it is without quotes? A name of a column loses blanks at its ends. */
 static bool needs_quotes(const char *s, size_t n, char sep, bool name) {
   FieldValue v;
-  if (kind_of(s, n, '.', &v) != FIELD_TEXT || is_mark(s, n)) return true;
+  if (csv_kind(s, n, '.', &v) != FIELD_TEXT || is_mark(s, n)) return true;
   if (name && (strchr(" \t", s[0]) || strchr(" \t", s[n - 1]))) return true;
   for (size_t i = 0; i < n; i++)
     if (s[i] == sep || s[i] == '"' || s[i] == '\n' || s[i] == '\r') return true;
@@ -531,7 +599,7 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
   TRY(file_path(vm, OP_save_csv, args[0], &path));
   if (args[1].kind != V_RECORD) return args_error(vm, OP_save_csv, 1, args[1], "a record of columns");
   TRY(separator(vm, OP_save_csv, 2, args[2], &sep));
-  if ((sep >= '0' && sep <= '9') || ((sep | 0x20) >= 'a' && (sep | 0x20) <= 'z') || strchr("+-.", sep))
+  if (!separates_numbers(sep))
     return args_error(vm, OP_save_csv, 2, args[2],
                       "a character that stands in no number: no digit, letter, point or sign");
   const Record *r = args[1].record;

@@ -63,8 +63,9 @@ bool utf8_valid(const char *text, size_t n) { return valid_bytes(text, n) == n; 
 u64 utf8_bad_line(const char *text, size_t n) {
   size_t at = valid_bytes(text, n);
   u64 line = 1;
+  if (at == n) return 0;
   for (size_t i = 0; i < at; i++) line += text[i] == '\r' || (text[i] == '\n' && !(i && text[i - 1] == '\r'));
-  return at < n ? line : 0;
+  return line;
 }
 
 WeftStatus eager_read_text(Vm *vm, Value *args, Value *out) {
