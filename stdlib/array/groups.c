@@ -7,6 +7,7 @@
  * texts and other items of lists as they stand. */
 typedef struct Column {
   u64 *words;         /* NULL: a list */
+  bool integers;      /* these are integers, by their order as i64 */
   i64 *rests;         /* integers less their words, where integers and floats are compared; else NULL */
   const Value *items; /* of the first table, */
   const Value *more;  /* and of the second */
@@ -134,6 +135,17 @@ static WeftStatus find_column(Vm *vm, u32 param, const Record *t, Name name, i64
 static void put_words(u64 *to, Value column, bool as_float) {
   Array *a = column.array;
   const i64 stride = array_strides(a)[0];
+  const u32 dtype = array_dtype(a);
+  if (!as_float && (dtype == DT_i64 || dtype == DT_u64)) {
+    const u64 *from = (const u64 *)a->data;
+    for (i64 i = 0; i < a->size; i++) to[i] = from[i * stride];
+    return;
+  }
+  if (as_float && dtype == DT_f64) {
+    const f64 *from = (const f64 *)a->data;
+    for (i64 i = 0; i < a->size; i++) to[i] = float_word(from[i * stride]);
+    return;
+  }
   for (i64 i = 0; i < a->size; i++) to[i] = number_word(array_load(a, i * stride), as_float);
 }
 
@@ -160,6 +172,7 @@ static WeftStatus put_column(Groups *g, Column *c, const Value *pair, u32 tables
     if (!c->words) return vm_error_memory(vm);
     put_words(c->words, pair[0], floats);
     if (tables > 1) put_words(c->words + g->first, pair[1], floats);
+    c->integers = !floats;
     if (!floats || !integers) return WEFT_OK;
     c->rests = mem_alloc(&vm->alloc, sizeof(i64) * ((size_t)g->rows + 1));
     if (!c->rests) return vm_error_memory(vm);
@@ -182,25 +195,88 @@ static WeftStatus put_column(Groups *g, Column *c, const Value *pair, u32 tables
 
 /* ---- numbering ------------------------------------------------------------------------------- */
 
-static WeftStatus number_rows(const Groups *g, i64 *codes) {
-  Vm *vm = g->vm;
-  u64 slots = 16;
-  while (slots < 2 * (u64)g->rows) slots *= 2;
-  const size_t size = slots * sizeof(i64);
-  i64 *first = mem_alloc_zero(&vm->alloc, size), groups = 0; /* 1 + the first row of a group */
-  if (!first) return vm_error_memory(vm);
-  WeftStatus status = WEFT_OK;
-  for (i64 row = 0; row < g->rows && status == WEFT_OK; row++) {
-    u64 at = row_hash(g, row) & (slots - 1);
-    while (first[at] && !rows_same(g, first[at] - 1, row)) at = (at + 1) & (slots - 1);
-    if (first[at]) codes[row] = codes[first[at] - 1];
-    else {
-      first[at] = row + 1;
-      codes[row] = groups++;
-    }
-    if ((row & 1023) == 1023) status = vm_poll(vm, 1 + g->count);
+/* Groups found so far: a table of 1 + the first row of a group by its hash, which grows with the groups and not with
+ * the rows, so that a few groups stay in the caches. */
+typedef struct Found {
+  i64 *slots;
+  u64 count, groups;
+} Found;
+
+static bool make_slots(Vm *vm, Found *f, u64 count) {
+  f->slots = mem_alloc_zero(&vm->alloc, count * sizeof *f->slots);
+  f->count = count;
+  return f->slots || vm_error_memory(vm) == WEFT_OK;
+}
+
+/* Room for twice as many groups and more. */
+static bool grow_slots(const Groups *g, Found *f) {
+  const Found old = *f;
+  bool ok = make_slots(g->vm, f, old.count * 4);
+  for (u64 i = 0; ok && i < old.count; i++) {
+    if (!old.slots[i]) continue;
+    u64 at = row_hash(g, old.slots[i] - 1) & (f->count - 1);
+    while (f->slots[at]) at = (at + 1) & (f->count - 1);
+    f->slots[at] = old.slots[i];
   }
-  mem_free(&vm->alloc, first, size);
+  mem_free(&g->vm->alloc, old.slots, old.count * sizeof *old.slots);
+  return ok;
+}
+
+/* Rows from `row` to `end`. */
+static bool number_by_hash(const Groups *g, Found *f, i64 *codes, i64 row, i64 end) {
+  const u64 *words = g->count == 1 && !g->columns[0].rests ? g->columns[0].words : NULL; /* which say it all */
+  const u64 seed = g->vm->names.seed[0];
+  for (; row < end; row++) {
+    if (2 * (f->groups + 1) > f->count && !grow_slots(g, f)) return false;
+    u64 at = (words ? mix(seed, words[row]) : row_hash(g, row)) & (f->count - 1);
+    i64 first;
+    while ((first = f->slots[at]) && (words ? words[first - 1] != words[row] : !rows_same(g, first - 1, row)))
+      at = (at + 1) & (f->count - 1);
+    codes[row] = first ? codes[first - 1] : (i64)f->groups++;
+    if (!first) f->slots[at] = row + 1;
+  }
+  return true;
+}
+
+/* One column of integers, no further from each other than there are rows: f->slots[word - least] is 1 + the number. */
+static bool number_by_place(const Groups *g, Found *f, i64 *codes, i64 row, i64 end, u64 least) {
+  const u64 *words = g->columns[0].words;
+  for (; row < end; row++) {
+    i64 *at = &f->slots[words[row] - least];
+    if (!*at) *at = (i64)++f->groups;
+    codes[row] = *at - 1;
+  }
+  return true;
+}
+
+static bool has_places(const Groups *g, u64 *least, u64 *count) {
+  const u64 *words = g->columns[0].words;
+  if (g->count != 1 || !g->columns[0].integers || g->rows < 1) return false;
+  i64 low = INT64_MAX, high = INT64_MIN;
+  for (i64 i = 0; i < g->rows; i++) {
+    const i64 w = (i64)words[i];
+    low = w < low ? w : low;
+    high = w > high ? w : high;
+  }
+  *least = (u64)low;
+  *count = (u64)high - (u64)low + 1;
+  return *count - 1 < (u64)g->rows + 4096;
+}
+
+static WeftStatus number_rows(const Groups *g, i64 *codes) {
+  enum { BLOCK = 4096, SLOTS = 1024 };
+  Vm *vm = g->vm;
+  u64 least = 0, count = SLOTS;
+  Found f = {.groups = 0};
+  const bool places = has_places(g, &least, &count);
+  if (!make_slots(vm, &f, places ? count : SLOTS)) return WEFT_ERROR;
+  WeftStatus status = WEFT_OK;
+  for (i64 row = 0; row < g->rows && status == WEFT_OK; row += BLOCK) {
+    const i64 end = row + BLOCK < g->rows ? row + BLOCK : g->rows;
+    bool ok = places ? number_by_place(g, &f, codes, row, end, least) : number_by_hash(g, &f, codes, row, end);
+    status = ok ? vm_poll(vm, 1 + 4 * (u64)g->count) : WEFT_ERROR;
+  }
+  if (f.slots) mem_free(&vm->alloc, f.slots, f.count * sizeof *f.slots);
   return status;
 }
 
