@@ -14,8 +14,19 @@
 #define OPTION_UCP 0x00020000u /* \w and \d know Unicode */
 #define OPTION_NO_BYTES 0x00100000u /* \C, which would cut characters, is refused */
 #define OPTION_NOT_EMPTY 0x00000008u /* no match of nothing where it begins */
-enum { NO_MATCH = -1, TOO_MANY_STEPS = -47, TOO_DEEP = -53, NO_MEMORY = -48, TOO_MUCH_HEAP = -63 };
+#define OPTION_INTERPRET 0x00002000u /* without machine code */
+#define OPTION_WHOLE 0x00000001u     /* machine code for whole matches */
+enum {
+  NO_MATCH = -1,
+  STACK_TOO_SMALL = -46, /* of machine code */
+  TOO_MANY_STEPS = -47,
+  NO_MEMORY = -48,
+  TOO_DEEP = -53,
+  TOO_MUCH_HEAP = -63,
+};
 enum { INFO_GROUPS = 4, INFO_NAMES = 17, INFO_NAME_BYTES = 18, INFO_NAME_TABLE = 19 };
+/* Patterns that have seen so many bytes of text get machine code, which takes PCRE2 some 50 us to make. */
+enum { BYTES_FOR_CODE = 1 << 15 };
 enum { STEPS_MOST = 5000000, HEAP_MOST = 1 << 16 /* KiB */, CACHED = 8, GROUPS_MOST = 1000 };
 static const size_t unset = ~(size_t)0;
 
@@ -39,6 +50,7 @@ static struct {
   void (*limits_free)(void *);
   int (*limit_steps)(void *, u32);
   int (*limit_heap)(void *, u32);
+  int (*to_code)(void *, u32);
 } pcre = {.once = PTHREAD_ONCE_INIT};
 
 static void pcre_load(void) {
@@ -62,6 +74,7 @@ static void pcre_load(void) {
       {"pcre2_match_context_free_8", &pcre.limits_free},
       {"pcre2_set_match_limit_8", &pcre.limit_steps},
       {"pcre2_set_heap_limit_8", &pcre.limit_heap},
+      {"pcre2_jit_compile_8", &pcre.to_code},
   };
   void *handle = dlopen("libpcre2-8.so.0", RTLD_NOW | RTLD_LOCAL);
   if (!handle) return;
@@ -81,12 +94,18 @@ typedef struct Pattern {
   void *code, *data;
   u32 groups, names, name_bytes;
   const char *name_table; /* of names: two bytes of the group's number, then the name */
+  size_t bytes;           /* of texts that were looked at, until it has machine code */
+  Shape *named;           /* of its names; NULL: not made yet, or a name stands twice */
 } Pattern;
+
+enum { MATCH_TEXT, MATCH_START, MATCH_STOP, MATCH_GROUPS, MATCH_NAMED, MATCH_FIELDS };
+
 
 struct RegexState {
   void *memory, *compile, *limits; /* of PCRE2: where its memory comes from */
   Pattern kept[CACHED];
   u32 next; /* which goes when another one comes */
+  Shape *match; /* {text, start, stop, groups, named} */
 };
 
 /* PCRE2's memory is the VM's; each block tells its size. */
@@ -108,6 +127,7 @@ static void give_memory(void *p, void *alloc) {
 static void pattern_free(Vm *vm, Pattern *p) {
   if (p->data) pcre.data_free(p->data);
   if (p->code) pcre.code_free(p->code);
+  if (p->named) shape_drop(vm, p->named);
   value_drop(vm, p->text);
   *p = (Pattern){.text = value_hole()};
 }
@@ -116,6 +136,7 @@ void regex_remove(Vm *vm) {
   RegexState *s = stdlib_of(vm)->regex;
   if (!s) return;
   for (u32 i = 0; i < CACHED; i++) pattern_free(vm, &s->kept[i]);
+  if (s->match) shape_drop(vm, s->match);
   if (s->limits) pcre.limits_free(s->limits);
   if (s->compile) pcre.compile_free(s->compile);
   if (s->memory) pcre.memory_free(s->memory);
@@ -123,7 +144,19 @@ void regex_remove(Vm *vm) {
   stdlib_of(vm)->regex = NULL;
 }
 
+/* The shape of records with these keys, which stay. */
+static Shape *shape_of_names(Vm *vm, const char *const *names, u32 count) {
+  Name *keys = mem_alloc(&vm->alloc, sizeof *keys * count);
+  bool ok = keys != NULL;
+  for (u32 i = 0; i < count && ok; i++) ok = (keys[i] = name_cstr(&vm->names, names[i])) != 0;
+  Shape *made = ok ? shape_of_keys(vm, keys, count) : NULL;
+  if (keys) mem_free(&vm->alloc, keys, sizeof *keys * count);
+  if (!made && !vm->error.raised) (void)vm_error_memory(vm);
+  return made;
+}
+
 static WeftStatus regex_state(Vm *vm, u32 op, RegexState **out) {
+  static const char *const fields[MATCH_FIELDS] = {"text", "start", "stop", "groups", "named"};
   RegexState *s = stdlib_of(vm)->regex;
   pthread_once(&pcre.once, pcre_load);
   if (!pcre.there)
@@ -143,6 +176,7 @@ static WeftStatus regex_state(Vm *vm, u32 op, RegexState **out) {
     (void)pcre.limit_steps(s->limits, STEPS_MOST);
     (void)pcre.limit_heap(s->limits, HEAP_MOST);
   }
+  if (!s->match && !(s->match = shape_of_names(vm, fields, MATCH_FIELDS))) return WEFT_ERROR;
   *out = s;
   return WEFT_OK;
 }
@@ -229,8 +263,13 @@ static WeftStatus match_failed(Vm *vm, u32 op, int code) {
 static WeftStatus match_once(Walk *w, u32 options, bool *found) {
   const RegexState *s = stdlib_of(w->vm)->regex;
   TRY(vm_poll(w->vm, 1)); /* STEPS_MOST take a tenth of a second */
-  const int code = pcre.match(w->p->code, w->t->data, w->t->len, w->from, options | OPTION_NO_CHECK, w->p->data,
-                              s->limits);
+  Pattern *p = w->p;
+  options |= OPTION_NO_CHECK;
+  if (p->bytes <= BYTES_FOR_CODE && (p->bytes += w->t->len - w->from) > BYTES_FOR_CODE)
+    (void)pcre.to_code(p->code, OPTION_WHOLE); /* where that cannot be, matches are interpreted */
+  int code = pcre.match(p->code, w->t->data, w->t->len, w->from, options, p->data, s->limits);
+  if (code == STACK_TOO_SMALL)
+    code = pcre.match(p->code, w->t->data, w->t->len, w->from, options | OPTION_INTERPRET, p->data, s->limits);
   *found = code > 0;
   if (code < 0 && code != NO_MATCH) return match_failed(w->vm, w->op, code);
   w->at = pcre.spans(w->p->data);
@@ -273,19 +312,44 @@ static WeftStatus group_text(Walk *w, u32 group, Value *out) {
                                                                                                      : WEFT_ERROR;
 }
 
-static WeftStatus set_field(Vm *vm, Value *record, const char *name, Value v) {
-  const Name key = name_cstr(&vm->names, name);
-  if (key) return record_set(vm, record, key, v) ? WEFT_OK : WEFT_ERROR;
-  value_drop(vm, v);
-  return vm_error_memory(vm);
+static const char *name_entry(const Pattern *p, u32 i) { return p->name_table + (size_t)i * p->name_bytes; }
+
+/* Does the name stand in the entry before as well? They are sorted by names; `(?J)` lets groups share one. */
+static bool is_named_again(const Pattern *p, u32 i) {
+  return i > 0 && strcmp(name_entry(p, i - 1) + 2, name_entry(p, i) + 2) == 0;
 }
 
-static WeftStatus named_groups(Walk *w, Value *record) {
-  for (u32 i = 0; i < w->p->names; i++) {
-    const char *entry = w->p->name_table + (size_t)i * w->p->name_bytes;
+/* The texts of the pattern's named groups by name; of several groups of a name that of the one that took part. */
+static WeftStatus named_groups(Walk *w, Value *out) {
+  Vm *vm = w->vm;
+  Pattern *p = w->p;
+  if (!p->names) return record_new(vm, out) ? WEFT_OK : WEFT_ERROR;
+  if (!p->named) {
+    const char *names[GROUPS_MOST];
+    u32 count = 0;
+    for (u32 i = 0; i < p->names; i++)
+      if (!is_named_again(p, i)) names[count++] = name_entry(p, i) + 2;
+    if (!(p->named = shape_of_names(vm, names, count))) return WEFT_ERROR;
+  }
+  if (!record_new_shape(vm, p->named, out)) return WEFT_ERROR;
+  Value *item = out->record->items;
+  for (u32 i = 0; i < p->names; i++) {
+    const char *entry = name_entry(p, i);
+    item += i > 0 && !is_named_again(p, i);
+    if (item->kind != V_NIL || group_text(w, (u32)(u8)entry[0] << 8 | (u8)entry[1], item) == WEFT_OK) continue;
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus unnamed_groups(Walk *w, Value *out) {
+  if (!list_new(w->vm, w->p->groups, out)) return WEFT_ERROR;
+  for (u32 g = 1; g <= w->p->groups; g++) {
     Value v;
-    TRY(group_text(w, (u32)(u8)entry[0] << 8 | (u8)entry[1], &v));
-    TRY(set_field(w->vm, record, entry + 2, v));
+    if (group_text(w, g, &v) == WEFT_OK && list_push(w->vm, out, v)) continue;
+    value_drop(w->vm, *out);
+    return WEFT_ERROR;
   }
   return WEFT_OK;
 }
@@ -293,32 +357,19 @@ static WeftStatus named_groups(Walk *w, Value *record) {
 /* {text, start, stop, groups, named} of the match at hand. */
 static WeftStatus match_record(Walk *w, Value *out) {
   Vm *vm = w->vm;
-  Value whole, groups = value_hole(), named = value_hole();
   const u32 start = point_at(w, w->at[0]), stop = point_at(w, w->at[1]);
-  if (!record_new(vm, out)) return WEFT_ERROR;
-  WeftStatus status = group_text(w, 0, &whole);
-  if (status == WEFT_OK) status = set_field(vm, out, "text", whole);
-  if (status == WEFT_OK) status = set_field(vm, out, "start", value_weak_i64(start));
-  if (status == WEFT_OK) status = set_field(vm, out, "stop", value_weak_i64(stop));
-  if (status == WEFT_OK && !list_new(vm, w->p->groups, &groups)) status = WEFT_ERROR;
-  for (u32 g = 1; g <= w->p->groups && status == WEFT_OK; g++) {
-    Value v;
-    status = group_text(w, g, &v);
-    if (status == WEFT_OK && !list_push(vm, &groups, v)) status = WEFT_ERROR;
-  }
-  if (status == WEFT_OK) {
-    status = set_field(vm, out, "groups", groups);
-    groups = value_hole();
-  }
-  if (status == WEFT_OK && !record_new(vm, &named)) status = WEFT_ERROR;
-  if (status == WEFT_OK) status = named_groups(w, &named);
-  if (status == WEFT_OK) {
-    status = set_field(vm, out, "named", named);
-    named = value_hole();
-  }
-  value_drop(vm, groups);
-  value_drop(vm, named);
-  if (status != WEFT_OK) value_drop(vm, *out);
+  Value part;
+  if (!record_new_shape(vm, stdlib_of(vm)->regex->match, out)) return WEFT_ERROR;
+  Value *items = out->record->items;
+  items[MATCH_START] = value_weak_i64(start);
+  items[MATCH_STOP] = value_weak_i64(stop);
+  WeftStatus status = group_text(w, 0, &part);
+  if (status == WEFT_OK) items[MATCH_TEXT] = part;
+  if (status == WEFT_OK) status = unnamed_groups(w, &part);
+  if (status == WEFT_OK) items[MATCH_GROUPS] = part;
+  if (status == WEFT_OK) status = named_groups(w, &part);
+  if (status == WEFT_OK) items[MATCH_NAMED] = part;
+  else value_drop(vm, *out);
   return status;
 }
 
@@ -409,7 +460,7 @@ static i32 group_named(const Pattern *p, const char *name, size_t n) {
   }
   if (digits) return number <= p->groups ? (i32)number : -1;
   for (u32 i = 0; i < p->names; i++) {
-    const char *entry = p->name_table + (size_t)i * p->name_bytes;
+    const char *entry = name_entry(p, i);
     if (strlen(entry + 2) == n && memcmp(entry + 2, name, n) == 0) return (u8)entry[0] << 8 | (u8)entry[1];
   }
   return -1;
@@ -451,7 +502,7 @@ static WeftStatus replace_by_function(Walk *w, Value fn, Buf *b) {
   for (u32 i = 0; i < all.list->count && status == WEFT_OK; i++) {
     Value arg[1] = {value_keep(all.list->items[i])}, by;
     const Record *m = arg[0].record;
-    const u32 start = (u32)m->items[1].i, stop = (u32)m->items[2].i;
+    const u32 start = (u32)m->items[MATCH_START].i, stop = (u32)m->items[MATCH_STOP].i;
     const u32 from = text_offset(w->t, done), to = text_offset(w->t, start > done ? start : done);
     buf_put(b, w->t->data + from, to - from);
     done = stop > done ? stop : done;
