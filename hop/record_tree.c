@@ -13,8 +13,7 @@
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_use.h"
 
-enum { TREE_NEST = 60,
-       FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
+enum { FEW = 64 /* items of a list in columns that are taken one by one where their number is known */ };
 
 static bool is_list(const Recorder *r, Av a) { return av_has(r, a, IS_LIST); }
 static bool is_open(const Recorder *r, Av a) { return av_is_open(r, a); }
@@ -92,7 +91,7 @@ static Outcome map_columns(Recorder *r, Av f, const Av *trees, u32 n, Av *out) {
 }
 
 Outcome record_map_trees(Recorder *r, Av f, const Av *given, u32 n, Av *out) {
-  if (r->nest > TREE_NEST) return rec_stuck(r, REASON_graph_size, "a deep tree");
+  if (r->nest > (u32)r->vm->tunables.trace_nest) return rec_over(r, trace_nest, REASON_graph_size, "a tree");
   AvVec trees = {0};
   Outcome o = OUT_GO;
   bool open = true;

@@ -29,7 +29,7 @@ static Outcome spread(Recorder *r, Av spec, Av tree, u32 depth, AxisVec *out) {
   spec = av_force(r, spec);
   tree = av_force(r, tree);
   if (!spec || !tree) return OUT_FAIL;
-  if (depth > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
+  if (depth > (u32)r->vm->tunables.trace_nest) return rec_over(r, trace_nest, REASON_graph_size, "a tree");
   i64 axis = NOT_MAPPED;
   if (axis_of(r, spec, &axis)) {
     AvVec leaves = {0};
@@ -299,7 +299,7 @@ Outcome record_vmap(Recorder *r, Av transform, const Av *args, u32 nargs, Av *ou
 static bool are_axes(Recorder *r, Av spec, u32 depth) {
   i64 axis = 0;
   spec = av_force(r, spec);
-  if (!spec || depth > 60) return false;
+  if (!spec || depth > (u32)r->vm->tunables.trace_nest) return false;
   if (axis_of(r, spec, &axis)) return axis > -64 && axis < 64;
   u8 kind = av_at(r, spec)->kind;
   bool good = kind_is_open(kind);

@@ -8,8 +8,6 @@
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_run.h"
 
-enum { ABSTRACT_DEPTH = 60 };
-
 /* A zero of the type; arrays are stretched from one element. False: not known (no error) or memory (error). */
 bool abstract_number(Recorder *r, const ArrayType *t, Value *out) {
   Vm *vm = r->vm;
@@ -30,7 +28,7 @@ bool abstract_number(Recorder *r, const ArrayType *t, Value *out) {
 }
 
 bool abstract_value(Recorder *r, Av a, u32 depth, Value *out) {
-  if (depth > ABSTRACT_DEPTH || !a || !(a = av_force(r, a))) return false;
+  if (depth > (u32)r->vm->tunables.trace_nest || !a || !(a = av_force(r, a))) return false;
   const Repr *p = av_repr(r, a);
   return p->example && p->example(r, a, depth, out);
 }
@@ -47,7 +45,7 @@ WeftStatus record_abstract(Vm *vm, Value f, const Value *args, u32 nargs, Abstra
   values[0] = f;
   for (u32 i = 0; i < nargs; i++) values[i + 1] = args[i];
   origin.base = values;
-  Recorder rec = {.vm = vm, .origin = &origin, .step_limit = TRACE_STEPS, .tracer = vm->tier_state, .abstract = true};
+  Recorder rec = {.vm = vm, .origin = &origin, .tracer = vm->tier_state, .abstract = true};
   Recorder *r = &rec;
   bool raised = vm->error.raised;
   r->g = graph_new(&vm->alloc, "abstract");

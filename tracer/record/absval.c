@@ -8,11 +8,12 @@
 
 Av av_new(Recorder *r, AbsVal v) {
   if (r->avs.count == 0 && !vec_push(&r->vm->alloc, &r->avs, (AbsVal){0})) goto refused;
+  const u32 most = (u32)r->vm->tunables.value_parts;
   v.parts = 1;
   if (kind_has(v.kind, IS_FUNCTION)) v.value = 0;
   if (kind_has(v.kind, IS_TREE))
-    for (u32 i = 0; i < v.count && v.parts <= PARTS_MAX; i++) v.parts += r->avs.data[r->items.data[v.first + i]].parts;
-  if (v.parts > PARTS_MAX) v.parts = PARTS_MAX + 1;
+    for (u32 i = 0; i < v.count && v.parts <= most; i++) v.parts += r->avs.data[r->items.data[v.first + i]].parts;
+  if (v.parts > most) v.parts = most + 1;
   if (!vec_push(&r->vm->alloc, &r->avs, v)) goto refused;
   return r->avs.count - 1;
 refused:
@@ -149,7 +150,7 @@ bool av_value_dim(Recorder *r, ValueId v, Dim *out) {
   return *out != DIM_NONE && rec_anchor(r, *out) == OUT_GO;
 }
 
-enum { SUM_DEPTH = 6 };
+enum { SUM_DEPTH = 6 }; /* not a threshold: sums in each other that are seen through */
 
 /* What a value that open blocks have captured is outside. */
 static ValueId outermost(const Graph *g, ValueId v) {
@@ -231,17 +232,17 @@ bool carry_leaves(Recorder *r, Av a, AvVec *out) {
 }
 
 /* Numbers and containers in a value that was not read yet; `most` is enough. */
-static u32 parts_in(Value v, u32 most) {
+static u32 parts_in(const Recorder *r, Value v, u32 most) {
   u32 n = 1, count = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
   const Value *items = v.kind == V_LIST ? v.list->items : v.kind == V_RECORD ? v.record->items : NULL;
-  if (count > LIST_ITEMS_MAX || (v.kind == V_LIST && list_is_packed(v.list))) return n;
-  for (u32 i = 0; i < count && n < most; i++) n += parts_in(items[i], most - n);
+  if (count > (u32)r->vm->tunables.input_items || (v.kind == V_LIST && list_is_packed(v.list))) return n;
+  for (u32 i = 0; i < count && n < most; i++) n += parts_in(r, items[i], most - n);
   return n;
 }
 
 u32 av_parts(const Recorder *r, Av a, u32 most) {
   const AbsVal *v = av_at(r, a);
-  if (!a || kind_is_lazy(v->kind)) return a ? parts_in(v->konst, most) : 0;
+  if (!a || kind_is_lazy(v->kind)) return a ? parts_in(r, v->konst, most) : 0;
   u32 n = 1;
   if (!kind_has(v->kind, HAS_PARTS)) return n;
   for (u32 i = 0; i < v->count && n < most; i++) n += av_parts(r, av_item(r, a, i), most - n);

@@ -25,9 +25,6 @@ typedef enum AvKind {
 /* Where the captures of a closure are found. */
 typedef enum EnvKind { ENV_ITEMS, ENV_SOURCE, ENV_ROOT } EnvKind;
 
-/* larger trees are not traced: a list that holds one list twice, 30 times over, has 2^30 leaves */
-enum { PARTS_MAX = 4096 };
-
 typedef struct AbsVal {
   u8 kind;       /* AvKind */
   u8 env;        /* closure: EnvKind */
@@ -36,7 +33,7 @@ typedef struct AbsVal {
   SourceId source; /* what this value is, unchanged; 0: none */
   SourceId env_source; /* closure, ENV_SOURCE: the function whose captures these are */
   u32 first, count; /* Recorder.items */
-  u32 parts;     /* this and all below it, as often as they stand there; at most PARTS_MAX + 1 */
+  u32 parts;     /* this and all below it, as often as they stand there; at most value_parts + 1 */
   Shape *shape;  /* record: its keys; kept by the recorder */
   Code *code;    /* kept by the recorder */
   Value konst;   /* constants: kept by the recorder; from outside: the value it has now, borrowed for the trace */

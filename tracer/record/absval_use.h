@@ -6,7 +6,6 @@
 
 /* Longer lists and records are not taken apart, nor more of them; those that a tree function or a construct opens may
  * be longer. */
-enum { LIST_ITEMS_MAX = 64, OPEN_ITEMS_MAX = 512, SOURCES_MAX = 4096 };
 
 Av av_new(Recorder *r, AbsVal v);
 Av av_const(Recorder *r, Value v); /* keeps v */

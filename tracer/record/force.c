@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* not a threshold: how often tests force something, and how often they try */
 enum { VARY_EXITS = 11, VARY_CHECKS = 5, TRIALS_MAX = 300 };
 
 bool force_parse(Force *f, const char *text) {
@@ -184,7 +185,7 @@ void force_checks(struct Tracer *t, Graph *g, u64 region) {
 
 /* ---- passes that never end ------------------------------------------------------------------------- */
 
-enum { VARY_ENDLESS = 19 }; /* a small graph takes some fifteen passes */
+enum { VARY_ENDLESS = 19 }; /* not a threshold: a small graph takes some fifteen passes */
 
 u32 force_endless(const struct Tracer *t) {
   if (t->force.kind != FORCE_endless) return 0;

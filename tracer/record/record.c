@@ -33,6 +33,11 @@ Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) {
   return r->failed || r->g->failed ? OUT_FAIL : OUT_STUCK;
 }
 
+Outcome rec_over_row(Recorder *r, const char *row, i64 limit, u32 reason, const char *what) {
+  const TunableInfo *info = tunable_by_name(row, strlen(row));
+  return rec_stuck(r, reason, "%s: more than %lld %s (%s)", what, (long long)limit, info ? info->unit : "", row);
+}
+
 /* ---- speculation ------------------------------------------------------------------------------------- */
 
 RecMark rec_mark(Recorder *r) {
@@ -149,8 +154,8 @@ static Av operand(Recorder *r, u32 rk) {
 
 Outcome rec_fits(Recorder *r, Av a) {
   if (!a || r->failed) return OUT_FAIL;
-  if (av_at(r, a)->parts <= PARTS_MAX) return OUT_GO;
-  return rec_stuck(r, REASON_graph_size, "a value of more than %u parts", PARTS_MAX);
+  if (av_at(r, a)->parts <= (u32)r->vm->tunables.value_parts) return OUT_GO;
+  return rec_over(r, value_parts, REASON_graph_size, "a value");
 }
 
 static Outcome set(Recorder *r, u32 reg, Av a) {
@@ -221,7 +226,7 @@ static Outcome step_grow(Recorder *r, Ins i) {
   if (!av_is_list(r, list) || (spread && !av_is_list(r, more)))
     return rec_stuck(r, REASON_no_rule, "%s spread into a list", av_kind_text(r, more));
   u32 n = av_at(r, list)->count, m = spread ? av_at(r, more)->count : 1, first = r->items.count;
-  if (n + m > 256) return rec_stuck(r, REASON_graph_size, "a long list");
+  if (n + m > (u32)r->vm->tunables.literal_items) return rec_over(r, literal_items, REASON_graph_size, "a list");
   for (u32 k = 0; k < n + m; k++) {
     Av item = k < n ? av_item(r, list, k) : spread ? av_item(r, more, k - n) : more;
     if (!vec_push(&r->vm->alloc, &r->items, item)) return OUT_FAIL;
@@ -229,13 +234,21 @@ static Outcome step_grow(Recorder *r, Ins i) {
   return set(r, ins_a(i), av_list_of(r, first, n + m));
 }
 
+enum { FEW_KEYS = 16 }; /* not a threshold: records of more take memory for them */
+
+/* Room for n keys: `few` where they fit. NULL: memory was refused. */
+static Name *keys_for(Recorder *r, u32 n, Name *few) {
+  return n <= FEW_KEYS ? few : arena_alloc(&r->g->arena, sizeof(Name) * n);
+}
+
 static Outcome step_record(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
   const Desc *d = &f->code->proto->descs[ins_c(i)];
-  Name keys[64];
-  Av items[64];
   u32 n = 0;
-  if (d->name_count > COUNT_OF(keys)) return rec_stuck(r, REASON_graph_size, "a record with many keys");
+  if (d->name_count > (u32)r->vm->tunables.record_keys) return rec_over(r, record_keys, REASON_graph_size, "a record");
+  Name few_keys[FEW_KEYS], *keys = keys_for(r, d->name_count, few_keys);
+  Av few[FEW_KEYS], *items = d->name_count <= FEW_KEYS ? few : rec_avs(r, d->name_count);
+  if (!keys || !items) return OUT_FAIL;
   for (u32 k = 0; k < d->name_count; k++) { /* a repeated key: the last wins */
     u32 at = 0;
     while (at < n && keys[at] != d->names[k]) at++;
@@ -249,8 +262,6 @@ static Outcome step_record(Recorder *r, Ins i) {
 static Outcome step_recput(Recorder *r, Ins i) {
   RecFrame *f = rec_top(r);
   Av rec = av_force(r, f->regs[ins_a(i)]), v = operand(r, ins_b(i));
-  Name keys[65];
-  Av items[65];
   if (!rec || !v || !av_is_record(r, rec)) return rec_stuck(r, REASON_no_rule, "a record literal");
   u32 n = av_at(r, rec)->count;
   Av from = ins_op(i) == BC_recspread ? av_force(r, v) : 0;
@@ -258,7 +269,10 @@ static Outcome step_recput(Recorder *r, Ins i) {
   if (from && !av_is_record(r, from))
     return rec_stuck(r, REASON_no_rule, "%s spread into a record", av_kind_text(r, from));
   u32 m = from ? av_at(r, from)->count : 1;
-  if (n + m > 64) return rec_stuck(r, REASON_graph_size, "a record with many keys");
+  if (n + m > (u32)r->vm->tunables.record_keys) return rec_over(r, record_keys, REASON_graph_size, "a record");
+  Name few_keys[FEW_KEYS], *keys = keys_for(r, n + m, few_keys);
+  Av few[FEW_KEYS], *items = n + m <= FEW_KEYS ? few : rec_avs(r, n + m);
+  if (!keys || !items) return OUT_FAIL;
   for (u32 k = 0; k < n; k++) keys[k] = av_at(r, rec)->shape->keys[k], items[k] = av_item(r, rec, k);
   for (u32 k = 0; k < m; k++) {
     Name name;
@@ -278,7 +292,7 @@ static Outcome step_recput(Recorder *r, Ins i) {
 /* A branch whose condition is known, or a jump: where it goes may be the end of the loop being lifted. */
 static Outcome go_to(Recorder *r, const Scope *s, u32 target);
 
-enum { FEW_ARGS = 32 }; /* calls with more take memory for them */
+enum { FEW_ARGS = 32 }; /* not a threshold: calls with more take memory for them */
 
 static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   RecFrame *f = rec_top(r);
@@ -640,7 +654,7 @@ static Outcome once(Recorder *r, const Scope *s) {
   return o;
 }
 
-enum { STEPS_TIMED = 64 };
+enum { STEPS_TIMED = 64 }; /* not a threshold: the clock is looked at once in so many steps */
 
 bool rec_is_late(Recorder *r) {
   if (r->abstract || !tracer_late(r->tracer)) return false;
@@ -654,8 +668,12 @@ Outcome rec_run(Recorder *r, const Scope *s) {
     RecFrame *f = rec_top(r);
     bool mine = rec_depth(r) == s->depth;
     if (mine && f->pc == s->end && s->cond_exit == UINT32_MAX) return OUT_END;
-    if (++r->steps > r->step_limit || r->g->nodes.count > (u32)r->vm->tunables.graph_nodes) {
-      rec_stuck(r, REASON_graph_size, "the trace got too long");
+    if (++r->steps > (u32)r->vm->tunables.trace_steps) {
+      (void)rec_over(r, trace_steps, REASON_graph_size, "the trace");
+      return OUT_FAIL;
+    }
+    if (r->g->nodes.count > (u32)r->vm->tunables.graph_nodes) {
+      (void)rec_over(r, graph_nodes, REASON_graph_size, "the trace");
       return OUT_FAIL;
     }
     if (r->failed || r->g->failed) return OUT_FAIL;
@@ -728,7 +746,7 @@ static void names_stay(Vm *vm, const Graph *g) {
 static WeftStatus record_once(Vm *vm, Frame *frame, RecordStart start, const char *name, bool *pulls, bool *tokens,
                               RecordResult *out) {
   *out = (RecordResult){0};
-  Recorder rec = {.vm = vm, .origin = frame, .step_limit = TRACE_STEPS, .tracer = tracer_of(vm),
+  Recorder rec = {.vm = vm, .origin = frame, .tracer = tracer_of(vm),
                   .safe_exit = UINT32_MAX, .no_pulls = !*pulls};
   rec.force = rec.tracer->force;
   Recorder *r = &rec;

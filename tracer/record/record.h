@@ -97,7 +97,7 @@ typedef struct RecCellPath {
   u32 cell, count;
   RecCellStep steps[8];
 } RecCellPath;
-enum { CELL_SET_MAX = 8 };
+enum { CELL_SET_MAX = 8 }; /* not a threshold: room in RecCellSet */
 
 /* Cells that the body of a construct writes: carried beside its state. */
 typedef struct RecCellSet {
@@ -245,7 +245,7 @@ typedef struct Recorder {
   u16 reason;           /* reasons.def, of OUT_STUCK */
   char why[160];
   Span why_span;
-  u32 steps, step_limit;
+  u32 steps;
   u32 nest;             /* C recursion */
   bool pulls;           /* a pullback was recorded: it cannot leave the trace */
   bool no_pulls;        /* so vjp is a break */
@@ -333,8 +333,6 @@ typedef Outcome (*ConstructFn)(Recorder *r, u32 op, const Av *params, Av *out);
 typedef Outcome (*TraceTransformFn)(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out);
 
 /* ---- whole traces ---- */
-enum { TRACE_STEPS = 40000 };
-
 /* Records from `frame` as it stands (pc 0: entry; else a loop head or continuation). The graph is owned by the
  * caller. NULL: nothing worth having (rec->why says why, in `why`). */
 typedef struct RecordResult {

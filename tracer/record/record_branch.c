@@ -524,6 +524,7 @@ done:
 static u32 usual_arm(Recorder *r) {
   RecFrame *f = rec_top(r);
   u32 site = f->code->site_of_pc[f->pc];
+  /* not a threshold: half of the last 16 times */
   return site && __builtin_popcount(f->code->sites[site - 1].taken) < 8 ? 1 : 0;
 }
 
@@ -546,7 +547,7 @@ static u32 meets_at(Recorder *r, u32 join) {
 }
 
 Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when_false, u32 join) {
-  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "branches nested too deep");
+  if (r->nest > (u32)r->vm->tunables.trace_nest) return rec_over(r, trace_nest, REASON_graph_size, "branches");
   RecFrame *f = rec_top(r);
   u32 fall = f->pc + 1;
   ValueId p = av_value(r, cond);

@@ -437,7 +437,7 @@ static Outcome tell_writes(Recorder *r, const RecState *before) {
 }
 
 Outcome rec_call(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out) {
-  if (r->nest > 40) return rec_stuck(r, REASON_graph_size, "calls nested too deep");
+  if (r->nest > (u32)r->vm->tunables.trace_calls) return rec_over(r, trace_calls, REASON_graph_size, "calls");
   RecMark mark = rec_mark(r);
   RecState state;
   bool pushed;

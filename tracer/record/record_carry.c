@@ -20,7 +20,6 @@
 
 #include <string.h>
 
-enum { CARRIED_MOST = 512 }; /* leaves of one loop */
 
 Av *rec_loc_at(Recorder *r, const RecLoc *l) {
   return l->cell ? &r->cells.data[l->index].value : &rec_top(r)->regs[l->index];
@@ -450,7 +449,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
     leaves.count = 0;
     loc->before = *rec_loc_at(r, loc);
     /* a tree of records: its sources alone take long */
-    if (av_parts(r, loc->before, CARRIED_MOST * 2) == CARRIED_MOST * 2) {
+    const u32 many = 2 * (u32)r->vm->tunables.loop_values;
+    if (av_parts(r, loc->before, many) == many) {
       if (!loc->rows && rec_lists_suit(r, loc->before)) {
         loc->kind_known = false;
         r->lacks = l;
@@ -488,7 +488,8 @@ Outcome rec_carry_in(Recorder *r, RecLoop *l, ValueVec *init) {
   if (o == OUT_GO && l->ret.asked) o = rec_return_carry(r, l, init);
   while (o == OUT_GO && l->free.count < l->types.count)
     if (!vec_push(alloc, &l->free, 0)) o = OUT_FAIL;
-  if (o == OUT_GO && l->types.count > CARRIED_MOST) o = rec_stuck(r, REASON_graph_size, "a loop with many variables");
+  if (o == OUT_GO && l->types.count > (u32)r->vm->tunables.loop_values)
+    o = rec_over(r, loop_values, REASON_graph_size, "a loop");
   vec_free(alloc, &leaves);
   vec_free(alloc, &flags);
   return o;

@@ -94,7 +94,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
 /* Of two trees, part by part; *all: whether those so far are. */
 Outcome rec_equal_part(Recorder *r, Av a, Av b, Av *all) {
   Av same;
-  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "a deep tree");
+  if (r->nest > (u32)r->vm->tunables.trace_nest) return rec_over(r, trace_nest, REASON_graph_size, "a tree");
   r->nest++;
   Outcome o = rec_equal(r, a, b, &same);
   r->nest--;

@@ -472,7 +472,7 @@ static Outcome field_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av
 }
 
 static Outcome path_step(Recorder *r, const Desc *d, u32 step, Av obj, const Av **regs, Av value, Av *out) {
-  if (r->nest > 200) return rec_stuck(r, REASON_graph_size, "a long path");
+  if (r->nest > (u32)r->vm->tunables.tree_nest) return rec_over(r, tree_nest, REASON_graph_size, "a path");
   obj = av_force(r, obj);
   Outcome o = rec_there(r, &obj);
   if (!obj || o != OUT_GO) return o == OUT_GO ? OUT_FAIL : o;

@@ -86,7 +86,7 @@ RecipeId rec_hand_number(Handing *h, ValueId v) {
   return flag && number ? recipe_weak(&h->r->g->exits, number, effect_operand(h, flag)) : number;
 }
 
-enum { HAND_DEPTH = 16 };
+enum { HAND_DEPTH = 16 }; /* not a threshold: levels of a value that a host function is handed */
 
 /* A recipe of operands; 0: it cannot be handed out. */
 RecipeId rec_hand(Handing *h, Av a, u32 depth) {
@@ -107,7 +107,7 @@ Outcome rec_print(Recorder *r, const Av *params, Av *out) {
   RecipeId parts[4];
   Outcome o = need_tokens(r);
   if (o != OUT_GO) return o;
-  for (u32 i = 0; i < 4; i++) {
+  for (u32 i = 0; i < COUNT_OF(parts); i++) {
     parts[i] = rec_hand(&t, params[i] ? params[i] : hole, 0);
     if (!parts[i])
       return r->failed ||

@@ -263,7 +263,7 @@ static Outcome return_behind(Recorder *r, const Scope *s, const RecLoop *l, Node
   return o;
 }
 
-enum { LIFT_TRIES = 14, LOOK_AFTER = 16 };
+enum { LOOK_AFTER = 16 }; /* not a threshold: steps of a body until the rest of it is looked over */
 
 /* A loop over few items, however many the recording is in: what it has left is known. */
 static u32 few_trips(Recorder *r, const RecFrame *f, const Extent *e) {
@@ -278,12 +278,12 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
   const Extent *e = &rec_top(r)->code->proto->extents[extent];
   RecLoop l = {.depth = rec_depth(r), .extent = extent, .els = e->els, .end = e->end, .peeled = peeled,
                .look = LOOK_AFTER, .few = few_trips(r, rec_top(r), e)};
-  if (r->nest > 60) return rec_stuck(r, REASON_graph_size, "loops nested too deep");
+  if (r->nest > (u32)r->vm->tunables.trace_nest) return rec_over(r, trace_nest, REASON_graph_size, "loops");
   if (!MECHANISM(r->vm, loops_are_lifted)) return rec_stuck(r, REASON_loop_body, "a loop");
   Outcome o = rec_collect_locs(r, &l, e);
   if (o == OUT_GO) o = rec_prior_use(r, &l);
   r->nest++;
-  for (u32 try = 0; o == OUT_GO && try < LIFT_TRIES; try++) {
+  for (i64 try = 0; o == OUT_GO && try < r->vm->tunables.loop_tries; try++) {
     RecMark mark = rec_mark(r);
     RecState base, inside = {0};
     u32 safe = r->safe_exit;
@@ -307,7 +307,7 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     r->settled = settled;
     if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
-      bool more = (r->lacks == &l || r->widens == &l) && try + 1 < LIFT_TRIES, widens = r->widens == &l;
+      bool more = (r->lacks == &l || r->widens == &l) && try + 1 < r->vm->tunables.loop_tries, widens = r->widens == &l;
       if (widens) r->widens = NULL;
       u16 reason = r->reason;
       Span span = r->why_span;

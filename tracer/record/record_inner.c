@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+/* not a threshold: room; lists that lie deeper, or among more items, stay in their records */
 enum { INNER_DEPTH = COUNT_OF(((RecLoc *)0)->path), INNER_ITEMS = 24 };
 
 static bool is_tree(const Recorder *r, Av a) { return av_is_open(r, a); }

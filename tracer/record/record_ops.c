@@ -27,7 +27,7 @@ static const u16 op_of_bc[BC_COUNT] = {
 
 /* ---- integers as sizes --------------------------------------------------------------------------- */
 
-enum { DIM_HINT_LIMIT_BITS = 40 }; /* larger products stay ordinary wrapping arithmetic */
+enum { DIM_HINT_LIMIT_BITS = 40 }; /* not a threshold: larger products stay ordinary wrapping arithmetic */
 
 static bool sized(Recorder *r, ValueId v, Dim *d) {
   const ArrayType *t = value_type(r->g, v);
@@ -331,6 +331,7 @@ static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
   if (!arg_int(&args[3], 0, &axis)) return rec_stuck(r, REASON_literal_needed, "scatter: `axis` must be known");
   if (!shape_take(dims, &x, &index, false, axis, &place, &err))
     return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  /* not a threshold: bytes */
   bool narrows = v.weak && dtype_kind(v.dtype) == DK_INT && dtype_bytes(x.dtype) < 8;
   if (narrows || dtype_kind(v.dtype) > dtype_kind(x.dtype) || x.dtype == DT_bool)
     return rec_stuck(r, REASON_no_rule, "scatter of %s into %s", dtype_name(v.dtype), dtype_name(x.dtype));
@@ -422,7 +423,7 @@ static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args
 /* Compiled code need not make every array that the program makes, and must not go on where the program ends: an
  * array of so many elements is refused while tracing, and where its sizes may be others later they are guarded, or
  * checked. */
-enum { ROOM_BITS = 40 };
+enum { ROOM_BITS = 40 }; /* not a threshold: no machine has so much memory */
 static const i64 room = (i64)1 << ROOM_BITS;
 
 /* Are the sizes of t all sizes of one operand, which is there already? */
@@ -571,14 +572,14 @@ static bool stacked_rows(Recorder *r, ValueId x, Av *items, u32 count) {
 
 /* concat and stack join the rows of an array as they join the items of a list. The number of rows must be known. */
 static Outcome rows(Recorder *r, u32 op, Av x, Av *out) {
-  enum { ROWS_MAX = 32 };
   const ArrayType *t = value_type(r->g, av_value(r, x));
-  Av items[ROWS_MAX];
   if (t->rank == 0) return rec_stuck(r, REASON_raises, "%s of a number", op_name(op));
   i64 n = t->dims[0];
   if (n < 0)
     return rec_stuck(r, REASON_literal_needed, "%s of an array: its number of rows must be known", op_name(op));
-  if (n > ROWS_MAX) return rec_stuck(r, REASON_graph_size, "%s of %lld rows", op_name(op), (long long)n);
+  if (n > r->vm->tunables.array_parts) return rec_over(r, array_parts, REASON_graph_size, op_name(op));
+  Av *items = rec_avs(r, (u32)n + 1);
+  if (!items) return OUT_FAIL;
   bool there = n && stacked_rows(r, av_value(r, x), items, (u32)n);
   for (i64 i = 0; i < n && !there; i++) {
     Av at = av_const(r, value_i64(i));

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-/* each part is a node or several: an operation of more parts breaks the trace (graph size) and runs eagerly */
-enum { PARTS_LIMIT = 64 };
-
 static bool parts_is_given(Recorder *r, Av a) {
   Value v;
   a = a ? av_force(r, a) : 0;
@@ -46,7 +43,8 @@ static Outcome axis_of(Recorder *r, u32 op, Av axis, u32 rank, u32 *out) {
 }
 
 static Outcome each_at(Recorder *r, Av x, u32 axis, u32 count, Av *out) {
-  Av items[PARTS_LIMIT];
+  Av *items = rec_avs(r, count + 1);
+  if (!items) return OUT_FAIL;
   for (u32 i = 0; i < count; i++) {
     Av at = av_const(r, value_weak_i64(i));
     Outcome o = at ? at_axis(r, x, axis, IX_VALUE, &at, &items[i]) : OUT_FAIL;
@@ -63,8 +61,8 @@ static Outcome unstack(Recorder *r, Av x, Av axis_given, Av *out) {
   if (o != OUT_GO) return o;
   Av n = av_num(r, graph_size(r->g, t.dims[axis]));
   if (!n) return OUT_FAIL;
-  if (size_hint(&r->g->sizes, t.dims[axis], &count) && count > PARTS_LIMIT)
-    return rec_stuck(r, REASON_graph_size, "unstack: %lld parts", (long long)count);
+  if (size_hint(&r->g->sizes, t.dims[axis], &count) && count > r->vm->tunables.array_parts)
+    return rec_over(r, array_parts, REASON_graph_size, "unstack");
   if (!rec_literal(r, n, "unstack", &count))
     return rec_stuck(r, REASON_literal_needed, "unstack: the number of parts must be known");
   return each_at(r, x, axis, (u32)count, out);
@@ -91,8 +89,8 @@ static Outcome equal_parts(Recorder *r, Av x, u32 axis, i64 count, Av *out) {
   const ArrayType t = *value_type(r->g, av_value(r, x));
   Av dims[TYPE_MAX_RANK + 1];
   if (count <= 0) return rec_stuck(r, REASON_raises, "split: parts is %lld", (long long)count);
-  if (count > PARTS_LIMIT || t.rank == TYPE_MAX_RANK)
-    return rec_stuck(r, REASON_graph_size, "split: %lld parts", (long long)count);
+  if (count > r->vm->tunables.array_parts) return rec_over(r, array_parts, REASON_graph_size, "split");
+  if (t.rank == TYPE_MAX_RANK) return rec_stuck(r, REASON_no_rule, "split: an array of %d axes", TYPE_MAX_RANK);
   Dim one = size_floordiv(&r->g->sizes, t.dims[axis], count);
   if (one == DIM_NONE) return rec_stuck(r, REASON_size_expression, "split");
   if (!divides(r, &t, axis, one, count)) return rec_stuck(r, REASON_raises, "split: equal parts");
@@ -118,8 +116,9 @@ static Outcome split(Recorder *r, Av x, Av parts, Av axis_given, Av *out) {
   if (!(parts = rec_listed(r, parts))) return OUT_FAIL;
   const AbsVal cuts = *av_at(r, parts);
   if (!kind_is_list(cuts.kind)) return rec_stuck(r, REASON_literal_needed, "split: the parts must be known");
-  if (cuts.count >= PARTS_LIMIT) return rec_stuck(r, REASON_graph_size, "split: %u parts", cuts.count);
-  Av items[PARTS_LIMIT], ends[2] = {av_const(r, value_nil()), 0};
+  if (cuts.count >= (u32)r->vm->tunables.array_parts) return rec_over(r, array_parts, REASON_graph_size, "split");
+  Av *items = rec_avs(r, cuts.count + 1), ends[2] = {av_const(r, value_nil()), 0};
+  if (!items) return OUT_FAIL;
   for (u32 i = 0; i <= cuts.count; i++) { /* as slices clamp */
     ends[1] = i < cuts.count ? av_force(r, av_item(r, parts, i)) : av_const(r, value_nil());
     const ArrayType *at = i < cuts.count && ends[1] &&
@@ -142,13 +141,15 @@ static Outcome stretch(Recorder *r, Av x, const ArrayType *shape, Av *out) {
 }
 
 static Outcome broadcast_arrays(Recorder *r, Av xs, Av *out) {
-  const ArrayType *types[PARTS_LIMIT];
-  ArrayType copies[PARTS_LIMIT], shape = {0};
-  Av items[PARTS_LIMIT];
-  u32 n = av_at(r, xs)->count;
+  ArrayType shape = {0};
+  const u32 n = av_at(r, xs)->count;
   RuleError err = {0};
   GuardDims dims;
-  if (n > PARTS_LIMIT) return rec_stuck(r, REASON_graph_size, "broadcast_arrays: %u arrays", n);
+  if (n > (u32)r->vm->tunables.array_parts) return rec_over(r, array_parts, REASON_graph_size, "broadcast_arrays");
+  Av *items = rec_avs(r, n + 1);
+  ArrayType *copies = arena_alloc(&r->g->arena, sizeof *copies * (n + 1));
+  const ArrayType **types = arena_alloc(&r->g->arena, sizeof *types * (n + 1));
+  if (!items || !copies || !types) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) {
     ValueId v = av_value(r, av_item(r, xs, i));
     if (!v) return rec_stuck(r, REASON_raises, "broadcast_arrays of %s", av_kind_text(r, av_item(r, xs, i)));

@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+/* not a threshold: room; a function of more is inlined as any other is */
 enum { PARAMS_MOST = 16, TRIES = 6, NESTED_MOST = 2 };
 
 typedef struct RecRecur RecRecur;

@@ -5,6 +5,9 @@
 #include "tracer/record/record.h"
 
 Outcome rec_stuck(Recorder *r, u32 reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Stuck: `what` has more than a row of tunables.def allows, which the text names. */
+#define rec_over(r, row, reason, what) rec_over_row(r, #row, (r)->vm->tunables.row, reason, what)
+Outcome rec_over_row(Recorder *r, const char *row, i64 limit, u32 reason, const char *what);
 bool rec_is_late(Recorder *r); /* its time is used up: it fails */
 RecMark rec_mark(Recorder *r);
 void rec_rollback(Recorder *r, const RecMark *m);

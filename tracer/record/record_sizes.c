@@ -17,7 +17,7 @@ static const RecAnchor *anchor_of(const Recorder *r, u32 sym) {
   return at && at <= r->anchored.count && r->anchored.data[at - 1].sym == sym ? &r->anchored.data[at - 1] : NULL;
 }
 
-enum { TWINS = 16 };
+enum { TWINS = 16 }; /* not a threshold: room; an expression of more symbols is not checked */
 typedef struct Twins {
   SizePool *p;
   u32 from[TWINS], count;
@@ -244,7 +244,7 @@ static IntRange range_of(Recorder *r, ValueId v, u32 depth) {
   return int_range_of(t->dtype);
 }
 
-enum { RANGE_DEPTH = 12 };
+enum { RANGE_DEPTH = 12 }; /* not a threshold: operations in each other that are looked through */
 
 IntRange rec_range(Recorder *r, ValueId v) { return range_of(r, v, RANGE_DEPTH); }
 
@@ -256,7 +256,7 @@ typedef struct LikeSizes {
 } LikeSizes;
 
 static void like_size(void *ctx, u32 sym) {
-  enum { SUMS_BITS = 4 };
+  enum { SUMS_BITS = 4 }; /* not a threshold: sums of 16 sizes stay below 2^62 */
   LikeSizes *o = ctx;
   SizePool *p = &o->r->g->sizes;
   GuardSet *gs = &o->r->g->guards;

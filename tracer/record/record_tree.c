@@ -14,8 +14,6 @@
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/repr_option.h"
 
-enum { TREE_NEST = 200, ITEMS_MOST = 512 };
-
 /* A text is static: nothing needs to be known of it but that it is one. */
 static bool is_unread_text(const Recorder *r, Av a) {
   return av_is_lazy(r, a) && av_at(r, a)->konst.kind == V_TEXT;
@@ -33,7 +31,7 @@ Outcome rec_open_columns(Recorder *r, Av list, Av *out) {
   if (o != OUT_GO) return o;
   if (!rec_literal(r, count, "the length of a list in a tree", &n))
     return rec_stuck(r, REASON_data_dependent_shape, "a list of no known length in a tree");
-  if (n < 0 || n > ITEMS_MOST) return rec_stuck(r, REASON_graph_size, "a list of many items in a tree");
+  if (n < 0 || n > r->vm->tunables.tree_items) return rec_over(r, tree_items, REASON_graph_size, "a list in a tree");
   AvVec items = {0};
   for (i64 i = 0; i < n && o == OUT_GO; i++) {
     Av item, at = av_const(r, value_weak_i64(i));
@@ -53,7 +51,8 @@ typedef struct Opening {
 
 static Outcome open_tree(Recorder *r, Av a, Opening *w, Av *out) {
   if (!a) return OUT_FAIL;
-  if (w->depth > TREE_NEST || ++w->parts > PARTS_MAX) return rec_stuck(r, REASON_graph_size, "a large tree");
+  if (w->depth > (u32)r->vm->tunables.tree_nest) return rec_over(r, tree_nest, REASON_graph_size, "a tree");
+  if (++w->parts > (u32)r->vm->tunables.value_parts) return rec_over(r, value_parts, REASON_graph_size, "a tree");
   if (is_unread_text(r, a)) /* another time a number may stand there */
     return guard_tag(&r->g->guards, av_at(r, a)->source, av_at(r, a)->konst, false,
                      rec_here(r)) ? rec_made(r, a, out) : OUT_FAIL;
@@ -199,7 +198,7 @@ static Outcome leave_number(Recorder *r, Av a, const Leaving *w, Av *out) {
 static Outcome leave_part(Recorder *r, Av a, Leaving *w, bool leaf, Av *out) {
   if (!a) return rec_made(r, a, out);
   const AbsVal v = *av_at(r, a);
-  if (w->depth > TREE_NEST) return rec_stuck(r, REASON_graph_size, "a large tree");
+  if (w->depth > (u32)r->vm->tunables.tree_nest) return rec_over(r, tree_nest, REASON_graph_size, "a tree");
   if (kind_is_value(v.kind)) return leaf ? rec_made(r, a, out) : leave_number(r, a, w, out);
   /* one for each lane or trip */
   if (kind_has(v.kind, IS_FUNCTION | IS_OBJECT)) {

@@ -52,7 +52,7 @@ bool rec_weak_peel(Recorder *r, ValueId flag) {
   return true;
 }
 
-enum { WEAK_DEPTH = 8 }; /* loops in each other; more are told by their flag */
+enum { WEAK_DEPTH = 8 }; /* not a threshold: loops in each other; more are told by their flag */
 
 RecipeId rec_weak_recipe(Recorder *r, ValueId v) {
   ExitTable *t = &r->g->exits;
@@ -107,6 +107,7 @@ Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, V
   for (u32 i = 0; i < n; i++) count += rec_weak_flag(r, operands[i]) != 0;
   if (!count) return OUT_GO;
   DTypeResult a, b;
+  /* not a threshold: operands that dtype_of has room for */
   bool elementwise = op_info(op)->family == FAM_elementwise && op != OP_astype && n <= 4, same = true;
   if (elementwise) {
     same = dtype_of(r, op, operands, n, false, &a) && dtype_of(r, op, operands, n, true, &b) &&

@@ -43,7 +43,7 @@ bool rec_is_text(Recorder *r, Av a) {
 
 /* ---- what items look like ------------------------------------------------------------------------------- */
 
-enum { ITEM_DEPTH = 4 };
+enum { ITEM_DEPTH = 4 }; /* not a threshold: items in items; deeper ones are of no kind that columns have */
 
 static bool same_kind(Value a, Value b) { return a.kind == V_TEXT ? b.kind == V_TEXT : rows_alike(a, b); }
 
@@ -331,7 +331,8 @@ bool rec_want_names(Recorder *r, RecLoop *l, RecLoc *loc) {
   return true;
 }
 
-enum { UNROLLED_MOST = 4 }; /* trips of a loop that grows a list: so few are recorded one by one */
+/* not a threshold: a loop of so few trips makes a list longer one by one */
+enum { UNROLLED_MOST = 4 };
 
 bool rec_want_rows(Recorder *r, RecLoop *l, RecLoc *loc, Av now) {
   if (loc->names && rec_is_text(r, loc->before) && rec_is_text(r, now)) { /* one that grows as well */
@@ -566,7 +567,7 @@ static Outcome rows_of_items(Recorder *r, const Av *items, u32 n, Value kind, Av
   return rec_made(r, rec_new_rows(r, columns, av_const(r, value_weak_i64(n)), kind), out);
 }
 
-enum { POINTS_MOST = 64 };
+enum { POINTS_MOST = 64 }; /* not a threshold: room for characters; a longer text is no row */
 
 static Outcome rows_of_text(Recorder *r, Av text, Av *out) {
   Value kind;

@@ -236,17 +236,18 @@ Outcome rec_rows_join(Recorder *r, Av rows, Av more, Av *out) {
 }
 
 Outcome rec_rows_append(Recorder *r, Av *into, Av *start, Av more) {
-  enum { MOST = 32 };
-  Av rows = *into;
+  const u32 most = (u32)r->vm->tunables.append_items;
+  Av rows = *into, *items = rec_avs(r, most + 1);
   AbsVal v = *av_at(r, rows);
-  Av items[MOST];
   u32 k = 0;
+  if (!items) return OUT_FAIL;
   if (v.konst.kind == V_TEXT) {
     u32 all = 0;
-    if (!rec_points(r, more, NULL, &all) || all > MOST) return rec_text_join(r, rows, more, false, into);
+    if (!rec_points(r, more, NULL, &all) || all > most) return rec_text_join(r, rows, more, false, into);
     (void)rec_points(r, more, items, &k);
   } else {
-    if ((k = av_at(r, more)->count) > MOST) return rec_stuck(r, REASON_loop_list, "many items are appended to a list");
+    if ((k = av_at(r, more)->count) > most)
+      return rec_over(r, append_items, REASON_loop_list, "a list is appended to a list");
     for (u32 i = 0; i < k; i++) {
       items[i] = av_item(r, more, i);
       Outcome o = make_fit(r, &rows, items[i]);

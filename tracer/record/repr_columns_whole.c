@@ -11,7 +11,7 @@
 #include "tracer/record/repr_keyed.h"
 #include "tracer/record/repr_queue.h"
 
-enum { TUPLE = 8 };
+enum { TUPLE = 8 }; /* not a threshold: room for items of an item */
 
 /* The first `count` of a column. */
 static Outcome first_of(Recorder *r, Av column, Av count, Av *out) {

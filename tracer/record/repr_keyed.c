@@ -46,6 +46,7 @@ static const Record *outside(const Recorder *r, Av a) {
 }
 
 static bool character_key(const Recorder *r, Name key) {
+  /* not a threshold: ASCII */
   return name_len(&r->vm->names, key) == 1 && (u8)name_text(&r->vm->names, key)[0] < 0x80;
 }
 

@@ -9,6 +9,7 @@
 #include "tracer/record/repr_known.h"
 #include "tracer/record/repr_slice.h"
 
+/* not a threshold: room; built-ins of longer lists are computed where they run */
 enum { KNOWN_ITEMS = 256, KNOWN_DEPTH = 8 };
 
 /* What an abstract value is, where all of it is known. false: it is not, or memory was refused. */

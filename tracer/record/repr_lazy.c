@@ -30,6 +30,7 @@ Av av_lazy(Recorder *r, SourceId s, Value now) {
 
 /* Nor more than so many, where one stands so deep in others like it: a tree, or a linked list, which is seldom the same
  * again. */
+/* not a threshold: what tells a linked list from a record */
 enum { TREE_DEPTH = 4, TREE_SOURCES = 64 };
 
 static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const Shape *shape) {
@@ -44,7 +45,7 @@ static bool in_tree(const Recorder *r, SourceId s, AvKind kind, u32 count, const
 
 bool av_is_many(const Recorder *r, SourceId s, AvKind kind, u32 items, const Shape *shape) {
   u32 sources = r->g->guards.sources.items.count;
-  return items > LIST_ITEMS_MAX || sources > SOURCES_MAX ||
+  return items > (u32)r->vm->tunables.input_items || sources > (u32)r->vm->tunables.trace_sources ||
          (sources > TREE_SOURCES && in_tree(r, s, kind, items, shape));
 }
 
@@ -76,7 +77,7 @@ static Av read_source(Recorder *r, SourceId s, Value v) {
   return p->input(r, s, v, why);
 }
 
-enum { FORCED_TIMED = 128 };
+enum { FORCED_TIMED = 128 }; /* not a threshold: the clock is looked at once in so many */
 
 Av av_force(Recorder *r, Av a) {
   if (!a || !av_is_lazy(r, a)) return a;

@@ -158,10 +158,9 @@ static Outcome list_equal(Recorder *r, Av a, Av b, Av *out) {
 }
 
 static Outcome list_contains(Recorder *r, Av a, Av x, Av *out) {
-  enum { MEMBERS_MOST = 24 };
   Value known;
   const u32 n = av_at(r, a)->count;
-  if (n > MEMBERS_MOST) return rec_stuck(r, REASON_no_rule, "`in` of a list of %u items", n);
+  if (n > (u32)r->vm->tunables.member_items) return rec_over(r, member_items, REASON_no_rule, "`in` of a list");
   if (!(*out = av_const(r, value_bool(false)))) return OUT_FAIL;
   for (u32 i = 0; i < n; i++) {
     Av same;

@@ -39,6 +39,8 @@ static Av own_number(Recorder *r, Av a) { return av_item(r, a, 0); }
 
 bool rec_has_name(Recorder *r, Av a) { return a && rec_is_text(r, a) && rec_name_of(r, a); }
 
+enum { NAMES_DEPTH = 4 }; /* not a threshold: items in items; texts that lie deeper stay texts */
+
 static bool alike(Recorder *r, Av a, Av b) {
   const AbsVal *x = av_at(r, a), *y = av_at(r, b);
   if (x->kind != y->kind || (!kind_is_open(x->kind)) || x->count != y->count ||
@@ -49,7 +51,7 @@ static bool alike(Recorder *r, Av a, Av b) {
 
 /* a with its texts as numbers wherever b, a tree like it, has another text; 0: they are no such trees. */
 static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
-  if (depth > 4 || !a || !b || !(a = av_force(r, a)) || !(b = av_force(r, b))) return 0;
+  if (depth > NAMES_DEPTH || !a || !b || !(a = av_force(r, a)) || !(b = av_force(r, b))) return 0;
   if (a == b || carry_same(r, a, b)) return a;
   bool text = rec_is_text(r, a);
   if (text != rec_is_text(r, b)) return 0;
@@ -79,7 +81,7 @@ Av rec_names_open(Recorder *r, Av a, u32 depth) {
   Av number = rec_is_text(r, a) ? rec_name_of(r, a) : 0;
   if (number) return av_numbered(r, number);
   const AbsVal v = *av_at(r, a);
-  if ((!kind_is_open(v.kind)) || v.count > ZIP_LEAVES || depth > 4) return a;
+  if ((!kind_is_open(v.kind)) || v.count > ZIP_LEAVES || depth > NAMES_DEPTH) return a;
   Av parts[ZIP_LEAVES];
   for (u32 i = 0; i < v.count; i++)
     if (!(parts[i] = rec_names_open(r, av_item(r, a, i), depth + 1))) return 0;
@@ -88,7 +90,7 @@ Av rec_names_open(Recorder *r, Av a, u32 depth) {
 
 /* ---- records at computed keys ---------------------------------------------------------------- */
 
-enum { KEYS_MOST = 12 };
+enum { KEYS_MOST = 12 }; /* not a threshold: room for fields of a record of names */
 
 static Outcome where(Recorder *r, ValueId cond, ValueId a, ValueId b, ValueId *out) {
   Av params[OP_MAX_PARAMS] = {av_num(r, cond), av_num(r, a), av_num(r, b)}, made;
@@ -135,7 +137,7 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
     bool one = is_one(r, a) && is_one(r, b);
     return o == OUT_GO ? rec_made(r, (one ? av_character : av_numbered)(r, av_num(r, made)), out) : o;
   }
-  if (na || nb || depth > 4 || !alike(r, a, b))
+  if (na || nb || depth > NAMES_DEPTH || !alike(r, a, b))
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_branch_merge, "fields of different kinds at a computed key");
   Av parts[ZIP_LEAVES];
   u32 n = av_at(r, a)->count;
@@ -190,7 +192,8 @@ static Outcome put_one(Recorder *r, ValueId is, Av was, Av got, Av item, u32 dep
   if (!(item = av_force(r, item)) || !(was = av_force(r, was))) return OUT_FAIL;
   got = got ? av_force(r, got) : 0;
   if (got == item) return rec_made(r, was, out);
-  if (!got || depth > 4 || !alike(r, was, item) || !alike(r, got, item)) return choose(r, is, item, was, depth, out);
+  if (!got || depth > NAMES_DEPTH || !alike(r, was, item) || !alike(r, got, item))
+    return choose(r, is, item, was, depth, out);
   Av parts[ZIP_LEAVES];
   u32 n = av_at(r, item)->count;
   for (u32 i = 0; i < n; i++) {
@@ -214,7 +217,7 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-enum { FIND_MOST = 64 };
+enum { FIND_MOST = 64 }; /* not a threshold: characters of a known text that are compared one by one */
 
 static bool is_character(const Recorder *r, Av a) { return a && av_is_character(r, a); }
 

@@ -50,7 +50,7 @@ static ValueId option_outermost(const Graph *g, ValueId v) {
   return v;
 }
 
-enum { FACT_DEPTH = 6 };
+enum { FACT_DEPTH = 6 }; /* not a threshold: conditions in each other that are looked through */
 
 /* Cannot the arm of a branch on `cond` yield this, when what it yields is `is`? */
 static bool excludes(const Graph *g, ValueId yielded, ValueId cond, bool arm, bool is) {

@@ -22,8 +22,10 @@ Outcome av_take_apart(Recorder *r, Av a, Av *out) {
   if (!r->abstract && source_is_open(r->tracer, &r->g->guards, v.source))
     return rec_stuck(r, REASON_data_dependent_shape, "a %s of another length or with other keys again and again",
                      value_type_name(v.konst));
-  if (n > OPEN_ITEMS_MAX || r->g->guards.sources.items.count > SOURCES_MAX)
-    return rec_stuck(r, REASON_graph_size, "a %s of %u items in a tree", value_type_name(v.konst), n);
+  if (n > (u32)r->vm->tunables.tree_items)
+    return rec_over(r, tree_items, REASON_graph_size, value_type_name(v.konst));
+  if (r->g->guards.sources.items.count > (u32)r->vm->tunables.trace_sources)
+    return rec_over(r, trace_sources, REASON_graph_size, "the trace");
   return rec_made(r, v.konst.kind == V_LIST ? av_read_list(r, v.source, v.konst, rec_here(r))
                                             : av_read_record(r, v.source, v.konst, rec_here(r)), out);
 }

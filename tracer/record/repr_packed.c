@@ -32,7 +32,7 @@ Outcome rec_text_cut(Recorder *r, Av text, const Av *parts, Av *out) {
 }
 
 bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
-  enum { MOST = 64 };
+  enum { MOST = 64 }; /* not a threshold: room for characters */
   u32 none = 0, *n = count ? count : &none;
   const AbsVal v = *av_at(r, text);
   if (kind_is_constant(v.kind) && v.konst.kind == V_TEXT) {
@@ -57,10 +57,11 @@ bool rec_points(Recorder *r, Av text, Av *out, u32 *count) {
 
 /* Is rows of text the text whose code points these are? */
 Outcome rec_text_same(Recorder *r, Av rows, Av text, Av *out) {
-  enum { MOST = 16 };
+  enum { MOST = 16 }; /* not a threshold: each character is compared by itself */
   Av points[64], same, one;
   u32 n = 0;
-  if (!rec_points(r, text, points, &n) || n > MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
+  if (!rec_points(r, text, points, &n) || n > MOST)
+    return rec_stuck(r, REASON_no_rule, "`==` of texts of unknown length, or of more than %d characters", MOST);
   Outcome o = rec_binary(r, BC_eq, av_item(r, rows, 1), av_const(r, value_weak_i64(n)), &same);
   for (u32 i = 0; i < n && o == OUT_GO; i++) {
     Av c;

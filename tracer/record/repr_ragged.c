@@ -19,6 +19,7 @@
 #include "tracer/record/repr_columns_whole.h"
 #include "tracer/record/repr_ragged.h"
 
+/* not a threshold: places of parts */
 enum { ROW_STARTS_AT, ROW_COUNTS_AT, ROW_FLAT_AT, ROW_COLUMNS, ROWS_HALF = 5 };
 
 static Av ragged_part_of(Recorder *r, Av rows, u32 part) { return av_item(r, av_item(r, rows, 0), part); }

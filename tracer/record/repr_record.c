@@ -123,7 +123,6 @@ static Outcome fields_equal(Recorder *r, Av a, Av b, Av *out) {
 }
 
 static Outcome fields_contains(Recorder *r, Av a, Av x, Av *out) {
-  enum { MEMBERS_MOST = 24 };
   Value key;
   Av rows;
   bool character = av_is_character(r, x);
@@ -132,7 +131,7 @@ static Outcome fields_contains(Recorder *r, Av a, Av x, Av *out) {
     bool known = name_known(&r->vm->names, key.text->data, key.text->len, &name);
     return rec_made(r, av_const(r, value_bool(known && av_field(r, a, name) >= 0)), out);
   }
-  if (character && av_at(r, a)->count > MEMBERS_MOST) {
+  if (character && av_at(r, a)->count > (u32)r->vm->tunables.member_items) {
     Outcome o = rec_keyed_read(r, a, x, &rows);
     if (o != OUT_GO) return o;
     if (rows) return rec_keyed_in(r, rows, x, out);

@@ -13,6 +13,7 @@
 #include "tracer/record/repr_digits.h"
 #include "tracer/record/repr_slice.h"
 
+/* not a threshold: places of parts; characters that are compared each by itself */
 enum { SLICE_ROWS, SLICE_START, SLICE_COUNT, SLICE_PARTS, SAME_MOST = 16 };
 
 static bool is_slice(const Recorder *r, Av a) { return av_is_part(r, a); }
@@ -191,7 +192,8 @@ Outcome rec_read_same(Recorder *r, Av a, Av b, Av *out) {
     if (o == OUT_GO) o = rec_op(r, OP_where, params, &one);
     return o == OUT_GO && (o = rec_each(r, one, texts, &same, 1, compare_step)) == OUT_GO ? rec_made(r, same, out) : o;
   }
-  if (!rec_points(r, b, points, &n) || n > SAME_MOST) return rec_stuck(r, REASON_no_rule, "`==` of texts");
+  if (!rec_points(r, b, points, &n) || n > SAME_MOST)
+    return rec_stuck(r, REASON_no_rule, "`==` of texts of unknown length, or of more than %d characters", SAME_MOST);
   if ((o = rec_read_count(r, a, &count)) == OUT_GO)
     o = rec_binary(r, BC_eq, count, av_const(r, value_weak_i64(n)), &same);
   if (o == OUT_GO) o = strong_bool(r, &same);

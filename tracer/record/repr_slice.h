@@ -9,7 +9,7 @@
 
 /* What is done at each place below `count`: the states, numbers and columns, are changed. A number alone is a bool:
  * whether to go on. */
-enum { RECORD_STATES = 4 };
+enum { RECORD_STATES = 4 }; /* not a threshold: what a number is read in */
 typedef Outcome (*RecStep)(Recorder *r, const Av *with, Av at, Av *state);
 
 /* Texts that are read and not made (repr_slice.c). */

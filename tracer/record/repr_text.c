@@ -34,9 +34,10 @@ Av rec_text_part(Recorder *r, Av a) {
 }
 
 Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
-  enum { PARTS_MOST = 120 };
-  Av all[PARTS_MOST];
+  const u32 most = (u32)r->vm->tunables.text_parts;
+  Av *all = rec_avs(r, most + 1);
   u32 n = 0;
+  if (!all) return OUT_FAIL;
   for (u32 i = 0; i < count; i++) {
     Value v;
     Av a = rec_text_part(r, parts[i]);
@@ -55,12 +56,13 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
       return rec_stuck(r, REASON_raises, "%s joined to a text", av_kind_text(r, a));
     t = av_at(r, a);
     for (u32 k = 0; k < (joined ? t->count : 1); k++) {
-      if (n == PARTS_MOST) return rec_stuck(r, REASON_text_value, "a text of many parts");
+      if (n == most) return rec_over(r, text_parts, REASON_text_value, "a text");
       all[n++] = joined ? av_item(r, a, k) : a;
     }
   }
   bool known = true;
-  Value texts[PARTS_MOST], text;
+  Value *texts = arena_alloc(&r->g->arena, sizeof *texts * (n + 1)), text;
+  if (!texts) return OUT_FAIL;
   for (u32 i = 0; i < n && known; i++) known = av_const_value(r, all[i], &texts[i]);
   if (!known) return rec_made(r, av_joined(r, all, n), out);
   if (!text_concat(r->vm, texts, n, &text)) {
