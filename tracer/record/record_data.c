@@ -366,7 +366,7 @@ static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
   if (!v) return rec_stuck(r, REASON_no_rule, "%s stored into an array", av_kind_text(r, a));
   const ArrayType *t = value_type(r->g, v);
   if (t->dtype != dtype && rec_weak_flag(r, v)) {
-    Outcome strong = rec_strong(r, v);
+    Outcome strong = rec_strong_or_fits(r, v, dtype);
     if (strong != OUT_GO) return strong;
     t = value_type(r->g, v);
   }

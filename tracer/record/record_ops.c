@@ -798,8 +798,9 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
                        dtype_name(results[0].dtype));
   }
   Dim fresh;
-  ValueId weak;
-  Outcome o = rec_weak_operands(r, op, operands, n, &weak);
+  ValueId weak = 0;
+  Outcome o = op == OP_astype ? rec_strong_or_fits(r, operands[0], results[0].dtype)
+                              : rec_weak_operands(r, op, operands, n, &weak);
   if (o == OUT_GO) o = rec_freshen(r, results, nresults, &fresh);
   if (o == OUT_GO) o = fit_operands(r, op, operands, n, &results[0]);
   if (o != OUT_GO) return o;

@@ -3,6 +3,7 @@
  * In the graph such a value is strong, and a bool says whether it is weak. Operations in which that makes no
  * difference take it as it is, and what they give is weak when all they took was; an exit hands it on as what it is.
  * Where it does make a difference, a check asks that it be strong. */
+#include "lang/mechanisms.h"
 #include "tracer/record/record.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_run.h"
@@ -67,17 +68,34 @@ RecipeId rec_weak_recipe(Recorder *r, ValueId v) {
   return n == 1 ? ids[0] : recipe_weak_all(t, ids, n);
 }
 
-Outcome rec_strong(Recorder *r, ValueId v) {
-  ValueId flag = rec_weak_flag(r, v), strong = flag ? graph_op1(r->g, OP_logical_not, flag) : 0;
-  if (!flag) return OUT_GO;
-  if (!strong) return OUT_FAIL;
-  if (rec_weak_peel(r, flag)) return rec_stuck(r, REASON_loop_types, "a number is weak in the first trip alone");
+/* Leaves here where the bool is false. */
+static Outcome leave_unless(Recorder *r, ValueId holds) {
+  if (!holds) return OUT_FAIL;
   if (r->safe_exit == UINT32_MAX) return rec_stuck(r, REASON_branch_merge, "a number is weak on one way only");
   u32 exit = UINT32_MAX;
   if (!r->no_exits && !r->abstract && r->ins_depth == rec_depth(r) && r->ins_effects == r->effects)
     exit = rec_exit(r, EXIT_check, CHECK_none, rec_here(r));
   if (r->failed) return OUT_FAIL;
-  return graph_check(r->g, CHECK_assertion, &strong, 1, exit != UINT32_MAX ? exit : r->safe_exit) ? OUT_GO : OUT_FAIL;
+  return graph_check(r->g, CHECK_assertion, &holds, 1, exit != UINT32_MAX ? exit : r->safe_exit) ? OUT_GO : OUT_FAIL;
+}
+
+Outcome rec_strong(Recorder *r, ValueId v) {
+  ValueId flag = rec_weak_flag(r, v);
+  if (!flag) return OUT_GO;
+  ValueId strong = graph_op1(r->g, OP_logical_not, flag);
+  if (rec_weak_peel(r, flag)) return rec_stuck(r, REASON_loop_types, "a number is weak in the first trip alone");
+  return leave_unless(r, strong);
+}
+
+Outcome rec_strong_or_fits(Recorder *r, ValueId v, u32 dtype) {
+  Graph *g = r->g;
+  ValueId flag = rec_weak_flag(r, v);
+  if (!flag || value_type(g, v)->dtype != DT_i64 || dtype_kind(dtype) != DK_INT || dtype == DT_i64) return OUT_GO;
+  if (!MECHANISM(r->vm, weak_that_fits)) return rec_strong(r, v);
+  ValueId strong = graph_op1(g, OP_logical_not, flag), there = graph_convert(g, v, dtype), fits = 0;
+  if (dtype == DT_u64) fits = graph_op2(g, OP_greater_equal, v, graph_const(g, value_i64(0)));
+  else if (there && (there = graph_convert(g, there, DT_i64))) fits = graph_op2(g, OP_equal, there, v);
+  return leave_unless(r, strong && fits ? graph_op2(g, OP_logical_or, strong, fits) : 0);
 }
 
 ValueId rec_strengthen(Recorder *r, ValueId v, u32 dtype) {

@@ -13,6 +13,8 @@ bool rec_weak_first(Recorder *r, RecLoop *l, ValueId v, ValueId position, ValueI
 bool rec_weak_peel(Recorder *r, ValueId flag);
 RecipeId rec_weak_recipe(Recorder *r, ValueId v); /* for an exit */
 Outcome rec_strong(Recorder *r, ValueId v); /* leaves here when v is weak */
+/* Before a conversion: being weak then only asks that an integer fit. Leaves here when v is weak and does not. */
+Outcome rec_strong_or_fits(Recorder *r, ValueId v, u32 dtype);
 ValueId rec_strengthen(Recorder *r, ValueId v, u32 dtype); /* strong whatever v is, of this dtype */
 /* Before an operation: *flag says whether what it gives is weak (0: as its type says). */
 Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, ValueId *flag);
