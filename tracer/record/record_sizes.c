@@ -200,27 +200,31 @@ Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places) {
 
 /* ---- what is known of integers ----------------------------------------------------------------------------- */
 
-static IntRange range_of(Recorder *r, ValueId v, u32 depth);
+/* How much of a graph is looked through for one answer: so many operations in each other, so many in all. */
+enum { RANGE_DEPTH = 12, RANGE_NODES = 256 }; /* not a threshold: more of it hardly ever says more */
 
-static IntRange of_node(Recorder *r, NodeId n, u32 dtype, u32 depth) {
+static IntRange range_of(Recorder *r, ValueId v, u32 depth, u32 *left);
+
+static IntRange of_node(Recorder *r, NodeId n, u32 dtype, u32 depth, u32 *left) {
   enum { MOST = 3 };
   const GraphNode *x = graph_node_at(r->g, n);
   IntRange xs[MOST];
   if (x->kind != NODE_op || x->operand_count == 0 || x->operand_count > MOST || x->result_count != 1 ||
-      dtype == DT_bool)
+      dtype == DT_bool || *left == 0)
     return int_range_of(dtype);
+  --*left;
   const u32 count = x->operand_count, op = x->op;
   for (u32 i = 0; i < count; i++) {
     ValueId v = node_operand(r->g, n, i);
     if (value_is_token(r->g, v)) return int_range_of(dtype);
     const u32 own = value_type(r->g, v)->dtype;
     const bool known = dtype_kind(own) == DK_INT && own != DT_u64;
-    xs[i] = known ? range_of(r, v, depth) : int_range_of(own == DT_bool ? own : DT_i64);
+    xs[i] = known ? range_of(r, v, depth, left) : int_range_of(own == DT_bool ? own : DT_i64);
   }
   return rule_range(op, dtype, xs, count);
 }
 
-static IntRange range_of(Recorder *r, ValueId v, u32 depth) {
+static IntRange range_of(Recorder *r, ValueId v, u32 depth, u32 *left) {
   const Graph *g = r->g;
   const GraphValue *x = &g->values.data[v];
   const ArrayType *t = value_type(g, v);
@@ -235,18 +239,19 @@ static IntRange range_of(Recorder *r, ValueId v, u32 depth) {
   for (u32 k = 0; k < r->positions.count; k++)
     if (r->positions.data[k].value == v) return (IntRange){0, SIZE_LIMIT};
   if (depth == 0) return int_range_of(t->dtype);
-  if (x->origin == GV_result) return of_node(r, x->def, t->dtype, depth - 1);
+  if (x->origin == GV_result) return of_node(r, x->def, t->dtype, depth - 1, left);
   if (x->origin == GV_param) { /* captured: as it is outside */
     const GraphBlock *b = &g->blocks.data[x->def];
     for (u32 k = 0; k < b->captures.count; k++)
-      if (b->captures.data[k].inner == v && !b->node) return range_of(r, b->captures.data[k].outer, depth - 1);
+      if (b->captures.data[k].inner == v && !b->node) return range_of(r, b->captures.data[k].outer, depth - 1, left);
   }
   return int_range_of(t->dtype);
 }
 
-enum { RANGE_DEPTH = 12 }; /* not a threshold: operations in each other that are looked through */
-
-IntRange rec_range(Recorder *r, ValueId v) { return range_of(r, v, RANGE_DEPTH); }
+IntRange rec_range(Recorder *r, ValueId v) {
+  u32 left = RANGE_NODES;
+  return range_of(r, v, RANGE_DEPTH, &left);
+}
 
 /* ---- bounds of slices --------------------------------------------------------------------------------------- */
 
