@@ -87,6 +87,14 @@ Dv dv_conj(Deriv *d, Dv x) {
   return dtype_kind(t.dtype) == DK_COMPLEX ? dv1(d, OP_conj, x) : x;
 }
 
+Dv dv_slope_of_abs(Deriv *d, Dv x) {
+  if (d->failed) return 0;
+  const ArrayType t = d->to->type(d, x);
+  if (dtype_kind(t.dtype) != DK_COMPLEX) return dv1(d, OP_sign, x);
+  Dv size = dv1(d, OP_abs, x);
+  return dv2(d, OP_divide, dv_conj(d, x), dv3(d, OP_where, dv2(d, OP_equal, size, NUM(0)), NUM(1), size));
+}
+
 Dv dv_add(Deriv *d, Dv a, Dv b) { return !a ? b : !b ? a : dv2(d, OP_add, a, b); }
 
 Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
@@ -181,7 +189,7 @@ ONE(imag, nothing, is_complex(t) ? dv2(d, OP_complex, NUM(0), NEG(g)) : MUL(g, N
 ONE(conj, nothing, dv_conj(d, g))
 ONE(angle, operands, is_complex(t) ? DIV(dv2(d, OP_complex, NUM(0), NEG(g)), x) : MUL(g, NUM(0)))
 ONE(negative, nothing, NEG(g))
-ONE(abs, operands, MUL(g, dv_conj(d, dv1(d, OP_sign, x))))
+ONE(abs, operands, MUL(g, dv_slope_of_abs(d, x)))
 ONE(square, operands, MUL(g, MUL(x, NUM(2))))
 ONE(sqrt, result, DIV(g, MUL(y, NUM(2))))
 ONE(cbrt, result, DIV(g, MUL(MUL(y, y), NUM(3))))

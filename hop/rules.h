@@ -15,6 +15,8 @@ Dv dv_stretch(Deriv *d, Dv x, u32 rank, const Dim *dims);
 Dv dv_permute(Deriv *d, Dv x, const u32 *perm);           /* result axis i is axis perm[i] of x */
 Dv dv_reduce(Deriv *d, u32 op, Dv x, u32 mask, bool keepdims);
 Dv dv_convert(Deriv *d, Dv x, u32 dtype);
+/* What |x| changes by: its sign, of a complex number the conjugate of its direction; has derivatives itself. */
+Dv dv_slope_of_abs(Deriv *d, Dv x);
 Dv dv_conj(Deriv *d, Dv x);                               /* x itself where it is real */
 Dv dv_turned(Deriv *d, Dv x);                             /* the last two axes exchanged */
 Dv dv_widened(Deriv *d, Dv v, u32 at);                    /* a size of 1 put in before axis `at` */

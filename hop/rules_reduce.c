@@ -39,7 +39,7 @@ static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bo
     return 0;
   }
   if (ord == 2) return DIV(MUL(g, dv_conj(d, x)), y);
-  Dv sign = dv_conj(d, dv1(d, OP_sign, x)), size = dv1(d, OP_abs, x);
+  Dv sign = dv_slope_of_abs(d, x), size = dv1(d, OP_abs, x);
   if (ord == 1) return MUL(g, sign);
   if (isinf(ord)) return MUL(dv_share_ties(d, size, y, g, mask), sign);
   return MUL(MUL(g, sign), dv2(d, OP_power, DIV(size, y), NUM(ord - 1)));

@@ -271,9 +271,22 @@ static WeftStatus add_mask(Builder *b, Array *mask) {
   return WEFT_OK;
 }
 
+/* A condition is a mask of no axes: a new axis, of one element or of none. */
+static WeftStatus add_condition(Builder *b, bool holds) {
+  Advanced adv = {.owned = true, .raw = true, .axis = b->axis, .stride = 1};
+  const i64 count = holds;
+  if (b->adv_count == COUNT_OF(b->adv))
+    return vm_error(b->vm, EK_index, "an index has at most %d arrays", ARRAY_MAX_RANK);
+  if (array_new_zero(b->vm, DT_i64, 1, &count, &adv.v) != WEFT_OK) return WEFT_ERROR;
+  add_advanced(b, adv);
+  b->has_array = true;
+  return WEFT_OK;
+}
+
 static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
   Array *a = b->a;
   v = value_untracked(v);
+  if (v.kind == V_NUM && v.dtype == DT_bool) return add_condition(b, v.i);
   if (b->axis >= array_rank(a) && !(v.kind == V_ARRAY && v.dtype == DT_bool && array_rank(v.array) == 0)) {
     char shape[96];
     describe_shape(array_dims(a), array_rank(a), shape, sizeof shape);
@@ -377,8 +390,9 @@ static WeftStatus build(Builder *b, const u8 *items, u32 item_count, const Value
     if (items[i] == IX_VALUE) {
       Value v = value_untracked(regs[r]);
       bool mask = v.kind == V_ARRAY && v.dtype == DT_bool;
-      used += mask ? array_rank(v.array) : 1;
-      beside_arrays |= v.kind == V_ARRAY;
+      bool condition = v.kind == V_NUM && v.dtype == DT_bool;
+      used += mask ? array_rank(v.array) : !condition;
+      beside_arrays |= v.kind == V_ARRAY || condition;
     }
     r += items[i] == IX_VALUE ? 1 : items[i] == IX_SLICE ? 3 : 0;
   }

@@ -165,7 +165,8 @@ WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
     Value v = value_untracked(r[k]);
     if (!num_as_index(v, &part[k]) || v.dtype == DT_bool)
       return vm_error(vm, EK_type, "a range is made of integers, got %s",
-                      v.kind == V_NUM ? dtype_name(v.dtype) : value_type_name(v));
+                      v.kind == V_NUM || (v.kind == V_ARRAY && !array_rank(v.array)) ? dtype_name(v.dtype)
+                                                                                     : value_type_name(v));
   }
   if (part[2] == 0) return vm_error(vm, EK_value, "the step of a range is 0");
   Range probe = {.start = part[0], .stop = part[1], .step = part[2]};

@@ -99,6 +99,10 @@ static u32 emit_remainder(LoopFn *fn, LoopType t, const u32 *x) {
   return loop_is_float(t) ? loop_math(fn, "remainder", x[0], x[1], 0) : binary(fn, LOOP_MOD, x[0], x[1]);
 }
 
+static u32 emit_fmod(LoopFn *fn, LoopType t, const u32 *x) {
+  return loop_is_float(t) ? loop_math(fn, "fmod", x[0], x[1], 0) : binary(fn, LOOP_REM, x[0], x[1]);
+}
+
 /* Squaring; a negative exponent was checked, and counts as a great one so that the loop ends in any case. */
 static u32 emit_power(LoopFn *fn, LoopType t, const u32 *x) {
   if (loop_is_float(t)) {
@@ -186,6 +190,7 @@ static const Lowering lower_multiply = {.rule = R_binary, .op = LOOP_MUL};
 static const Lowering lower_divide = {.rule = R_binary, .op = LOOP_DIV};
 static const Lowering lower_floor_divide = {.rule = R_own, .emit = emit_floor_divide, .math = "fmod"};
 static const Lowering lower_remainder = {.rule = R_own, .emit = emit_remainder, .math = "remainder"};
+static const Lowering lower_fmod = {.rule = R_own, .emit = emit_fmod, .math = "fmod"};
 static const Lowering lower_power = {.rule = R_own, .emit = emit_power, .math = "pow"};
 static const Lowering lower_negative = {.rule = R_binary, .op = LOOP_NEG};
 static const Lowering lower_positive = {.rule = R_own, .emit = emit_positive};

@@ -203,6 +203,49 @@ static bool power_of(Pairs *p, Pair x, ValueId exponent, Pair *out) {
   return true;
 }
 
+static ValueId f64_number(Pairs *p, f64 x) { return real_number(p, DT_f64, x); }
+static ValueId is_finite(Pairs *p, ValueId x) { return one(p, OP_isfinite, x); }
+
+/* See kernel_complex.c, whose bits these three have. */
+static Pair exponential_of(Pairs *p, Pair x) {
+  ValueId large = both(p, OP_greater, x.re, f64_number(p, 700));
+  ValueId k = sel(p, large, f64_number(p, 0x1.9476504ba852ep738), f64_number(p, 1));
+  ValueId r = one(p, OP_exp, sel(p, large, both(p, OP_subtract, x.re, f64_number(p, 512)), x.re));
+  ValueId re = both(p, OP_multiply, both(p, OP_multiply, r, one(p, OP_cos, x.im)), k);
+  ValueId im = both(p, OP_multiply, both(p, OP_multiply, r, one(p, OP_sin, x.im)), k);
+  im = sel(p, both(p, OP_equal, x.im, f64_number(p, 0)), x.im, im);
+  ValueId none = both(p, OP_equal, x.re, f64_number(p, -INFINITY));
+  ValueId all = both(p, OP_equal, x.re, f64_number(p, INFINITY));
+  ValueId far = sel(p, none, f64_number(p, 0), sel(p, all, f64_number(p, INFINITY), f64_number(p, NAN)));
+  ValueId plain = is_finite(p, x.im);
+  return (Pair){sel(p, plain, re, far), sel(p, plain, im, sel(p, none, f64_number(p, 0), f64_number(p, NAN)))};
+}
+
+static Pair two_to(Pairs *p, Pair x) {
+  ValueId r = one(p, OP_exp2, x.re), turn = both(p, OP_multiply, x.im, f64_number(p, M_LN2));
+  ValueId real = both(p, OP_equal, x.im, f64_number(p, 0));
+  return (Pair){sel(p, real, r, both(p, OP_multiply, r, one(p, OP_cos, turn))),
+                sel(p, real, x.im, both(p, OP_multiply, r, one(p, OP_sin, turn)))};
+}
+
+static Pair root_of(Pairs *p, Pair z) {
+  ValueId x = one(p, OP_abs, z.re), y = one(p, OP_abs, z.im);
+  ValueId much = f64_number(p, 0x1p1000), little = f64_number(p, 0x1p-900);
+  ValueId large = both(p, OP_logical_or, both(p, OP_greater, x, much), both(p, OP_greater, y, much));
+  ValueId tiny = both(p, OP_logical_and, both(p, OP_less, x, little), both(p, OP_less, y, little));
+  ValueId scale = sel(p, large, f64_number(p, 0x1p-4), sel(p, tiny, f64_number(p, 0x1p200), f64_number(p, 1)));
+  ValueId back = sel(p, large, f64_number(p, 0x1p2), sel(p, tiny, f64_number(p, 0x1p-100), f64_number(p, 1)));
+  ValueId a = both(p, OP_multiply, x, scale), b = both(p, OP_multiply, y, scale), zero = f64_number(p, 0);
+  ValueId sum = both(p, OP_add, a, both(p, OP_hypot, a, b));
+  ValueId most = one(p, OP_sqrt, both(p, OP_multiply, sum, f64_number(p, 0.5)));
+  ValueId least = both(p, OP_divide, b, both(p, OP_multiply, most, f64_number(p, 2)));
+  least = sel(p, both(p, OP_equal, most, zero), zero, least);
+  ValueId right = both(p, OP_greater_equal, z.re, zero), end = both(p, OP_equal, y, f64_number(p, INFINITY));
+  ValueId re = both(p, OP_multiply, sel(p, right, most, least), back);
+  ValueId im = both(p, OP_copysign, both(p, OP_multiply, sel(p, right, least, most), back), z.im);
+  return (Pair){sel(p, end, f64_number(p, INFINITY), re), sel(p, end, z.im, im)};
+}
+
 /* A number beside an array that the shape comes from: 0 * x would not do for infinities, so the axes are stretched. */
 static Pair alike(Pairs *p, const ArrayType *like, Pair x) {
   return (Pair){as_part(p, x.re, like), as_part(p, x.im, like)};
@@ -260,6 +303,10 @@ static bool arithmetic(Pairs *p, Split *s, Pair *out) {
       return true;
     case OP_power:
     case OP_pow: return power_of(p, x, s->operands[1], out);
+    case OP_exp: *out = exponential_of(p, x); return true;
+    case OP_exp2: *out = two_to(p, x); return true;
+    case OP_sqrt: *out = root_of(p, x); return true;
+    case OP_round: *out = (Pair){one(p, OP_round, x.re), one(p, OP_round, x.im)}; return true;
     case OP_real: out->re = x.re; return true;
     case OP_imag: out->re = x.im; return true;
     case OP_abs: out->re = both(p, OP_hypot, x.re, x.im); return true;
@@ -290,7 +337,10 @@ static bool computes_wide(u32 op) {
     case OP_power:
     case OP_pow:
     case OP_abs:
-    case OP_angle: return true;
+    case OP_angle:
+    case OP_exp:
+    case OP_exp2:
+    case OP_sqrt: return true;
     default: return false;
   }
 }

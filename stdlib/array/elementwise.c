@@ -58,7 +58,8 @@ static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i
 
 static bool can_fail(u32 op, u32 dtype) {
   bool integer = dtype_kind(dtype) == DK_INT;
-  return integer && (op == OP_floor_divide || op == OP_remainder || op == OP_power || op == OP_pow);
+  return integer &&
+         (op == OP_floor_divide || op == OP_remainder || op == OP_fmod || op == OP_power || op == OP_pow);
 }
 
 static WeftStatus check_failed(Vm *vm, u32 op) {

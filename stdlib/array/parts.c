@@ -143,6 +143,62 @@ static WeftStatus product_of(Vm *vm, const Value *args, Value *out) {
   return status;
 }
 
+#define RUNNING(T)                                                              \
+  for (i64 r = 0; r < rows; r++) {                                              \
+    const T *row = (const T *)from + 2 * r * n;                                 \
+    T *o = (T *)to + 2 * r * (n + first), re = 1, im = 0;                       \
+    i64 at = reverse ? n + first - 1 : 0, step = reverse ? -1 : 1;              \
+    if (first) o[2 * at] = 1, o[2 * at + 1] = 0, at += step;                    \
+    for (i64 i = 0; i < n; i++, at += step) {                                   \
+      const T *z = row + 2 * (reverse ? n - 1 - i : i), old = re;                 \
+      re = old * z[0] - im * z[1];                                              \
+      im = old * z[1] + im * z[0];                                              \
+      o[2 * at] = re;                                                           \
+      o[2 * at + 1] = im;                                                       \
+    }                                                                           \
+  }
+
+/* One after another along an axis, which is the last one meanwhile. */
+static WeftStatus running_product(Vm *vm, const Value *args, Value *out) {
+  ArrayType type;
+  RuleError err;
+  bool reverse = false, first = false;
+  i64 given = 0, rows = 1;
+  u32 axis = 0;
+  Value x, last, line, made;
+  TRY(args_bool(vm, OP_cumprod, 2, args[2], &reverse));
+  TRY(args_bool(vm, OP_cumprod, 3, args[3], &first));
+  TRY(args_int(vm, OP_cumprod, 1, args[1], &given));
+  x = value_keep(args[0]);
+  if (!args_given(args[1])) TRY(run_op(vm, OP_ravel, (Value[]){x}, 1, &x));
+  type_of_value(x, &type);
+  if (!rule_axis(given, type.rank, &axis, &err)) {
+    value_drop(vm, x);
+    return vm_error_rule(vm, OP_cumprod, &err);
+  }
+  TRY(run_op(vm, OP_moveaxis, (Value[]){x, value_i64(axis), value_i64(-1)}, 3, &last));
+  WeftStatus status = dense_as(vm, OP_cumprod, last, type.dtype, &line);
+  value_drop(vm, last);
+  TRY(status);
+  const i64 n = type.dims[axis];
+  for (u32 d = 0; d < type.rank; d++) rows *= d == axis ? 1 : type.dims[d];
+  ArrayType shape;
+  type_of_value(line, &shape);
+  shape.dims[shape.rank - 1] = n + first;
+  void *to = NULL;
+  status = kernel_poll(vm, line.array->size);
+  if (status == WEFT_OK) status = result_new(vm, type.dtype, &shape, &made, &to);
+  if (status == WEFT_OK) {
+    const void *from = line.array->data;
+    if (type.dtype == DT_c64) RUNNING(f32)
+    else RUNNING(f64)
+    result_finish(vm, &made);
+    status = run_op(vm, OP_moveaxis, (Value[]){made, value_i64(-1), value_i64(axis)}, 3, out);
+  }
+  value_drop(vm, line);
+  return status;
+}
+
 /* ---- products of several operands -------------------------------------------------------------------- */
 
 enum { MOST_OPERANDS = 16, MOST_COMPLEX = 6 };
@@ -243,6 +299,7 @@ WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
     case OP_count_nonzero: return by_truth(vm, op, kernel, args, out);
     case OP_norm: return sizes(vm, op, kernel, args, out);
     case OP_prod: return product_of(vm, args, out);
+    case OP_cumprod: return running_product(vm, args, out);
     case OP_matmul:
     case OP_dot:
     case OP_vecdot:

@@ -366,6 +366,9 @@ WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
                     dtype_name(update_type.dtype), dtype_name(type.dtype));
   if (type.dtype == DT_bool && (kind == SCATTER_ADD || kind == SCATTER_MUL))
     return vm_error(vm, EK_dtype, "scatter: reduce \"%s\" needs numbers, got bool", words[kind]);
+  if (dtype_kind(type.dtype) == DK_COMPLEX && kind >= SCATTER_MIN)
+    return vm_error(vm, EK_dtype, "scatter: reduce \"%s\" needs numbers that have an order, got %s", words[kind],
+                    dtype_name(type.dtype));
   TRY(index_array(vm, OP_scatter, 1, args[1], &index));
   type_of_value(index, &index_type);
   TRY(index_bounds(vm, OP_scatter, &index, axis, type.dims[axis]));

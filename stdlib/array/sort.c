@@ -345,6 +345,37 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
+/* Complex numbers have no order: they are numbered, equal ones alike, and the numbers looked up. */
+static WeftStatus isin_by_number(Vm *vm, Value x, Value values, u32 dtype, Value *out) {
+  Value parts[2] = {value_hole(), value_hole()}, sides[2] = {value_hole(), value_hole()};
+  Value list = value_hole(), all, found;
+  ArrayType type;
+  type_of_value(x, &type);
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < 2 && status == WEFT_OK; i++) {
+    status = convert_value(vm, OP_isin, i ? values : x, dtype, &parts[i]);
+    if (status == WEFT_OK) status = run_op(vm, OP_ravel, (Value[]){parts[i]}, 1, &parts[i]);
+    if (status != WEFT_OK) parts[i] = value_hole();
+  }
+  if (status == WEFT_OK && !list_from(vm, parts, 2, &list)) status = WEFT_ERROR;
+  const i64 size = dims_size(type.rank, type.dims), one = 1;
+  for (u32 i = 0; i < 2; i++) value_drop(vm, parts[i]);
+  TRY(status);
+  TRY(run_op(vm, OP_concat, (Value[]){list, value_i64(0)}, 2, &all));
+  TRY(run_op(vm, OP_unique, (Value[]){all, value_bool(false), value_bool(true), value_bool(false), value_hole()}, 5,
+             &found));
+  Array *numbers = found.list->items[1].array;
+  const i64 rest = numbers->size - size;
+  i64 strides[ARRAY_MAX_RANK];
+  dense_strides(type.rank, type.dims, strides);
+  status = array_view(vm, numbers, 0, type.rank, type.dims, strides, &sides[0]);
+  if (status == WEFT_OK) status = array_view(vm, numbers, size, 1, &rest, &one, &sides[1]);
+  if (status == WEFT_OK) status = eager_isin(vm, sides, out);
+  for (u32 i = 0; i < 2; i++) value_drop(vm, sides[i]);
+  value_drop(vm, found);
+  return status;
+}
+
 WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
   ArrayType shape;
   Value x, flat, sorted;
@@ -358,6 +389,11 @@ WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
   if (status == WEFT_OK) {
     Value both[2] = {args[0], made[0]};
     dtype = joint_dtype(both, 2);
+    if (dtype_kind(dtype) == DK_COMPLEX) {
+      status = isin_by_number(vm, args[0], made[0], dtype, out);
+      value_drop(vm, made[0]);
+      return status;
+    }
     status = dense_as(vm, OP_isin, made[0], dtype, &flat);
   }
   value_drop(vm, made[0]);
@@ -445,8 +481,10 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   WeftStatus status = dense_as(vm, OP_unique, rows, type.dtype, &dense);
   value_drop(vm, rows);
   TRY(status);
-  i64 n = type.dims[axis], width = n ? dense.array->size / n : 0;
-  size_t key_bytes = (size_t)dense.array->size * sizeof(u64), at_bytes = (size_t)n * sizeof(i64);
+  /* complex numbers by their real parts, then the imaginary ones */
+  const u32 real = dtype_real_of(type.dtype), parts = dtype_bytes(type.dtype) / dtype_bytes(real);
+  const i64 n = type.dims[axis], keyed = dense.array->size * parts, width = n ? keyed / n : 0;
+  size_t key_bytes = (size_t)keyed * sizeof(u64), at_bytes = (size_t)n * sizeof(i64);
   size_t pair_bytes = width == 1 ? 2 * (size_t)n * sizeof(Keyed) : 0,
       size = key_bytes + 4 * at_bytes + pair_bytes + sizeof(Keyed);
   char *memory = mem_alloc(&vm->alloc, size);
@@ -456,12 +494,12 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   }
   Keyed *pairs = (Keyed *)memory;
   u64 *keys = (u64 *)(memory + pair_bytes);
-  i64 *at = (i64 *)(keys + dense.array->size), *spare = at + n, *group = spare + n, *first = group + n;
+  i64 *at = (i64 *)(keys + keyed), *spare = at + n, *group = spare + n, *first = group + n;
   RowOrder order = {keys, width};
   i64 count = 0;
   status = kernel_poll(vm, dense.array->size);
   if (n && status == WEFT_OK) {
-    (void)keys_make(keys, dense.array->data, dense.array->size, 1, type.dtype, false);
+    (void)keys_make(keys, dense.array->data, keyed, 1, real, false);
     if (width == 1) {
       for (i64 i = 0; i < n; i++) pairs[i] = (Keyed){keys[i], i};
       keyed_sort(pairs, pairs + n, n);
@@ -471,7 +509,7 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
       positions_sort(at, spare, n, row_less, &order);
     }
     for (i64 i = 0; i < n; i++) {
-      if (i == 0 || !row_same(&order, type.dtype, at[i - 1], at[i])) first[count++] = i;
+      if (i == 0 || !row_same(&order, real, at[i - 1], at[i])) first[count++] = i;
       group[at[i]] = count - 1;
     }
   }

@@ -41,6 +41,9 @@ typedef u64 U_i64, U_u64, U_f64;
     T_##dt r = (T_##dt)(p % q);                                                                                    \
     return r != 0 && (r < 0) != (q < 0) ? (T_##dt)(r + q) : r;                                                     \
   }                                                                                                                \
+  static inline T_##dt el_fmod_##dt(T_##dt p, T_##dt q) {                                                          \
+    return q == (T_##dt)-1 && (T_##dt)-1 < 0 ? 0 : (T_##dt)(p % q);                                                \
+  }                                                                                                                \
   /* q is not negative */                                                                                          \
   static inline T_##dt el_pow_##dt(T_##dt p, T_##dt q) {                                                         \
     U_##dt r = 1, b = (U_##dt)p;                                                                                   \

@@ -76,6 +76,38 @@ static T_c128 direction(T_c128 p) {
   return pair_f64(p.re / r, p.im / r);
 }
 
+/* e to the real part, turned by the imaginary one: where that power alone would overflow, in two factors. The same
+ * steps are those of jit/lower/pairs.c. */
+enum { EXP_LARGE = 700, EXP_LESS = 512 };
+static T_c128 exponential(T_c128 p) {
+  const bool large = p.re > EXP_LARGE;
+  const f64 k = large ? 0x1.9476504ba852ep738 : 1, r = WM(exp, large ? p.re - EXP_LESS : p.re);
+  if (!isfinite(p.im)) {
+    if (p.re == -INFINITY) return pair_f64(0, 0);
+    return pair_f64(p.re == INFINITY ? INFINITY : NAN, NAN);
+  }
+  return pair_f64(r * WM(cos, p.im) * k, p.im == 0 ? p.im : r * WM(sin, p.im) * k);
+}
+
+/* The root with a real part that is not negative: the larger part of the two first, the other by division. */
+static T_c128 root(T_c128 p) {
+  const f64 x = fabs(p.re), y = fabs(p.im);
+  const bool large = x > 0x1p1000 || y > 0x1p1000, tiny = x < 0x1p-900 && y < 0x1p-900;
+  const f64 scale = large ? 0x1p-4 : tiny ? 0x1p200 : 1, back = large ? 0x1p2 : tiny ? 0x1p-100 : 1;
+  const f64 a = x * scale, b = y * scale, most = sqrt((a + WM(hypot, a, b)) * 0.5);
+  const f64 least = most == 0 ? 0 : b / (most * 2);
+  const f64 re = (p.re >= 0 ? most : least) * back, im = (p.re >= 0 ? least : most) * back;
+  if (y == INFINITY) return pair_f64(INFINITY, p.im);
+  return pair_f64(re, isnan(p.im) ? im : copysign(im, p.im));
+}
+
+/* 2 to the real part, turned by the imaginary one. */
+static T_c128 two_to_the(T_c128 p) {
+  f64 r = WM(exp2, p.re), turn = p.im * M_LN2;
+  if (p.im == 0) return pair_f64(r, p.im);
+  return pair_f64(r * WM(cos, turn), r * WM(sin, turn));
+}
+
 static T_c128 exp_less_one(T_c128 p) {
   if (!isfinite(p.re) || !isfinite(p.im) || fabs(p.re) > 1) {
     T_c128 y = by(cexp, p);

@@ -233,16 +233,26 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   u32 rank, dtype = DT_i64;
   i64 dims[ARRAY_MAX_RANK], lo = 0, hi = 0;
   TRY(arg_key(vm, OP_random_randint, args[0], &k));
-  TRY(args_int(vm, OP_random_randint, 1, args[1], &lo));
-  TRY(args_int(vm, OP_random_randint, 2, args[2], &hi));
+  /* of u64 bounds are natural numbers: their bits */
+  const bool natural = args[4].kind == V_DTYPE && args[4].dtype == DT_u64;
+  i64 *const bounds[2] = {&lo, &hi};
+  for (u32 i = 0; i < 2; i++) {
+    const Value v = args[1 + i];
+    if (natural && v.kind == V_NUM && v.dtype == DT_u64) *bounds[i] = v.i;
+    else TRY(args_int(vm, OP_random_randint, 1 + i, v, bounds[i]));
+    if (natural && v.dtype != DT_u64 && *bounds[i] < 0)
+      return vm_error(vm, EK_value, "random.randint: from %lld on are not all u64", (long long)*bounds[i]);
+  }
   TRY(draw_shape(vm, OP_random_randint, 3, args[3], &rank, dims));
-  if (lo >= hi)
-    return vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo,
-                    (long long)hi);
+  if (natural ? (u64)lo >= (u64)hi : lo >= hi)
+    return natural ? vm_error(vm, EK_value, "random.randint: lo must be below hi, got %llu and %llu",
+                              (unsigned long long)lo, (unsigned long long)hi)
+                   : vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo,
+                              (long long)hi);
   TRY(args_dtype(vm, OP_random_randint, 4, args[4], &dtype));
   if (dtype_kind(dtype) != DK_INT)
     return vm_error(vm, EK_dtype, "random.randint: dtype must be an integer dtype, got %s", dtype_name(dtype));
-  if (!num_fits(value_weak_i64(lo), dtype) || !num_fits(value_weak_i64(hi - 1), dtype))
+  if (dtype != DT_u64 && (!num_fits(value_weak_i64(lo), dtype) || !num_fits(value_weak_i64(hi - 1), dtype)))
     return vm_error(vm, EK_value, "random.randint: from %lld to %lld are not all %s", (long long)lo,
                     (long long)(hi - 1), dtype_name(dtype));
   TRY(array_new(vm, dtype, rank, dims, out));

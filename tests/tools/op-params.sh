@@ -12,7 +12,7 @@ made() {
   local row='OP(one, "%s", %s, custom, none, none, none, pure, bits, %s, none, zero, loop, 0, "one row")\n'
   # shellcheck disable=SC2059
   printf "$row" "$1" "$2" "$3" >"$d/lang/ops.def"
-  out=$("${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -I"$d" -I. jit/host/gen_ops.c -o "$d/tool" 2>&1 &&
+  out=$(${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I"$d" -I. jit/host/gen_ops.c -o "$d/tool" 2>&1 &&
     "$d/tool" "$d/out.h" 2>&1)
 }
 

@@ -39,6 +39,7 @@ static i64 naive_int(u32 op, u32 dtype, i64 p_bits, i64 q_bits) {
     case OP_multiply: return wrap((__int128)((unsigned __int128)p * (unsigned __int128)q), dtype);
     case OP_floor_divide: return wrap(naive_floor_divide(p, q), dtype);
     case OP_remainder: return wrap(p - naive_floor_divide(p, q) * q, dtype);
+    case OP_fmod: return wrap(p % q, dtype);
     case OP_power:
       for (i64 i = 0; i < q; i++) r = wrap((__int128)((unsigned __int128)r * (unsigned __int128)p), dtype);
       return (i64)r;
@@ -97,7 +98,7 @@ static bool naive(u32 op, u32 compute, u32 result, Value p, Value q, Value *out)
       op != OP_maximum) {
     r.i = naive_test(op, p, q);
   } else if (dtype_kind(compute) <= DK_INT) {
-    if ((op == OP_floor_divide || op == OP_remainder) && q.i == 0) return false;
+    if ((op == OP_floor_divide || op == OP_remainder || op == OP_fmod) && q.i == 0) return false;
     if (op == OP_power && q.i < 0) return false;
     if (op == OP_power && q.i > 300) return false; /* left out: too slow this way */
     r.i = naive_int(op, compute, p.i, q.i);
@@ -180,7 +181,7 @@ static bool takes(u32 op, u32 da, u32 db) {
   if (!rule_dtype(op, 2, types, &r, &err)) return false;
   bool is_float = dtype_kind(r.compute) == DK_FLOAT;
   if (is_float && (op == OP_power || op == OP_floor_divide)) return false; /* test_math.c has these */
-  return is_float || (op != OP_copysign && op != OP_fmod && op != OP_nextafter);
+  return is_float || (op != OP_copysign && op != OP_nextafter);
 }
 
 static void test_binary(void **state) {
@@ -188,7 +189,7 @@ static void test_binary(void **state) {
   u64 seed = 1;
   for (u32 o = 0; o < COUNT_OF(binary_ops); o++) {
     u32 op = binary_ops[o];
-    bool picky = op == OP_floor_divide || op == OP_remainder || op == OP_power;
+    bool picky = op == OP_floor_divide || op == OP_remainder || op == OP_fmod || op == OP_power;
     for (u32 i = 0; i < COUNT_OF(dtypes); i++) {
       for (u32 j = 0; j < COUNT_OF(dtypes); j++) {
         u32 da = dtypes[i], db = dtypes[j];
@@ -277,7 +278,7 @@ static void test_levels(void **state) {
       RuleError err;
       if (!rule_dtype(op, n, types, &r, &err)) continue;
       i64 dims[1] = {1013};
-      bool picky = op == OP_floor_divide || op == OP_remainder || op == OP_power || op == OP_pow;
+      bool picky = op == OP_floor_divide || op == OP_remainder || op == OP_fmod || op == OP_power || op == OP_pow;
       Value a = layout_array(vm, dtypes[i], 1, dims, L_DENSE, special, op),
           b = layout_array(vm, dtypes[i], 1, dims, L_DENSE, picky ? harmless : special, op + 1);
       Value first = value_nil();
