@@ -81,6 +81,7 @@ static const struct { const char *kind, *values; } wrong[] = {
     {"paddings", "-1 (0,-1) \"same\" (1.5,) {a:1} [] [1] 1.5 nan true ((1,2,3),) ((1,-1),) x=>x"},
     {"rates", "\"a\" (1,2) {a:1} [0.5] inf nan"},
     {"text", "1 (1,2) {a:1} [1] nan x=>x"},
+    {"dtype", "1 (1,2) {a:1} [1] nan \"a\" x=>x"},
     {"function", "1 (1,2) {a:1} [1] nan \"a\""},
 };
 
@@ -137,7 +138,7 @@ static int check_taken(u32 row) {
   return bad != NULL;
 }
 
-/* Is what comes of halves what comes of the same numbers as f32, rounded once? */
+/* Is what comes of halves what comes of the same numbers as f32, rounded once, and is nothing of f32 an f64? */
 static int check_half(u32 row, const char *half) {
   const OpInfo *info = op_info(halves[row].op);
   char calls_text[2][600], program[3000];
@@ -162,7 +163,8 @@ static int check_half(u32 row, const char *half) {
            "%s(x) } } else if type(x) == \"list\" or type(x) == \"record\" { tree_map(y => lower(y, wide), x) } else "
            "{ x }\n"
            "fn rounded(x) = tree_map(y => if y.dtype == f32 { %s(y) } else { y }, x)\n"
-           "fn f() = %s\nfn g() = rounded(%s)\nlet a = str(f())\nlet b = str(g())\n"
+           "fn f() = %s\nfn wide() = %s\nfn g() = rounded(wide())\nlet a = str(f())\nlet b = str(g())\n"
+           "if tree_reduce((wider, y) => wider or y.dtype == f64, wide(), false) { \"f64 of f32\" } else "
            "if a == b { \"same\" } else { f\"{a} for {b}\" }",
            prelude, half, half, half, calls_text[0], calls_text[1]);
   for (int hot = -1; hot <= 0 && !bad; hot++) {
@@ -188,8 +190,9 @@ int main(void) {
     int refused = 0;
     for (u32 p = 0; p < info->nparams && !bad; p++)
       for (u32 i = 0; i < sizeof values / sizeof values[0] && !bad; i++) {
-        char call[600];
-        call_text(op, (int)p, values[i], call, sizeof call);
+        char call[600], value[100];
+        snprintf(value, sizeof value, info->params[p].rest ? "%s," : "%s", values[i]); /* a list of one */
+        call_text(op, (int)p, value, call, sizeof call);
         bad = check(info, call, "eager", -1, &refused);
         if (!bad) bad = check(info, call, "mir", 0, &refused);
       }
