@@ -1,6 +1,7 @@
-/* loops_forward.c — loads of what the trip before stored: a value that the loop carries is there sooner than one
- * that goes through memory. And loads that are the same in every trip, from buffers that are only read: a native
- * function's others do not overlap them. */
+/* loops_forward.c — loads of what the trip before stored, there or at the same place: a value that the loop carries is
+ * there sooner than one that goes through memory. And loads that are the same in every trip, from buffers that are only
+ * read. Buffers of a native function do not overlap where one of them is written. What is stored stays a store in each
+ * trip, so that the loop can be left anywhere. */
 #include "jit/loops/loops_forward.h"
 
 typedef struct Place { /* an access's index: `constant` and what is added to it */
@@ -50,8 +51,10 @@ static bool changes(const LoopFn *fn, u32 from, u32 to, u32 id) {
   return false;
 }
 
-/* Is the load where the store was a trip before? Of the load itself: is it where it was? */
-static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, const LoopNode *load, Forward *out) {
+/* Is the load where the store was a trip before? `there`: also where it is in this trip. Of the load itself: is it
+ * where it was? */
+static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, const LoopNode *load, bool there,
+                    Forward *out) {
   Place s, l;
   i64 step = 0;
   u32 index = loop_index_of(fn->body.data[from], 0);
@@ -66,7 +69,7 @@ static bool follows(const LoopFn *fn, u32 from, u32 to, const LoopNode *store, c
     else out->terms[out->count++] = t;
   }
   out->constant = l.constant;
-  return (step != 0) == (store != load) && s.constant - step == l.constant;
+  return (step == 0 ? there : store != load) && s.constant - step == l.constant;
 }
 
 /* Does control go on behind the statement? */
@@ -80,14 +83,12 @@ static bool goes_on(const LoopFn *fn, u32 pos) {
   return goes_on(fn, pos - 1);
 }
 
-/* The position of the END of a loop whose trips all come to it, and its store, when it has only that; else 0. */
-static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
-  u32 head = fn->body.data[at], depth = 0, stores = 0;
+/* The position of the END of a loop whose trips all come to it, else 0. */
+static u32 straight(const LoopFn *fn, u32 at) {
+  u32 head = fn->body.data[at], depth = 0;
   for (u32 pos = at + 1;; pos++) {
-    u32 id = fn->body.data[pos];
-    const LoopNode *n = loop_node(fn, id);
+    const LoopNode *n = loop_node(fn, fn->body.data[pos]);
     if (loop_is_head(n)) depth++;
-    if (n->op == LOOP_STORE) *store = stores++ || depth ? 0 : id;
     if (n->op == LOOP_CALL ||
         ((n->op == LOOP_NEXT || n->op == LOOP_BREAK) && n->a == head && (depth || n->op == LOOP_BREAK)))
       return 0;
@@ -97,25 +98,47 @@ static u32 straight(const LoopFn *fn, u32 at, u32 *store) {
   }
 }
 
+/* The position of the only store to a buffer in the loop at from .. to, which each trip makes; else 0. */
+static u32 only_store(const LoopFn *fn, u32 from, u32 to, u32 buffer) {
+  u32 depth = 0, found = 0;
+  for (u32 pos = from + 1; pos < to; pos++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[pos]);
+    if (loop_is_head(n)) depth++;
+    if (n->op == LOOP_END) depth--;
+    if (n->op != LOOP_STORE || n->a != buffer) continue;
+    if (found || depth) return 0;
+    found = pos;
+  }
+  return found;
+}
+
+/* Has the loop one value for the store already? */
+static bool is_carried(const Forward *out, u32 count, u32 store) {
+  for (u32 i = 0; i < count; i++)
+    if (out[i].store == store) return true;
+  return false;
+}
+
 u32 loops_forwards(const LoopFn *fn, Forward *out) {
   u32 count = 0;
   for (u32 at = 0; at < fn->body.count && toil(fn->module->toil, 1); at++) {
-    u32 head = fn->body.data[at], store = 0, depth = 0, end;
+    u32 head = fn->body.data[at], depth = 0, end;
     const LoopNode *h = loop_node(fn, head);
-    if (h->op != LOOP_FOR || h->a != 1 || !(end = straight(fn, at, &store))) continue;
+    if (h->op != LOOP_FOR || h->a != 1 || !(end = straight(fn, at))) continue;
     for (u32 pos = at + 1; pos < end && count < FORWARDS; pos++) {
       u32 id = fn->body.data[pos];
-      const LoopNode *n = loop_node(fn, id), *s = loop_node(fn, store);
+      const LoopNode *n = loop_node(fn, id);
       Forward f = {.head = head, .load = id};
       if (loop_is_head(n)) depth++;
       if (n->op == LOOP_END) depth--;
       if (n->op == LOOP_CHECK) break;
       if (n->op != LOOP_LOAD || depth || n->mem == LT_F16 || n->mem == LT_BF16) continue;
       bool same = loop_node(fn, n->a)->aux == LOOP_IN && loop_node(fn, n->a)->op == LOOP_PARAM;
-      if (!same && (!store || n->a != s->a)) continue;
-      f.store = same ? 0 : store;
-      if (follows(fn, at, end, same ? n : s, n, &f)) out[count++] = f;
-      if (f.store && count && out[count - 1].load == id) store = 0;
+      u32 store = same || !toil(fn->module->toil, 1) ? 0 : only_store(fn, at, end, n->a);
+      if (!same && !store) continue;
+      f.store = same ? 0 : fn->body.data[store];
+      if (f.store && is_carried(out, count, f.store)) continue;
+      if (follows(fn, at, end, loop_node(fn, same ? id : f.store), n, same || pos < store, &f)) out[count++] = f;
     }
   }
   return count;

@@ -8,7 +8,7 @@ enum { FORWARDS = 8, FORWARD_TERMS = 6 };
 
 typedef struct Forward {
   u32 head;  /* a `for` of one axis */
-  u32 store; /* the only one in its body, in every trip; 0: the load gives the same in all trips */
+  u32 store; /* the only one to its buffer in the loop, in every trip; 0: the load gives the same in all trips */
   /* gives what `store` stored a trip before, but in the first trip; every trip comes by, and no check stands before
    * it */
   u32 load;

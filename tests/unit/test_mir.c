@@ -401,6 +401,70 @@ static u32 left_of(const LoopFn *fn, const char *part) {
   return n;
 }
 
+/* What a trip stored is there in the next one without a load, also where it is the same place in all trips; each store
+ * stays. */
+static void loads_that_a_loop_carries(void **state) {
+  (void)state;
+  static const struct {
+    const char *body;
+    u32 left; /* loads of y and z in the loop */
+  } rows[] = {
+      {"%a = load x[i] f64 %b = load y[k] f64 %c = add %b %a store y[k] %c", 0},
+      {"%a = load x[i] f64 %j = add i 1 %b = load y[i] f64 %c = mul %b %a store y[%j] %c", 0},
+      {"%a = load x[i] f64 %j = add i 1 %b = load y[i] f64 %c = sub %a %b store y[%j] %c "
+       "%d = load z[i] f64 %e = add %d %b store z[%j] %e", 0},
+      {"%a = load x[i] f64 %b = load y[k] f64 %c = add %b %a store y[k] %c %d = load z[k] f64 %e = mul %d %c "
+       "store z[k] %e", 0},
+      {"%a = load x[i] f64 store y[k] %a %b = load y[k] f64 store z[i] %b", 1},
+      {"%a = load x[i] f64 %b = load y[k] f64 store y[k] %a store y[i] %b", 1},
+      {"%a = load x[i] f64 %b = load y[k] f64 %c = lt %a 0.5 if %c { store y[k] %a } store z[i] %b", 1},
+      {"%a = load x[i] f64 %j = add k 1 %b = load y[%j] f64 %c = add %b %a store y[k] %c", 1},
+      {"%a = load x[i] f64 check index k 4 #1 %b = load y[k] f64 %c = add %b %a store y[k] %c", 1},
+      {"%a = load x[i] f64 %b = load y[k] f64 %c = add %b %a %d = gt %c 1.5 if %d { next } store y[k] %c", 1},
+  };
+  for (u32 i = 0; i < COUNT_OF(rows); i++) {
+    LoopModule m;
+    Buf text, why;
+    char source[500];
+    snprintf(source, sizeof source,
+             "native f (x: in f64, y: inout f64, z: inout f64, n: i64, k: i64) -> (i64) { for i in 0..n { poll #1 %s } "
+             "return 0 }\n", rows[i].body);
+    parsed(&m, source);
+    buf_init(&text, m.alloc);
+    buf_init(&why, m.alloc);
+    LoopFn *simple = loops_simplify(m.fns.data[0]);
+    if (loops_verify(simple, &why) != WEFT_OK) fail_msg("%s: %s", rows[i].body, buf_text(&why));
+    loops_print(simple, &text);
+    const char *loop = strstr(buf_text(&text), "for ");
+    if (!loop || count_of(loop, "load y") + count_of(loop, "load z") != rows[i].left)
+      fail_msg("%s: %s", rows[i].body, buf_text(&text));
+    loop_fn_free(simple);
+    buf_free(&text);
+    buf_free(&why);
+    MirPool *pool = mir_pool_new(allocator_system(), NULL);
+    MirCode *code = compiled_all(pool, &m);
+    u32 (*call)(LoopCtx *, const f64 *, f64 *, f64 *, i64, i64) =
+        (u32 (*)(LoopCtx *, const f64 *, f64 *, f64 *, i64, i64))mir_code_native(code, 0);
+    for (i64 n = 0; n < 4; n++)
+      for (i64 k = 0; k < 4; k++) {
+        f64 x[4] = {0.75, 0.25, 1.5, -1}, y[2][6] = {{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}},
+            z[2][6] = {{-1, 2, -3, 4}, {-1, 2, -3, 4}};
+        u64 args[5] = {(u64)(uintptr_t)x, (u64)(uintptr_t)y[0], (u64)(uintptr_t)z[0], (u64)n, (u64)k}, steps = 1000;
+        u32 exit;
+        Frames f, g;
+        frames_init(&f, 100, 0);
+        frames_init(&g, 100, 0);
+        assert_int_equal(loops_interp_native(m.fns.data[0], &f.ctx, args, &exit, &steps, NULL), WEFT_OK);
+        assert_int_equal(call(&g.ctx, x, y[1], z[1], n, k), exit);
+        assert_memory_equal(y[0], y[1], sizeof y[0]);
+        assert_memory_equal(z[0], z[1], sizeof z[0]);
+      }
+    mir_code_free(code);
+    mir_pool_free(pool);
+    loop_module_free(&m);
+  }
+}
+
 /* What the ranges of indices decide is decided before the loop; what they do not is left. */
 static void ranges_of_indices(void **state) {
   (void)state;
@@ -845,7 +909,7 @@ int main(void) {
     cmocka_unit_test_prestate(random_functions, &plain), cmocka_unit_test(dead_stand_in_before_subtraction),
     cmocka_unit_test(taught_instructions), cmocka_unit_test(checks_that_leave_alike),
     cmocka_unit_test(sums_across_calls), cmocka_unit_test(products_are_made_once), cmocka_unit_test(sums_of_constants),
-    cmocka_unit_test(ranges_of_indices),
+    cmocka_unit_test(ranges_of_indices), cmocka_unit_test(loads_that_a_loop_carries),
     cmocka_unit_test(comparisons_take_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
