@@ -88,8 +88,6 @@ bool op_complex_deriv(u32 op) { return of_complex[op] == COMPLEX_none || (of_com
 bool op_takes(u32 op, u32 dtype) {
   DTypeNeed need = op_need(op);
   if (dtype_can(dtype, need) == CAN_none) return false;
-  /* of what is rounded from a wider dtype the number beside would be lost again */
-  if (op == OP_nextafter && dtype_kind(dtype) == DK_FLOAT && dtype_compute(dtype) != dtype) return false;
   if (dtype_kind(dtype) != DK_COMPLEX || of_complex[op] != COMPLEX_none) return true;
   return need == NEED_none || need == NEED_store || need == NEED_convert || need == NEED_print;
 }

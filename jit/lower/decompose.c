@@ -456,7 +456,8 @@ static bool scan_to_while(Rewrite *r, NodeId n) {
   }
   for (u32 i = 0; i < stacked; i++) {
     const ArrayType t = *value_type(g, node_result(g, n, x.carried + i));
-    values[1 + x.carried + i] = graph_full(g, t.dtype, t.rank, t.dims, 0);
+    ValueId zeros = graph_full(g, dtype_real_of(t.dtype), t.rank, t.dims, 0);
+    values[1 + x.carried + i] = dtype_is_pair(t.dtype) ? op2(r, OP_complex, zeros, zeros) : zeros;
   }
   for (u32 i = 0; i < count && ok; i++) ok = values[i] != 0;
   ValueId *init = NULL;
