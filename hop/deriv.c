@@ -370,6 +370,22 @@ static Dv pull_written(Deriv *d, const DerivNode *n, Dv x, Dv g) {
   return dv3(d, OP_where, mine, read, NUM(0));
 }
 
+/* Of factors multiplied into x, in which places may be named twice: the product of the others, where factors are 0 as
+ * well. */
+static Dv pull_factors(Deriv *d, const DerivNode *n, Dv x, Dv v, Dv g) {
+  ArrayType t = dv_type(d, x);
+  t.dtype = dv_type(d, g).dtype;
+  Dv zeros = d->to->zeros(d, &t), all = zeros ? ADD(d->to->index(d, n, zeros), v) : 0, one = NUM(1), nothing = NUM(0);
+  Dv none = dv2(d, OP_equal, all, nothing), factor = dv3(d, OP_where, none, one, all);
+  Dv copy = MUL(x, one), product = factor && copy ? d->to->update(d, n, OP_multiply, copy, factor) : 0;
+  Dv part = MUL(g, product);
+  Dv count = none ? d->to->update(d, n, OP_add, zeros, dv_convert(d, none, t.dtype)) : 0;
+  if (!part || !count) return 0;
+  Dv here = d->to->index(d, n, count), rest = d->to->index(d, n, part);
+  Dv plain = dv3(d, OP_where, dv2(d, OP_equal, here, nothing), DIV(rest, factor), nothing);
+  return dv3(d, OP_where, none, dv3(d, OP_where, dv2(d, OP_equal, here, one), rest, nothing), plain);
+}
+
 /* y = x with v written at, or combined into, the places of the index. */
 static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
   Dv x = n->operands[0], v = n->operands[1];
@@ -386,11 +402,9 @@ static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
       return true;
     case OP_multiply:
     case OP_divide:
-      if (wants[1] && d->to->repeats(d, n)) {
-        d->detail = "`*=` and `/=` at places given by an array";
-        return false;
-      }
-      if (wants[1]) {
+      if (wants[1] && n->op == OP_multiply && d->to->repeats(d, n)) {
+        out[1] = pull_factors(d, n, x, v, g);
+      } else if (wants[1]) {
         Dv part = MUL(d->to->index(d, n, g), d->to->index(d, n, n->op == OP_divide ? n->results[0] : x));
         out[1] = n->op == OP_divide ? NEG(DIV(part, v)) : part;
       }

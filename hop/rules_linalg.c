@@ -102,7 +102,7 @@ static Dv gaps(Deriv *d, Dv w) {
   if (d->failed) return 0;
   u32 last = t.rank - 1u;
   Dv apart = SUB(dv_widened(d, w, last), dv_widened(d, w, last + 1));
-  Dv same = dv2(d, OP_greater, identity(d, t.dims[last], t.dims[last], 0, t.dtype), NUM(0));
+  Dv same = dv2(d, OP_greater, identity(d, t.dims[last], t.dims[last], 0, dtype_real_of(t.dtype)), NUM(0));
   return dv3(d, OP_where, same, NUM(0), DIV(NUM(1), dv3(d, OP_where, same, NUM(1), apart)));
 }
 
@@ -111,7 +111,7 @@ static Dv diagonals(Deriv *d, Dv v) {
   ArrayType t = dv_type(d, v);
   if (d->failed) return 0;
   u32 last = t.rank - 1u;
-  return MUL(dv_widened(d, v, last), identity(d, t.dims[last], t.dims[last], 0, t.dtype));
+  return MUL(dv_widened(d, v, last), identity(d, t.dims[last], t.dims[last], 0, dtype_real_of(t.dtype)));
 }
 
 /* V (diag(gw) + F (V^T gV)) V^T */
@@ -119,6 +119,32 @@ static Dv pull_eigh(Deriv *d, Dv w, Dv v, Dv gw, Dv gv) {
   Dv inner = gw ? diagonals(d, gw) : 0;
   if (gv) inner = dv_add(d, inner, MUL(gaps(d, w), MM(TURN(v), gv)));
   return symmetric(d, MM(MM(v, inner), TURN(v)));
+}
+
+/* Vectors have length 1, and their largest element is real: what turns or stretches them is taken away. */
+static Dv of_free_vectors(Deriv *d, Dv v, Dv gv) {
+  ArrayType t = dv_type(d, v);
+  if (d->failed) return 0;
+  u32 row = t.rank - 2u;
+  GraphAttr by[2] = {attr_int(1, row), attr_bool(2, true)};
+  Dv size = dv1(d, OP_abs, v), most = dv_op(d, OP_argmax, &size, 1, by, 2);
+  Dv here = dv2(d, OP_equal, dv_positions(d, t.dims[row], t.rank, row), most);
+  Dv along = dv_reduce(d, OP_sum, MUL(gv, v), 1u << row, true);
+  Dv largest = dv_reduce(d, OP_sum, dv3(d, OP_where, here, dv1(d, OP_real, v), NUM(0)), 1u << row, true);
+  Dv turned = dv2(d, OP_complex, NUM(0), NEG(DIV(dv1(d, OP_imag, along), largest)));
+  gv = SUB(gv, MUL(dv_conj(d, v), dv1(d, OP_real, along)));
+  return ADD(gv, dv3(d, OP_where, here, turned, NUM(0)));
+}
+
+/* V^-T (diag(gw) + F (V^T gV)) V^T, nothing conjugated. */
+static Dv pull_eig(Deriv *d, Dv w, Dv v, Dv gw, Dv gv) {
+  Dv inner = gw ? diagonals(d, gw) : 0;
+  if (gv) inner = dv_add(d, inner, MUL(gaps(d, w), MM(TURN(v), of_free_vectors(d, v, gv))));
+  return MM(MM(TURN(dv1(d, OP_linalg_inv, v)), inner), TURN(v));
+}
+
+static Dv pull_eigvals(Deriv *d, Dv x, Dv g) {
+  return pull_eig(d, 0, part_of(d, dv1(d, OP_linalg_eig, x), 1), g, 0);
 }
 
 static Dv pull_eigvalsh(Deriv *d, Dv x, Dv g) {
@@ -175,21 +201,46 @@ static Dv pull_svdvals(Deriv *d, Dv x, Dv g) {
 }
 
 /* (gQ + Q C) R^-T, C symmetric with the lower triangle of R gR^T - gQ^T Q: of matrices that are not wider than high. */
+static Dv qr_of_rows(Deriv *d, Dv q, Dv r, Dv gq, Dv gr) {
+  Dv m = gr ? MM(r, TURN(gr)) : 0;
+  if (gq) m = m ? SUB(m, MM(TURN(gq), q)) : NEG(MM(TURN(gq), q));
+  Dv c = ADD(lower(d, m, 0), TURN(lower(d, m, -1))), left = dv_add(d, gq, MM(q, c));
+  return TURN(dv2(d, OP_linalg_solve, r, TURN(left)));
+}
+
+static Dv piece(Deriv *d, Dv x, u32 axis, Dim from, Dim to) {
+  Dv v = x && !d->failed ? d->to->part(d, x, axis, from, to) : 0;
+  d->failed |= x && !v;
+  return v;
+}
+
+/* A wide matrix is (A1, A2), and R is (R1, Q^T A2). Where Q is completed there is a rule for R alone. */
 static bool pull_qr(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
-  ArrayType t = dv_type(d, n->operands[0]);
+  Dv x = n->operands[0], q = n->results[0], r = n->results[1], gq = ct[0], gr = ct[1];
+  ArrayType t = dv_type(d, x);
   Dim high = rows_of(&t), wide = columns_of(&t);
+  u32 last = t.rank - 1u;
   bool reduced = n->args[1].kind == ARG_hole ||
                  (n->args[1].kind == ARG_attr && n->args[1].attr->kind == ATTR_text && n->args[1].attr->count == 7);
-  if (!square(d, &t) && (!reduced || high < 0 || wide < 0 || high < wide)) {
-    d->detail = reduced ? "linalg.qr of a matrix that is wider than high" : "linalg.qr with mode=\"complete\"";
+  if (!square(d, &t) && (high < 0 || wide < 0)) {
+    d->detail = "linalg.qr of a matrix that is not square";
     return false;
   }
-  Dv q = n->results[0], r = n->results[1], m = 0;
-  if (ct[1]) m = MM(r, TURN(ct[1]));
-  if (ct[0]) m = m ? SUB(m, MM(TURN(ct[0]), q)) : NEG(MM(TURN(ct[0]), q));
-  Dv below = lower(d, m, -1);
-  Dv c = ADD(lower(d, m, 0), TURN(below)), left = dv_add(d, ct[0], MM(q, c));
-  out[0] = TURN(dv2(d, OP_linalg_solve, r, TURN(left)));
+  if (square(d, &t) || (reduced && high > wide)) {
+    out[0] = qr_of_rows(d, q, r, gq, gr);
+  } else if (high > wide) {
+    if (gq) d->detail = "Q of linalg.qr with mode=\"complete\" of a matrix that is higher than wide";
+    if (gq) return false;
+    out[0] = qr_of_rows(d, piece(d, q, last, 0, wide), piece(d, r, last - 1, 0, wide), 0,
+                        piece(d, gr, last - 1, 0, wide));
+  } else {
+    Dv rest = piece(d, x, last, high, wide), gr2 = piece(d, gr, last, high, wide);
+    if (gr2) gq = dv_add(d, gq, MM(rest, TURN(gr2)));
+    GraphAttr join[2] = {attr_list(0, 2), attr_int(1, last)};
+    Dv of_rest = gr2 ? MM(q, gr2) : MUL(rest, NUM(0));
+    Dv of_rows = qr_of_rows(d, q, piece(d, r, last, 0, high), gq, piece(d, gr, last, 0, high));
+    out[0] = dv_op(d, OP_concat, (Dv[]){of_rows, of_rest}, 2, join, 2);
+  }
   return true;
 }
 
@@ -321,6 +372,8 @@ static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv 
 static Dv pull_slogdet(Deriv *d, Dv x, Dv g) { return MUL(per_matrix(d, g), TURN(dv1(d, OP_linalg_inv, x))); }
 
 MANY(linalg_slogdet, all, (out[0] = ct[1] ? pull_slogdet(d, x, ct[1]) : 0, true))
+MANY(linalg_eig, all, (out[0] = pull_eig(d, n->results[0], n->results[1], ct[0], ct[1]), true))
+RULE(linalg_eigvals, all, (out[0] = pull_eigvals(d, x, g), true))
 MANY(linalg_eigh, all, (out[0] = pull_eigh(d, n->results[0], n->results[1], ct[0], ct[1]), true))
 MANY(linalg_svd, all, pull_svd_node(d, n, ct, out))
 MANY(linalg_qr, all, pull_qr(d, n, ct, out))

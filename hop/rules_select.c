@@ -181,7 +181,13 @@ static bool pull_quantile(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t
 static bool pull_extreme(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
   u32 axis = 0;
   bool reverse = arg_bool(&n->args[2], false), flat = !given(&n->args[1]);
-  if (arg_bool(&n->args[3], false) || (!flat && !select_axis_of(n, 1, 0, t->rank, &axis))) return false;
+  if (!flat && !select_axis_of(n, 1, 0, t->rank, &axis)) return false;
+  if (arg_bool(&n->args[3], false)) { /* that of nothing, first or last, is constant */
+    Dim size = dv_type(d, g).dims[axis];
+    if (d->failed) return false;
+    g = reverse ? d->to->part(d, g, axis, 0, d->to->dim(d, '-', size, 1)) : d->to->part(d, g, axis, 1, size);
+    if (!g) return false;
+  }
   ArrayType row = *t;
   if (flat) {
     row.rank = 1;
@@ -405,6 +411,88 @@ static bool pull_topk(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv
   return true;
 }
 
+/* To the first of those that are equal. */
+static bool pull_unique(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, Dv *out) {
+  if (!g || given(&n->args[4])) return false;
+  Dim all = select_size_of(d, t);
+  ArrayType many = {.dtype = DT_i64, .rank = 1};
+  x = dv_reshape(d, x, 1, &all);
+  many.dims[0] = dv_type(d, g).dims[0];
+  Dv at = dv2(d, OP_searchsorted, n->results[0], x), number = dv_positions(d, all, 1, 0);
+  Dv zeros = d->failed ? 0 : d->to->zeros(d, &many);
+  GraphAttr turn = attr_int(1, 0);
+  Dv back = dv_op(d, OP_flip, &at, 1, &turn, 1), from = dv_op(d, OP_flip, &number, 1, &turn, 1);
+  Dv first = dv2(d, OP_equal, take(d, scattered(d, zeros, back, from, 0, "set"), at, 0), number);
+  out[0] = dv_reshape(d, dv3(d, OP_where, first, take(d, g, at, 0), NUM(0)), t->rank, t->dims);
+  return !d->failed;
+}
+
+/* counts: by the weights. edges at equal steps: by the ends of the range, or by the least and the greatest of x, shared
+ * among ties. */
+static bool pull_histogram(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, const Dv *ct, const bool *wants,
+                           Dv *out) {
+  bool weighted = n->args[3].kind == ARG_value, edged = n->args[1].kind == ARG_value, ranged = given(&n->args[2]);
+  u32 weights = n->count - 1;
+  Dim all = select_size_of(d, t);
+  Dv edges = n->results[1];
+  if (d->failed) return false;
+  Dim size = dv_type(d, edges).dims[0], bins = d->to->dim(d, '-', size, 1);
+  if (weighted && weights && wants[weights] && ct[0]) {
+    GraphAttr right = {.kind = ATTR_text, .param = 2, .count = 5, .text = "right"};
+    Dv flat = dv_reshape(d, dv_convert(d, x, DT_f64), 1, &all), whole = dv_convert(d, edges, DT_f64);
+    Dv place = dv_op(d, OP_searchsorted, (Dv[]){whole, flat}, 2, &right, 1);
+    Dv last = d->failed ? 0 : d->to->size(d, d->to->dim(d, '-', bins, 1)), one = d->failed ? 0 : d->to->size(d, 1);
+    Dv nothing = d->failed ? 0 : d->to->size(d, 0);
+    Dv bin = dv2(d, OP_minimum, dv2(d, OP_maximum, SUB(place, one), nothing), last);
+    Dv low = dv_reduce(d, OP_min, whole, 1, false), high = dv_reduce(d, OP_max, whole, 1, false);
+    Dv inside = dv2(d, OP_logical_and, dv2(d, OP_greater_equal, flat, low), dv2(d, OP_less_equal, flat, high));
+    ArrayType tw = dv_type(d, n->operands[weights]);
+    out[weights] = dv_reshape(d, dv3(d, OP_where, inside, take(d, ct[0], bin, 0), NUM(0)), tw.rank, tw.dims);
+  }
+  if (!ct[1]) return !d->failed;
+  if (edged) {
+    if (wants[1]) out[1] = ct[1];
+    return !d->failed;
+  }
+  Dv steps = DIV(dv_positions(d, size, 1, 0), d->failed ? 0 : d->to->size(d, bins)), whole = dv_reshape(d, x, 1, &all);
+  Dv high = dv_reduce(d, OP_sum, MUL(ct[1], steps), 1, false);
+  Dv low = dv_reduce(d, OP_sum, MUL(ct[1], SUB(NUM(1), steps)), 1, false);
+  if (n->args[2].kind == ARG_list && n->args[2].count == 2) {
+    if (wants[1]) out[1] = low;
+    if (wants[2]) out[2] = high;
+  } else if (wants[0] && !ranged) {
+    Dv least = dv_share_ties(d, whole, dv_reduce(d, OP_min, whole, 1, true), dv_widened(d, low, 0), 1);
+    Dv most = dv_share_ties(d, whole, dv_reduce(d, OP_max, whole, 1, true), dv_widened(d, high, 0), 1);
+    out[0] = dv_reshape(d, ADD(least, most), t->rank, t->dims);
+  }
+  return !d->failed;
+}
+
+/* Back by the inverse of the order that the key gives. */
+static bool pull_random_order(Deriv *d, const DerivNode *n, Dv key, Dv g, Dv *out) {
+  ArrayType t = dv_type(d, g);
+  if (d->failed || n->count != 2 || !t.rank) return false;
+  Dv order = dv2(d, OP_random_permutation, key, d->to->size(d, t.dims[0]));
+  out[1] = take(d, g, order_of(d, order, false, 0), 0);
+  return !d->failed;
+}
+
+/* lo + (hi - lo) u */
+static bool pull_uniform(Deriv *d, const DerivNode *n, Dv key, Dv y, Dv g, const bool *wants, Dv *out) {
+  ArrayType t = dv_type(d, y);
+  if (d->failed) return false;
+  GraphAttr by[2] = {{.kind = ATTR_dims, .param = 1, .count = t.rank, .ints = t.dims}, attr_dtype(4, t.dtype)};
+  Dv u = dv_op(d, OP_random_uniform, &key, 1, by, 2);
+  u32 hi = n->args[2].kind == ARG_value ? 2 : 1;
+  if (n->args[2].kind == ARG_value && wants[1]) out[1] = MUL(g, SUB(NUM(1), u));
+  if (n->args[3].kind == ARG_value && wants[hi]) out[hi] = MUL(g, u);
+  return !d->failed;
+}
+
+RULE(random_permutation, all, pull_random_order(d, n, x, g, out))
+RULE(random_uniform, all, pull_uniform(d, n, x, y, g, wants, out))
+MANY(unique, all, pull_unique(d, n, x, t, ct[0], out))
+MANY(histogram, all, pull_histogram(d, n, x, t, ct, wants, out))
 RULE(take, indices, pull_take(d, n, t, g, out))
 RULE(take_along_axis, indices, pull_take_along_axis(d, n, t, g, out))
 RULE(sort, all, pull_sort(d, n, x, t, g, out))

@@ -447,6 +447,15 @@ static WeftStatus record_op(Vm *vm, Tape *t, u32 op, Value *args, Value *out) {
   return status;
 }
 
+/* The items of a list, as they are, in the order of what they stand for. */
+static WeftStatus sorted_list(Vm *vm, Value *args, Value *out) {
+  Value order;
+  if (run_stripped(vm, OP_argsort, args, &order) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = vm_index(vm, args[0], (u8[]){IX_VALUE}, 1, &order, out);
+  value_drop(vm, order);
+  return status;
+}
+
 static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
   u32 n = op_info(op)->nparams;
   if (passes_through(op)) {
@@ -469,6 +478,7 @@ static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
     value_drop(vm, params[0]);
     return status;
   }
+  if (op == OP_sort && args[0].kind == V_LIST) return sorted_list(vm, args, out);
   if ((op == OP_concat || op == OP_stack) && args[0].kind == V_TRACKED) { /* its rows */
     Value rows, params[OP_MAX_PARAMS];
     Value from[2] = {value_keep(args[0]), value_hole()};
@@ -635,15 +645,22 @@ static bool by_arrays(const u8 *items, u32 nitems, const Value *keys) {
   return false;
 }
 
-/* The same for a program's statement. `root[items] op= value` at plain places reads, computes and writes, as compiled
- * code has it. */
-static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op,
-                                   Value value) {
-  Value old, next, whole = value_untracked(*root);
-  u32 dtype = whole.kind == V_ARRAY ? array_dtype(whole.array) : whole.dtype;
-  if (op == BC_move || by_arrays(items, nitems, keys) || !deriv_dtype(dtype) ||
-      !value_is_numeric(value_untracked(value)))
-    return assign(vm, root, items, nitems, keys, op, value);
+/* x with another shape, by reshape or broadcast_to. */
+static WeftStatus with_shape(Vm *vm, u32 op, Value x, const ArrayType *t, Value *out) {
+  Value args[OP_MAX_PARAMS];
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
+  args[0] = value_keep(x);
+  bool ok = list_new(vm, t->rank, &args[1]);
+  for (u32 i = 0; i < t->rank && ok; i++) ok = list_push(vm, &args[1], value_weak_i64(t->dims[i]));
+  WeftStatus status = ok ? vm_op(vm, op, args, out) : WEFT_ERROR;
+  value_drop(vm, args[0]);
+  value_drop(vm, args[1]);
+  return status;
+}
+
+/* root[items] = root[items] op value */
+static WeftStatus combine_at(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op, Value value) {
+  Value old, next;
   if (vm_index(vm, *root, items, nitems, keys, &old) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = vm_binary(vm, op, old, value, &next);
   value_drop(vm, old);
@@ -651,6 +668,117 @@ static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nit
   status = assign(vm, root, items, nitems, keys, BC_move, next);
   value_drop(vm, next);
   return status;
+}
+
+/* Those of `places` that were named `round` times before, and which of them they are: vectors of their own. `seen` is
+ * how often each place was named. */
+static WeftStatus of_round(Vm *vm, Value places, u32 round, u32 *seen, i64 size, Value *at, Value *which, i64 *left) {
+  const i64 *p = places.array->data;
+  i64 n = 0, most = places.array->size;
+  memset(seen, 0, sizeof *seen * (size_t)size);
+  for (i64 k = 0; k < most; k++) n += seen[p[k]]++ == round;
+  memset(seen, 0, sizeof *seen * (size_t)size);
+  if (array_new(vm, DT_i64, 1, &n, at) != WEFT_OK) return WEFT_ERROR;
+  if (array_new(vm, DT_i64, 1, &n, which) != WEFT_OK) {
+    value_drop(vm, *at);
+    return WEFT_ERROR;
+  }
+  i64 *to = at->array->data, *of = which->array->data;
+  for (i64 k = 0, i = 0; k < most; k++) {
+    if (seen[p[k]]++ != round) continue;
+    to[i] = p[k];
+    of[i++] = k;
+  }
+  *left -= n;
+  return WEFT_OK;
+}
+
+/* root[items] op= value at places given by arrays, which may name a place twice: operators that have no rule of
+ * their own for that are applied in rounds, in each to every place once. Borrows value. */
+static WeftStatus combine_in_rounds(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op,
+                                    Value value) {
+  Value whole = value_untracked(*root), number, shaped, places, flat, wide, line, made;
+  ArrayType t, selected, one = {.rank = 1};
+  tape_type(whole, &t);
+  one.dims[0] = 1;
+  for (u32 i = 0; i < t.rank; i++) one.dims[0] *= t.dims[i];
+  i64 size = one.dims[0];
+  Value args[OP_MAX_PARAMS] = {value_weak_i64(size), value_nil(), value_weak_i64(1), value_nil(), value_nil()};
+  if (vm_op(vm, OP_arange, args, &number) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = with_shape(vm, OP_reshape, number, &t, &shaped);
+  value_drop(vm, number);
+  if (status != WEFT_OK) return status;
+  status = vm_index(vm, shaped, items, nitems, keys, &places);
+  value_drop(vm, shaped);
+  if (status != WEFT_OK) return status;
+  if (places.kind != V_ARRAY || !array_dense(places.array)) { /* by a mask of rank 0: no place twice */
+    value_drop(vm, places);
+    return combine_at(vm, root, items, nitems, keys, op, value);
+  }
+  tape_type(places, &selected);
+  i64 left = one.dims[0] = places.array->size;
+  u32 *seen = mem_alloc(&vm->alloc, sizeof *seen * (size_t)(size + 1));
+  status = seen ? with_shape(vm, OP_broadcast_to, value, &selected, &wide) : vm_error_memory(vm);
+  if (status == WEFT_OK) {
+    status = with_shape(vm, OP_reshape, wide, &one, &line);
+    value_drop(vm, wide);
+    one.dims[0] = size;
+    if (status == WEFT_OK && (status = with_shape(vm, OP_reshape, *root, &one, &flat)) != WEFT_OK) value_drop(vm, line);
+  }
+  if (status == WEFT_OK) {
+    for (u32 round = 0; left && status == WEFT_OK; round++) {
+      Value at, which, part;
+      status = of_round(vm, places, round, seen, size, &at, &which, &left);
+      if (status != WEFT_OK) break;
+      status = vm_index(vm, line, (u8[]){IX_VALUE}, 1, &which, &part);
+      if (status == WEFT_OK) {
+        status = combine_at(vm, &flat, (u8[]){IX_VALUE}, 1, &at, op, part);
+        value_drop(vm, part);
+      }
+      value_drop(vm, at);
+      value_drop(vm, which);
+    }
+    if (status == WEFT_OK && (status = with_shape(vm, OP_reshape, flat, &t, &made)) == WEFT_OK) {
+      value_drop(vm, *root);
+      *root = made;
+    }
+    value_drop(vm, flat);
+    value_drop(vm, line);
+  }
+  if (seen) mem_free(&vm->alloc, seen, sizeof *seen * (size_t)(size + 1));
+  value_drop(vm, places);
+  return status;
+}
+
+/* root[items] op= value without tapes: says what is wrong with it. */
+static WeftStatus try_without(Vm *vm, Value root, const u8 *items, u32 nitems, const Value *keys, u32 op,
+                              Value value) {
+  Value whole, plain[INDEX_REGISTERS], given;
+  u32 n = registers_of(items, nitems);
+  PathStep step = {.kind = STEP_INDEX, .item_count = nitems};
+  Desc d = {.kind = DESC_PATH, .items = items, .item_count = nitems, .step_count = 1, .steps = &step, .op = (u8)op,
+            .root = ROOT_REGISTER};
+  if (n > COUNT_OF(plain)) return too_many_items(vm);
+  for (u32 i = 0; i < n; i++) plain[i] = value_untracked(keys[i]);
+  if (tape_strip(vm, root, &whole) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = tape_strip(vm, value, &given);
+  if (status == WEFT_OK) status = vm_update(vm, &whole, &d, plain, given);
+  value_drop(vm, whole);
+  return status;
+}
+
+/* The same for a program's statement. `root[items] op= value` at plain places reads, computes and writes, as compiled
+ * code has it. */
+static WeftStatus assign_statement(Vm *vm, Value *root, const u8 *items, u32 nitems, const Value *keys, u32 op,
+                                   Value value) {
+  Value whole = value_untracked(*root);
+  u32 dtype = whole.kind == V_ARRAY ? array_dtype(whole.array) : whole.dtype;
+  bool arrays = by_arrays(items, nitems, keys), ruled = op == BC_add || op == BC_sub || op == BC_mul || op == BC_div;
+  if (op == BC_move || (arrays && ruled) || !deriv_dtype(dtype) || !value_is_numeric(value_untracked(value)))
+    return assign(vm, root, items, nitems, keys, op, value);
+  if (!arrays) return combine_at(vm, root, items, nitems, keys, op, value);
+  if (try_without(vm, *root, items, nitems, keys, op, value) != WEFT_OK) return WEFT_ERROR;
+  return combine_in_rounds(vm, root, items, nitems, keys, op, value);
 }
 
 /* Steps from `first` on, all of them indices into the array and its parts. Borrows value. */
