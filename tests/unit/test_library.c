@@ -147,7 +147,8 @@ static void errors_name_the_parameter_that_was_handed_on(void **state) {
       {"x[axis]", "std([1.0], 7)", "std: "},
       {"axis.foo", "std([1.0], 7)", "std: "},
       {"axis(x)", "std([1.0], 7)", "std: "},
-      {"unique(x)", "grad(x => sum(std(x)))([1.0, 2.0])", "grad: no derivative rule for unique, in std"},
+      {"arange(0.0, sum(x))", "grad(x => sum(std(x)))([1.0, 2.0])",
+       "grad: no derivative of arange by its parameter `stop`, in std"},
       {"logspace(0.0, x, 3, true, correction)", "grad(c => sum(std(1.0, nil, c)))(2.0)",
        "grad: no derivative of std by its parameter `correction`"},
       {"{ let b = correction + 1.0; logspace(0.0, x, 3, true, b) }", "grad(c => sum(std(1.0, nil, c)))(2.0)",
@@ -165,7 +166,7 @@ static void errors_name_the_parameter_that_was_handed_on(void **state) {
                                 "fn _one(a) = ravel(a) + 1\nfn _two(a, b) { let c = _one(b); a + c }\n", tries[i].body);
     put(0, "lib/a.weft", text);
     module_of[OP_std] = 1;
-    assert_int_equal(weft_eval(w, tries[i].call, "test", NULL), WEFT_ERROR);
+    if (weft_eval(w, tries[i].call, "test", NULL) != WEFT_ERROR) fail_msg("%s: no error", tries[i].body);
     size_t len = strlen(tries[i].said);
     const char *said = weft_error_text(w) + strlen("error: ");
     bool whole = tries[i].said[len - 1] != ' ';
