@@ -216,13 +216,12 @@ build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
 
 # ---- the same tree with sanitizers, and with the counters that guide the fuzzers -------------------
 
-# One tree for both. Instrumented code makes gcc warn of conversions that are not in the source: the plain build looks at
-# those. clang refuses NULL + 0, which C2y defines and empty arrays have, and does not tell the source of the sanitizer.
+# One tree for both. Instrumented code makes gcc warn of conversions that are not in the source: the plain build does.
+# clang refuses NULL + 0, which C2y defines and empty arrays have, and does not tell the source of the sanitizer.
 SANITIZE := -fsanitize=address,undefined \
   $(if $(findstring clang,$(CC)),-fno-sanitize=pointer-overflow -D__SANITIZE_ADDRESS__)
 CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-gnu-variable-sized-type-not-at-end
-# Programs of 40 MB, one for each test: gold links them in half the time (it cannot read DWARF 5).
-GOLD     := $(if $(shell command -v ld.gold),-fuse-ld=gold)
+GOLD     := $(if $(shell command -v ld.gold),-fuse-ld=gold) # half the time for programs of 40 MB; no DWARF 5
 asan:                      ## the same tree under AddressSanitizer and UBSan, in build/asan
 fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:
