@@ -598,7 +598,7 @@ static VReg load_every_other(VecFn *f, u32 bytes, VecMem m) {
   return words_apart(f, length, mixed, false);
 }
 
-/* The elements of two vectors in turns. */
+/* The elements of two vectors, interleaved. */
 static void store_in_turns(VecFn *f, u32 bytes, VecMem m, VReg even, VReg odd) {
   u8 length = length_of(bytes, f->lanes);
   VecOp op = bytes == 8 ? V_MOVUPD_TO : V_MOVUPS_TO;

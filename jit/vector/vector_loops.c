@@ -816,7 +816,7 @@ static void reduce_loop(VecFn *f, VLoop *l) {
 /* Several reductions over the same elements that do not use each other: each takes a block of the elements, then
  * the next one does, so that they are read from memory once; those whose accumulators all find registers run side
  * by side. */
-enum { GROUP_MOST = 8, FOLDS_MOST = 16, TURN_TRIPS = 8, TURN_LEAST = 2 };
+enum { GROUP_MOST = 8, FOLDS_MOST = 16, CHUNK_TRIPS = 8, CHUNK_LEAST = 2 };
 
 typedef struct Uses {
   const VecFn *f;
@@ -995,11 +995,11 @@ static void blocks_in_turn(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, 
   }
 }
 
-/* How many trips a turn ends behind the one before: so many that what is new in it, counted once for each array,
- * stays a few lines for the fetching to bridge; of one array's blocks far apart TURN_TRIPS are new after each
+/* How many trips a chunk ends behind the one before: so many that what is new in it, counted once for each array,
+ * stays a few lines for the fetching to bridge; of one array's blocks far apart CHUNK_TRIPS are new after each
  * change from the one to the other. */
-static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
-  u32 seen[TURN_TRIPS / TURN_LEAST], arrays = 0;
+static u32 chunk_trips(const VecFn *f, const VLoop *group, u32 count) {
+  u32 seen[CHUNK_TRIPS / CHUNK_LEAST], arrays = 0;
   for (u32 i = 0; i < count; i++)
     for (u32 pos = group[i].first; pos <= group[i].last; pos++) {
       const LoopNode *n = vnode(f, body_node(f, pos));
@@ -1008,17 +1008,17 @@ static u32 turn_trips(const VecFn *f, const VLoop *group, u32 count) {
       if (n->op == LOOP_LOAD && k == arrays && arrays < COUNT_OF(seen)) seen[arrays++] = n->a;
     }
   if (arrays == 1 && count > 1 && !shares_reads(f, &group[0], &group[count - 1]))
-    return TURN_TRIPS / (count - count / 2 + 1);
-  return arrays > 1 ? TURN_TRIPS / arrays : TURN_LEAST;
+    return CHUNK_TRIPS / (count - count / 2 + 1);
+  return arrays > 1 ? CHUNK_TRIPS / arrays : CHUNK_LEAST;
 }
 
-/* The same by turns of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would
- * come in the first reduction's turn alone. Each turn ends some trips behind the one before, and goes through all
+/* The same in chunks of some trips, so that the memory of the next ones comes meanwhile: of a whole block it would
+ * come in the first reduction alone. Each chunk ends some trips behind the one before, and goes through all
  * that its reduction has not seen yet: so each reads new memory for those trips alone, and changes from one
  * reduction to another, which take as long as some twenty vectors, are seldom. */
-static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
+static void blocks_in_chunks(VecFn *f, VLoop *group, VFold *r, u32 count, i32 at, i32 end, u32 elements) {
   i32 some = frame_room(f, 8, 8), before = frame_room(f, 8, 8);
-  u32 turn = g_label(f), step = elements / LOOP_BLOCK_TRIPS * turn_trips(f, group, count);
+  u32 chunk = g_label(f), step = elements / LOOP_BLOCK_TRIPS * chunk_trips(f, group, count);
   block_bounds(f, at, end, elements);
   g_save(f, RSP, before, R14);
   g_save(f, RSP, some, R15);
@@ -1032,7 +1032,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
     g_save(f, RSP, (i32)r[i].end_slot, RAX);
   }
   u32 begin = f->ins.count;
-  g_put(f, turn);
+  g_put(f, chunk);
   for (u32 i = 0; i < count && !f->failed; i++) {
     block_bounds(f, some, before, step);
     g_save(f, RSP, some, RAX); /* what R14 would be without an end */
@@ -1048,7 +1048,7 @@ static void blocks_in_short_turns(VecFn *f, VLoop *group, VFold *r, u32 count, i
   g_load(f, RAX, RSP, some);
   g_alu_imm(f, ALU_SUB, RAX, (count - 1) * step);
   g_alu_load(f, ALU_CMP, RAX, RSP, before);
-  g_jcc(f, CC_L, turn);
+  g_jcc(f, CC_L, chunk);
   end_span(f, begin);
   for (u32 i = 0; i < count && !f->failed; i++) {
     g_load(f, R15, RSP, (i32)r[i].end_slot);
@@ -1088,7 +1088,7 @@ static void reduce_group(VecFn *f, VLoop *group, u32 count) {
   bool apart = count > 1 && !cpu_has(CPU_FETCH) && !shares_reads(f, &group[0], &group[count - 1]);
   g_put(f, block);
   if (runs_abreast(f, group, count)) blocks_abreast(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
-  else if (!f->evex || apart) blocks_in_short_turns(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
+  else if (!f->evex || apart) blocks_in_chunks(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   else blocks_in_turn(f, group, r, count, at, end, LANE_BYTES / bytes * LOOP_BLOCK_TRIPS);
   g_save(f, RSP, at, R15);
   g_alu_load(f, ALU_CMP, R15, RSP, end);
