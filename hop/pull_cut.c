@@ -91,7 +91,7 @@ static void flow_node(Flow *f, const Graph *g, NodeId n, const ValueMap *map) {
   if (!x->result_count) return;
   use.to = flow_place(f);
   for (u32 k = 0; k < x->operand_count; k++) flow_use(&use, node_operand(g, n, k));
-  node_size_values(g, n, flow_use, &use);
+  pull_size_values(g, n, flow_use, &use);
   for (u32 k = 0; k < x->result_count; k++) {
     ValueId v = node_result(g, n, k);
     if (value_is_token(g, v)) continue;
@@ -115,7 +115,7 @@ static bool flow_reads(Flow *f, const Graph *g, BlockId back, NodeId last, const
       if (trip && graph_carries_size(g, v)) flow_use(&use, v);
     }
     for (u32 i = 0; i < x->operand_count && used; i++) flow_use(&use, node_operand(g, n, i));
-    if (used) node_size_values(g, n, flow_use, &use);
+    if (used) pull_size_values(g, n, flow_use, &use);
   }
   return f->ok;
 }

@@ -15,7 +15,15 @@ bool pull_holds_check(const Graph *g, NodeId n) {
   return false;
 }
 
-/* Marks the values of a block that its results need: one byte for each, or NULL. */
+void pull_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx) {
+  node_size_values(g, n, each, ctx);
+  for (u32 i = 0; i < node_subs(g, n); i++)
+    for (GraphWalk w = walk_begin(g, graph_node_at(g, n)->sub[i]); walk_next(&w);) node_size_values(g, w.node, each, ctx);
+}
+
+static void mark_value(void *live, u32 v) { ((u8 *)live)[v] = 1; }
+
+/* Marks the values of a block that its results and checks need, and the sizes of these: one byte for each, or NULL. */
 static u8 *mark_live(Recorder *r, BlockId b) {
   const Graph *g = r->g;
   u8 *live = mem_alloc_zero(&r->vm->alloc, g->values.count);
@@ -26,6 +34,7 @@ static u8 *mark_live(Recorder *r, BlockId b) {
     bool used = pull_holds_check(g, n);
     for (u32 i = 0; i < x->result_count && !used; i++) used = live[node_result(g, n, i)];
     for (u32 i = 0; i < x->operand_count && used; i++) live[node_operand(g, n, i)] = 1;
+    if (used) pull_size_values(g, n, mark_value, live);
   }
   return live;
 }

@@ -41,6 +41,8 @@ bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count
 bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
                        const u8 *live);
 bool pull_holds_check(const Graph *g, NodeId n);
+/* The values that sizes of a node, and of all within its blocks, are made of. */
+void pull_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx);
 
 /* The scan back over the loop: carries the cotangents of the carried values and the sums of those of the captures, and
  * stacks those of the items. Every trip runs the body once more on what was saved. With `grown` it is a trial, of
