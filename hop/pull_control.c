@@ -3,7 +3,9 @@
 #include "hop/flow.h"
 #include "hop/pull_loop.h"
 #include "hop/rules.h"
+#include "tracer/record/record_exit.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_sizes.h"
 
 #include <string.h>
 
@@ -188,6 +190,40 @@ static Dim counted_trips(Graph *g, const Loop *l, NodeId test) {
   if (!value_dim(g, node_operand(g, l->node, i), &lo) || !value_dim(g, bound, &hi) || lo == DIM_NONE || hi == DIM_NONE)
     return DIM_NONE;
   return size_max(&g->sizes, size_sub(&g->sizes, hi, lo), 0);
+}
+
+/* How often a while loop goes round: it is run once more, with a count. DIM_NONE: memory was refused, or none can be
+ * told here. */
+static Dim run_to_count(Recorder *r, const Loop *l) {
+  Graph *g = r->g;
+  Allocator *alloc = &r->vm->alloc;
+  ValueVec init = {0}, params = {0}, next = {0};
+  BlockId subs[2] = {0, 0};
+  TypeId count = graph_scalar_type(g, DT_i64, false);
+  bool ok = true;
+  for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, i));
+  ok = ok && vec_push(alloc, &init, graph_const_f64(g, DT_i64, 0));
+  for (u32 k = 0; k < 2 && ok; k++) {
+    BlockId of = graph_node_at(g, l->node)->sub[k];
+    ValueMap map;
+    ValueId n = 0;
+    map_init(&map, alloc);
+    params.count = next.count = 0;
+    ok = (subs[k] = graph_open(g)) && loop_params_like(r, subs[k], l, 0, l->carried, &params) &&
+         (n = graph_param(g, subs[k], count)) && loop_run_again(r, l->node, of, params.data, l->carried, &map);
+    for (u32 i = 0; i < (k ? l->carried : 1) && ok; i++)
+      ok = vec_push(alloc, &next, map_get(&map, block_result(g, of, i)));
+    if (ok && k) ok = vec_push(alloc, &next, graph_op2(g, OP_add, n, graph_const(g, value_weak_i64(1))));
+    ok = ok && graph_close(g, k ? TERM_next : TERM_yield, next.data, next.count, 0);
+    map_free(&map);
+  }
+  NodeId node = ok ? graph_while(g, init.data, init.count, subs[0], subs[1]) : 0;
+  Dim trips = node ? size_unbacked(&g->sizes, NULL, node_result(g, node, l->carried), 0, SIZE_LIMIT - 1) : DIM_NONE;
+  if (trips != DIM_NONE && rec_anchor(r, trips) != OUT_GO) trips = DIM_NONE;
+  vec_free(alloc, &init);
+  vec_free(alloc, &params);
+  vec_free(alloc, &next);
+  return trips;
 }
 
 /* A while loop of at most `trips`, as a scan of so many: a trip either runs the body or leaves all as it is. */
@@ -391,6 +427,11 @@ static Outcome need_a_trip(const Walk *w, const Loop *l) {
   i64 n;
   for (u32 i = 0; i < l->carried; i++) any |= l->alias[i] && l->reached[i];
   if (!any || size_prove(&g->sizes, REL_le, 1, l->trips) == TRUTH_always) return OUT_GO;
+  if (size_is_unbacked(&g->sizes, l->trips)) { /* in a run without a trip the interpreter does it */
+    ValueId trips = graph_size(g, l->trips);
+    Outcome o = trips ? rec_check(r, CHECK_empty, &trips, 1) : OUT_FAIL;
+    return o != OUT_GO || size_assume(&g->sizes, REL_le, 1, l->trips) ? o : OUT_FAIL;
+  }
   bool some = size_hint(&g->sizes, l->trips, &n) && n > 0 &&
               guard_relation(&g->guards, &g->sizes, REL_le, 1, l->trips, "the derivative of a loop", rec_here(r));
   return some ? OUT_GO : rec_stuck(r, REASON_no_rule, "the derivative of a loop that may have no trips");
@@ -445,7 +486,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
     NodeId test = value_node(g, block_result(g, asks, 0));
     bool alone = g->blocks.data[asks].first == test && g->blocks.data[asks].last == test;
     l.trips = alone ? counted_trips(g, &l, test) : DIM_NONE;
-    if (l.trips == DIM_NONE && test && graph_node_at(g, test)->kind == NODE_op &&
+    /* in a lane a bound is better: each lane has a number of trips of its own */
+    if (l.trips == DIM_NONE && r->lane_deep && test && graph_node_at(g, test)->kind == NODE_op &&
         graph_node_at(g, test)->op == OP_logical_and) {
       l.trips = counted_trips(g, &l, value_node(g, node_operand(g, test, 1)));
       graph_at_end(g, home);
@@ -454,7 +496,12 @@ Outcome pull_loop(Walk *w, NodeId node) {
       if (l.trips != DIM_NONE && !scan) o = OUT_FAIL;
       if (scan) loop_read(g, &l, scan);
     }
-    if (l.trips == DIM_NONE) o = rec_stuck(r, REASON_no_rule, "the derivative of a loop whose trips nothing bounds");
+    if (l.trips == DIM_NONE && o == OUT_GO) {
+      graph_at_end(g, home);
+      l.trips = run_to_count(r, &l);
+      graph_at_end(g, here);
+      if (l.trips == DIM_NONE) o = OUT_FAIL;
+    }
   }
   marks = 6 * l.carried + l.nxs + l.ncaps + w->aliases.count + 1;
   if ((l.needed = mem_alloc_zero(alloc, marks))) {
@@ -478,12 +525,14 @@ Outcome pull_loop(Walk *w, NodeId node) {
     o = loop_back(w, &l, &grown);
     if (o == OUT_GO) graph_rollback(g, mark);
     if (o != OUT_GO || grown || dropped) continue;
-    o = need_a_trip(w, &l);
     for (u32 i = 0; i < l.carried; i++) { /* to which no trip adds: no sum for it goes along */
       grown |= dropped |= l.alias[i] && !l.touched[i];
       l.alias[i] &= l.touched[i];
     }
   }
+  graph_at_end(g, home);
+  if (o == OUT_GO) o = need_a_trip(w, &l);
+  graph_at_end(g, here);
   if (o == OUT_GO) o = no_twins(w, &l);
   bool done = false;
   while (o == OUT_GO && !done) {

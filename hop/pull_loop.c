@@ -18,7 +18,8 @@ bool pull_holds_check(const Graph *g, NodeId n) {
 void pull_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx) {
   node_size_values(g, n, each, ctx);
   for (u32 i = 0; i < node_subs(g, n); i++)
-    for (GraphWalk w = walk_begin(g, graph_node_at(g, n)->sub[i]); walk_next(&w);) node_size_values(g, w.node, each, ctx);
+    for (GraphWalk w = walk_begin(g, graph_node_at(g, n)->sub[i]); walk_next(&w);)
+      node_size_values(g, w.node, each, ctx);
 }
 
 static void mark_value(void *live, u32 v) { ((u8 *)live)[v] = 1; }

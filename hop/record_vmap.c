@@ -248,7 +248,9 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
   for (u32 i = 0, next = 0; i < nargs && o == OUT_GO; i++)
     if (!(passed[i] = l.trees[i] ? rec_tree_rebuild(r, l.trees[i], params.data, &next) : args[i])) o = OUT_FAIL;
   const u32 since = r->avs.count;
+  r->lane_deep++;
   if (o == OUT_GO) o = rec_call(r, av_item(r, transform, 0), passed, NULL, nargs, &result);
+  r->lane_deep--;
   if (o == OUT_GO) o = rec_tree(r, result, &result);
   if (o == OUT_GO && g->at != block) o = rec_stuck(r, REASON_construct_body, "a function of vmap that ends elsewhere");
   for (u32 i = 0; i < r->cells.count && o == OUT_GO; i++)

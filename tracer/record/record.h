@@ -252,6 +252,7 @@ typedef struct Recorder {
   u32 repeats;          /* > 0: inside the body of a construct that runs it again and again */
   bool lanes;           /* some scan of the graph is over lanes (GraphNode.lanes) */
   u32 differentiating;  /* > 0: inside a function whose derivative is recorded */
+  u32 lane_deep;        /* > 0: inside a function that is recorded for one lane */
   bool abstract;        /* for types alone: output is passed over, tracked values count as what they stand for */
   bool stop_after_loop; /* the region is a loop: it ends behind it */
   u32 root_extent;
