@@ -60,7 +60,10 @@ static u32 look(Vm *vm, u32 op, u32 dtype, u64 *seed) {
         vm_error_clear(vm);
         continue;
       }
-      if (out.kind != V_NUM || dtype_kind(out.dtype) > DK_INT || out.dtype == DT_u64) continue;
+      if (out.kind != V_NUM || dtype_kind(out.dtype) > DK_INT || out.dtype == DT_u64) {
+        value_drop(vm, out); /* c128 is an array */
+        continue;
+      }
       const IntRange r = rule_range(op, out.dtype, xs, n);
       if (out.i < r.lo || out.i > r.hi)
         fail_msg("%s of %s [%lld, %lld], [%lld, %lld]: %lld is not in [%lld, %lld]", op_name(op), dtype_name(dtype),
