@@ -464,9 +464,10 @@ static WeftStatus try_numbers(Vm *vm, const char *path, const Form *form, int he
   *done = false;
   if (form->decimal != '.' || form->comment || form->na || form->dtype || !separates_numbers(form->sep))
     return WEFT_OK;
+  struct stat about; /* a pipe must not be opened twice: who writes to it would be gone */
+  if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < LEAST) return WEFT_OK;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return WEFT_OK;
-  struct stat about;
   bool large = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size >= LEAST &&
                (u64)about.st_size <= TEXT_FILE_MOST;
   WeftStatus status = large ? numbers_of_file(vm, fd, path, form, header, out, done) : WEFT_OK;
