@@ -201,6 +201,7 @@ static Outcome list_setting(Recorder *r, u32 op, u32 param, Av a, GraphAttr *out
 /* Would the kernel take a constant of this kind? Rules of types read an attribute of another kind as one that was not
  * given. */
 static bool fits(const OpParam *p, const Value *v) {
+  if (v->kind == V_NIL && param_is_axis(p) && !p->nil_default) return false; /* the kernel refuses it, or goes flat */
   if (p->kind == PARAM_flag) return v->kind == V_NIL || (v->kind == V_NUM && v->dtype == DT_bool);
   if (p->kind == PARAM_dtype) return v->kind == V_NIL || v->kind == V_DTYPE;
   return !param_is_shape(p) || (v->kind == V_NUM && v->dtype != DT_bool);
