@@ -60,14 +60,15 @@ mkdir "$out/obj"
 cp "$archive" "$out/new.a"
 (cd "$out/obj" && "${AR:-ar}" x ../new.a)
 mv "$out/new.a" "$out/libmir.a"
-# Where code goes is Weft's to say (jit/scalar/mir_code.c): MIR's own functions for that give way, in the crate's build,
-# whose calls of them are known to go by symbol.
+# Where code goes and whence memory comes is Weft's to say (jit/scalar/mir_code.c): MIR's own functions for code give
+# way, its calls of malloc go to mir_malloc. In the crate's build, whose calls of them are known to go by symbol.
 hooks=0
 if [ -z "$prefix" ] && command -v "${OBJCOPY:-objcopy}" >/dev/null; then
   hooks=1
   for o in "$out"/obj/*.o; do
     "${OBJCOPY:-objcopy}" --weaken-symbol=_MIR_publish_code --weaken-symbol=_MIR_change_code \
-      --weaken-symbol=_MIR_update_code_arr "$o"
+      --weaken-symbol=_MIR_update_code_arr --redefine-sym malloc=mir_malloc --redefine-sym calloc=mir_calloc \
+      --redefine-sym realloc=mir_realloc --redefine-sym free=mir_free "$o"
   done
   rm "$out/libmir.a"
   "${AR:-ar}" qcs "$out/libmir.a" "$out"/obj/*.o

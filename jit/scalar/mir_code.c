@@ -2,8 +2,8 @@
  *
  * MIR reports an error by a callback that must not return and is told no context. So each context gets a callback of
  * its own: a few bytes of code that load this context's address and go to on_error, which jumps back into `guarded`.
- * What MIR and the emitter held is lost then, and the context compiles nothing more; verified functions do not come
- * there. */
+ * So does a refusal of memory that MIR asks for. The context compiles nothing more then. What the emitter held is given
+ * back at once, what MIR held when the context goes: both are blocks of a HeldMemory. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 
 #include "jit/scalar/mir_emit.h"
 #include "jit/scalar/mir_emitter.h"
+#include "jit/scalar/mir_memory.h"
 #include <mir-gen.h>
 #include <weft_mir_abi.h>
 
@@ -24,6 +25,7 @@ struct Context {
   MirPool *pool;
   Context *older;
   MIR_context_t ctx;
+  HeldMemory memory; /* what MIR holds */
   u8 *page; /* the error callback, the thunks, what MIR makes once: code that may run while other code is written */
   size_t page_used;
   bool sealed; /* it is executable */
@@ -134,6 +136,25 @@ void _MIR_update_code_arr(MIR_context_t ctx, u8 *base, size_t count, const MIR_c
 }
 #endif
 
+/* ---- memory of MIR -------------------------------------------------------------------------- */
+
+#if WEFT_MIR_CODE_HOOKS
+static _Thread_local Context *asking; /* whose MIR runs in this thread: between `guarded` and its end */
+
+/* What jit/mir/build.sh puts in place of malloc, realloc and free in MIR, which ends the process when they refuse. */
+void *mir_malloc(size_t bytes);
+void *mir_realloc(void *p, size_t bytes);
+void mir_free(void *p);
+
+void *mir_realloc(void *p, size_t bytes) {
+  void *grown = mem_resize(&asking->memory.base, p, 0, bytes ? bytes : 1);
+  if (!grown) on_error(asking);
+  return grown;
+}
+void *mir_malloc(size_t bytes) { return mir_realloc(NULL, bytes); }
+void mir_free(void *p) { mem_free(&asking->memory.base, p, 0); }
+#endif
+
 /* ---- errors of MIR ------------------------------------------------------------------------- */
 
 static u8 *place(Context *c, const u8 *code, size_t bytes) {
@@ -159,12 +180,22 @@ static void set_error_callback(Context *c) {
   else c->broken = true;
 }
 
+#if WEFT_MIR_CODE_HOOKS
+static void set_asking(Context *c) { asking = c; }
+#else
+static void set_asking(Context *c) { (void)c; }
+#endif
+
+/* Nothing that is guarded guards again. */
 static bool guarded(Context *c, void (*run)(void *), void *arg) {
+  set_asking(c);
   if (setjmp(c->jump)) {
+    set_asking(NULL);
     c->broken = true;
     return false;
   }
   run(arg);
+  set_asking(NULL);
   return true;
 }
 
@@ -194,6 +225,35 @@ static void seal_page(Context *c) { (void)c; }
 static void free_page(Context *c) { (void)c; }
 #endif
 
+static void start(void *arg) {
+  Context *c = arg;
+  c->ctx = MIR_init();
+  set_error_callback(c);
+  c->thunks = (MirThunks){publish_thunk(c, NULL), publish_thunk(c, mir_poll)};
+  MIR_gen_init(c->ctx);
+  seal_page(c);
+  MIR_gen_set_optimize_level(c->ctx, 1); /* level 2 miscompiles (docs/notes/001) */
+}
+
+#if WEFT_MIR_CODE_HOOKS
+static void finish(Context *c) { (void)c; } /* all it has is in c->memory and in pieces of code memory */
+#else
+static void finish_guarded(void *arg) {
+  Context *c = arg;
+  MIR_gen_finish(c->ctx);
+  MIR_finish(c->ctx);
+}
+static void finish(Context *c) { (void)guarded(c, finish_guarded, c); }
+#endif
+
+static void free_context(Context *c) {
+  MirPool *pool = c->pool;
+  finish(c);
+  held_release(&c->memory);
+  free_page(c);
+  mem_free(pool->alloc, c, sizeof *c);
+}
+
 static Context *new_context(MirPool *pool) {
   Context *c = mem_alloc_zero(pool->alloc, sizeof *c);
   if (!c || !open_page(c)) {
@@ -201,33 +261,24 @@ static Context *new_context(MirPool *pool) {
     return NULL;
   }
   c->pool = pool;
-  c->ctx = MIR_init();
-  set_error_callback(c);
-  c->thunks = (MirThunks){publish_thunk(c, NULL), publish_thunk(c, mir_poll)};
-  MIR_gen_init(c->ctx);
-  seal_page(c);
-  MIR_gen_set_optimize_level(c->ctx, 1); /* level 2 miscompiles (docs/notes/001) */
+  held_init(&c->memory, pool->alloc);
+  if (!guarded(c, start, c)) {
+    free_context(c);
+    return NULL;
+  }
   c->older = pool->newest;
   pool->newest = c;
   pool->stats.contexts++;
   return c;
 }
 
-static void finish(void *arg) {
-  Context *c = arg;
-  MIR_gen_finish(c->ctx);
-  MIR_finish(c->ctx);
-}
-
-static void free_context(Context *c) {
+static void remove_context(Context *c) {
   MirPool *pool = c->pool;
   Context **at = &pool->newest;
   while (*at != c) at = &(*at)->older;
   *at = c->older;
-  (void)guarded(c, finish, c);
-  free_page(c);
   pool->stats.contexts--;
-  mem_free(pool->alloc, c, sizeof *c);
+  free_context(c);
 }
 
 MirPool *mir_pool_new(Allocator *alloc, CodeMemory *memory) {
@@ -241,7 +292,7 @@ MirPool *mir_pool_new(Allocator *alloc, CodeMemory *memory) {
 
 void mir_pool_free(MirPool *pool) {
   if (!pool) return;
-  while (pool->newest) free_context(pool->newest);
+  while (pool->newest) remove_context(pool->newest);
   if (pool->own_memory) code_memory_free(pool->memory);
   mem_free(pool->alloc, pool, sizeof *pool);
 }
@@ -254,6 +305,7 @@ void mir_pool_plain(MirPool *pool, bool plain) { pool->plain = plain; }
 typedef struct Job {
   Context *context;
   MirGroup group;
+  HeldMemory memory; /* what the emitter holds */
   Buf *text; /* not NULL: no code, but what it would be made of, of the function */
   u32 shown;
   bool ok;
@@ -413,7 +465,7 @@ static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why,
   u32 count = job->group.count;
   job->context->functions += count;
   bool made = guarded(job->context, compile, job);
-  mir_close(&job->group);
+  held_release(&job->memory);
   if (!made) {
     pool->stats.errors++;
     return fail(why, "MIR refused the function");
@@ -463,6 +515,8 @@ static WeftStatus make(MirPool *pool, const LoopFn *const *fns, Job *job, MirCod
   Buf *why = job->group.why;
   MirUnit *units = job->group.units = mem_alloc_zero(pool->alloc, sizeof *units * (count ? count : 1));
   WeftStatus status = units ? WEFT_OK : fail(why, "out of memory");
+  held_init(&job->memory, pool->alloc);
+  job->group.alloc = &job->memory.base;
   bool again = false;
   *code = NULL;
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
@@ -485,14 +539,14 @@ static WeftStatus make(MirPool *pool, const LoopFn *const *fns, Job *job, MirCod
 }
 
 WeftStatus mir_compile(MirPool *pool, const LoopFn *const *fns, u32 count, MirCode **code, Buf *why) {
-  Job job = {.group = {.alloc = pool->alloc, .count = count, .plain = pool->plain, .why = why}};
+  Job job = {.group = {.count = count, .plain = pool->plain, .why = why}};
   WeftStatus status = make(pool, fns, &job, code);
   if (status == WEFT_OK) pool->stats.functions += count;
   return status;
 }
 
 void mir_print(MirPool *pool, const LoopFn *const *fns, u32 count, u32 i, Buf *out) {
-  Job job = {.group = {.alloc = pool->alloc, .count = count, .plain = pool->plain}, .text = out, .shown = i};
+  Job job = {.group = {.count = count, .plain = pool->plain}, .text = out, .shown = i};
   MirCode *code;
   if (make(pool, fns, &job, &code) == WEFT_OK) mir_code_free(code);
   else out->failed = true;
@@ -507,7 +561,8 @@ void mir_code_free(MirCode *code) {
   mem_free(pool->alloc, code->items, sizeof *code->items * 2 * code->count);
   mem_free(pool->alloc, code->bytes, sizeof *code->bytes * code->count);
   mem_free(pool->alloc, code, sizeof *code);
-  if (--c->codes == 0 && (c != pool->newest || c->broken || c->functions > FUNCTIONS_PER_CONTEXT / 2)) free_context(c);
+  bool spent = c != pool->newest || c->broken || c->functions > FUNCTIONS_PER_CONTEXT / 2;
+  if (--c->codes == 0 && spent) remove_context(c);
 }
 
 LoopKernelFn mir_code_kernel(const MirCode *code, u32 i) {

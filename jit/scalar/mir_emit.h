@@ -3,8 +3,8 @@
  *   LoopFn ──loops_simplify──▶ LoopFn ──mir_emit──▶ MIR ──MIR_link──▶ code ──mir_patch──▶ code with sqrt, min, fma …
  *
  * A pool belongs to one VM. Contexts of MIR (about 65 µs and 0.5 MB each) serve many compilations and are freed when
- * the code of all of them is; so compile together what is freed together. Memory inside MIR comes from the C
- * library. */
+ * the code of all of them is; so compile together what is freed together. What MIR
+ * holds counts too, in the build of jit/mir/build.sh: an installed MIR takes it from the C library. */
 #ifndef WEFT_JIT_MIR_EMIT_H
 #define WEFT_JIT_MIR_EMIT_H
 

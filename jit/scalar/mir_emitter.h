@@ -151,7 +151,6 @@ typedef struct MirGroup {
   bool plain; /* no marks */
   u64 serial;
   Buf *why;
-  struct Emitter *open; /* of the function at hand */
 } MirGroup;
 
 MIR_item_t mir_prototype(MirGroup *g, u32 proto); /* made when it is first asked for */
@@ -369,7 +368,6 @@ MIR_reg_t mir_quiet_call(Emitter *e, const Cold *c, void (*fn)(void), MIR_op_t a
 void mir_statement(Emitter *e, u32 at);
 void mir_statements(Emitter *e, u32 from, u32 to); /* positions */
 WeftStatus mir_function(MirGroup *g, u32 unit);
-void mir_close(MirGroup *g); /* frees what the function at hand holds, if one is: MIR may have raised an error in it */
 
 /* Offsets in LoopCtx. */
 enum { CTX_RESULTS = 0, CTX_BUDGET = 8, CTX_DEPTH = 16, CTX_POLL = 24, CTX_FRAME = 32 };

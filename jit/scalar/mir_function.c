@@ -659,10 +659,7 @@ static void set_frame_size(Emitter *e) {
   insn->ops[1] = I(e, e->frame_bytes);
 }
 
-void mir_close(MirGroup *g) {
-  Emitter *e = g->open;
-  if (!e) return;
-  g->open = NULL;
+static void close_emitter(Emitter *e) {
   mem_free(e->alloc, e->regs, sizeof *e->regs * e->fn->nodes.count);
   mem_free(e->alloc, e->access_stream, sizeof(u32) * e->fn->nodes.count);
   vec_free(e->alloc, &e->labels);
@@ -700,12 +697,11 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
   if (!e) return WEFT_ERROR;
   *e = (Emitter){.group = g, .unit = unit, .fn = unit->fn, .alloc = g->alloc, .ctx = g->ctx};
   snprintf(name, sizeof name, unit->inner ? "in_%llu_%u" : "fn_%llu_%u", (unsigned long long)g->serial, number);
-  if (lives_init(&e->lives, e->fn) != WEFT_OK) return mem_free(g->alloc, e, sizeof *e), WEFT_ERROR;
+  if (lives_init(&e->lives, e->fn, e->alloc) != WEFT_OK) return mem_free(g->alloc, e, sizeof *e), WEFT_ERROR;
   if (!may_be_compiled(g, &e->lives)) {
     lives_free(&e->lives);
     return mem_free(g->alloc, e, sizeof *e), WEFT_ERROR;
   }
-  g->open = e;
   e->regs = mem_alloc_zero(e->alloc, sizeof *e->regs * e->fn->nodes.count);
   if (e->regs) {
     begin_function(e, name);
@@ -721,6 +717,6 @@ WeftStatus mir_function(MirGroup *g, u32 number) {
   if (e->missing && g->why)
     buf_printf(g->why, "%s: %s %s", name_text(&e->fn->module->names, e->fn->name), e->missing, e->missing_name);
   bool ok = e->regs && !e->failed;
-  mir_close(g);
+  close_emitter(e);
   return ok ? WEFT_OK : WEFT_ERROR;
 }

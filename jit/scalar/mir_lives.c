@@ -370,8 +370,8 @@ bool lives_across(const Lives *l, u32 class_node, u32 p) {
   return false;
 }
 
-WeftStatus lives_init(Lives *l, const LoopFn *fn) {
-  *l = (Lives){.fn = fn, .alloc = fn->module->alloc};
+WeftStatus lives_init(Lives *l, const LoopFn *fn, Allocator *alloc) {
+  *l = (Lives){.fn = fn, .alloc = alloc};
   u32 **arrays[] = {&l->where, &l->end, &l->other, &l->last, &l->uses, &l->class_of, &l->spans};
   bool ok = (l->loop = mem_alloc_zero(l->alloc, body_bytes(l))) != NULL;
   for (u32 i = 0; i < COUNT_OF(arrays); i++) ok = (*arrays[i] = mem_alloc_zero(l->alloc, nodes_bytes(l))) && ok;

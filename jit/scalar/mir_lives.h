@@ -29,7 +29,7 @@ typedef struct Lives {
   VEC(LiveSpan) span; /* 0 unused */
 } Lives;
 
-WeftStatus lives_init(Lives *l, const LoopFn *fn) MUST_USE; /* error: memory refused */
+WeftStatus lives_init(Lives *l, const LoopFn *fn, Allocator *alloc) MUST_USE; /* error: memory refused */
 void lives_free(Lives *l);
 /* Is the statement at `at` a select of `i + n` where i is negative, else i, with the check that follows that it is
  * an index of n? These are one comparison where i is an index already. */

@@ -468,6 +468,7 @@ static void random_data(RandomData *d, u64 seed) {
   s[0] = chance(&r, 10) ? 0 : 1 + below(&r, 20);
   s[1] = below(&r, 20);
   s[2] = 1 + below(&r, 8);
+  s[4] = 0; /* its upper half too */
   memcpy(&s[3], &ds, 8);
   memcpy(&s[4], &fs, 4);
   s[5] = (u64)(i64)-3;
