@@ -239,6 +239,9 @@ void scope_not_declared(FnState *fs, Name name, Span at, bool assigning) {
     compile_error(c, EK_name, at, "%s is not declared; write 'let %s = …', or did you mean %s?", text, text, near);
   else if (assigning)
     compile_error(c, EK_name, at, "%s is not declared; write 'let %s = …'", text, text);
+  else if (parser_foreign_prefix(text, name_len(c->o->names, name)))
+    compile_error(c, EK_name, at, "%s is not declared; built-in functions stand without it: sum(x), not %s.sum(x)",
+                  text, text);
   else if (foreign)
     compile_error(c, EK_name, at, "%s is not declared; write '%s'", text, foreign);
   else if (inside)

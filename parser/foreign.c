@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WHERE_name, WHERE_start, WHERE_infix, WHERE_call };
+enum { WHERE_name, WHERE_start, WHERE_infix, WHERE_call, WHERE_prefix, WHERE_keyword };
 
 static const struct {
   const char *word, *code, *advice;
@@ -27,13 +27,21 @@ static const char *const reserved[] = {
 
 const char *const *parser_reserved_words(void) { return reserved; }
 
-const char *parser_foreign_word(const char *name, size_t len) {
+static const char *code_of(u8 where, const char *name, size_t len) {
   for (u32 i = 0; i < COUNT_OF(words); i++)
-    if ((words[i].where == WHERE_name || words[i].where == WHERE_start) && strlen(words[i].word) == len &&
-        memcmp(words[i].word, name, len) == 0)
+    if (words[i].where == where && strlen(words[i].word) == len && memcmp(words[i].word, name, len) == 0)
       return words[i].code;
   return NULL;
 }
+
+const char *parser_foreign_word(const char *name, size_t len) {
+  const char *code = code_of(WHERE_name, name, len);
+  return code ? code : code_of(WHERE_start, name, len);
+}
+
+bool parser_foreign_prefix(const char *name, size_t len) { return code_of(WHERE_prefix, name, len) != NULL; }
+
+const char *parser_foreign_keyword(const char *name, size_t len) { return code_of(WHERE_keyword, name, len); }
 
 static const char *advice_for(const Parser *p, const Token *t, u32 where) {
   if (t->kind == TOK_NAME)

@@ -24,6 +24,10 @@ WeftStatus parser_parse(Ast *out, Arena *arena, Names *names, const Sources *sou
 /* What to write in Weft instead of a word of other languages ("None" → "nil", "elif" → "else if"), for the
  * error on a name that is not declared; NULL when there is nothing to say. */
 const char *parser_foreign_word(const char *name, size_t len);
+/* Whether other languages write it in front of functions that are built into Weft ("np"). */
+bool parser_foreign_prefix(const char *name, size_t len);
+/* What a parameter of that name is called here ("ddof" → "correction"), or NULL. */
+const char *parser_foreign_keyword(const char *name, size_t len);
 
 /* Reserved words in the order of language.md, NULL behind the last (completion). */
 const char *const *parser_reserved_words(void);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parser/parser.h"
 #include "vm/fp.h"
 #include "vm/registers.h"
 #include "vm/scalar.h"
@@ -71,19 +72,31 @@ static WeftStatus unknown_keyword(Vm *vm, const char *fn, Name name, const char 
   return vm_error(vm, EK_type, "%s: there is no parameter '%s'", fn, text);
 }
 
+/* Keeps the parameter that the wrong name is likeliest to mean: its word in other languages, else the nearest one. */
+static void consider_parameter(Vm *vm, Name wrong, Name parameter, u32 *best, const char **nearest) {
+  const char *text = name_text(&vm->names, wrong), *other = name_text(&vm->names, parameter);
+  u32 len = name_len(&vm->names, wrong);
+  const char *meant = parser_foreign_keyword(text, len);
+  u32 d = meant && strcmp(meant, other) == 0 ? 0
+                                             : name_distance(text, len, other, name_len(&vm->names, parameter), *best);
+  if (d >= *best) return;
+  *best = d;
+  *nearest = other;
+}
+
+/* Above every distance that is near: a word of other languages is taken whatever its length is. */
+static u32 start_best(Vm *vm, Name wrong) {
+  u32 near = name_near(name_len(&vm->names, wrong));
+  return near ? near : 1;
+}
+
 static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value *params) {
   const char *nearest = NULL;
-  u32 best = name_near(name_len(&vm->names, name));
+  u32 best = start_best(vm, name);
   for (u32 k = 0; k < p->nparams; k++) {
     if ((i32)k == p->rest_index || !p->params[k].name) continue;
     if (p->params[k].name != name) {
-      Name other = p->params[k].name;
-      u32 d = name_distance(name_text(&vm->names, name), name_len(&vm->names, name), name_text(&vm->names, other),
-                            name_len(&vm->names, other), best);
-      if (d < best) {
-        best = d;
-        nearest = name_text(&vm->names, other);
-      }
+      consider_parameter(vm, name, p->params[k].name, &best, &nearest);
       continue;
     }
     if (params[k].kind != V_HOLE)
@@ -173,15 +186,9 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
     return WEFT_OK;
   }
   const char *nearest = NULL;
-  u32 best = name_near(name_len(&vm->names, name));
-  for (u32 k = 0; k < info->nparams; k++) {
-    u32 d = name_distance(name_text(&vm->names, name), name_len(&vm->names, name), name_text(&vm->names, names[k]),
-                          name_len(&vm->names, names[k]), best);
-    if (d < best && !info->params[k].rest) {
-      best = d;
-      nearest = name_text(&vm->names, names[k]);
-    }
-  }
+  u32 best = start_best(vm, name);
+  for (u32 k = 0; k < info->nparams; k++)
+    if (!info->params[k].rest) consider_parameter(vm, name, names[k], &best, &nearest);
   return unknown_keyword(vm, info->name, name, nearest);
 }
 

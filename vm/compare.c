@@ -187,5 +187,6 @@ WeftStatus vm_truth(Vm *vm, Value v, bool *out) {
   for (u32 d = 0; d < t.rank; d++) t.dims[d] = array_dims(v.array)[d];
   rule_shape_text(&t, shape, sizeof shape);
   return vm_error(vm, EK_type,
-                  "a condition is a number or bool of rank 0, got an array of shape %s: use any(…) or all(…)", shape);
+                  "a condition is a number or bool of rank 0, got an array of shape %s: use any(…) or all(…); "
+                  "~a, a & b, a | b go element by element", shape);
 }

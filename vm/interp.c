@@ -185,6 +185,9 @@ static WeftStatus unassigned(Vm *vm, const Code *code, u32 slot) {
   const char *foreign = parser_foreign_word(text, name_len(&vm->names, name)),
       *near = scope_nearest(scope, &vm->names, name);
   if (!foreign) foreign = scope_in_module(text, name_len(&vm->names, name));
+  if (parser_foreign_prefix(text, name_len(&vm->names, name)))
+    return vm_error(vm, EK_name, "%s is not declared; built-in functions stand without it: sum(x), not %s.sum(x)", text,
+                    text);
   if (foreign) return vm_error(vm, EK_name, "%s is not declared; write '%s'", text, foreign);
   if (near) return vm_error(vm, EK_name, "%s is not declared; did you mean %s?", text, near);
   return vm_error(vm, EK_name, "%s is not declared", text);

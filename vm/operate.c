@@ -116,6 +116,9 @@ static WeftStatus bad_operands(Vm *vm, u32 bc, Value a, Value b) {
   if (odd.kind == V_TEXT && bc == BC_add)
     return vm_error(vm, EK_type, "+: cannot take %s and %s; str(…) makes text of a value", value_type_name(a),
                     value_type_name(b));
+  if (a.kind == V_TEXT && bc == BC_mod)
+    return vm_error(vm, EK_type, "%%: cannot take %s and %s; values stand in a text as f\"{x:.2f}\"",
+                    value_type_name(a), value_type_name(b));
   return vm_error(vm, EK_type, "%s: cannot take %s and %s", sign, value_type_name(a), value_type_name(b));
 }
 

@@ -1,5 +1,6 @@
 /* test_compile.c — the compiler by golden texts, its errors, liveness, the verifier's refusals, and stored code. */
 #include "lang/compile.h"
+#include "lang/ops.h"
 #include "parser/parser.h"
 
 #include <setjmp.h>
@@ -135,6 +136,33 @@ static void test_spans(void **state) {
 
 /* ---- errors --------------------------------------------------------------------------------------------------- */
 
+static bool is_built_in(const char *name, size_t len) {
+  for (u32 op = 1; op < OP_COUNT; op++)
+    if (strlen(op_name(op)) == len && memcmp(op_name(op), name, len) == 0) return true;
+  return dtype_by_name(name, len) != DT_NONE || (len == 1 && *name == 'f');
+}
+
+/* Each function that is called in an advice is there. */
+static void foreign_words_advise_what_is_there(void **state) {
+  (void)state;
+  static const char *const advice[] = {
+#define FOREIGN(word, where, code) code,
+#include "parser/foreign.def"
+#undef FOREIGN
+  };
+  u32 calls = 0;
+  for (u32 i = 0; i < COUNT_OF(advice); i++)
+    for (const char *at = advice[i]; *at;) {
+      size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+      if (len && at[len] == '(') {
+        calls++;
+        if (!is_built_in(at, len)) fail_msg("advised and not there: %.*s", (int)len, at);
+      }
+      at += len ? len : 1;
+    }
+  assert_true(calls > 100);
+}
+
 typedef struct Refused {
   const char *program;
   u8 kind;
@@ -143,6 +171,8 @@ typedef struct Refused {
 } Refused;
 
 static const Refused refusals[] = {
+    {"np.sum([1])", EK_name, 1, 1, "np is not declared; built-in functions stand without it: sum(x), not np.sum(x)"},
+    {"arctan2(1.0, 2.0)", EK_name, 1, 1, "arctan2 is not declared; write 'atan2(y, x)'"},
     {"x = 1", EK_name, 1, 1, "x is not declared; write 'let x = …'"},
     {"let count = 1\ncuont = 2", EK_name, 2, 1, "cuont is not declared; write 'let cuont = …', or did you mean count?"},
     {"{ let a = 1 }\na", EK_name, 2, 1, "a is not declared"},
@@ -590,7 +620,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_goldens),       cmocka_unit_test(test_spans),         cmocka_unit_test(test_errors),
       cmocka_unit_test(test_prompt),        cmocka_unit_test(test_builtin_slots), cmocka_unit_test(test_liveness),
-      cmocka_unit_test(test_documentation),
+      cmocka_unit_test(test_documentation), cmocka_unit_test(foreign_words_advise_what_is_there),
       cmocka_unit_test(test_verifier),      cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_damaged_bytes),
       cmocka_unit_test(test_refused_memory), cmocka_unit_test(test_long_programs),
   };

@@ -314,7 +314,12 @@ static void control(void **state) {
   check("let s = 0; for (a, b) in ((1, 2), (3, 4)) { s += a * b }; s", "14");
   check("for i in 5 { }", "type: cannot walk over a number~");
   check("if [1, 2] { 1 }",
-        "type: a condition is a number or bool of rank 0, got an array of shape (2,): use any(…) or all(…)");
+        "type: a condition is a number or bool of rank 0, got an array of shape (2,): use any(…) or all(…); "
+        "~a, a & b, a | b go element by element");
+  check("std([1.0, 2.0], ddof=1)", "type: std: there is no parameter 'ddof'; did you mean 'correction'?");
+  check("fn f(axis) = 1; f(dim=1)", "type: f: there is no parameter 'dim'; did you mean 'axis'?");
+  check("fn f(x) = 1; f(dim=1)", "type: f: there is no parameter 'dim'");
+  check("\"%d\" % 3", "type: %: cannot take text and array; values stand in a text as f\"{x:.2f}\"");
   check("let (a, ...b) = (1, 2, 3); (a, b)", "(1, (2, 3))");
   check("let (a, b) = [1.5, 2.5]; a + b", "4.0:f64");
   check("let (a, b) = (1, 2, 3)", "value: ~");
