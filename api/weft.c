@@ -305,6 +305,19 @@ WeftStatus weft_eval_line(WeftVM *w, const char *text, const char *name, WeftVal
   return evaluate(w, text, strlen(text), name, true, out);
 }
 
+WeftStatus weft_format(WeftVM *w, const char *source, size_t length, const char *name, const char **text) {
+  if (text) *text = "";
+  if (!usable(w) || (!source && length) || !name_ok(name) || !text) return WEFT_MISUSE;
+  ON_STACK_OF(w);
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
+  if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm);
+  w->text.len = 0;
+  w->text.failed = false;
+  WeftStatus status = vm_layout(w->vm, name ? name : "<host>", source ? source : "", length, &w->text);
+  if (status == WEFT_OK) *text = w->text.len ? buf_text(&w->text) : "";
+  return status;
+}
+
 /* While the main module runs a file, its imports are looked for beside it, and one of the file itself is circular. */
 static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const char *path, WeftValue **out) {
   Module *m = w->main;

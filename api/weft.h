@@ -232,6 +232,10 @@ WEFT_API WeftStatus weft_eval(WeftVM *vm, const char *text, const char *name, We
 WEFT_API WeftStatus weft_eval_length(WeftVM *vm, const char *text, size_t length, const char *name, WeftValue **out);
 /* The same by the REPL's rules: a top-level `x = e` declares; WEFT_INCOMPLETE when the text ends inside a construct. */
 WEFT_API WeftStatus weft_eval_line(WeftVM *vm, const char *text, const char *name, WeftValue **out);
+/* The program in the layout of `weft fmt` (docs/prompt.md), for editors: indentation, blanks inside of lines and empty
+ * lines change, nothing else does. Runs nothing. *text: until the next function that gives a text. WEFT_ERROR: it has
+ * an error of syntax. */
+WEFT_API WeftStatus weft_format(WeftVM *vm, const char *source, size_t length, const char *name, const char **text);
 /* Runs a file in the main module. Needs no capability: the host chose it. */
 WEFT_API WeftStatus weft_load_file(WeftVM *vm, const char *path, WeftValue **out);
 /* The same with the text of a file that the host has read: imports are looked for beside `path`, which stands in

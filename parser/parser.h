@@ -29,6 +29,11 @@ bool parser_foreign_prefix(const char *name, size_t len);
 /* What a parameter of that name is called here ("ddof" → "correction"), or NULL. */
 const char *parser_foreign_keyword(const char *name, size_t len);
 
+/* Appends the program in the layout of docs/prompt.md: indentation, blanks and empty lines change, line breaks,
+ * comments and tokens stay. WEFT_ERROR: *message says why and *at where (a byte of the text); what `out` got is to
+ * be dropped. */
+WeftStatus parser_format(Buf *out, const char *text, u32 len, const char **message, u32 *at) MUST_USE;
+
 /* Reserved words in the order of language.md, NULL behind the last (completion). */
 const char *const *parser_reserved_words(void);
 

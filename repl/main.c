@@ -10,6 +10,7 @@
 #include "api/weft.h"
 #include "repl/line.h"
 #include "repl/output.h"
+#include "repl/program.h"
 #include "repl/repl.h"
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -30,6 +31,7 @@ static const char usage[] =
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
     "  --                    the next argument is FILE, whatever it begins with\n"
+    "weft fmt [--check] FILE…   lay programs out; - is standard input; --check: only tell which are not\n"
     "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  "
     "WEFT_PACE=0  WEFT_THREADS=N  "
     "WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
@@ -83,35 +85,6 @@ static bool parse_seconds(const char *s, double *out) {
 }
 
 /* ---- programs ---------------------------------------------------------------------------------- */
-
-typedef struct Program {
-  const char *name; /* in messages, and what imports are looked for beside */
-  char *text;
-  size_t len;
-} Program;
-
-/* Opens a file once and reads all of it, so that a pipe can be a program. 0, or an errno. */
-static int read_program(int fd, Program *p) {
-  size_t cap = 65536;
-  p->text = malloc(cap);
-  p->len = 0;
-  if (fd < 0) return errno;
-  while (p->text) {
-    ssize_t n = read(fd, p->text + p->len, cap - p->len - 1);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    if (n == 0) break;
-    p->len += (size_t)n;
-    if (cap - p->len < 2) {
-      char *more = realloc(p->text, cap *= 2);
-      if (!more) free(p->text);
-      p->text = more;
-    }
-  }
-  if (!p->text) return ENOMEM;
-  p->text[p->len] = 0;
-  return 0;
-}
 
 /* Several -e are lines of one program; false: there is no memory. */
 static bool add_code(Program *p, const char *code) {
@@ -339,6 +312,7 @@ int main(int argc, char **argv) {
   o.vm.input = line_input;
   o.vm.allow_files = o.vm.allow_env = o.vm.allow_imports = o.vm.allow_gpu = true;
   int result = parse_environment(&o);
+  if (!result && argc > 1 && strcmp(argv[1], "fmt") == 0) return finish_output(format_files(argc - 2, argv + 2));
   if (!result) result = parse_options(&o, argc, argv);
   if (result) return result;
   if (o.help) return out_puts(usage), finish_output(0);

@@ -82,6 +82,25 @@ static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, 
   return WEFT_OK;
 }
 
+WeftStatus vm_layout(Vm *vm, const char *path, const char *text, size_t len, Buf *out) {
+  if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
+  sweep_sources(vm);
+  u32 file = sources_add(&vm->sources, path, text, len), at = 0;
+  if (!file) return vm_error_memory(vm);
+  Ast ast;
+  Diag diag = {0};
+  Arena arena;
+  const char *why = NULL;
+  arena_init(&arena, &vm->alloc);
+  WeftStatus status = parser_parse(&ast, &arena, &vm->names, &vm->sources, file, &diag, NULL);
+  if (status != WEFT_OK) status = raise_diag(vm, &diag);
+  else if (parser_format(out, text, (u32)len, &why, &at) != WEFT_OK)
+    status = out->failed ? vm_error_memory(vm) : vm_error_at(vm, EK_unsupported, (Span){file, at, 0}, "%s", why);
+  arena_free(&arena);
+  sources_drop(&vm->sources, file);
+  return status;
+}
+
 static void caller_text(Vm *vm, const Name *names, u32 nargs, Buf *out) {
   buf_puts(out, "f => (");
   for (u32 i = 0; i < nargs; i++) buf_printf(out, "%s%c%u", i ? ", " : "", names && names[i] ? 'k' : 'p', i);

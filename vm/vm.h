@@ -386,6 +386,8 @@ enum { SOURCE_MOST = 1 << 30 }; /* bytes of a source text */
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */
 WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl,
                    Value *out) MUST_USE;
+/* Appends the source text in the layout of parser_format. Errors: of syntax. */
+WeftStatus vm_layout(Vm *vm, const char *path, const char *text, size_t len, Buf *out) MUST_USE;
 struct Module *module_new(Vm *vm, const char *name, const char *path); /* owned by the VM; NULL when refused */
 Value *module_var(Vm *vm, struct Module *m, Name name); /* NULL when not declared or not assigned */
 /* Loads what a variable of a standard module stands for, when it is a function written in Weft that nobody named
