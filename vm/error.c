@@ -146,8 +146,28 @@ WeftStatus vm_error_array(Vm *vm, u32 dtype, u32 rank, const i64 *dims) {
 }
 
 /* Of what is raised far below, where nobody knows the operation: that is memory which was refused. */
+/* An operation that is composed of others says what they say: `take_along_axis: index 7 …` becomes
+ * `nn.cross_entropy: index 7 …`. Where the text speaks of a parameter of the other, its name stays too. */
+static void name_outer(Vm *vm, u32 op) {
+  ErrorState *e = &vm->error;
+  if (!e->raised || e->out_of_memory || e->final || e->trace.count || e->message.kind != V_TEXT) return;
+  const char *s = e->message.text->data, *colon = strstr(s, ": ");
+  const u32 inner = colon ? op_by_name(s, (size_t)(colon - s)) : OP_none;
+  if (!inner || inner == op || library_op(vm)) return;
+  const char *rest = colon + 2;
+  for (u32 p = 0; p < op_info(inner)->nparams; p++) {
+    const OpParam *param = &op_info(inner)->params[p];
+    if (strncmp(rest, param->name, param->len) == 0 && rest[param->len] == ' ') rest = s;
+  }
+  Value named;
+  if (!print_message(vm, &named, "%s: %s", op_name(op), rest)) return;
+  value_drop(vm, e->message);
+  e->message = named;
+}
+
 void vm_error_name_op(Vm *vm, u32 op) {
   ErrorState *e = &vm->error;
+  name_outer(vm, op);
   if (!e->raised || !e->out_of_memory || e->message.kind != V_TEXT ||
       strncmp(e->message.text->data, "an array of ", 12) != 0)
     return;
