@@ -145,6 +145,13 @@ static void put_condition(const char *condition, const char *param, Buf *b) {
   }
 }
 
+/* Does a parameter of the function hide `type`, which conditions call? */
+static bool hides_type(const OpInfo *info) {
+  for (u32 i = 0; i < info->nparams; i++)
+    if (info->params[i].len == 4 && memcmp(info->params[i].name, "type", 4) == 0) return true;
+  return false;
+}
+
 /* `if not (n >= 1) { error(…) }` */
 static void put_check(const OpInfo *info, const char *param, const char *kind, Buf *b) {
   const OpParam *p = param_named(info, param, strlen(param));
@@ -153,7 +160,8 @@ static void put_check(const OpInfo *info, const char *param, const char *kind, B
   if (k == KIND_COUNT) die(kind, "a row of lang/takes.def names a kind that is not there");
   if (p->nil_default) buf_printf(b, "if %s != nil and not (", param);
   else buf_puts(b, "if not (");
-  put_condition(kinds[k].condition, param, b);
+  if (hides_type(info)) buf_printf(b, "_is_%s(%s)", kind, param);
+  else put_condition(kinds[k].condition, param, b);
   buf_printf(b, ") { error(_entry_said(\"%s: %s\", %s, \"", info->name, param, param);
   for (const char *s = kinds[k].what; *s; s++) {
     if (*s == '"') buf_putc(b, '\\');
