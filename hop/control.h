@@ -26,6 +26,6 @@ Outcome record_tree_map(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_tree_leaves(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_tree_reduce(Recorder *r, u32 op, const Av *params, Av *out);
 Outcome record_map_trees(Recorder *r, Av f, const Av *trees, u32 n, Av *out);  /* tree_map of n trees */
-Outcome record_fold_tree(Recorder *r, Av f, Av tree, Av *acc);                 /* tree_reduce, from *acc on */
+Outcome record_fold_tree(Recorder *r, Av f, Av tree, Av *acc);                 /* from *acc on, or the first leaf */
 
 #endif

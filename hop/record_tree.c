@@ -168,16 +168,18 @@ Outcome record_tree_leaves(Recorder *r, u32 op, const Av *params, Av *out) {
   return o;
 }
 
-/* *acc = f(*acc, leaf) for the leaves of a tree, in order. */
+/* *acc = f(*acc, leaf) for the leaves of a tree, in order; *acc 0: the first leaf begins. */
 Outcome record_fold_tree(Recorder *r, Av f, Av tree, Av *acc) {
   AvVec leaves = {0};
   Outcome o = rec_tree(r, tree, &tree);
   if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
   for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
     Av args[2] = {*acc, leaves.data[i]};
-    o = rec_call(r, f, args, NULL, 2, acc);
+    if (!*acc) *acc = leaves.data[i];
+    else o = rec_call(r, f, args, NULL, 2, acc);
   }
   vec_free(&r->vm->alloc, &leaves);
+  if (o == OUT_GO && !*acc) return rec_stuck(r, REASON_raises, "tree_reduce: no leaves, and no init");
   return o;
 }
 
@@ -195,9 +197,12 @@ static Outcome fold_columns(Recorder *r, Av f, Av tree, Av init, Av *out) {
 Outcome record_tree_reduce(Recorder *r, u32 op, const Av *params, Av *out) {
   Av tree = av_force(r, params[1]);
   (void)op;
-  if (!tree) return OUT_FAIL;
-  Outcome o = fold_columns(r, params[0], tree, params[2], out);
+  Av init = params[2] ? av_force(r, params[2]) : 0;
+  Value v;
+  if (!tree || (params[2] && !init)) return OUT_FAIL;
+  if (init && (av_is_hole(r, init) || (av_const_value(r, init, &v) && v.kind == V_NIL))) init = 0;
+  Outcome o = init ? fold_columns(r, params[0], tree, init, out) : OUT_STUCK;
   if (o != OUT_STUCK || r->lacks) return o;
-  *out = params[2];
+  *out = init;
   return record_fold_tree(r, params[0], tree, out);
 }

@@ -318,6 +318,13 @@ static bool passes_through(u32 op) {
   return op_info(op)->family == FAM_control || op_info(op)->family == FAM_tree;
 }
 
+/* diff of an array with another in front or behind: its kernel calls operations on tracked values. */
+static bool is_joined(const Value *args) {
+  for (u32 i = 3; i < 5; i++)
+    if (args[i].kind != V_HOLE && args[i].kind != V_NIL) return true;
+  return false;
+}
+
 static bool only_reads(u32 op) {
   u32 family = op_info(op)->family;
   return family == FAM_tree || family == FAM_data || family == FAM_text || family == FAM_io || !op_is_pure(op);
@@ -458,7 +465,7 @@ static WeftStatus sorted_list(Vm *vm, Value *args, Value *out) {
 
 static WeftStatus on_op(Vm *vm, u32 op, Value *args, Value *out) {
   u32 n = op_info(op)->nparams;
-  if (passes_through(op)) {
+  if (passes_through(op) || (op == OP_diff && is_joined(args))) {
     if (!vm->ops[op].eager) return vm_error(vm, EK_unsupported, "%s: not supported", op_name(op));
     return vm->ops[op].eager(vm, args, out);
   }

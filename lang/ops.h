@@ -188,6 +188,13 @@ typedef struct RuleError {
 bool rule_broadcast(DimCtx *c, u32 n, const ArrayType *const *xs, ArrayType *out, RuleError *err);
 /* Normalises an axis (negative counts from the end); false: out of range, err filled. */
 bool rule_axis(i64 axis, u32 rank, u32 *out, RuleError *err);
+/* What round(x, decimals) takes, and what x is multiplied by, or divided by where decimals are below 0. */
+static inline bool rule_decimals(i64 decimals) { return decimals >= -30 && decimals <= 300; }
+static inline f64 rule_power_of_ten(i64 decimals) {
+  f64 power = 1;
+  for (i64 k = decimals < 0 ? -decimals : decimals; k > 0; k--) power *= 10;
+  return power;
+}
 /* dims after reducing the axes in mask. */
 void rule_reduce(const ArrayType *x, u32 axes_mask, bool keepdims, ArrayType *out);
 /* Appends "(3, 4)" ; symbolic sizes as "n1". */

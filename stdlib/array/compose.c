@@ -68,6 +68,7 @@ static inline Value count_of(i64 n) { return value_weak_f64((f64)n); }
 WeftStatus eager_mean(Vm *vm, Value *args, Value *out) {
   Over o;
   bool keep = false;
+  if (args_given(args[3])) return run_in_dtype(vm, OP_mean, 3, args, out);
   TRY(args_bool(vm, OP_mean, 2, args[2], &keep));
   TRY(args_array(vm, OP_mean, 0, args[0]));
   type_of_value(args[0], &o.type);
@@ -276,6 +277,46 @@ WeftStatus eager_nn_cross_entropy(Vm *vm, Value *args, Value *out) {
   TRY(run_op(vm, OP_take_along_axis, at, 3, out));
   TRY(reduced(vm, OP_mean, out, value_nil(), false));
   return step1(vm, OP_negative, out);
+}
+
+/* x: in the dtype that it is computed in; taken. Decimals by the product, or x where that is not finite; tens by the
+ * quotient. */
+static WeftStatus scaled_round(Vm *vm, Value x, i64 decimals, Value *out) {
+  const Value scale = value_weak_f64(rule_power_of_ten(decimals));
+  const u32 to = decimals > 0 ? OP_multiply : OP_divide, back = decimals > 0 ? OP_divide : OP_multiply;
+  Value choice[3] = {value_keep(x), value_hole(), x};
+  WeftStatus status = step2(vm, to, &choice[0], scale);
+  choice[1] = value_keep(choice[0]);
+  if (status == WEFT_OK) status = step1(vm, OP_round, &choice[1]);
+  if (status == WEFT_OK) status = step2(vm, back, &choice[1], scale);
+  if (status == WEFT_OK && decimals > 0) status = step1(vm, OP_isfinite, &choice[0]);
+  if (status == WEFT_OK && decimals > 0) return run_op(vm, OP_where, choice, 3, out);
+  *out = choice[1];
+  value_drop(vm, choice[0]);
+  value_drop(vm, choice[2]);
+  return status;
+}
+
+/* Integers have no decimals, and their tens are rounded as f64. */
+WeftStatus eager_round(Vm *vm, Value *args, Value *out) {
+  ArrayType type;
+  i64 decimals = 0;
+  Value x, y;
+  TRY(args_int(vm, OP_round, 1, args[1], &decimals));
+  if (!decimals) return elementwise_unary(vm, OP_round, args, out);
+  TRY(args_array(vm, OP_round, 0, args[0]));
+  if (!rule_decimals(decimals))
+    return vm_error(vm, EK_value, "round: decimals must be from -30 to 300, got %lld", (long long)decimals);
+  type_of_value(args[0], &type);
+  const bool whole = dtype_kind(type.dtype) <= DK_INT;
+  if (whole && decimals > 0) return elementwise_unary(vm, OP_round, args, out);
+  if (!whole && dtype_can(type.dtype, NEED_compute) != CAN_wide)
+    return scaled_round(vm, value_keep(args[0]), decimals, out);
+  TRY(convert_value(vm, OP_round, args[0], whole ? DT_f64 : dtype_compute(type.dtype), &x));
+  WeftStatus status = scaled_round(vm, x, decimals, &y);
+  if (status == WEFT_OK) status = convert_value(vm, OP_round, y, type.dtype == DT_bool ? DT_i64 : type.dtype, out);
+  value_drop(vm, y);
+  return status;
 }
 
 /* gelu, approximate: f(x) * sigmoid(f(x) * (c1 * square(f(x)) + c0)), c0 = 2 sqrt(2 / pi), c1 = 0.044715 c0 */

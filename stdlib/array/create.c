@@ -391,16 +391,21 @@ WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
 
 WeftStatus eager_logspace(Vm *vm, Value *args, Value *out) {
   Value nums[2];
-  u32 dtype;
+  u32 dtype, wanted = DT_NONE;
   i64 n = 50;
   bool endpoint = true;
   TRY(ramp_args(vm, OP_logspace, args, 2, nums, &dtype)); /* so that errors name it */
   TRY(args_size(vm, OP_logspace, 2, args[2], &n));
   TRY(args_bool(vm, OP_logspace, 3, args[3], &endpoint));
+  TRY(args_dtype(vm, OP_logspace, 5, args[5], &wanted));
   Value ramp[4] = {value_keep(args[0]), value_keep(args[1]), value_keep(args[2]), value_keep(args[3])}, power[2];
   TRY(run_op(vm, OP_linspace, ramp, 4, &power[1]));
   power[0] = args[4].kind == V_HOLE ? value_weak_f64(10) : value_keep(args[4]);
-  return run_op(vm, OP_power, power, 2, out);
+  if (wanted == DT_NONE) return run_op(vm, OP_power, power, 2, out);
+  TRY(run_op(vm, OP_power, power, 2, &nums[0]));
+  WeftStatus status = convert_value(vm, OP_logspace, nums[0], wanted, out);
+  value_drop(vm, nums[0]);
+  return status;
 }
 
 /* ---- diagonals and triangles --------------------------------------------------------------------- */

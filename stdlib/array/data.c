@@ -298,19 +298,25 @@ WeftStatus eager_tree_leaves(Vm *vm, Value *args, Value *out) {
 }
 
 typedef struct Folding {
-  Value fn, acc;
+  Value fn, acc; /* hole: the first leaf begins */
 } Folding;
 
 static WeftStatus fold_leaf(Vm *vm, void *ctx, Value leaf) {
   Folding *f = ctx;
+  if (f->acc.kind == V_HOLE) {
+    f->acc = value_keep(leaf);
+    return WEFT_OK;
+  }
   Value args[2] = {f->acc, value_keep(leaf)};
   f->acc = value_nil();
   return vm_call(vm, f->fn, args, 2, &f->acc);
 }
 
 WeftStatus eager_tree_reduce(Vm *vm, Value *args, Value *out) {
-  Folding f = {args[0], value_keep(args[2])};
+  Folding f = {args[0], args_given(args[2]) ? value_keep(args[2]) : value_hole()};
   WeftStatus status = tree_each(vm, args[1], 0, fold_leaf, &f);
+  if (status == WEFT_OK && f.acc.kind == V_HOLE)
+    status = vm_error(vm, EK_value, "tree_reduce: t has no leaves, and init is not given");
   if (status == WEFT_OK) *out = f.acc;
   else if (f.acc.kind != V_HOLE) value_drop(vm, f.acc);
   return status;

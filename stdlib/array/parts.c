@@ -285,8 +285,8 @@ static WeftStatus product(Vm *vm, u32 op, EagerFn kernel, const Value *args, Val
 }
 
 WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
-  for (u32 i = 0; i < op_info(op)->nparams; i++)
-    if (args[i].kind == V_DTYPE) return kernel(vm, args, out); /* converts x, and comes here without it */
+  for (u32 i = 0; i < op_info(op)->nparams; i++) /* the kernel converts x, or joins it, and comes here without it */
+    if (args[i].kind == V_DTYPE || (op == OP_diff && i > 2 && args_given(args[i]))) return kernel(vm, args, out);
   switch (op) {
     case OP_sum:
     case OP_mean:

@@ -467,12 +467,69 @@ WeftStatus eager_cumprod(Vm *vm, Value *args, Value *out) {
 WeftStatus eager_cummin(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cummin, REDUCE_MIN, args, out); }
 WeftStatus eager_cummax(Vm *vm, Value *args, Value *out) { return cumulative(vm, OP_cummax, REDUCE_MAX, args, out); }
 
+/* A number in front of x or behind it: an array of x's shape, of one element along the axis. A weak one takes x's
+ * dtype when its kind is not higher. Owned. */
+static WeftStatus end_of(Vm *vm, Value x, Value end, u32 axis, Value *out) {
+  ArrayType type;
+  Value now = value_untracked(end), args[OP_MAX_PARAMS] = {end}, like = value_hole();
+  if (now.kind == V_ARRAY && array_rank(now.array)) return *out = value_keep(end), WEFT_OK;
+  type_of_value(x, &type);
+  if (value_is_weak(now) && dtype_kind(now.dtype) <= dtype_kind(type.dtype)) {
+    Value as[OP_MAX_PARAMS] = {end, value_dtype(type.dtype)};
+    TRY(vm_op(vm, OP_astype, as, &like));
+    args[0] = like;
+  }
+  type.dims[axis] = 1;
+  WeftStatus status = list_new(vm, type.rank, &args[1]) ? WEFT_OK : WEFT_ERROR;
+  for (u32 i = 0; i < type.rank && status == WEFT_OK; i++) status = list_add(vm, &args[1], value_i64(type.dims[i]));
+  if (status == WEFT_OK) status = vm_op(vm, OP_broadcast_to, args, out);
+  value_drop(vm, args[1]);
+  value_drop(vm, like);
+  return status;
+}
+
+/* diff(x, n, axis, prepend, append) = diff(concat((prepend, x, append), axis), n, axis), on a tape too. */
+static WeftStatus diff_of_joined(Vm *vm, const Value *args, Value *out) {
+  ArrayType type;
+  RuleError err;
+  i64 given = -1;
+  u32 axis;
+  const u32 order[3] = {3, 0, 4};
+  const Value x = value_untracked(args[0]);
+  Value join[OP_MAX_PARAMS] = {value_hole()}, now[OP_MAX_PARAMS];
+  TRY(args_array(vm, OP_diff, 0, x));
+  TRY(args_int(vm, OP_diff, 2, args[2], &given));
+  type_of_value(x, &type);
+  TRY_RULE(vm, OP_diff, &err, rule_axis(given, type.rank, &axis, &err));
+  if (!list_new(vm, 3, &join[0])) return WEFT_ERROR;
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < 3 && status == WEFT_OK; i++) {
+    const u32 p = order[i];
+    Value part = args[p];
+    if (!args_given(part)) continue;
+    status = args_array(vm, OP_diff, p, value_untracked(part));
+    if (status == WEFT_OK && p) status = end_of(vm, x, part, axis, &part);
+    else part = value_keep(part);
+    if (status == WEFT_OK) status = list_add(vm, &join[0], part);
+  }
+  join[1] = value_i64(axis);
+  for (u32 i = 2; i < OP_MAX_PARAMS; i++) join[i] = value_hole();
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) now[i] = i < 3 ? args[i] : value_hole();
+  if (status == WEFT_OK) status = vm_op(vm, OP_concat, join, &now[0]);
+  value_drop(vm, join[0]);
+  if (status != WEFT_OK) return status;
+  status = vm_op(vm, OP_diff, now, out);
+  value_drop(vm, now[0]);
+  return status;
+}
+
 /* n times: what follows minus what stands. */
 WeftStatus eager_diff(Vm *vm, Value *args, Value *out) {
   ArrayType type, shape;
   RuleError err;
   i64 n = 1, given = -1;
   u32 axis;
+  if (args_given(args[3]) || args_given(args[4])) return diff_of_joined(vm, args, out);
   TRY(args_array(vm, OP_diff, 0, args[0]));
   TRY(args_int(vm, OP_diff, 1, args[1], &n));
   TRY(args_int(vm, OP_diff, 2, args[2], &given));

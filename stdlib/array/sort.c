@@ -194,8 +194,9 @@ static WeftStatus sort_operand(Vm *vm, u32 op, Value v, Value axis_arg, Value *x
 }
 
 static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *out) {
-  bool descending = false;
+  bool descending = false, stable = true;
   TRY(args_bool(vm, op, 2, args[2], &descending));
+  TRY(args_bool(vm, op, 4, args[4], &stable)); /* it always is */
   if (args[0].kind == V_LIST) {
     Value at;
     i64 given = -1;

@@ -272,12 +272,43 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   return WEFT_OK;
 }
 
+/* Each element with its own probability: uniform(key, shape) < p; the shape is that of p where none is given. */
+static WeftStatus bernoulli_each(Vm *vm, const Value *args, Value *out) {
+  ArrayType p, t;
+  i64 dims[ARRAY_MAX_RANK];
+  type_of_value(args[1], &p);
+  t = p;
+  if (args_given(args[2])) {
+    u32 rank;
+    TRY(draw_shape(vm, OP_random_bernoulli, 2, args[2], &rank, dims));
+    t.rank = (u8)rank;
+    memcpy(t.dims, dims, rank * sizeof *dims);
+  }
+  const ArrayType *both[2] = {&p, &t};
+  ArrayType joined = t;
+  RuleError err;
+  if (!rule_broadcast(NULL, 2, both, &joined, &err) || joined.rank != t.rank ||
+      memcmp(joined.dims, t.dims, t.rank * sizeof *t.dims) != 0)
+    return vm_error(vm, EK_shape, "random.bernoulli: p of shape %s does not fit shape %s", shape_text(&p).s,
+                    shape_text(&t).s);
+  memcpy(dims, t.dims, t.rank * sizeof *dims);
+  Value shape, draw[2] = {value_keep(args[0]), value_hole()}, pair[2] = {value_hole(), value_keep(args[1])};
+  if (!list_new(vm, t.rank, &shape)) return WEFT_ERROR;
+  for (u32 i = 0; i < t.rank; i++) TRY(list_add(vm, &shape, value_i64(dims[i])));
+  draw[1] = shape;
+  WeftStatus status = run_op(vm, OP_random_uniform, draw, 2, &pair[0]);
+  if (status == WEFT_OK) return run_op(vm, OP_less, pair, 2, out);
+  value_drop(vm, pair[1]);
+  return status;
+}
+
 WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
   Key k = {0};
   u32 rank;
   i64 dims[ARRAY_MAX_RANK];
   f64 p = 0.5;
   TRY(arg_key(vm, OP_random_bernoulli, args[0], &k));
+  if (args[1].kind == V_ARRAY && array_rank(args[1].array)) return bernoulli_each(vm, args, out);
   if (args_given(args[1])) TRY(args_f64(vm, OP_random_bernoulli, 1, args[1], &p));
   TRY(draw_shape(vm, OP_random_bernoulli, 2, args[2], &rank, dims));
   TRY(array_new(vm, DT_bool, rank, dims, out));

@@ -653,12 +653,115 @@ static Outcome in_dtype(Recorder *r, Av x, Av dtype, bool wide, Av *out) {
   return params[1] ? rec_op(r, OP_astype, params, out) : OUT_FAIL;
 }
 
+static Outcome two(Recorder *r, u32 op, Av a, Av b, Av *out) {
+  Av params[OP_MAX_PARAMS] = {a, b};
+  return a && b ? rec_op(r, op, params, out) : OUT_FAIL;
+}
+
+/* round(x, decimals), as eager_round has it. */
+static Outcome rounded(Recorder *r, Av x, Av given, Av *out) {
+  i64 decimals;
+  Value v;
+  x = av_force(r, x);
+  if (!x) return OUT_FAIL;
+  if (!av_is_number(r, x) || (av_const_value(r, given, &v) && (v.kind != V_NUM || dtype_kind(v.dtype) != DK_INT)))
+    return rec_stuck(r, REASON_raises, "round to %s decimals", av_kind_text(r, given));
+  if (!rec_literal(r, given, "decimals", &decimals))
+    return rec_stuck(r, REASON_literal_needed, "round: `decimals` must be known");
+  if (!rule_decimals(decimals)) return rec_stuck(r, REASON_raises, "round to %lld decimals", (long long)decimals);
+  const u32 dtype = value_type(r->g, av_value(r, x))->dtype;
+  const bool whole = dtype_kind(dtype) <= DK_INT, wide = !whole && dtype_can(dtype, NEED_compute) == CAN_wide;
+  if (decimals == 0 || (whole && decimals > 0)) return two(r, OP_round, x, av_const(r, value_hole()), out);
+  Av scale = av_const(r, value_weak_f64(rule_power_of_ten(decimals))), y = 0, ends = 0;
+  Outcome o = OUT_GO;
+  if (whole || wide) o = in_dtype(r, x, av_const(r, value_dtype(whole ? DT_f64 : dtype_compute(dtype))), false, &x);
+  if (o == OUT_GO) o = two(r, decimals > 0 ? OP_multiply : OP_divide, x, scale, &ends);
+  if (o == OUT_GO) o = two(r, OP_round, ends, av_const(r, value_hole()), &y);
+  if (o == OUT_GO) o = two(r, decimals > 0 ? OP_divide : OP_multiply, y, scale, out);
+  if (o == OUT_GO && decimals > 0) {
+    Av choice[OP_MAX_PARAMS] = {0, *out, x}, test[OP_MAX_PARAMS] = {ends};
+    o = rec_op(r, OP_isfinite, test, &choice[0]);
+    if (o == OUT_GO) o = rec_op(r, OP_where, choice, out);
+  }
+  if (o != OUT_GO || !(whole || wide)) return o;
+  return in_dtype(r, *out, av_const(r, value_dtype(dtype == DT_bool ? DT_i64 : dtype)), false, out);
+}
+
+/* A number in front of x or behind it: an array of x's shape, of one element along the axis. */
+static Outcome end_of(Recorder *r, const ArrayType *x, Av end, u32 axis, Av *out) {
+  Av dims[TYPE_MAX_RANK];
+  ValueId v = av_value(r, end);
+  if (!v || !av_is_number(r, end)) return rec_stuck(r, REASON_raises, "diff with %s", av_kind_text(r, end));
+  const ArrayType t = *value_type(r->g, v);
+  if (t.rank) return rec_made(r, end, out);
+  if (t.weak && dtype_kind(t.dtype) <= dtype_kind(x->dtype)) {
+    Outcome o = in_dtype(r, end, av_const(r, value_dtype(x->dtype)), false, &end);
+    if (o != OUT_GO) return o;
+  }
+  for (u32 i = 0; i < x->rank; i++)
+    if (!(dims[i] = i == axis ? av_const(r, value_i64(1)) : av_num(r, graph_size(r->g, x->dims[i])))) return OUT_FAIL;
+  return two(r, OP_broadcast_to, end, av_list(r, dims, x->rank), out);
+}
+
+/* diff of x with an array in front or behind: of all of them together. */
+static Outcome joined(Recorder *r, const Av *params, Av *out) {
+  static const u8 order[] = {3, 0, 4};
+  Av parts[COUNT_OF(order)], now[OP_MAX_PARAMS] = {0, params[1], params[2]}, x = av_force(r, params[0]);
+  i64 given = -1;
+  u32 axis, n = 0;
+  RuleError err;
+  if (!x) return OUT_FAIL;
+  if (!av_is_number(r, x)) return rec_stuck(r, REASON_raises, "diff of %s", av_kind_text(r, x));
+  if (is_given(r, params[2]) && !rec_literal(r, params[2], "axis", &given))
+    return rec_stuck(r, REASON_literal_needed, "diff: `axis` must be known");
+  const ArrayType type = *value_type(r->g, av_value(r, x));
+  if (!rule_axis(given, type.rank, &axis, &err)) return rec_stuck(r, REASON_raises, "diff: %s", err.text);
+  for (u32 i = 0; i < COUNT_OF(order); i++) {
+    Av part = order[i] ? params[order[i]] : x;
+    if (order[i] && !is_given(r, part)) continue;
+    Outcome o = order[i] ? end_of(r, &type, av_force(r, part), axis, &part) : OUT_GO;
+    if (o != OUT_GO) return o;
+    parts[n++] = part;
+  }
+  Outcome o = two(r, OP_concat, av_list(r, parts, n), av_const(r, value_weak_i64(axis)), &now[0]);
+  return o == OUT_GO ? rec_op(r, OP_diff, now, out) : o;
+}
+
+static bool is_array(Recorder *r, Av a) {
+  a = a ? av_force(r, a) : 0;
+  return a && av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
+}
+
+/* random.bernoulli with a probability for each element, as bernoulli_each of random.c has it. */
+static Outcome drawn_each(Recorder *r, const Av *params, Av *out) {
+  Av draw[OP_MAX_PARAMS] = {params[0], params[2]}, p = av_force(r, params[1]), dims[TYPE_MAX_RANK];
+  if (!p) return OUT_FAIL;
+  const ArrayType t = *value_type(r->g, av_value(r, p));
+  if (!is_given(r, params[2])) {
+    for (u32 i = 0; i < t.rank; i++)
+      if (!(dims[i] = av_num(r, graph_size(r->g, t.dims[i])))) return OUT_FAIL;
+    draw[1] = av_list(r, dims, t.rank);
+  }
+  Av u;
+  Outcome o = draw[1] ? rec_op(r, OP_random_uniform, draw, &u) : OUT_FAIL;
+  if (o == OUT_GO) o = two(r, OP_less, u, p, out);
+  if (o != OUT_GO) return o;
+  const ArrayType *drawn = value_type(r->g, av_value(r, u)), *made = value_type(r->g, av_value(r, *out));
+  bool fits = made->rank == drawn->rank;
+  for (u32 i = 0; i < made->rank && fits; i++) fits = made->dims[i] == drawn->dims[i];
+  return fits ? OUT_GO : rec_stuck(r, REASON_raises, "random.bernoulli: shapes of p and of what is drawn");
+}
+
 /* Parameters that other operations say, so that graphs know nothing of them: *done. */
 static Outcome by_others(Recorder *r, u32 op, const Av *params, Av *out, bool *done) {
   u32 at = op == OP_sum || op == OP_prod || op == OP_searchsorted ? 3
+           : op == OP_mean                                        ? 3
            : op == OP_cumsum || op == OP_cumprod                  ? 4
            : op == OP_linalg_matrix_norm                          ? 2
+           : op == OP_round                                       ? 1
                                                                   : 0;
+  if (op == OP_random_bernoulli && is_array(r, params[1])) return *done = true, drawn_each(r, params, out);
+  if (op == OP_diff && (is_given(r, params[3]) || is_given(r, params[4]))) return *done = true, joined(r, params, out);
   if (!(*done = at && is_given(r, params[at]))) return OUT_GO;
   Av now[OP_MAX_PARAMS], given = av_force(r, params[at]);
   for (u32 i = 0; i < OP_MAX_PARAMS; i++) now[i] = i < op_info(op)->nparams && i != at ? params[i] : 0;
@@ -668,6 +771,7 @@ static Outcome by_others(Recorder *r, u32 op, const Av *params, Av *out, bool *d
     Outcome o = take(r, part, &now[0]);
     return o == OUT_GO ? rec_op(r, op, now, out) : o;
   }
+  if (op == OP_round) return rounded(r, params[0], given, out);
   if (op == OP_linalg_matrix_norm) {
     i64 keep = 0;
     Value v;
