@@ -34,6 +34,7 @@ struct Context {
   u32 codes;     /* groups alive in it */
   u32 functions; /* compiled in it */
   bool broken;
+  bool refused; /* memory, to MIR */
   jmp_buf jump;
 };
 
@@ -148,7 +149,10 @@ void mir_free(void *p);
 
 void *mir_realloc(void *p, size_t bytes) {
   void *grown = mem_resize(&asking->memory.base, p, 0, bytes ? bytes : 1);
-  if (!grown) on_error(asking);
+  if (!grown) {
+    asking->refused = true;
+    on_error(asking);
+  }
   return grown;
 }
 void *mir_malloc(size_t bytes) { return mir_realloc(NULL, bytes); }
@@ -466,6 +470,7 @@ static WeftStatus compile_into(MirPool *pool, MirCode *code, Job *job, Buf *why,
   job->context->functions += count;
   bool made = guarded(job->context, compile, job);
   held_release(&job->memory);
+  if (!made && job->context->refused) return fail(why, "out of memory");
   if (!made) {
     pool->stats.errors++;
     return fail(why, "MIR refused the function");

@@ -18,7 +18,7 @@ typedef struct MirStats {
   u64 functions;  /* compiled */
   u64 patched;    /* machine instructions that MIR lacks, put in after linking */
   u64 again;      /* functions compiled a second time with calls, because a mark was not found as expected */
-  u64 errors;     /* that MIR raised: its memory was refused, or what it was given was wrong */
+  u64 errors;     /* that MIR raised: what it was given was wrong */
   u64 contexts;   /* alive now */
   u64 code_bytes; /* of all code handed out and not freed */
 } MirStats;
