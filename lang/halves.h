@@ -44,6 +44,12 @@ static inline u16 f32_to_bf16(f32 v) {
   return (a & 0x7FFFFFFF) > 0x7F800000 ? 0x7FC0 : (u16)((a + 0x7FFF + (a >> 16 & 1)) >> 16);
 }
 
+/* The number beside x is as many times as far from it as the f32 beside it, at least by the least number; beside an
+ * infinity lies the largest number. */
+static inline f32 half_steps(u32 dtype) { return dtype == DT_f16 ? 0x1p13f : 0x1p16f; }
+static inline f32 half_least(u32 dtype) { return dtype == DT_f16 ? 0x1p-24f : 0x1p-133f; }
+static inline f32 half_largest(u32 dtype) { return dtype == DT_f16 ? 65504.0f : 0x1.fep127f; }
+
 /* The f32 beside x that is odd, or x itself: what is rounded once more from it is rounded as from x. */
 static inline f32 f32_odd(f64 x) {
   f32 near = (f32)x;

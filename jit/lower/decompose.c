@@ -5,6 +5,7 @@
  * Ends because every rewrite takes one node away, and what it makes is not rewritten again but for the constructs of a
  * body, of which there is one copy. What a formula does not cover stays, and runs by its eager kernel. */
 #include "jit/lower/compile.h"
+#include "lang/halves.h"
 
 #include <math.h>
 #include <string.h>
@@ -312,6 +313,19 @@ static u32 narrow_dtype(const Graph *g, NodeId n) {
   return DT_NONE;
 }
 
+/* The half beside a towards b, as f32; `next` is the f32 beside it. */
+static ValueId next_half(Rewrite *r, u32 half, ValueId a, ValueId b, ValueId next) {
+  Graph *g = r->g;
+  ValueId step = op2(r, OP_subtract, next, a);
+  ValueId far = op2(r, OP_multiply, op1(r, OP_abs, step), weak_number(r, half_steps(half)));
+  far = op2(r, OP_copysign, op2(r, OP_maximum, far, weak_number(r, half_least(half))), step);
+  far = op2(r, OP_add, a, far);
+  ValueId last = op2(r, OP_copysign, weak_number(r, half_largest(half)), a), endless = op1(r, OP_isinf, a);
+  ValueId same = op2(r, OP_equal, a, b);
+  if (!far || !last || !endless || !same || !(far = graph_op3(g, OP_where, endless, last, far))) return 0;
+  return graph_op3(g, OP_where, same, next, far);
+}
+
 /* The operation on what its operands compute in; results are rounded. The node that stands for it, 0: refused. */
 static bool widen(Rewrite *r, NodeId n, u32 dtype) {
   Graph *g = r->g;
@@ -349,8 +363,9 @@ static bool widen(Rewrite *r, NodeId n, u32 dtype) {
   if (made) g->nodes.data[made].exit = x.exit;
   for (u32 i = 0; made && i < x.result_count; i++) {
     ValueId old = node_result(g, n, i), v = node_result(g, made, i);
+    if (x.op == OP_nextafter) v = next_half(r, dtype, operands[0], operands[1], v);
     if (!value_is_token(g, old) && is_wide(x.op, value_type(g, old)->dtype))
-      v = graph_convert(g, v, value_type(g, old)->dtype);
+      v = v ? graph_convert(g, v, value_type(g, old)->dtype) : 0;
     if (!v) made = 0;
     else replace(r, old, v);
   }

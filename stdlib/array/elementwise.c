@@ -1,4 +1,5 @@
 /* elementwise.c — elementwise operations: numbers, dense arrays at once, everything else in strips. */
+#include "lang/halves.h"
 #include "stdlib/array/divide.h"
 #include "stdlib/kernels/element.h"
 #include "stdlib/array/make.h"
@@ -435,6 +436,17 @@ static WeftStatus run_general(Vm *vm, u32 op, const Step *step, u32 n, Value *ar
   return WEFT_OK;
 }
 
+/* nextafter of halves, which are there as f32. */
+static void next_halves(u32 half, f32 *out, const f32 *x, const f32 *y, i64 n) {
+  for (i64 i = 0; i < n; i++) {
+    f32 a = x[i], b = y[i], next = nextafterf(a, b), step = fabsf(next - a) * half_steps(half);
+    f32 far = a + copysignf(step < half_least(half) ? half_least(half) : step, next - a);
+    out[i] = a == b || a != a || b != b ? next : isinf(a) ? copysignf(half_largest(half), a) : far;
+  }
+}
+static u32 next_f16(void *out, const void *x, const void *y, i64 n) { return next_halves(DT_f16, out, x, y, n), 0; }
+static u32 next_bf16(void *out, const void *x, const void *y, i64 n) { return next_halves(DT_bf16, out, x, y, n), 0; }
+
 /* In a dtype that has no arithmetic of its own: its operands are rounded to it, computed in a wider one, and what
  * comes of it is rounded. */
 static WeftStatus elementwise_run_wide(Vm *vm, u32 op, Step *step, u32 n, Value *args, const u8 *dtypes,
@@ -443,6 +455,7 @@ static WeftStatus elementwise_run_wide(Vm *vm, u32 op, Step *step, u32 n, Value 
   bool nums = true;
   u32 made = 0;
   WeftStatus status = WEFT_OK;
+  if (op == OP_nextafter) step->fn = r->compute == DT_f16 ? next_f16 : next_bf16;
   if (r->result == r->compute) step->narrow = stdlib_of(vm)->strips->convert[dtypes[n - 1]][r->result];
   for (; made < n && status == WEFT_OK; made++) {
     nums &= args[made].kind == V_NUM;
