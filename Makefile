@@ -102,8 +102,8 @@ known     = $(foreach f,$(1),$(if $(shell $(CC) -Werror $(f) -xc -fsyntax-only /
 # Kernels of the eager tier and the functions of lang/math.loops: loops over elements, compiled for vectorisation.
 # No floating-point operation traps. The elements that remain behind the last whole vector go through a short scalar
 # loop, and no loop gets a second version for a stride of 1: neither gains time, and both double the code.
-KERNEL   := -O3 -fno-trapping-math $(call known,--param=vect-epilogues-nomask=0)
-ROLLED   := -fno-unroll-loops $(call known,-fno-peel-loops --param=max-completely-peel-times=0 -fno-version-loops-for-strides)
+KERNEL   := -O3 -fno-trapping-math -fno-unroll-loops $(call known,--param=vect-epilogues-nomask=0)
+ROLLED   := $(call known,-fno-peel-loops --param=max-completely-peel-times=0 -fno-version-loops-for-strides)
 $(B)/obj/stdlib/kernels/kernel%.o: FILE_CFLAGS += $(KERNEL) $(ROLLED)
 # Selects stay selects: partial redundancy elimination and jump threading would make branches of them, which gcc does
 # not vectorise.
