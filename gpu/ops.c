@@ -16,10 +16,15 @@
 
 enum { SHAPE_MOST = 64 }; /* numbers of a shape or of axes that are written out */
 
+static void put_integer(Value v, Buf *out) {
+  if (v.dtype == DT_bool) buf_puts(out, v.bits ? "true" : "false");
+  else buf_printf(out, "%lld", (long long)v.i);
+}
+
 /* What is known when the operation is captured stands in the text: axes, shapes, flags, dtypes. False: it is an
  * argument. */
-static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
-  bool setting = op_info(op)->family != FAM_elementwise && param > 0;
+static bool put_literal(u32 op, u32 param, Value v, Buf *out) {
+  const OpParam *p = &op_info(op)->params[param];
   switch (v.kind) {
     case V_NIL: buf_puts(out, "nil"); return true;
     case V_DTYPE: buf_puts(out, dtype_name(v.dtype)); return true;
@@ -28,23 +33,23 @@ static bool put_literal(Vm *vm, u32 op, u32 param, Value v, Buf *out) {
       buf_printf(out, "\"%s\"", v.text->data);
       return true;
     case V_NUM:
-      if (!setting || dtype_kind(v.dtype) == DK_FLOAT) return false;
-      if (v.dtype == DT_bool) buf_puts(out, v.bits ? "true" : "false");
-      else buf_printf(out, "%lld", (long long)v.i);
+      if (!param_is_setting(p) || dtype_kind(v.dtype) == DK_FLOAT) return false;
+      if (!value_is_weak(v) && v.dtype != DT_bool && v.dtype != DT_i64) return false; /* its dtype may count */
+      put_integer(v, out);
       return true;
     case V_LIST:
       for (u32 i = 0; i < v.list->count; i++)
         if (v.list->items[i].kind != V_NUM || dtype_kind(v.list->items[i].dtype) == DK_FLOAT) return false;
       buf_puts(out, "(");
       for (u32 i = 0; i < v.list->count; i++) {
-        (void)put_literal(vm, op, 1, v.list->items[i], out);
+        put_integer(v.list->items[i], out);
         buf_puts(out, ", ");
       }
       buf_puts(out, ")");
       return true;
     case V_ARRAY: { /* [2, -1] is an array */
       Array *a = v.array;
-      if (!param_keeps_arrays(&op_info(op)->params[param]) || array_device(a) != DEV_CPU || array_rank(a) != 1 ||
+      if (!param_keeps_arrays(p) || array_device(a) != DEV_CPU || array_rank(a) != 1 ||
           a->size > SHAPE_MOST || array_dtype(a) != DT_i64)
         return false;
       buf_puts(out, "(");
@@ -74,7 +79,7 @@ static void put_fn(Vm *vm, u32 op, const Value *args, u32 *taken, Buf *out) {
     first = false;
     if (p->rest) buf_puts(&call, "...");
     else if (!in_order) buf_printf(&call, "%.*s=", (int)p->len, p->name);
-    if (!p->rest && put_literal(vm, op, i, args[i], &call)) continue;
+    if (!p->rest && put_literal(op, i, args[i], &call)) continue;
     *taken |= 1u << i;
     buf_printf(&call, "a%u", i);
     buf_printf(out, "a%u, ", i);

@@ -84,7 +84,8 @@ static ValueId batch_elementwise(Op *o) {
     operands[i] = batch_get(b, o->lane[i]);
     if (!mapped(o, i)) continue;
     if (kept[i].weak) {
-      u32 to = o->op == OP_where && i == 0 ? kept[i].dtype : known ? dtype.compute : kept[i].dtype;
+      const bool computes = known && op_info(o->op)->params[i].kind != PARAM_condition;
+      u32 to = computes ? dtype.compute : kept[i].dtype;
       operands[i] = graph_convert(g, operands[i], to);
     }
     if (operands[i]) operands[i] = batch_aligned(b, operands[i], kept[i].rank, o->result.rank);
@@ -252,7 +253,7 @@ static ValueId batch_broadcast_to(Op *o) {
 static ValueId batch_zeros_like(Op *o) {
   Dim dims[TYPE_MAX_RANK];
   all_lanes(o, dims);
-  return graph_full(o->b->g, o->result.dtype, o->result.rank + 1u, dims, o->op == OP_ones_like);
+  return graph_full(o->b->g, o->result.dtype, o->result.rank + 1u, dims, op_info(o->op)->fill);
 }
 
 /* The cell `batch` of each row of ops.def: its rule, or NULL. One that is named and not there does not compile. */

@@ -369,6 +369,7 @@ static WeftStatus array_of_lists(Vm *vm, Value v, u32 depth, Value *out) {
 
 bool tape_is_setting(u32 op, u32 param, Value v) {
   const OpParam *p = &op_info(op)->params[param];
+  v = value_untracked(v);
   return v.kind == V_ARRAY && array_rank(v.array) > 0 ? param_keeps_arrays(p) : param_is_setting(p);
 }
 

@@ -9,6 +9,7 @@
 #define LOWER_view(reads) LOWER_view
 #define LOWER_move(reads) LOWER_move
 #define LOWER_make(reads) LOWER_make
+#define LOWER_fill(number) LOWER_fill
 #define LOWER_reduce(fold) LOWER_reduce
 #define LOWER_scan(fold) LOWER_scan
 #define LOWER_math_by(lowering) LOWER_math
@@ -26,13 +27,14 @@
 #define INSTEAD_weft ""
 
 /* What an argument of the cell `lower` says. */
-#define HOW_view(reads) READS_##reads, FOLD_none, CALLS_none
-#define HOW_move(reads) READS_##reads, FOLD_none, CALLS_none
-#define HOW_make(reads) READS_##reads, FOLD_none, CALLS_none
-#define HOW_reduce(fold) READS_same, FOLD_##fold, CALLS_none
-#define HOW_scan(fold) READS_same, FOLD_##fold, CALLS_none
-#define HOW_calls(order) READS_same, FOLD_none, CALLS_##order
-#define HOW_NOTHING READS_same, FOLD_none, CALLS_none
+#define HOW_view(reads) READS_##reads, FOLD_none, CALLS_none, 0
+#define HOW_move(reads) READS_##reads, FOLD_none, CALLS_none, 0
+#define HOW_make(reads) READS_##reads, FOLD_none, CALLS_none, 0
+#define HOW_fill(number) READS_moved, FOLD_none, CALLS_none, number
+#define HOW_reduce(fold) READS_same, FOLD_##fold, CALLS_none, 0
+#define HOW_scan(fold) READS_same, FOLD_##fold, CALLS_none, 0
+#define HOW_calls(order) READS_same, FOLD_none, CALLS_##order, 0
+#define HOW_NOTHING READS_same, FOLD_none, CALLS_none, 0
 #define HOW_none HOW_NOTHING
 #define HOW_element HOW_NOTHING
 #define HOW_by(lowering) HOW_NOTHING
@@ -73,6 +75,13 @@ bool op_takes_shape(u32 op) {
   for (u32 p = 0; p < info->nparams; p++)
     if (strcmp(info->params[p].name, "shape") == 0) return true;
   return false;
+}
+
+u32 op_param_of(u32 op, ParamKind kind) {
+  const OpInfo *info = op_info(op);
+  for (u32 p = 0; p < info->nparams; p++)
+    if (info->params[p].kind == kind) return p;
+  return UINT32_MAX;
 }
 
 enum { COMPLEX_none, COMPLEX_own, COMPLEX_real, COMPLEX_rule = 4 };

@@ -41,7 +41,7 @@ typedef enum OpEffect { EFF_pure, EFF_raises, EFF_rng, EFF_output, EFF_input, EF
                         EFF_state, EFF_ends } OpEffect;
 typedef enum OpAgree { AGREE_bits, AGREE_order, AGREE_lib } OpAgree;
 typedef enum OpLower { LOWER_none, LOWER_element, LOWER_math, LOWER_convert, LOWER_reduce, LOWER_scan, LOWER_view,
-                       LOWER_move, LOWER_make, LOWER_mask, LOWER_join, LOWER_compose, LOWER_extern,
+                       LOWER_move, LOWER_make, LOWER_fill, LOWER_mask, LOWER_join, LOWER_compose, LOWER_extern,
                        LOWER_calls, LOWER_weft } OpLower;
 /* How a construct calls functions. */
 typedef enum OpCalls { CALLS_none, CALLS_freely, CALLS_in_order } OpCalls;
@@ -60,7 +60,15 @@ enum { OP_MAX_PARAMS = 10 };
  * keeps beside a node as attributes, known while tracing or sizes.
  *   any        a value of the program, of an operation that is no node of a graph
  *   operand    an array or a number
- *   operands   a list of these, or an array for its rows
+ *   like       the same; of it only dtype, shape and device are looked at: zeros_like(x)
+ *   condition  looked at as true or false; the rule of dtypes does not ask for its dtype: where(c, a, b)
+ *   stored     its elements are stored as they are, in the dtype of the result: full(2, value)
+ *   places     integers: places along an axis of the first operand: take(x, indices)
+ *   classes    integers of 0 or more: places along an axis of the result: one_hot(x, n)
+ *   written    stored at the places that another parameter holds: scatter(x, idx, updates)
+ *   order      places at which the first operand is read beforehand: searchsorted(a, v, sorter=order)
+ *   joined     a list of operands, or an array for its rows, stored as they are: stack(xs)
+ *   operands   a list of operands, or an array for its rows
  *   count      a number is a setting, a size; an array is an operand: repeat(x, n)
  *   setting    a number, a word, or a list of numbers
  *   size       how many there are of something, 0 or more
@@ -71,8 +79,9 @@ enum { OP_MAX_PARAMS = 10 };
  *   axis_list  the same, and no array: min(a, b) is an error
  *   flag       true or false; its default is one of them
  *   dtype, device */
-#define OP_PARAM_KINDS(X) X(any) X(operand) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) \
-  X(axis) X(axis_list) X(flag) X(dtype) X(device)
+#define OP_PARAM_KINDS(X) X(any) X(operand) X(like) X(condition) X(stored) X(places) X(classes) X(written) X(order) \
+  X(joined) X(operands) X(count) X(setting) X(size) X(window) X(shape) X(layout) X(axis) X(axis_list) X(flag) \
+  X(dtype) X(device)
 #define PARAM_KIND(kind) PARAM_##kind,
 typedef enum ParamKind { OP_PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT } ParamKind;
 #undef PARAM_KIND
@@ -90,11 +99,14 @@ typedef struct OpParam {
 } OpParam;
 
 /* Is it a setting, given a number, a list or a word? */
+static inline bool param_is_operand(const OpParam *p) { return p->kind > PARAM_any && p->kind <= PARAM_operands; }
 static inline bool param_is_setting(const OpParam *p) { return p->kind > PARAM_operands; }
 /* Is it one, given an array of rank 1 or more? */
 static inline bool param_keeps_arrays(const OpParam *p) { return p->kind > PARAM_count; }
 /* Does it take the items of a list as operands? */
-static inline bool param_joins(const OpParam *p) { return p->kind == PARAM_operands || p->rest; }
+static inline bool param_joins(const OpParam *p) {
+  return p->kind == PARAM_joined || p->kind == PARAM_operands || p->rest;
+}
 static inline bool param_is_shape(const OpParam *p) { return p->kind == PARAM_shape || p->kind == PARAM_layout; }
 static inline bool param_is_axis(const OpParam *p) { return p->kind == PARAM_axis || p->kind == PARAM_axis_list; }
 /* Must it be a number of 0 or more? */
@@ -123,6 +135,7 @@ typedef struct OpInfo {
   u8 reads;              /* OpReads: of a view, a move, an array made of sizes */
   u8 folds;              /* OpFold: of a reduction or scan that has a loop */
   u8 calls;              /* OpCalls: of a construct */
+  u8 fill;               /* of an array that is made: the number that all of its elements are */
 } OpInfo;
 
 extern const OpInfo op_infos[OP_COUNT];
@@ -141,6 +154,18 @@ bool op_complex_deriv(u32 op);    /* of complex operands it has the derivative t
 static inline bool op_is_pure(u32 op) { return op_info(op)->effect <= EFF_raises; }
 /* it does something that is seen outside of what it gives */
 static inline bool op_acts(u32 op) { return op_info(op)->effect > EFF_rng; }
+/* it gives what it is given in another dtype */
+static inline bool op_converts(u32 op) { return op_info(op)->lower == LOWER_convert; }
+/* with integers it may refuse the numbers that it is given */
+static inline bool op_refuses_integers(u32 op) {
+  return op_info(op)->check == CHECK_zero_div || op_info(op)->check == CHECK_neg_power;
+}
+/* it makes an array of one number, which its name says */
+static inline bool op_fills(u32 op) { return op_info(op)->lower == LOWER_fill; }
+/* what it makes has dtype, shape and device of what it is given */
+static inline bool op_follows(u32 op) { return op_info(op)->nparams && op_info(op)->params[0].kind == PARAM_like; }
+/* the first of its parameters of that kind; UINT32_MAX: it has none */
+u32 op_param_of(u32 op, ParamKind kind);
 /* it looks at elements as true or false, or gives the place of one */
 static inline bool op_folds_truth(u32 op) { return op_info(op)->folds >= FOLD_all && op_info(op)->folds <= FOLD_count; }
 static inline bool op_folds_place(u32 op) { return op_info(op)->folds >= FOLD_argmin; }

@@ -11,13 +11,11 @@ u32 device_by_name(const Vm *vm, const char *name) {
 
 u32 op_device_param(const Vm *vm, u32 op) {
   const OpInfo *info = &vm->op_table[op];
-  if (info->family != FAM_make || op == OP_to) return UINT32_MAX;
-  for (u32 i = info->nparams; i-- > 0;)
-    if (info->params[i].kind == PARAM_device) return i;
+  if (info->family != FAM_make) return UINT32_MAX;
+  for (u32 i = info->nparams; i-- > 0;) /* one that must be given is what the kernel is about: to(x, device) */
+    if (info->params[i].kind == PARAM_device) return info->params[i].has_default ? i : UINT32_MAX;
   return UINT32_MAX;
 }
-
-bool op_follows(u32 op) { return op == OP_zeros_like || op == OP_ones_like || op == OP_full_like; }
 
 /* A value with its arrays brought to the processor, or taken to the device (numbers stay). *out owned. */
 static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {

@@ -8,8 +8,6 @@ u32 device_by_name(const Vm *vm, const char *name); /* DEVICE_MAX: there is none
 static inline u32 device_default(const Vm *vm) { return (u32)(vm->ambient >> AMBIENT_DEVICE) & 0xff; }
 /* The parameter `device` of a function that makes arrays; UINT32_MAX: it has none. */
 u32 op_device_param(const Vm *vm, u32 op);
-/* Where such a function follows its first argument when no device is given (zeros_like …). */
-bool op_follows(u32 op);
 
 /* An operation that the program calls: vm_op, with arrays made where device= or the default says. */
 WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;

@@ -373,43 +373,40 @@ static bool widen(Rewrite *r, NodeId n, u32 dtype) {
   return made != 0;
 }
 
-/* The first operand of those that are stored as they are, into a result of this dtype that is rounded to; else more
- * than there are. */
-static u32 first_stored(const GraphNode *x, u32 dtype) {
-  if (x->kind != NODE_op || dtype_compute(dtype) == dtype) return UINT32_MAX;
-  switch (x->op) {
-    case OP_concat:
-    case OP_stack: return 0;
-    case OP_where: return 1;
-    case OP_full:
-    case OP_full_like: return x->operand_count ? x->operand_count - 1 : 0;
-    default: return UINT32_MAX;
-  }
-}
-
 static u32 result_dtype_of(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   if (!x->result_count || value_is_token(g, node_result(g, n, 0))) return DT_NONE;
   return value_type(g, node_result(g, n, 0))->dtype;
 }
 
-/* Does it store operands of other dtypes? */
-static bool stores_others(const Graph *g, NodeId n) {
+/* The next operand, from number `from` on, that is stored as it is into a result of another dtype, one that is rounded
+ * to; UINT32_MAX: there is none. Eager kernels round by themselves. */
+static u32 stored_other(const Graph *g, NodeId n, u32 from) {
   const GraphNode *x = graph_node_at(g, n);
-  u32 dtype = result_dtype_of(g, n);
-  for (u32 i = first_stored(x, dtype); i < x->operand_count; i++)
-    if (!value_is_token(g, node_operand(g, n, i)) && value_type(g, node_operand(g, n, i))->dtype != dtype) return true;
-  return false;
+  const u32 dtype = result_dtype_of(g, n);
+  if (x->kind != NODE_op || dtype_compute(dtype) == dtype || op_info(x->op)->lower == LOWER_extern) return UINT32_MAX;
+  GraphArg args[OP_MAX_PARAMS];
+  node_args(g, n, args);
+  for (u32 p = 0, i = 0, behind; p < op_info(x->op)->nparams; p++, i = behind) {
+    const u8 kind = op_info(x->op)->params[p].kind;
+    behind = i + arg_operands(&args[p]);
+    if (kind != PARAM_stored && kind != PARAM_joined) continue;
+    for (i = i < from ? from : i; i < behind; i++) {
+      ValueId v = node_operand(g, n, i);
+      if (!value_is_token(g, v) && value_type(g, v)->dtype != dtype) return i;
+    }
+  }
+  return UINT32_MAX;
 }
 
 /* They are rounded before. */
 static void round_stored(Rewrite *r, NodeId n) {
   Graph *g = r->g;
-  u32 dtype = result_dtype_of(g, n), count = graph_node_at(g, n)->operand_count;
-  for (u32 i = first_stored(graph_node_at(g, n), dtype); i < count; i++) {
-    ValueId v = node_operand(g, n, i), to = value_is_token(g, v) ? v : graph_convert(g, v, dtype);
-    if (!to) compile_no_memory(r->c);
-    else if (to != v) graph_set_operand(g, n, i, to);
+  const u32 dtype = result_dtype_of(g, n);
+  for (u32 i = 0; (i = stored_other(g, n, i)) != UINT32_MAX; i++) {
+    ValueId to = graph_convert(g, node_operand(g, n, i), dtype);
+    if (to) graph_set_operand(g, n, i, to);
+    else compile_no_memory(r->c);
   }
 }
 
@@ -551,7 +548,7 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case NODE_op: break;
     default: return false;
   }
-  return formulae[x->op] || narrow_dtype(g, n) || stores_others(g, n);
+  return formulae[x->op] || narrow_dtype(g, n) || stored_other(g, n, 0) != UINT32_MAX;
 }
 
 static bool rewrite(Rewrite *r, NodeId n) {
@@ -567,7 +564,7 @@ static bool rewrite(Rewrite *r, NodeId n) {
     default: break;
   }
   u32 count = x->result_count, dtype = narrow_dtype(g, n);
-  if (stores_others(g, n)) {
+  if (stored_other(g, n, 0) != UINT32_MAX) {
     round_stored(r, n);
     return false;
   }

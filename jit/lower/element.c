@@ -257,6 +257,9 @@ static bool math_known(const Compiler *c, const char *name, LoopType t) {
   return loop_module_math(&c->code->module, name, t) || loop_module_find_math(&c->code->module, name, t);
 }
 
+/* What operand i of an operation on elements holds. */
+static u8 operand_kind(u32 op, u32 i) { return op_info(op)->params[i].kind; }
+
 u32 element_operands(const Graph *g, NodeId n, ValueId out[3]) {
   GraphArg args[OP_MAX_PARAMS];
   u32 op = graph_node_at(g, n)->op, count = 0, params = op_info(op)->nparams;
@@ -312,7 +315,7 @@ static bool lowers(Compiler *c, NodeId n, u32 *compute) {
     if (!type_in_loops(c, types[used])) return false;
     used++;
   }
-  if (x->op == OP_astype) {
+  if (op_converts(x->op)) {
     *compute = result;
     return element_weak_fits(c, operands[0], result);
   }
@@ -327,7 +330,8 @@ static bool lowers(Compiler *c, NodeId n, u32 *compute) {
   if (!rule_dtype(x->op, used, types, &r, &err) || !dtype_in_loops(r.compute)) return false;
   *compute = r.compute;
   for (u32 i = 0; i < count; i++)
-    if (operands[i] && !(x->op == OP_where && i == 0) && !element_weak_fits(c, operands[i], r.compute)) return false;
+    if (operands[i] && operand_kind(x->op, i) != PARAM_condition && !element_weak_fits(c, operands[i], r.compute))
+      return false;
   return element_op_lowers(c, x->op, r.compute);
 }
 
@@ -354,13 +358,13 @@ bool element_op_lowers(Compiler *c, u32 op, u32 compute) {
 }
 
 LoopType element_operand_type(u32 op, u32 i, u32 compute, u32 own) {
-  if (op == OP_where && i == 0) return LT_I1;
-  return loop_type_of_dtype(op == OP_astype && dtype_compute(compute) != compute ? own : compute);
+  if (operand_kind(op, i) == PARAM_condition) return LT_I1;
+  return loop_type_of_dtype(op_converts(op) && dtype_compute(compute) != compute ? own : compute);
 }
 
 u32 element_emit(LoopFn *fn, u32 op, LoopType compute, u32 dtype, const u32 *x) {
   LoopType result = loop_type_of_dtype(dtype);
-  if (op == OP_astype) return element_as(fn, x[0], dtype);
+  if (op_converts(op)) return element_as(fn, x[0], dtype);
   const Lowering *l = lowering_of(op);
   u32 v = 0;
   LoopType made = compute;

@@ -361,6 +361,10 @@ static u32 make_ramp(Kern *k, u32 op, const GraphArg *args, const ArrayType *rt,
   return kern_convert(k, v, to);
 }
 
+static u32 filled_with(Kern *k, LoopType t, u8 number) {
+  return t == LT_I1 || !number ? kern_word(k, t, number) : kern_convert(k, kern_word(k, LT_I64, number), t);
+}
+
 static u32 make_value(Kern *k, NodeId n, u32 ix) {
   Graph *g = k->g;
   const GraphNode *node = graph_node_at(g, n);
@@ -368,14 +372,10 @@ static u32 make_value(Kern *k, NodeId n, u32 ix) {
   node_args(g, n, args);
   const ArrayType rt = *value_type(g, node_result(g, n, 0));
   LoopType t = loop_type_of_dtype(rt.dtype);
-  u32 zero = kern_word(k, t, 0), axes[TYPE_MAX_RANK];
-  u32 one = t == LT_I1 ? kern_word(k, t, 1) : kern_convert(k, kern_word(k, LT_I64, 1), t);
+  if (op_fills(node->op)) return filled_with(k, t, op_info(node->op)->fill);
+  const u32 zero = filled_with(k, t, 0), one = filled_with(k, t, 1);
+  u32 axes[TYPE_MAX_RANK];
   switch (node->op) {
-    case OP_zeros:
-    case OP_empty:
-    case OP_zeros_like: return zero;
-    case OP_ones:
-    case OP_ones_like: return one;
     case OP_full:
     case OP_full_like: {
       ValueId value = args[1].value;
@@ -420,7 +420,8 @@ bool view_maps(const Graph *g, NodeId n) {
   if (node->kind == NODE_index || node->kind == NODE_hook || node_parts(g, n)) return true;
   u32 lower = op_info(node->op)->lower;
   return node->kind == NODE_op &&
-         (lower == LOWER_view || lower == LOWER_move || lower == LOWER_make || lower == LOWER_mask);
+         (lower == LOWER_view || lower == LOWER_move || lower == LOWER_make || lower == LOWER_fill ||
+          lower == LOWER_mask);
 }
 
 /* A part of a complex number, or the number that is one of its parts. */
@@ -452,7 +453,8 @@ bool kern_view(Kern *k, NodeId n, ValueId *v, u32 *ix, u32 *part, u32 *task) {
     *v = node_operand(k->g, n, 0);
     return true;
   }
-  if (op_info(node->op)->lower != LOWER_make && op_info(node->op)->lower != LOWER_mask) return map_view(k, n, v, ix);
+  const u32 lower = op_info(node->op)->lower;
+  if (lower == LOWER_view || lower == LOWER_move) return map_view(k, n, v, ix);
   *task = make_value(k, n, *ix);
   return *task != 0;
 }

@@ -350,14 +350,14 @@ static bool split_elements(Pairs *p, Split *s, Pair *out) {
   const ArrayType *types[3];
   DTypeResult r;
   RuleError err;
-  u32 used = 0, first = s->op == OP_where;
+  u32 used = 0, first = op_info(s->op)->params[0].kind == PARAM_condition;
   s->count = element_operands(g, s->node, s->operands);
   for (u32 i = 0; i < s->count; i++) {
     if (!s->operands[i] || value_is_token(g, s->operands[i])) return false;
     types[used++] = value_type(g, s->operands[i]);
   }
   if (first && s->count < 3) return false;
-  if (s->op == OP_astype) {
+  if (op_converts(s->op)) {
     const ArrayType t = *value_type(g, node_result(g, s->node, 0));
     if (!dtype_is_pair(t.dtype) && t.dtype != DT_bool) return false;
     if (!operand_parts(p, s->operands[0], is_pair(g, s->operands[0]) ? dtype_real_of(types[0]->dtype) : DT_f64, out))
@@ -463,7 +463,7 @@ static void split_node(Pairs *p, NodeId n) {
     if (out.re && out.im) note_parts(p, v, out);
     return;
   }
-  bool ok = op_info(s.op)->family == FAM_elementwise || s.op == OP_astype ? split_elements(p, &s, &out)
+  bool ok = op_info(s.op)->family == FAM_elementwise ? split_elements(p, &s, &out)
                                                                           : split_reduction(p, &s, &out);
   if (!ok) return;
   if (dtype_is_pair(t.dtype)) {

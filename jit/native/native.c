@@ -235,11 +235,10 @@ u32 native_stored(Native *n, NodeId node, const ArrayType *array, u32 old, u32 v
     const ArrayType *types[2] = {&element, &part};
     DTypeResult r;
     RuleError err;
-    bool divides = x->op == OP_floor_divide || x->op == OP_remainder || x->op == OP_fmod || x->op == OP_power ||
-                   x->op == OP_pow;
     if (!rule_dtype(x->op, 2, types, &r, &err) || !dtype_in_loops(r.compute) || !dtype_in_loops(r.result))
       return native_bail(n, "a compound update that does not lower"), 0;
-    if (divides && dtype_kind(r.compute) != DK_FLOAT) return native_bail(n, "a compound update that may fail"), 0;
+    if (op_refuses_integers(x->op) && dtype_kind(r.compute) != DK_FLOAT)
+      return native_bail(n, "a compound update that may fail"), 0;
     if (!element_weak_fits(n->c, v, r.compute) || dtype_kind(r.result) > dtype_kind(array->dtype))
       return native_bail(n, "a compound update that may fail"), 0;
     if (!element_op_lowers(n->c, x->op, r.compute)) return native_bail(n, "a compound update that does not lower"), 0;

@@ -132,8 +132,10 @@ static u32 operation(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
   u32 op = graph_node_at(g, r->node)->op, compute, x[3] = {0};
   ValueId operands[3], v = node_result(g, r->node, 0);
   LoopType to = native_type(n, v);
-  if (op == OP_zeros || op == OP_empty || op == OP_zeros_like) return loop_const(m->fn, to, 0);
-  if (op == OP_ones || op == OP_ones_like) return to == LT_I1 ? loop_const(m->fn, to, 1) : loop_const_i(m->fn, to, 1);
+  if (op_fills(op)) {
+    const u8 number = op_info(op)->fill;
+    return to == LT_I1 || !number ? loop_const(m->fn, to, number) : loop_const_i(m->fn, to, number);
+  }
   u32 count = element_operands(g, r->node, operands);
   if (!element_lowers(n->c, r->node, &compute)) return native_bail(n, "an operation that does not lower"), 0;
   LoopType t = loop_type_of_dtype(compute);

@@ -299,7 +299,7 @@ static bool made_row(Native *n, NodeId node) {
   ValueId v = node_result(n->g, node, 0);
   const ArrayType t = *value_type(n->g, v);
   u32 compute, op = graph_node_at(n->g, node)->op;
-  bool fill = op == OP_zeros || op == OP_ones || op == OP_empty || op == OP_zeros_like || op == OP_ones_like;
+  bool fill = op_fills(op);
   if (!fill && !element_lowers(n->c, node, &compute)) return native_bail(n, "an operation that does not lower");
   NRow *r = row_new(n, &t);
   if (!r) return false;

@@ -417,12 +417,8 @@ bool native_small_op(Native *n, NodeId node) {
     return native_bail(n, "a result outside the loop IR");
   if (node_is_eager(n->c, node)) return native_bail(n, "an operation that does not lower");
   bool known = false;
-  switch (x->op) {
-    case OP_matmul: return matmul(n, node);
-    case OP_concat:
-    case OP_stack: return native_small_view(n, node);
-    default: break;
-  }
+  if (x->op == OP_matmul) return matmul(n, node);
+  if (op_info(x->op)->lower == LOWER_join) return native_small_view(n, node);
   if (op_info(x->op)->family == FAM_random) {
     bool ok = native_small_draw(n, node, &known);
     return known ? ok : native_bail(n, "a draw that does not lower");

@@ -95,7 +95,7 @@ typedef struct Parts { /* what a moved element may come from: part i holds the n
   i64 next;
 } Parts;
 
-static bool makes(u32 op) { return op_info(op)->lower == LOWER_make; }
+static bool makes(u32 op) { return op_info(op)->lower == LOWER_make || op_fills(op); }
 
 static bool add_part(Native *n, Parts *p, ValueId v, u32 to, Value *out) {
   if (p->count == MOST_PARTS || !element_weak_fits(n->c, v, to))
@@ -166,8 +166,8 @@ bool native_small_view(Native *n, NodeId node) {
   Value values[OP_MAX_PARAMS], out;
   Parts parts = {.next = 1};
   node_args(g, node, args);
-  u32 filled = op == OP_full || op == OP_full_like ? op_param(op, "value") : UINT32_MAX;
-  if (op == OP_empty || !vm->ops[op].eager) return native_bail(n, "an operation that does not lower");
+  u32 filled = makes(op) ? op_param_of(op, PARAM_stored) : UINT32_MAX;
+  if (!vm->ops[op].eager) return native_bail(n, "an operation that does not lower");
   bool ok = true;
   for (; made < nparams && ok; made++) {
     bool number = made == filled && args[made].kind == ARG_value; /* the element of all, whatever it is */

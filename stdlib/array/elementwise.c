@@ -57,14 +57,10 @@ static u32 step_run(const Step *s, void *out, const void *const *in, u32 n_in, i
   return step_wide(s, made, in, n_in, n) | s->narrow(out, made, made, n);
 }
 
-static bool can_fail(u32 op, u32 dtype) {
-  bool integer = dtype_kind(dtype) == DK_INT;
-  return integer &&
-         (op == OP_floor_divide || op == OP_remainder || op == OP_fmod || op == OP_power || op == OP_pow);
-}
+static bool can_fail(u32 op, u32 dtype) { return dtype_kind(dtype) == DK_INT && op_refuses_integers(op); }
 
 static WeftStatus check_failed(Vm *vm, u32 op) {
-  if (op == OP_power || op == OP_pow)
+  if (op_info(op)->check == CHECK_neg_power)
     return vm_error(vm, EK_value, "%s: an integer to a negative power; a float base has one", op_name(op));
   return vm_error(vm, EK_zero_division, "%s: an integer divided by zero", op_name(op));
 }

@@ -40,7 +40,7 @@ static Value number_of(u32 dtype, i64 i) { return (Value){.kind = V_NUM, .dtype 
 static bool of_numbers(const OpInfo *info) {
   if (info->family != FAM_elementwise || info->nparams > 3) return false;
   for (u32 p = 0; p < info->nparams; p++)
-    if (info->params[p].kind != PARAM_operand || info->params[p].rest) return false;
+    if (!param_is_operand(&info->params[p]) || param_joins(&info->params[p])) return false;
   return true;
 }
 
@@ -52,7 +52,10 @@ static u32 look(Vm *vm, u32 op, u32 dtype, u64 *seed) {
   for (u32 k = 0; k < RANGES; k++) {
     IntRange xs[3];
     u32 own[3];
-    for (u32 i = 0; i < n; i++) xs[i] = any_range(own[i] = op == OP_where && i == 0 ? DT_bool : dtype, seed);
+    for (u32 i = 0; i < n; i++) {
+      own[i] = op_info(op)->params[i].kind == PARAM_condition ? DT_bool : dtype;
+      xs[i] = any_range(own[i], seed);
+    }
     for (u32 m = 0; m < POINTS; m++) {
       Value v[3] = {value_hole(), value_hole(), value_hole()}, out = value_nil();
       for (u32 i = 0; i < n; i++) v[i] = number_of(own[i], point_of(xs[i], seed));

@@ -390,6 +390,10 @@ typedef struct GraphArg {
 } GraphArg;
 enum { ARG_hole /* 0: bind_args clears */, ARG_value, ARG_list, ARG_attr };
 void node_args(const Graph *g, NodeId n, GraphArg out[OP_MAX_PARAMS]);
+/* Operands stand in the order of the parameters: so many of them are of this one. */
+static inline u32 arg_operands(const GraphArg *a) {
+  return a->kind == ARG_value ? 1 : a->kind == ARG_list ? a->count : 0;
+}
 void bind_args(u32 op, const ValueId *operands, u32 count, const GraphAttr *attrs, u32 nattrs,
                GraphArg out[OP_MAX_PARAMS]);
 /* axis, axes: the attribute or parameter default as a mask over rank (nil: all); false when not constant. */

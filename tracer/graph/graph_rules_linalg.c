@@ -167,6 +167,8 @@ bool infer_matrix_norm(Infer *c) {
   if (!xs || !shape_matrix(xs[0], c->err)) return false;
   *c->out = *xs[0];
   c->out->rank = (u8)(xs[0]->rank - 2);
+  if (arg_bool(&c->args[op_param_of(c->op, PARAM_flag)], false)) /* keepdims */
+    for (u32 i = 0; i < 2; i++) c->out->dims[c->out->rank++] = 1;
   return made(c, true, xs, n);
 }
 

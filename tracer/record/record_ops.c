@@ -13,6 +13,8 @@
 #include "tracer/record/repr_option.h"
 #include "tracer/record/repr_slice.h"
 
+#include <stdlib.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -321,27 +323,30 @@ static Outcome index_check(Recorder *r, u32 op, ValueId index, Dim n) {
   return rec_check(r, CHECK_index, operands, 2);
 }
 
-/* scatter: what is written must broadcast to the places, and be of no higher kind than the array. */
-static Outcome scatter_checks(Recorder *r, DimCtx *dims, const GraphArg *args) {
-  if (args[1].kind != ARG_value || args[2].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "scatter");
-  const ArrayType x = *value_type(r->g, args[0].value), index = *value_type(r->g, args[1].value),
-      v = *value_type(r->g, args[2].value);
+/* What is written must broadcast to its places, and be of no higher kind than the array. */
+static Outcome written_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args) {
+  const GraphArg *places = &args[op_param_of(op, PARAM_places)], *written = &args[op_param_of(op, PARAM_written)];
+  const u32 at = op_param(op, "axis");
+  if (places->kind != ARG_value || written->kind != ARG_value) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+  const ArrayType x = *value_type(r->g, args[0].value), index = *value_type(r->g, places->value),
+      v = *value_type(r->g, written->value);
   i64 axis;
   ArrayType place, joint;
   RuleError err;
-  if (!arg_int(&args[3], 0, &axis)) return rec_stuck(r, REASON_literal_needed, "scatter: `axis` must be known");
+  if (!arg_int(&args[at], 0, &axis))
+    return rec_stuck(r, REASON_literal_needed, "%s: `axis` must be known", op_name(op));
   if (!shape_take(dims, &x, &index, false, axis, &place, &err))
-    return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+    return rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
   /* not a threshold: bytes */
   bool narrows = v.weak && dtype_kind(v.dtype) == DK_INT && dtype_bytes(x.dtype) < 8;
   if (narrows || dtype_kind(v.dtype) > dtype_kind(x.dtype) || x.dtype == DT_bool)
-    return rec_stuck(r, REASON_no_rule, "scatter of %s into %s", dtype_name(v.dtype), dtype_name(x.dtype));
+    return rec_stuck(r, REASON_no_rule, "%s of %s into %s", op_name(op), dtype_name(v.dtype), dtype_name(x.dtype));
   const ArrayType *pair[2] = {&place, &v};
-  if (!rule_broadcast(dims, 2, pair, &joint, &err)) return rec_stuck(r, REASON_raises, "scatter: %s", err.text);
+  if (!rule_broadcast(dims, 2, pair, &joint, &err))
+    return rec_stuck(r, REASON_raises, "%s: %s", op_name(op), err.text);
   bool fits = joint.rank == place.rank;
   for (u32 d = 0; d < joint.rank && fits; d++) fits = size_same(&r->g->sizes, joint.dims[d], place.dims[d]);
-  if (!fits) return rec_stuck(r, REASON_raises, "scatter: the updates are larger than their places");
-  return index_check(r, OP_scatter, args[1].value, x.dims[axis < 0 ? axis + x.rank : axis]);
+  return fits ? OUT_GO : rec_stuck(r, REASON_raises, "%s: the updates are larger than their places", op_name(op));
 }
 
 /* A reduction that must choose from something: no reduced axis is empty. */
@@ -384,33 +389,30 @@ static Outcome astype_check(Recorder *r, const GraphArg *args) {
   return rec_check(r, CHECK_cast_range, operands, 2);
 }
 
-/* Positions along an axis of the first operand, or of what is made of it. */
-static Outcome positions_check(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
-  const ArrayType *x = value_type(r->g, args[0].value);
-  i64 axis;
-  switch (op) {
-    case OP_take_along_axis:
-      if (!arg_int(&args[2], -1, &axis))
-        return rec_stuck(r, REASON_literal_needed, "take_along_axis: `axis` must be known");
-      return index_check(r, op, args[1].value, x->dims[axis < 0 ? axis + x->rank : axis]);
-    case OP_one_hot: {
-      if (!arg_int(&args[3], -1, &axis)) return rec_stuck(r, REASON_literal_needed, "one_hot: `axis` must be known");
-      Outcome o = index_check(r, op, args[0].value, result->dims[axis < 0 ? axis + result->rank : axis]);
-      return o == OUT_GO ? rec_check(r, CHECK_nonneg, &args[0].value, 1) : o;
-    }
-    case OP_nn_cross_entropy:
-      if (args[1].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
-      return index_check(r, op, args[1].value, x->dims[x->rank - 1]);
-    case OP_scatter: return scatter_checks(r, dims, args);
-    default: return OUT_GO;
+/* Places along an axis of the first operand, or of the result, lie on that axis. */
+static Outcome places_check(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
+  const OpInfo *info = op_info(op);
+  const u32 classes = op_param_of(op, PARAM_classes), places = op_param_of(op, PARAM_places),
+            p = classes != UINT32_MAX ? classes : places, at = op_param(op, "axis");
+  if (p == UINT32_MAX) return OUT_GO; /* the kernel looks */
+  if (op_param_of(op, PARAM_written) != UINT32_MAX) {
+    Outcome o = written_checks(r, op, dims, args);
+    if (o != OUT_GO) return o;
   }
+  const ArrayType *t = classes != UINT32_MAX ? result : value_type(r->g, args[0].value);
+  i64 axis = -1;
+  if (at != UINT32_MAX && !arg_int(&args[at], atoi(info->params[at].initial), &axis))
+    return rec_stuck(r, REASON_literal_needed, "%s: `axis` must be known", op_name(op));
+  if (args[p].kind != ARG_value) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
+  Outcome o = index_check(r, op, args[p].value, t->dims[axis < 0 ? axis + t->rank : axis]);
+  return o == OUT_GO && classes != UINT32_MAX ? rec_check(r, CHECK_nonneg, &args[p].value, 1) : o;
 }
 
 /* Run-time conditions of an operation, as checks that leave by the safe exit. */
 static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args, const ArrayType *result) {
   CheckKind check = (CheckKind)op_info(op)->check;
   switch (check) {
-    case CHECK_index: return positions_check(r, op, dims, args, result);
+    case CHECK_index: return places_check(r, op, dims, args, result);
     case CHECK_zero_div:
     case CHECK_neg_power: return integer_check(r, check, args);
     case CHECK_cast_range: return astype_check(r, args);
@@ -497,30 +499,46 @@ static Outcome compare_wide(Recorder *r, ValueId *operands) {
   return OUT_GO;
 }
 
-/* Weak integers among the operands take the dtype that the operation computes in, and must fit it. */
-static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const ArrayType *result) {
-  bool takes = op == OP_stack || op == OP_concat || op == OP_pad || op == OP_full || op == OP_full_like;
-  u32 first = takes ? 0 : op == OP_where, dtype = result->dtype;
+/* Weak integers among the operands take the dtype that the operation computes in, or stores them in; they must fit. */
+static Outcome fit_operands(Recorder *r, u32 op, ValueId *operands, u32 n, const GraphArg *args,
+                            const ArrayType *result) {
+  const OpInfo *info = op_info(op);
   bool any = false;
   if (op_compares(op) && n == 2) {
     Outcome o = compare_wide(r, operands);
     if (o != OUT_GO) return o;
   }
-  for (u32 i = first; i < n && !any; i++) any = value_type(r->g, operands[i])->weak;
+  for (u32 i = 0; i < n && !any; i++) any = value_type(r->g, operands[i])->weak;
   if (!any) return OUT_GO;
-  if (!takes && op != OP_astype) {
-    const ArrayType *types[3];
-    DTypeResult d;
-    RuleError err;
-    if (op_info(op)->family != FAM_elementwise || n > COUNT_OF(types)) return OUT_GO;
-    for (u32 i = 0; i < n; i++) types[i] = value_type(r->g, operands[i]);
-    if (!rule_dtype(op, n, types, &d, &err)) return OUT_GO;
-    dtype = d.compute;
+  const ArrayType *types[3];
+  DTypeResult computed;
+  RuleError err;
+  bool computes = info->family == FAM_elementwise && !op_converts(op) && n <= COUNT_OF(types);
+  for (u32 i = 0; i < n && computes; i++) types[i] = value_type(r->g, operands[i]);
+  if (computes) computes = rule_dtype(op, n, types, &computed, &err);
+  for (u32 p = 0, i = 0; p < info->nparams; p++) {
+    const u8 kind = info->params[p].kind;
+    bool stores = kind == PARAM_stored || kind == PARAM_joined;
+    for (u32 behind = i + arg_operands(&args[p]); i < behind; i++) {
+      if (!stores && (!computes || kind == PARAM_condition)) continue;
+      Outcome o = rec_fit_weak(r, &operands[i], stores ? result->dtype : computed.compute);
+      if (o != OUT_GO) return o;
+    }
   }
-  for (u32 i = first; i < n; i++) {
-    Outcome o = rec_fit_weak(r, &operands[i], dtype);
-    if (o != OUT_GO) return o;
-  }
+  return OUT_GO;
+}
+
+/* The numbers that fill an array of integers are of its dtype, or bool: the interpreter looks whether others fit. */
+static Outcome fills_fit(Recorder *r, u32 op, const ValueId *operands, const GraphArg *args, const ArrayType *result) {
+  const OpInfo *info = op_info(op);
+  if (info->lower != LOWER_make || dtype_kind(result->dtype) != DK_INT) return OUT_GO;
+  for (u32 p = 0, i = 0; p < info->nparams; p++)
+    for (u32 behind = i + arg_operands(&args[p]); i < behind; i++) {
+      u32 dtype = value_type(r->g, operands[i])->dtype;
+      if (info->params[p].kind != PARAM_like && dtype != result->dtype && dtype != DT_bool)
+        return rec_stuck(r, REASON_no_rule, "%s of %s as %s", op_name(op), dtype_name(dtype),
+                         dtype_name(result->dtype));
+    }
   return OUT_GO;
 }
 
@@ -627,20 +645,6 @@ static Outcome compress(Recorder *r, const Av *params, Av *out) {
   if (o != OUT_GO) return o;
   Av take_params[OP_MAX_PARAMS] = {x, av_num(r, places), av_const(r, value_weak_i64(a))};
   return take_params[1] && take_params[2] ? take(r, take_params, out) : OUT_FAIL;
-}
-
-/* How many keys, or numbers in random order: a size. */
-static Outcome drawn_count(Recorder *r, u32 op, Av *a) {
-  Dim n;
-  if (!is_given(r, *a)) return OUT_GO;
-  if (op == OP_random_permutation) {
-    const ArrayType *t = av_is_number(r, *a) ? value_type(r->g, av_value(r, *a)) : NULL;
-    if (!t || t->rank || dtype_kind(t->dtype) != DK_INT) return OUT_GO;
-  }
-  Outcome o = rec_size(r, *a, &n);
-  if (o != OUT_GO) return o;
-  if (refused_size(r, *a)) return rec_stuck(r, REASON_raises, "%s: a size below 0", op_name(op));
-  return rec_made(r, av_num(r, graph_size(r->g, n)), a);
 }
 
 /* x, or what came of it, in the dtype that a parameter names; `wide`: in the one that it computes in. */
@@ -752,42 +756,72 @@ static Outcome drawn_each(Recorder *r, const Av *params, Av *out) {
   return fits ? OUT_GO : rec_stuck(r, REASON_raises, "random.bernoulli: shapes of p and of what is drawn");
 }
 
-/* Parameters that other operations say, so that graphs know nothing of them: *done. */
+static Outcome compose_round(Recorder *r, const Av *params, Av *out, bool *done) {
+  if (!(*done = is_given(r, params[1]))) return OUT_GO;
+  Av decimals = av_force(r, params[1]);
+  return decimals ? rounded(r, params[0], decimals, out) : OUT_FAIL;
+}
+
+static Outcome compose_diff(Recorder *r, const Av *params, Av *out, bool *done) {
+  return (*done = is_given(r, params[3]) || is_given(r, params[4])) ? joined(r, params, out) : OUT_GO;
+}
+
+static Outcome compose_bernoulli(Recorder *r, const Av *params, Av *out, bool *done) {
+  return (*done = is_array(r, params[1])) ? drawn_each(r, params, out) : OUT_GO;
+}
+
+static Outcome compose_take(Recorder *r, const Av *params, Av *out, bool *done) {
+  *done = true;
+  return take(r, params, out);
+}
+
+static Outcome compose_compress(Recorder *r, const Av *params, Av *out, bool *done) {
+  return (*done = !is_given(r, params[3])) ? compress(r, params, out) : OUT_GO;
+}
+
+/* Operations that are others, or are with some arguments, for whatever follows the recorder: *done. */
+typedef Outcome (*ComposeFn)(Recorder *r, const Av *params, Av *out, bool *done);
+static const ComposeFn composed[OP_COUNT] = {
+    [OP_round] = compose_round, [OP_diff] = compose_diff,         [OP_random_bernoulli] = compose_bernoulli,
+    [OP_take] = compose_take,   [OP_compress] = compose_compress,
+};
+
+/* Parameters that other operations say, so that graphs know nothing of them: the order in which the first operand is
+ * read, the dtype that sums and their kind are made in. *done. */
 static Outcome by_others(Recorder *r, u32 op, const Av *params, Av *out, bool *done) {
-  u32 at = op == OP_sum || op == OP_prod || op == OP_searchsorted ? 3
-           : op == OP_mean                                        ? 3
-           : op == OP_cumsum || op == OP_cumprod                  ? 4
-           : op == OP_linalg_matrix_norm                          ? 2
-           : op == OP_round                                       ? 1
-                                                                  : 0;
-  if (op == OP_random_bernoulli && is_array(r, params[1])) return *done = true, drawn_each(r, params, out);
-  if (op == OP_diff && (is_given(r, params[3]) || is_given(r, params[4]))) return *done = true, joined(r, params, out);
-  if (!(*done = at && is_given(r, params[at]))) return OUT_GO;
+  const OpInfo *info = op_info(op);
+  const bool sums = info->family == FAM_reduce || info->family == FAM_scan;
+  const u32 order = op_param_of(op, PARAM_order), at = sums ? op_param_of(op, PARAM_dtype) : order;
+  if (composed[op]) {
+    Outcome o = composed[op](r, params, out, done);
+    if (*done) return o;
+  }
+  if (!(*done = at != UINT32_MAX && is_given(r, params[at]))) return OUT_GO;
   Av now[OP_MAX_PARAMS], given = av_force(r, params[at]);
-  for (u32 i = 0; i < OP_MAX_PARAMS; i++) now[i] = i < op_info(op)->nparams && i != at ? params[i] : 0;
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) now[i] = i < info->nparams && i != at ? params[i] : 0;
   if (!given) return OUT_FAIL;
-  if (op == OP_searchsorted) {
+  if (at == order) {
     Av part[OP_MAX_PARAMS] = {params[0], given};
     Outcome o = take(r, part, &now[0]);
     return o == OUT_GO ? rec_op(r, op, now, out) : o;
   }
-  if (op == OP_round) return rounded(r, params[0], given, out);
-  if (op == OP_linalg_matrix_norm) {
-    i64 keep = 0;
-    Value v;
-    if (!av_const_value(r, given, &v) || v.kind != V_NUM || v.dtype != DT_bool ||
-        !rec_literal(r, given, "keepdims", &keep))
-      return rec_stuck(r, REASON_literal_needed, "linalg.matrix_norm: `keepdims` must be known");
-    Outcome o = rec_op(r, op, now, out);
-    for (u32 i = 0; i < 2 && keep && o == OUT_GO; i++) {
-      Av more[OP_MAX_PARAMS] = {*out, av_const(r, value_weak_i64(-1))};
-      o = more[1] ? rec_op(r, OP_expand_dims, more, out) : OUT_FAIL;
-    }
-    return o;
-  }
   Outcome o = in_dtype(r, params[0], given, true, &now[0]);
   if (o == OUT_GO) o = rec_op(r, op, now, out);
   return o == OUT_GO ? in_dtype(r, *out, given, false, out) : o;
+}
+
+/* The dtype of the result is that of its numbers: a setting has none, and so stands for i64 or f64. */
+static Outcome setting_has_dtype(Recorder *r, u32 op, Av a) {
+  Value known;
+  if (av_const_value(r, a, &known))
+    return known.kind != V_NUM || value_is_weak(known) || known.dtype == DT_i64 || known.dtype == DT_f64
+               ? OUT_GO
+               : rec_stuck(r, REASON_no_rule, "%s of a constant %s", op_name(op), dtype_name(known.dtype));
+  if (!av_is_number(r, a)) return OUT_GO;
+  const ArrayType *t = value_type(r->g, av_value(r, a));
+  return t->weak || t->dtype == DT_i64 || dtype_kind(t->dtype) != DK_INT
+             ? OUT_GO
+             : rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(t->dtype));
 }
 
 Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
@@ -801,9 +835,7 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   }
   folded = by_others(r, op, params, out, &done);
   if (done) return folded;
-  if (op == OP_take) return take(r, params, out);
   if (graph_has_parts(op)) return rec_parts(r, op, params, out);
-  if (op == OP_compress && !is_given(r, params[3])) return compress(r, params, out);
   if (!on_numbers(op)) return rec_stuck(r, REASON_no_rule, "%s", op_name(op));
   Av forced[OP_MAX_PARAMS];
   for (u32 i = 0; i < info->nparams; i++) {
@@ -811,17 +843,16 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (params[i] && !forced[i]) return OUT_FAIL;
   }
   params = forced;
-  if ((op == OP_random_split || op == OP_random_permutation) && (folded = drawn_count(r, op, &forced[1])) != OUT_GO)
-    return folded;
   Value axis;
+  const bool joins = info->lower == LOWER_join;
   if (op == OP_concat && forced[1] && !av_is_hole(r, forced[1]) && av_const_value(r, forced[1], &axis) &&
       axis.kind == V_NIL)
     /* in graphs an axis that is not given is axis 0 */
     return rec_stuck(r, REASON_no_rule, "concat of all elements, in one row");
-  if ((op == OP_concat || op == OP_stack) && rec_is_listed(r, forced[0])) return rec_rows_joined(r, op, forced, out);
+  if (joins && rec_is_listed(r, forced[0])) return rec_rows_joined(r, op, forced, out);
   if (op == OP_sort && rec_is_listed(r, forced[0]) && !is_given(r, forced[3]))
     return rec_rows_sorted(r, forced, info->nparams, out);
-  if ((op == OP_concat || op == OP_stack) && forced[0] && av_is_number(r, forced[0])) {
+  if (joins && forced[0] && av_is_number(r, forced[0])) {
     Outcome o = rows(r, op, forced[0], &forced[0]);
     if (o != OUT_GO) return o;
   }
@@ -829,6 +860,9 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
   if (!r->vm->ops[op].eager) return rec_stuck(r, REASON_raises, "%s is not supported", op_name(op));
   GraphAttr attrs[OP_MAX_PARAMS + 1];
   u32 n = 0, na = 0, most = 0;
+  const u32 dtype_at = op_param_of(op, PARAM_dtype);
+  const bool by_settings = info->family == FAM_make && dtype_at != UINT32_MAX && info->params[dtype_at].nil_default &&
+                           !is_given(r, params[dtype_at]);
   for (u32 i = 0; i < info->nparams; i++)
     most += params[i] && av_is_list(r, params[i]) ? av_at(r, params[i])->count : 1;
   ValueId few[32], *operands = most <= COUNT_OF(few) ? few : arena_alloc(&r->g->arena, sizeof *operands * most);
@@ -843,14 +877,9 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
       continue;
     }
     const bool array = av_is_number(r, a) && value_type(r->g, av_value(r, a))->rank > 0;
-    Value end;
-    if (op == OP_arange && i < 3 && !is_given(r, params[3]) && av_const_value(r, a, &end) && end.kind == V_NUM &&
-        !value_is_weak(end) && end.dtype != DT_i64 && end.dtype != DT_f64) /* a setting has no dtype */
-      return rec_stuck(r, REASON_no_rule, "arange of a constant %s", dtype_name(end.dtype));
-    if (op == OP_arange && i < 3 && !is_given(r, params[3]) && av_is_number(r, a)) { /* nor has a size */
-      const ArrayType *t = value_type(r->g, av_value(r, a));
-      if (!t->weak && t->dtype != DT_i64 && dtype_kind(t->dtype) == DK_INT)
-        return rec_stuck(r, REASON_no_rule, "arange of %s", dtype_name(t->dtype));
+    if (by_settings && p->kind == PARAM_setting) {
+      Outcome o = setting_has_dtype(r, op, a);
+      if (o != OUT_GO) return o;
     }
     if (array ? param_keeps_arrays(p) : param_is_setting(p)) {
       Outcome o = setting(r, op, i, a, &attrs[na++]);
@@ -894,22 +923,17 @@ Outcome rec_op(Recorder *r, u32 op, const Av *params, Av *out) {
     if (!op_takes(op, dtype) && !(i >= n && op_info(op)->dtype == DTYPE_RULE_complex_of))
       return rec_stuck(r, REASON_no_rule, "%s of %s", op_name(op), dtype_name(dtype));
   }
-  /* the interpreter looks whether a number fits the integer dtype that it fills */
-  const bool fills = op == OP_full || op == OP_full_like || op == OP_linspace;
-  for (u32 i = op == OP_full_like; fills && dtype_kind(results[0].dtype) == DK_INT && i < n; i++) {
-    u32 dtype = value_type(r->g, operands[i])->dtype;
-    if (dtype != results[0].dtype && dtype != DT_bool)
-      return rec_stuck(r, REASON_no_rule, "%s of %s as %s", op_name(op), dtype_name(dtype),
-                       dtype_name(results[0].dtype));
-  }
+  GraphArg args[OP_MAX_PARAMS];
+  bind_args(op, operands, n, attrs, na, args);
   Dim fresh;
   ValueId weak = 0;
-  Outcome o = op == OP_astype ? rec_strong_or_fits(r, operands[0], results[0].dtype)
-                              : rec_weak_operands(r, op, operands, n, &weak);
+  Outcome o = fills_fit(r, op, operands, args, &results[0]);
+  if (o == OUT_GO)
+    o = op_converts(op) ? rec_strong_or_fits(r, operands[0], results[0].dtype)
+                        : rec_weak_operands(r, op, operands, n, &weak);
   if (o == OUT_GO) o = rec_freshen(r, results, nresults, &fresh);
-  if (o == OUT_GO) o = fit_operands(r, op, operands, n, &results[0]);
+  if (o == OUT_GO) o = fit_operands(r, op, operands, n, args, &results[0]);
   if (o != OUT_GO) return o;
-  GraphArg args[OP_MAX_PARAMS];
   bind_args(op, operands, n, attrs, na, args);
   o = op_checks(r, op, &dims.base, args, results);
   /* sizes that only the result tells need its being made */

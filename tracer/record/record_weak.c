@@ -126,13 +126,13 @@ Outcome rec_weak_operands(Recorder *r, u32 op, const ValueId *operands, u32 n, V
   if (!count) return OUT_GO;
   DTypeResult a, b;
   /* not a threshold: operands that dtype_of has room for */
-  bool elementwise = op_info(op)->family == FAM_elementwise && op != OP_astype && n <= 4, same = true;
+  bool elementwise = op_info(op)->family == FAM_elementwise && n <= 4, same = true;
   if (elementwise) {
     same = dtype_of(r, op, operands, n, false, &a) && dtype_of(r, op, operands, n, true, &b) &&
            a.compute == b.compute && a.result == b.result;
   } else { /* of one dtype: whether they are weak changes nothing */
     for (u32 i = 1; i < n; i++) same &= value_type(r->g, operands[i])->dtype == value_type(r->g, operands[0])->dtype;
-    same &= op != OP_astype && op != OP_full && op != OP_full_like && op != OP_pad;
+    same &= op_param_of(op, PARAM_stored) == UINT32_MAX;
   }
   for (u32 i = 0; i < n && !same; i++) {
     Outcome o = rec_strong(r, operands[i]);
