@@ -94,6 +94,7 @@ typedef struct Native {
   /* parts of arrays, and what is made of them, are stored and reduced by kernels that the function calls */
   bool rows;
   VEC(LoopFn *) kernels;
+  u32 raised; /* loops that became such */
   u32 now;     /* the exit that holds at this place; NO_EXIT: not known */
   bool small;  /* arrays of few elements become numbers, */
   bool in_memory, carries_few; /* but not those that the construct carries, of which there are some */
@@ -121,6 +122,9 @@ void native_release(Native *n);
 
 /* native_hoist.c: checks of indices out of loops, in a function that is whole. False: memory refused. */
 bool native_hoist(Native *n);
+
+/* native_raise.c: loops of independent trips as calls of kernels, likewise. */
+bool native_raise(Native *n);
 
 /* native_cond.c, and what it needs of native.c. */
 typedef enum Flow { FLOW_ON, FLOW_GONE, FLOW_BAIL } Flow;

@@ -241,6 +241,23 @@ static bool implied(const Hoist *h, const Hoisted *c, u32 loop) {
   return false;
 }
 
+/* Does each trip make the same check in front of this place, further in? */
+static bool made_before(const Hoist *h, u32 begin, u32 pos) {
+  const LoopNode *n = at(h, h->fn->body.data[pos]);
+  Sum x = {0};
+  if (!add_value(h, &x, n->a, false, 3)) return false;
+  for (u32 i = begin, depth = 0; i < pos; i++) {
+    const LoopNode *m = at(h, h->fn->body.data[i]);
+    Sum was = {0};
+    if (m->op == LOOP_END) depth--;
+    if (depth == 0 && m->op == LOOP_CHECK && m->aux == LOOP_CHECK_INDEX && m->b == n->b &&
+        add_value(h, &was, m->a, false, 3) && memcmp(&was, &x, sizeof x) == 0)
+      return true;
+    if (loop_is_head(m)) depth++;
+  }
+  return false;
+}
+
 static void hoist_from(Hoist *h, u32 loop) {
   LoopFn *fn = h->fn;
   u32 begin = h->where[loop] + 1, end = h->end[loop], depth = 0, way_out = end;
@@ -260,6 +277,8 @@ static void hoist_from(Hoist *h, u32 loop) {
       Hoisted c = {.head = 0};
       if (add_value(h, &c.x, n->a, false, 3) && add_value(h, &c.y, n->b, false, 0))
         h->dropped[id] = move_out(h, c, loop, way_out == end);
+    } else if (n->op == LOOP_CHECK && n->aux == LOOP_CHECK_INDEX && !h->dropped[id]) {
+      h->dropped[id] = made_before(h, begin, pos);
     }
     for (u32 i = 0; depth == 0 && n->op == LOOP_FOR && i < before; i++)
       if (h->checks[i].head == id && move_out(h, h->checks[i], loop, way_out == end)) h->checks[i].head = 0;

@@ -250,6 +250,7 @@ void native_steps(Native *n) {
     PlanKernel kernel = {.self = f, .grain = 1, .flags = PK_CALLED, .name = name_text(&f->module->names, f->name)};
     (void)plan_kernel(p, &kernel, &node, 1);
   }
+  c->vm->counters.at[STAT_raised] += n->raised;
   u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
   PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
   s->index = number;

@@ -1,0 +1,599 @@
+/* native_raise.c — innermost counted loops whose trips are independent become kernels, which are vector code.
+ *
+ * A loop `for i in 0..trips { poll …; loads, arithmetic, stores; next }` that carries nothing from trip to trip, but
+ * numbers that follow from i, is written as a kernel, and called for many trips at once in front of the loop. The loop
+ * stays as it is for the trips that are left: all of them where there are few.
+ *
+ * - A place is an access's index as coef * i + constant + terms that the loop does not change. Within a trip it is
+ *   a value: what was stored there is not loaded again, and it is stored once, at the end. Arms of an `if` become
+ *   selections; they look at places alone that each trip looks at.
+ * - Trips are independent where each place that is stored to is another one in each trip, and what else is looked at in
+ *   that buffer is the same place, or another one for so many trips. How far two places lie apart may be known only
+ *   when the program runs: then the calls take no more trips than that.
+ * - An exit in the loop's poll is right in front of any trip, so the calls poll with what the poll would have. */
+#include <stdio.h>
+#include <string.h>
+
+#include "jit/native/native.h"
+#include "lang/mechanisms.h"
+
+enum {
+  TRIPS_LEAST = 32,   /* that are worth a call */
+  TRIPS_MOST = 8192,  /* between two polls */
+  RAISE_TERMS = 6, RAISE_PLACES = 24, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
+  RAISE_ARMS = 64,    /* statements in arms at most: both are computed */
+  COEF_MOST = 4,      /* elements from trip to trip */
+  RAISE_MADE = 32
+};
+
+typedef struct Affine { /* coef * i + constant + terms */
+  i64 coef, constant;
+  LoopTerm terms[RAISE_TERMS];
+  u32 count;
+} Affine;
+
+typedef struct Spot { /* a place that a trip looks at */
+  u32 buffer;
+  Affine at;
+  u32 now;          /* its value, in the kernel */
+  bool load, store;
+  u32 stores_before; /* bits of the places that were stored to when it was loaded */
+} Spot;
+
+typedef struct Pair { /* two places that are the same, or lie some trips apart */
+  u8 a, b;
+  bool same; /* they may be the same */
+} Pair;
+
+typedef struct Arms { /* an open `if` */
+  u32 head, cond;
+  u32 before[RAISE_PLACES], yes[RAISE_PLACES]; /* the places' values */
+  u32 gives, other; /* its yield nodes */
+  bool is_other;
+} Arms;
+
+typedef struct Raise {
+  Native *n;
+  LoopFn *fn, *kernel;
+  u32 *where, *end; /* per node: position in the body; of heads: of their END */
+  u32 *map;         /* per node of fn: what it is in the kernel; 0: nothing yet */
+  u32 nodes;        /* as long as these */
+  const u32 *body;  /* as it was */
+  u32 loop, poll, index; /* index: of the kernel */
+  u32 made[RAISE_MADE], made_count; /* what was computed in front of the loop */
+  u32 own[RAISE_WORDS], there[RAISE_WORDS], words; /* numbers and buffers, and what they are in the kernel */
+  Spot spots[RAISE_PLACES];
+  u32 count;
+  Pair pairs[RAISE_PAIRS];
+  u32 pair_count;
+  Arms arms[RAISE_IFS];
+  u32 depth, in_arms;
+  u64 most; /* trips that a call may take */
+} Raise;
+
+static const LoopNode *raise_node(const Raise *r, u32 id) { return loop_node(r->fn, id); }
+
+static bool raise_pure(const LoopNode *n) {
+  LoopForm form = loop_op_form((LoopOp)n->op);
+  return form >= LOOP_FORM_UNARY && form <= LOOP_FORM_CONVERT;
+}
+
+/* Made before the loop, or everywhere. */
+static bool raise_outside(const Raise *r, u32 id) {
+  const LoopNode *n = raise_node(r, id);
+  if (!id || id >= r->nodes || n->op == LOOP_PARAM || n->op == LOOP_CONST) return true;
+  bool leaf = n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT;
+  u32 place = r->where[leaf ? n->a : id];
+  return place < r->where[r->loop] || place > r->end[r->loop];
+}
+
+/* Follows from what is known before the loop, and `counted`, from the index. */
+static bool raise_follows(const Raise *r, u32 id, bool counted, u32 depth) {
+  const LoopNode *n = raise_node(r, id);
+  if (raise_outside(r, id)) return true;
+  if (n->op == LOOP_INDEX) return counted && n->a == r->loop;
+  return depth && raise_pure(n) && raise_follows(r, n->a, counted, depth - 1) &&
+         raise_follows(r, n->b, counted, depth - 1) && raise_follows(r, n->c, counted, depth - 1);
+}
+
+/* What such a value is with this index, computed now, in front of the loop. */
+static u32 raise_value(Raise *r, u32 id, u32 index) {
+  const LoopNode n = *raise_node(r, id);
+  if (raise_outside(r, id)) return id;
+  if (n.op == LOOP_INDEX) return index;
+  u32 a = raise_value(r, n.a, index), b = raise_value(r, n.b, index), c = raise_value(r, n.c, index);
+  return loop_emit(r->fn, (LoopOp)n.op, (LoopType)n.type, a, b, c);
+}
+
+/* What the loop does not change, computed in front of it, once. */
+static u32 raise_known(Raise *r, u32 id) {
+  const LoopNode n = *raise_node(r, id);
+  if (raise_outside(r, id)) return id;
+  u32 a = raise_known(r, n.a), b = raise_known(r, n.b), c = raise_known(r, n.c);
+  for (u32 i = 0; i < r->made_count; i++) {
+    const LoopNode *m = raise_node(r, r->made[i]);
+    if (m->op == n.op && m->type == n.type && m->a == a && m->b == b && m->c == c) return r->made[i];
+  }
+  u32 now = loop_emit(r->fn, (LoopOp)n.op, (LoopType)n.type, a, b, c);
+  if (r->made_count < RAISE_MADE) r->made[r->made_count++] = now;
+  return now;
+}
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+static bool raise_constant(const Raise *r, u32 id, i64 *out) {
+  *out = (i64)raise_node(r, id)->imm;
+  return raise_node(r, id)->op == LOOP_CONST;
+}
+
+static bool affine_term(Affine *a, LoopTerm t) {
+  for (u32 i = 0; i < a->count; i++) {
+    LoopTerm *x = &a->terms[i];
+    if (x->var != t.var || x->stride[0] != t.stride[0] || x->stride[1] != t.stride[1]) continue;
+    x->coef += t.coef;
+    if (!x->coef) *x = a->terms[--a->count];
+    return true;
+  }
+  if (a->count == RAISE_TERMS) return false;
+  a->terms[a->count++] = t;
+  return true;
+}
+
+/* Indices of loops and constants are not negative, and do not come near 2^62. */
+static bool affine_positive(const Raise *r, const Affine *a) {
+  bool positive = a->coef >= 0 && a->constant >= 0;
+  for (u32 i = 0; i < a->count; i++)
+    positive = positive && a->terms[i].coef > 0 && raise_node(r, a->terms[i].var)->op == LOOP_INDEX;
+  return positive;
+}
+
+static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
+  const LoopNode *n = raise_node(r, id);
+  bool plain = !by.stride[0] && !by.stride[1];
+  i64 k;
+  if (raise_constant(r, id, &k)) {
+    by.coef *= k;
+    if (plain) a->constant += by.coef;
+    return plain || affine_term(a, by);
+  }
+  if (n->op == LOOP_INDEX && n->a == r->loop) {
+    a->coef += by.coef;
+    return plain;
+  }
+  if (depth && (n->op == LOOP_ADD || n->op == LOOP_SUB)) {
+    LoopTerm minus = by;
+    minus.coef = n->op == LOOP_SUB ? -by.coef : by.coef;
+    const u32 b = n->b;
+    return affine_add(r, a, n->a, by, depth - 1) && affine_add(r, a, b, minus, depth - 1);
+  }
+  if (depth && n->op == LOOP_MUL && (raise_constant(r, n->a, &k) || raise_constant(r, n->b, &k)) && k < 1 << 20 &&
+      k > -(1 << 20)) {
+    by.coef *= k;
+    return affine_add(r, a, raise_node(r, n->a)->op == LOOP_CONST ? n->b : n->a, by, depth - 1);
+  }
+  const LoopNode *less = raise_node(r, n->a);
+  if (depth && n->op == LOOP_SELECT && less->op == LOOP_LT && less->a == n->c && raise_constant(r, less->b, &k) &&
+      k == 0) { /* counted from the end where it is negative */
+    Affine x = {0};
+    if (affine_add(r, &x, n->c, (LoopTerm){.coef = 1}, depth - 1) && affine_positive(r, &x))
+      return affine_add(r, a, n->c, by, depth - 1);
+  }
+  if (!raise_follows(r, id, false, RAISE_DEPTH)) return false;
+  by.var = raise_known(r, id);
+  return affine_term(a, by);
+}
+
+static bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
+  *a = (Affine){.constant = (i64)access->imm};
+  for (u32 i = 0; i < access->count; i++) {
+    LoopTerm t = loop_terms(r->fn, access)[i];
+    if (!raise_outside(r, t.stride[0]) || !raise_outside(r, t.stride[1])) return false;
+    u32 var = t.var;
+    t.var = 0;
+    if (var ? !affine_add(r, a, var, t, RAISE_DEPTH) : !affine_term(a, t)) return false;
+  }
+  return a->coef <= COEF_MOST && a->coef >= -COEF_MOST;
+}
+
+/* The same terms: they differ by a constant. */
+static bool affine_beside(const Affine *a, const Affine *b) {
+  if (a->coef != b->coef || a->count != b->count) return false;
+  for (u32 i = 0; i < a->count; i++) {
+    bool found = false;
+    for (u32 k = 0; k < b->count && !found; k++) found = loop_terms_equal(&a->terms[i], &b->terms[k]);
+    if (!found) return false;
+  }
+  return true;
+}
+
+/* May both be looked at by trips of one call: `store` is written. */
+static bool raise_apart(Raise *r, u32 store, u32 other) {
+  const Spot *s = &r->spots[store], *o = &r->spots[other];
+  if (s->buffer != o->buffer || store == other) return true;
+  if (s->at.coef != o->at.coef) return false;
+  i64 coef = s->at.coef, by = o->at.constant - s->at.constant;
+  if (affine_beside(&s->at, &o->at)) {
+    if (by % coef != 0) return true;
+    u64 trips = (u64)(by / coef < 0 ? -(by / coef) : by / coef);
+    if (trips < r->most) r->most = trips;
+    return trips >= TRIPS_LEAST;
+  }
+  if ((coef != 1 && coef != -1) || r->pair_count == RAISE_PAIRS) return false;
+  r->pairs[r->pair_count++] = (Pair){(u8)store, (u8)other, !o->store && !(o->stores_before >> store & 1)};
+  return true;
+}
+
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
+
+/* What is known before the loop, in the kernel; of a buffer: as it is read, or written. 0: too much. */
+static u32 raise_word(Raise *r, u32 id, LoopDir dir) {
+  const LoopNode x = *raise_node(r, id);
+  if (x.op == LOOP_CONST) return loop_const(r->kernel, (LoopType)x.type, x.imm);
+  for (u32 i = 0; i < r->words; i++)
+    if (r->own[i] == id && (x.type != LT_PTR || loop_node(r->kernel, r->there[i])->aux == dir)) return r->there[i];
+  if (r->words == RAISE_WORDS) return 0;
+  char name[16];
+  snprintf(name, sizeof name, "s%u", r->words);
+  u32 there = x.type == LT_PTR ? loop_param_buffer(r->kernel, name, (LoopType)x.mem, dir)
+                               : loop_param(r->kernel, name, (LoopType)x.type);
+  r->own[r->words] = id;
+  return r->there[r->words++] = there;
+}
+
+static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
+  u32 count = 0;
+  if (a->coef) out[count++] = (LoopTerm){.coef = a->coef, .var = r->index};
+  for (u32 i = 0; i < a->count; i++) {
+    LoopTerm t = a->terms[i];
+    for (u32 k = 0; k < 2; k++)
+      if (t.stride[k] && !(t.stride[k] = raise_word(r, t.stride[k], LOOP_IN))) return UINT32_MAX;
+    if (t.var && !(t.var = raise_word(r, t.var, LOOP_IN))) return UINT32_MAX;
+    out[count++] = t;
+  }
+  return count;
+}
+
+static u32 raise_operand(Raise *r, u32 id) {
+  if (!id) return 0;
+  if (raise_outside(r, id)) return raise_word(r, id, LOOP_IN);
+  const LoopNode *n = raise_node(r, id);
+  return n->op == LOOP_INDEX && n->a == r->loop ? r->index : r->map[id];
+}
+
+/* The place of an access. An arm may look at places alone that each trip came by before. */
+static Spot *raise_spot(Raise *r, const LoopNode *access) {
+  Affine a;
+  const LoopNode *buffer = raise_node(r, access->a);
+  if (buffer->op != LOOP_PARAM || !affine_of(r, access, &a)) return NULL;
+  for (u32 i = 0; i < r->count; i++) {
+    Spot *s = &r->spots[i];
+    if (s->buffer == access->a && s->at.constant == a.constant && affine_beside(&s->at, &a)) return s;
+  }
+  if (r->count == RAISE_PLACES || r->depth) return NULL;
+  r->spots[r->count] = (Spot){.buffer = access->a, .at = a};
+  return &r->spots[r->count++];
+}
+
+static bool raise_load(Raise *r, u32 id) {
+  const LoopNode n = *raise_node(r, id);
+  LoopTerm terms[RAISE_TERMS + 1];
+  Spot *s = raise_spot(r, &n);
+  if (!s) return false;
+  if (!s->now) {
+    u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_IN);
+    if (count == UINT32_MAX || !buffer) return false;
+    for (u32 i = 0; i < r->count; i++) s->stores_before |= (u32)r->spots[i].store << i;
+    s->load = true;
+    s->now = loop_load(r->kernel, buffer, s->at.constant, terms, count);
+  }
+  r->map[id] = s->now;
+  return s->now != 0;
+}
+
+static bool raise_store(Raise *r, const LoopNode *n) {
+  LoopType mem = (LoopType)raise_node(r, n->a)->mem;
+  u32 value = raise_operand(r, n->b);
+  Spot *s = raise_spot(r, n);
+  if (!s || !value || s->at.coef == 0 || loop_value_type(mem) != mem) return false;
+  if (r->depth && !s->now) return false;
+  s->store = true;
+  s->now = value;
+  return true;
+}
+
+/* ---- arms -------------------------------------------------------------------------------------------------------- */
+
+static bool raise_if(Raise *r, u32 id) {
+  if (r->depth == RAISE_IFS) return false;
+  Arms *a = &r->arms[r->depth++];
+  *a = (Arms){.head = id, .cond = raise_operand(r, loop_cond_of(r->fn, id))};
+  for (u32 i = 0; i < r->count; i++) a->before[i] = r->spots[i].now;
+  return a->cond != 0;
+}
+
+static void raise_else(Raise *r) {
+  Arms *a = &r->arms[r->depth - 1];
+  a->is_other = true;
+  for (u32 i = 0; i < r->count; i++) {
+    a->yes[i] = r->spots[i].now;
+    r->spots[i].now = a->before[i];
+  }
+}
+
+static u32 raise_select(Raise *r, u32 cond, u32 yes, u32 no) {
+  return yes == no ? yes : loop_emit(r->kernel, LOOP_SELECT, LT_VOID, cond, yes, no);
+}
+
+static bool raise_end(Raise *r) {
+  Arms *a = &r->arms[--r->depth];
+  if (!a->is_other) {
+    r->depth++;
+    raise_else(r);
+    r->depth--;
+  }
+  for (u32 i = 0; i < r->count; i++)
+    if (r->spots[i].now && !(r->spots[i].now = raise_select(r, a->cond, a->yes[i], r->spots[i].now))) return false;
+  const LoopNode head = *raise_node(r, a->head);
+  for (u32 i = 0; i < head.c; i++) {
+    if (!a->gives || !a->other) return false;
+    u32 yes = raise_operand(r, loop_list(r->fn, raise_node(r, a->gives))[i]),
+        no = raise_operand(r, loop_list(r->fn, raise_node(r, a->other))[i]);
+    if (!yes || !no) return false;
+    if (!(r->map[loop_result_of(r->fn, a->head, i)] = raise_select(r, a->cond, yes, no))) return false;
+  }
+  return true;
+}
+
+/* ---- the body ---------------------------------------------------------------------------------------------------- */
+
+/* What the loop carries follows from the index, and nothing else asks for it. */
+static bool raise_next(Raise *r, const LoopNode *n) {
+  if (n->a != r->loop || r->depth) return false;
+  for (u32 i = 0; i < n->count; i++)
+    if (!raise_follows(r, loop_list(r->fn, n)[i], true, RAISE_DEPTH)) return false;
+  return true;
+}
+
+static bool raise_statement(Raise *r, u32 id) {
+  const LoopNode n = *raise_node(r, id);
+  LoopFn *k = r->kernel;
+  if (r->depth && ++r->in_arms > RAISE_ARMS) return false;
+  if (raise_pure(&n) || n.op == LOOP_MATH) {
+    u32 a = raise_operand(r, n.a), b = raise_operand(r, n.b), c = raise_operand(r, n.c);
+    /* functions and quotients are not for nothing */
+    bool dear = n.op == LOOP_MATH || n.op == LOOP_DIV || n.op == LOOP_REM || n.op == LOOP_FLOORDIV || n.op == LOOP_MOD;
+    if (!a || (n.b && !b) || (n.c && !c) || (dear && r->depth)) return false;
+    r->map[id] = n.op == LOOP_MATH ? loop_math(k, name_text(&r->fn->module->names, (Name)n.imm), a, b, c)
+                                   : loop_emit(k, (LoopOp)n.op, (LoopType)n.type, a, b, c);
+    return r->map[id] != 0;
+  }
+  switch (n.op) {
+    case LOOP_LOAD: return raise_load(r, id);
+    case LOOP_STORE: return raise_store(r, &n);
+    case LOOP_IF: return raise_if(r, id);
+    case LOOP_ELSE: raise_else(r); return true;
+    case LOOP_YIELD: {
+      Arms *a = r->depth ? &r->arms[r->depth - 1] : NULL;
+      if (a) *(a->is_other ? &a->other : &a->gives) = id;
+      return a != NULL;
+    }
+    case LOOP_END: return r->depth && raise_end(r);
+    case LOOP_NEXT: return raise_next(r, &n);
+    default: return false;
+  }
+}
+
+/* The poll, behind what computes its values, which follow from the index. */
+static bool raise_find_poll(Raise *r) {
+  for (u32 pos = r->where[r->loop] + 1; pos < r->end[r->loop]; pos++) {
+    u32 id = r->body[pos];
+    const LoopNode *n = raise_node(r, id);
+    if (raise_pure(n)) continue;
+    r->poll = n->op == LOOP_POLL ? id : 0;
+    for (u32 i = 0; i < n->count && r->poll; i++)
+      if (!raise_follows(r, loop_list(r->fn, n)[i], true, RAISE_DEPTH)) r->poll = 0;
+    return r->poll != 0;
+  }
+  return false;
+}
+
+static bool raise_independent(Raise *r) {
+  bool any = false;
+  for (u32 i = 0; i < r->count; i++) {
+    any |= r->spots[i].store;
+    for (u32 k = 0; k < r->count && r->spots[i].store; k++)
+      if (!(r->spots[k].store && k < i) && !raise_apart(r, i, k)) return false;
+  }
+  return any;
+}
+
+/* The kernel of the loop; false: it is none. */
+static bool raise_kernel(Raise *r) {
+  LoopFn *fn = r->fn;
+  char name[16];
+  snprintf(name, sizeof name, "r%u", ++r->n->c->names);
+  LoopFn *k = r->kernel = loop_fn_new(fn->module, LOOP_KERNEL, name);
+  if (!k) return false;
+  memset(r->map, 0, sizeof *r->map * r->nodes);
+  u32 trips = loop_param(k, "n", LT_I64), head = loop_begin_par(k, NULL, trips, 1);
+  r->index = loop_index_of(head, 0);
+  for (u32 pos = r->where[r->loop] + 1; pos < r->end[r->loop]; pos++) {
+    u32 id = r->body[pos];
+    if (id == r->poll) continue;
+    if (k->failed || !raise_statement(r, id)) return false;
+  }
+  if (!raise_independent(r)) return false;
+  for (u32 i = 0; i < r->count; i++) {
+    const Spot *s = &r->spots[i];
+    LoopTerm terms[RAISE_TERMS + 1];
+    if (!s->store) continue;
+    u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_OUT);
+    if (count == UINT32_MAX || !buffer) return false;
+    loop_store(k, buffer, s->at.constant, terms, count, s->now);
+  }
+  loop_end(k);
+  return loop_fn_finish(k, NULL) == WEFT_OK && loops_verify(k, NULL) == WEFT_OK;
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
+
+static u32 raise_op(Raise *r, LoopOp op, u32 a, u32 b) { return loop_emit(r->fn, op, LT_VOID, a, b, 0); }
+
+static u32 raise_sum(Raise *r, const Affine *a) {
+  u32 sum = loop_const_i(r->fn, LT_I64, a->constant);
+  for (u32 i = 0; i < a->count; i++) {
+    const LoopTerm *t = &a->terms[i];
+    u32 x = loop_const_i(r->fn, LT_I64, t->coef);
+    if (t->var) x = raise_op(r, LOOP_MUL, x, t->var);
+    for (u32 k = 0; k < 2; k++)
+      if (t->stride[k]) x = raise_op(r, LOOP_MUL, x, t->stride[k]);
+    sum = raise_op(r, LOOP_ADD, sum, x);
+  }
+  return sum;
+}
+
+/* Trips that a call may take: as many as places lie apart. */
+static u32 raise_most(Raise *r) {
+  u32 least = loop_const_i(r->fn, LT_I64, (i64)r->most);
+  for (u32 i = 0; i < r->pair_count; i++) {
+    const Pair *p = &r->pairs[i];
+    u32 by = raise_op(r, LOOP_SUB, raise_sum(r, &r->spots[p->b].at), raise_sum(r, &r->spots[p->a].at)),
+        trips = loop_emit(r->fn, LOOP_ABS, LT_VOID, by, 0, 0);
+    if (p->same) {
+      u32 none = raise_op(r, LOOP_EQ, by, loop_const_i(r->fn, LT_I64, 0));
+      trips = loop_emit(r->fn, LOOP_SELECT, LT_VOID, none, loop_const_i(r->fn, LT_I64, (i64)r->most), trips);
+    }
+    least = raise_op(r, LOOP_MIN, least, trips);
+  }
+  return least;
+}
+
+/* `done = while (d = 0) { left = trips - d; if left and most are enough { poll; call; next } break d }` */
+static u32 raise_call(Raise *r, u32 trips) {
+  LoopFn *fn = r->fn;
+  const LoopNode poll = *raise_node(r, r->poll);
+  u32 zero = loop_const_i(fn, LT_I64, 0), least = loop_const_i(fn, LT_I64, TRIPS_LEAST - 1), args[RAISE_WORDS + 3],
+      most = raise_most(r), enough = r->pair_count ? raise_op(r, LOOP_LT, least, most) : 0,
+      *values = arena_alloc(&r->n->c->arena, sizeof *values * (poll.count + 1));
+  if (!values) return 0;
+  u32 head = loop_begin_while(fn, 1, &zero), done = loop_carry_of(fn, head, 0),
+      left = raise_op(r, LOOP_SUB, trips, done), some = raise_op(r, LOOP_LT, least, left);
+  loop_begin_if(fn, enough ? raise_op(r, LOOP_AND, some, enough) : some, 0, NULL);
+  for (u32 i = 0; i < poll.count; i++) values[i] = raise_value(r, fn->list.data[poll.list + i], done);
+  loop_poll(fn, (u32)poll.imm, poll.count, values);
+  u32 to = raise_op(r, LOOP_ADD, done, raise_op(r, LOOP_MIN, left, most));
+  args[0] = trips;
+  memcpy(args + 1, r->own, sizeof *args * r->words);
+  args[r->words + 1] = done;
+  args[r->words + 2] = to;
+  loop_call(fn, r->kernel, r->words + 3, args, (u32)poll.imm, poll.count, values);
+  loop_next(fn, 1, &to);
+  loop_end(fn);
+  loop_break(fn, 1, &done);
+  loop_end(fn);
+  return loop_result_of(fn, head, 0);
+}
+
+/* What the loop begins with behind `done` trips. */
+static void raise_begin(Raise *r, u32 trips, u32 done) {
+  LoopFn *fn = r->fn;
+  const LoopNode head = *raise_node(r, r->loop);
+  const LoopNode *next = raise_node(r, r->body[r->end[r->loop] - 1]);
+  const u32 first = next->list;
+  u32 last = raise_op(r, LOOP_SUB, done, loop_const_i(fn, LT_I64, 1)),
+      any = raise_op(r, LOOP_LT, loop_const_i(fn, LT_I64, 0), done);
+  for (u32 i = 0; i < head.b; i++) {
+    u32 value = raise_value(r, fn->list.data[first + i], last);
+    fn->list.data[head.list + 1 + i] =
+      loop_emit(fn, LOOP_SELECT, LT_VOID, any, value, fn->list.data[head.list + 1 + i]);
+  }
+  fn->list.data[head.list] = raise_op(r, LOOP_SUB, trips, done);
+}
+
+/* Every use of the loop's index in its body is one of `to`. */
+static void raise_renumber(Raise *r, u32 to) {
+  LoopFn *fn = r->fn;
+  u32 from = loop_index_of(r->loop, 0);
+  for (u32 pos = r->where[r->loop] + 1; pos < r->end[r->loop]; pos++) {
+    LoopNode *n = &fn->nodes.data[r->body[pos]];
+    LoopForm form = loop_op_form((LoopOp)n->op);
+    bool access = form == LOOP_FORM_ACCESS, listed = form >= LOOP_FORM_CHECK && form != LOOP_FORM_MARK;
+    if (form <= LOOP_FORM_CHECK && form != LOOP_FORM_LEAF) {
+      if (n->a == from) n->a = to;
+      if (n->b == from) n->b = to;
+      if (n->c == from && !access) n->c = to;
+    }
+    for (u32 i = 0; i < n->count && access; i++)
+      if (fn->terms.data[n->list + i].var == from) fn->terms.data[n->list + i].var = to;
+    for (u32 i = 0; i < n->count && listed; i++)
+      if (fn->list.data[n->list + i] == from) fn->list.data[n->list + i] = to;
+  }
+}
+
+/* ---- all loops --------------------------------------------------------------------------------------------------- */
+
+static bool raise_wants(Raise *r, u32 loop) {
+  const LoopNode *n = raise_node(r, loop);
+  i64 trips;
+  if (n->op != LOOP_FOR || n->a != 1) return false;
+  if (raise_constant(r, loop_trips_of(r->fn, loop, 0), &trips) && trips < 2 * TRIPS_LEAST) return false;
+  for (u32 pos = r->where[loop] + 1; pos < r->end[loop]; pos++) {
+    const LoopNode *x = raise_node(r, r->body[pos]);
+    if (loop_is_head(x) && x->op != LOOP_IF) return false;
+  }
+  return raise_node(r, r->body[r->end[loop] - 1])->op == LOOP_NEXT;
+}
+
+/* Puts the calls of a loop in front of it, where the new body ends. Gives how many trips they make; 0: none. */
+static u32 raise_loop(Raise *r, u32 loop) {
+  LoopFn *fn = r->fn;
+  Native *n = r->n;
+  u32 fns = fn->module->fns.count, names = n->c->names, written = fn->body.count;
+  r->loop = loop;
+  r->words = r->count = r->pair_count = r->depth = r->in_arms = r->made_count = 0;
+  r->most = TRIPS_MOST;
+  if (!raise_find_poll(r) || !raise_kernel(r)) {
+    loop_module_truncate(fn->module, fns, fn->module->tables.count);
+    n->c->names = names;
+    fn->body.count = written;
+    return 0;
+  }
+  u32 trips = loop_trips_of(fn, loop, 0), done = raise_call(r, trips);
+  if (!done || fn->failed) return 0;
+  raise_begin(r, trips, done);
+  n->raised++;
+  if (!vec_push(n->c->alloc, &n->kernels, r->kernel)) fn->failed = "out of memory";
+  return done;
+}
+
+bool native_raise(Native *n) {
+  LoopFn *fn = n->fn;
+  Compiler *c = n->c;
+  if ((c->limits && c->limits->exact) || c->device != DEV_CPU || !MECHANISM(c->vm, raised_loops)) return true;
+  Raise *r = arena_alloc(&c->arena, sizeof *r);
+  u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, wanted = 0,
+      *words = arena_alloc(&c->arena, sizeof *words * (4 * (size_t)nodes + count + 1));
+  if (!r || !words) return false;
+  *r = (Raise){.n = n, .fn = fn, .where = words, .end = words + nodes, .map = words + 2 * nodes, .nodes = nodes};
+  u32 *open = words + 3 * nodes, *old = words + 4 * nodes;
+  memset(words, 0, sizeof *words * 2 * nodes);
+  r->body = old;
+  for (u32 pos = 0; pos < count; pos++) {
+    u32 id = old[pos] = fn->body.data[pos];
+    const LoopNode *x = raise_node(r, id);
+    r->where[id] = pos;
+    if (loop_is_head(x)) open[depth++] = id;
+    if (x->op == LOOP_END) r->end[open[--depth]] = pos;
+  }
+  for (u32 pos = 0; pos < count; pos++) wanted += raise_wants(r, old[pos]);
+  if (!wanted) return true;
+  fn->body.count = 0;
+  for (u32 pos = 0; pos < count; pos++) {
+    u32 id = old[pos], done = raise_wants(r, id) ? raise_loop(r, id) : 0;
+    if (!vec_push(c->alloc, &fn->body, id)) return false;
+    if (!done) continue;
+    u32 index = loop_emit(fn, LOOP_ADD, LT_VOID, loop_index_of(id, 0), done, 0);
+    raise_renumber(r, index);
+  }
+  return !fn->failed;
+}
