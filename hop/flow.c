@@ -122,8 +122,7 @@ static ValueId fitted(Graph *g, ValueId v, TypeId type) {
   return want->weak ? graph_weaken(g, v) : graph_convert(g, v, want->dtype);
 }
 
-/* Stands where nobody asks what it is. */
-static ValueId nothing_of(Graph *g, const ArrayType *like) {
+ValueId flow_nothing(Graph *g, const ArrayType *like) {
   ArrayType t = *like;
   for (u32 d = 0; d < t.rank; d++)
     if (size_is_unbacked(&g->sizes, t.dims[d])) t.dims[d] = 0;
@@ -137,7 +136,7 @@ static bool push_over(Regular *w, NodeId goal, ValueVec *out) {
   if (!goal) return true;
   bool ok = flow_push(w, out, graph_const(g, value_bool(false)));
   for (u32 i = 0; i < graph_node_at(g, goal)->result_count && ok; i++)
-    ok = flow_push(w, out, nothing_of(g, value_type(g, node_result(g, goal, i))));
+    ok = flow_push(w, out, flow_nothing(g, value_type(g, node_result(g, goal, i))));
   return ok;
 }
 
@@ -150,7 +149,7 @@ static bool push_nothing(Regular *w, ValueVec *out) {
     ArrayType t = *value_type(g, node_result(g, w->loop, i));
     t.rank--;
     memmove(t.dims, t.dims + 1, sizeof t.dims[0] * t.rank);
-    ok = flow_push(w, out, nothing_of(g, &t));
+    ok = flow_push(w, out, flow_nothing(g, &t));
   }
   return ok && (!w->left || flow_push(w, out, graph_const(g, value_bool(false))));
 }

@@ -17,6 +17,9 @@ bool flow_body_leaves(const Graph *g, NodeId loop);
  * before. */
 bool flow_counts(const Graph *g, NodeId n);
 
+/* Stands where nobody asks what it is. */
+ValueId flow_nothing(Graph *g, const ArrayType *like);
+
 /* The loop n once more at the cursor, of which no arm ends by next or break: its results are those of n in their
  * order, and behind them, if n can be left by break, whether it was. What an arm that exits would give is nothing:
  * for places that are reached only where n ran to its end.

@@ -57,6 +57,26 @@ bool pull_lift_aliases(Walk *inner, const Walk *w, BlockId b, const ValueVec *ou
   return true;
 }
 
+/* Where the way back over an arm reads what the arm computes and gives, it reads what the branch gave. */
+static void take_result(Arms *a, BlockId made, ValueId v, ValueId result) {
+  Graph *g = a->w->r->g;
+  if (value_block(g, v) != made || !value_node(g, v) || g->values.data[v].type != g->values.data[result].type) return;
+  ValueId to = graph_lift(g, made, result);
+  if (!to) return;
+  graph_replace_one(g, v, to);
+  for (u32 i = 0; i < a->yields.count; i++)
+    if (a->yields.data[i] == v) a->yields.data[i] = to;
+}
+
+static bool leave_dead(Recorder *r, BlockId b, NodeId last, bool passed) {
+  u32 count = r->g->values.count;
+  u8 *live = pull_live(r, b, last, passed);
+  if (!live) return false;
+  pull_drop_dead(r, b, last, passed, live);
+  mem_free(&r->vm->alloc, live, count);
+  return true;
+}
+
 static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   Walk *w = a->w;
   Recorder *r = w->r;
@@ -80,8 +100,10 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
     ok = v && vec_push(alloc, &a->inner, v);
   }
   Walk in = {.r = r};
+  NodeId last = ok ? g->blocks.data[*made].last : 0;
   ok = ok && pull_walk_init(&in, r, *made, 0, a->inner.data, a->inner.count) &&
        pull_lift_aliases(&in, w, *made, &a->wanted, a->inner.data);
+  in.again = w->again;
   for (u32 i = 0; i < a->wanted.count && ok; i++) {
     ValueId v = a->wanted.data[i];
     in.ct[a->inner.data[i]] = w->ct[v];
@@ -105,7 +127,10 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   }
   for (u32 i = 0; i < a->inner.count && ok && o == OUT_GO; i++)
     ok = vec_push(alloc, &a->yields, pull_is_there(&in, a->inner.data[i]));
-  if (ok && o == OUT_GO) ok = graph_close(g, TERM_yield, a->yields.data, a->yields.count, 0);
+  for (u32 i = 0; i < nresults && ok && o == OUT_GO && w->again && !exits; i++)
+    take_result(a, *made, map_get(&map, block_result(g, block, i)), node_result(g, a->node, i));
+  if (ok && o == OUT_GO)
+    ok = graph_close(g, TERM_yield, a->yields.data, a->yields.count, 0) && leave_dead(r, *made, last, w->again);
   pull_walk_free(&in);
   map_free(&map);
   if (!ok && o == OUT_GO) o = g->failed ? OUT_FAIL : rec_stuck(r, REASON_no_rule, "the derivative of a branch");
@@ -140,7 +165,7 @@ Outcome pull_cond(Walk *w, NodeId node) {
       w->ct[a.wanted.data[i]] = node_result(g, back, i);
       w->there[a.wanted.data[i]] = a.gives.data[i] == ALWAYS ? 0 : node_result(g, back, a.wanted.count + i);
     }
-    if (!back) o = OUT_FAIL;
+    if (!back || !pull_drop_captures(r, back)) o = OUT_FAIL;
   }
   ValueVec *all[] = {&a.wanted, &a.outer, &a.inner, &a.yields, &a.gives};
   for (u32 i = 0; i < COUNT_OF(all); i++) vec_free(alloc, all[i]);
@@ -272,15 +297,14 @@ static bool save_carries(Recorder *r, Loop *l) {
   for (u32 i = 0; i < l->carried; i++) {
     ValueId found = 0;
     for (u32 k = 0; k < l->stacked && !found; k++)
-      if (block_result(g, l->body, l->carried + k) == b->params.data[i])
-        found = node_result(g, l->node, l->carried + k);
+      if (loop_stacks(g, l, k, b->params.data[i])) found = node_result(g, l->node, l->carried + k);
     if (!vec_push(alloc, &l->saved, found)) return false;
     missing += l->needed[i] && !found;
   }
   for (u32 i = 0; i < l->cut.count; i++) {
     ValueId found = 0;
     for (u32 k = 0; k < l->stacked && !found; k++)
-      if (block_result(g, l->body, l->carried + k) == l->cut.data[i]) found = node_result(g, l->node, l->carried + k);
+      if (loop_stacks(g, l, k, l->cut.data[i])) found = node_result(g, l->node, l->carried + k);
     if (!vec_push(alloc, &l->saved, found)) return false;
     missing += !found;
   }
@@ -449,6 +473,70 @@ static void loop_read(const Graph *g, Loop *l, NodeId node) {
   l->ncaps = node_captures(g, node, &l->first);
 }
 
+Dim loop_trips(Graph *g, NodeId n) {
+  Loop l = {0};
+  loop_read(g, &l, n);
+  BlockId asks = graph_node_at(g, n)->sub[0];
+  NodeId test = value_node(g, block_result(g, asks, 0));
+  bool alone = g->blocks.data[asks].first == test && g->blocks.data[asks].last == test;
+  return alone ? counted_trips(g, &l, test) : DIM_NONE;
+}
+
+/* Trials of the way back, each undone, until they say what it reaches, and what is saved for it. */
+static Outcome try_back(Walk *w, Loop *l) {
+  Graph *g = w->r->g;
+  GraphMark mark = graph_mark(g);
+  Outcome o = OUT_GO;
+  /* at most once for each carried value, and twice more */
+  for (bool grown = true, dropped = false; grown && o == OUT_GO;) {
+    grown = false;
+    o = loop_back(w, l, &grown);
+    if (o == OUT_GO) graph_rollback(g, mark);
+    if (o != OUT_GO || grown || dropped) continue;
+    for (u32 i = 0; i < l->carried; i++) { /* to which no trip adds: no sum for it goes along */
+      grown |= dropped |= l->alias[i] && !l->touched[i];
+      l->alias[i] &= l->touched[i];
+    }
+  }
+  return o;
+}
+
+/* Where arrays would be saved, and blocks inside of the body read parts of them: the loop made anew, so that these
+ * parts can be saved, if that helps. */
+static Outcome read_less(Walk *w, Loop *l, BlockId home) {
+  Graph *g = w->r->g;
+  bool arrays = false;
+  for (u32 i = 0; i < l->carried; i++) arrays |= l->needed[i] && value_type(g, loop_operand(w, l, i))->rank;
+  if (!arrays || !loop_reads_inside(g, l->body)) return OUT_GO;
+  GraphMark mark = graph_mark(g);
+  BlockId here = g->at;
+  NodeId was = l->node;
+  Dim trips = l->trips;
+  u32 ncaps = l->ncaps;
+  graph_at_end(g, home);
+  NodeId made = loop_read_inside(w->r, was);
+  graph_at_end(g, here);
+  if (!made) return OUT_FAIL;
+  loop_read(g, l, made);
+  l->trips = trips;
+  Outcome o = l->ncaps <= ncaps ? try_back(w, l) : OUT_GO;
+  if (o != OUT_GO || (l->ncaps <= ncaps && l->cut.count)) return o;
+  graph_rollback(g, mark);
+  loop_read(g, l, was);
+  return try_back(w, l);
+}
+
+/* A loop that was made as a pattern, of which nothing is read, does not run. */
+static void drop_pattern(Graph *g, const Loop *l, NodeId pattern) {
+  const GraphNode *x = graph_node_at(g, pattern);
+  bool used = false;
+  for (u32 k = 0; k < x->result_count && !used; k++) {
+    used = graph_carries_size(g, x->result_first + k);
+    for (u32 i = 0; i < l->saved.count; i++) used |= l->saved.data[i] == x->result_first + k;
+  }
+  if (!used) graph_unlink(g, pattern);
+}
+
 Outcome pull_loop(Walk *w, NodeId node) {
   Recorder *r = w->r;
   Graph *g = r->g;
@@ -462,8 +550,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
    * block inside. There its operands are the loop's own; inside they would be captures, which the walk knows
    * nothing of. */
   BlockId here = g->at, home = value_block(g, x.result_first);
+  NodeId again = 0;
   if (flow_body_leaves(g, node)) {
-    NodeId again = 0;
     graph_at_end(g, home);
     Outcome made = flow_regular(r, node, &again);
     graph_at_end(g, here);
@@ -484,8 +572,7 @@ Outcome pull_loop(Walk *w, NodeId node) {
   if (x.kind == NODE_while && o == OUT_GO) {
     BlockId asks = graph_node_at(g, l.node)->sub[0];
     NodeId test = value_node(g, block_result(g, asks, 0));
-    bool alone = g->blocks.data[asks].first == test && g->blocks.data[asks].last == test;
-    l.trips = alone ? counted_trips(g, &l, test) : DIM_NONE;
+    l.trips = loop_trips(g, l.node);
     /* in a lane a bound is better: each lane has a number of trips of its own */
     if (l.trips == DIM_NONE && r->lane_deep && test && graph_node_at(g, test)->kind == NODE_op &&
         graph_node_at(g, test)->op == OP_logical_and) {
@@ -514,29 +601,19 @@ Outcome pull_loop(Walk *w, NodeId node) {
   } else {
     o = OUT_FAIL;
   }
-  GraphMark mark = graph_mark(g);
   for (u32 i = 0; i < l.carried && o == OUT_GO; i++) {
     l.reached[i] = ct[i] != 0;
     l.maybe[i] = l.there[i] != 0;
   }
-  /* at most once for each carried value, and once more */
-  for (bool grown = true, dropped = false; grown && o == OUT_GO;) {
-    grown = false;
-    o = loop_back(w, &l, &grown);
-    if (o == OUT_GO) graph_rollback(g, mark);
-    if (o != OUT_GO || grown || dropped) continue;
-    for (u32 i = 0; i < l.carried; i++) { /* to which no trip adds: no sum for it goes along */
-      grown |= dropped |= l.alias[i] && !l.touched[i];
-      l.alias[i] &= l.touched[i];
-    }
-  }
+  if (o == OUT_GO) o = try_back(w, &l);
+  if (o == OUT_GO) o = read_less(w, &l, home);
   graph_at_end(g, home);
   if (o == OUT_GO) o = need_a_trip(w, &l);
   graph_at_end(g, here);
   if (o == OUT_GO) o = no_twins(w, &l);
   bool done = false;
   while (o == OUT_GO && !done) {
-    mark = graph_mark(g);
+    GraphMark mark = graph_mark(g);
     graph_at_end(g, home);
     if (!save_carries(r, &l)) o = OUT_FAIL;
     graph_at_end(g, here);
@@ -549,6 +626,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
     if (o == OUT_GO) graph_rollback(g, mark);
     l.missed = false;
   }
+  if (o == OUT_GO && l.node != node) drop_pattern(g, &l, l.node);
+  if (o == OUT_GO && again && again != l.node) drop_pattern(g, &l, again);
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);
   vec_free(alloc, &l.cut);

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-static const u64 FLOW_ENDLESS = (u64)1 << 60; /* of a pipe: it is never cut */
 enum {
   FLOW_SIZE = 1024,  /* what a size counts that is known at run time only */
   FLOW_GAIN = 2,     /* so many times less must a cut be than the carried values */
@@ -50,27 +49,33 @@ static void flow_pipe(Flow *f, u32 from, u32 to, u64 room) {
   f->heads.data[to] = n;
 }
 
-/* Bytes of a value, one for each trip. Sizes count alike whatever they are now: the code serves all of them. */
-static u64 flow_bytes(const Graph *g, ValueId v, bool carried) {
+u64 pull_bytes(const Graph *g, ValueId v, bool carried) {
   const ArrayType *t = value_type(g, v);
   u64 bytes = dtype_bytes(t->dtype);
-  if (!carried && (t->rank >= TYPE_MAX_RANK || graph_carries_size(g, v))) return FLOW_ENDLESS;
+  if (!carried && (t->rank >= TYPE_MAX_RANK || graph_carries_size(g, v))) return PULL_ENDLESS;
   for (u32 d = 0; d < t->rank; d++) {
     i64 n;
-    if (!carried && size_is_unbacked(&g->sizes, t->dims[d])) return FLOW_ENDLESS;
+    if (!carried && size_is_unbacked(&g->sizes, t->dims[d])) return PULL_ENDLESS;
     if (!size_is_const(&g->sizes, t->dims[d], &n)) n = FLOW_SIZE;
-    bytes = n && bytes > FLOW_ENDLESS / 2 / (u64)n ? FLOW_ENDLESS / 2 : bytes * (u64)n;
+    bytes = n && bytes > PULL_ENDLESS / 2 / (u64)n ? PULL_ENDLESS / 2 : bytes * (u64)n;
   }
   return bytes;
 }
 
-static void flow_value(Flow *f, const Graph *g, ValueId v, ValueId copy, bool carried) {
+static bool is_stacked(const Graph *g, const Loop *l, ValueId v) {
+  for (u32 k = 0; k < l->stacked; k++)
+    if (loop_stacks(g, l, k, v)) return true;
+  return false;
+}
+
+/* What the loop stacks is saved already. */
+static void flow_value(Flow *f, const Graph *g, const Loop *l, ValueId v, ValueId copy, bool carried) {
   u32 in = flow_place(f), out = flow_place(f);
   f->ok = f->ok && vec_push(f->alloc, &f->values, v) && vec_push(f->alloc, &f->in, in);
   if (!f->ok) return;
   f->of[v] = f->of[copy] = f->values.count;
-  flow_pipe(f, in, out, flow_bytes(g, v, carried));
-  if (carried) flow_pipe(f, 0, in, FLOW_ENDLESS);
+  flow_pipe(f, in, out, is_stacked(g, l, v) ? 0 : pull_bytes(g, v, carried));
+  if (carried) flow_pipe(f, 0, in, PULL_ENDLESS);
 }
 
 typedef struct FlowUse {
@@ -82,10 +87,10 @@ typedef struct FlowUse {
 static void flow_use(void *ctx, u32 v) {
   const FlowUse *u = ctx;
   u32 i = v < u->f->ids ? u->f->of[v] : 0;
-  if (i) flow_pipe(u->f, u->f->in.data[i - 1] + 1, u->to, FLOW_ENDLESS);
+  if (i) flow_pipe(u->f, u->f->in.data[i - 1] + 1, u->to, PULL_ENDLESS);
 }
 
-static void flow_node(Flow *f, const Graph *g, NodeId n, const ValueMap *map) {
+static void flow_node(Flow *f, const Graph *g, const Loop *l, NodeId n, const ValueMap *map) {
   const GraphNode *x = graph_node_at(g, n);
   FlowUse use = {f, 0};
   if (!x->result_count) return;
@@ -95,20 +100,20 @@ static void flow_node(Flow *f, const Graph *g, NodeId n, const ValueMap *map) {
   for (u32 k = 0; k < x->result_count; k++) {
     ValueId v = node_result(g, n, k);
     if (value_is_token(g, v)) continue;
-    flow_value(f, g, v, map_get(map, v), false);
-    if (f->ok) flow_pipe(f, use.to, f->in.data[f->in.count - 1], FLOW_ENDLESS);
+    flow_value(f, g, l, v, map_get(map, v), false);
+    if (f->ok) flow_pipe(f, use.to, f->in.data[f->in.count - 1], PULL_ENDLESS);
   }
 }
 
-/* What the way back reads of the trip that it runs once more, whose last node is `last`; checks read as well. */
-static bool flow_reads(Flow *f, const Graph *g, BlockId back, NodeId last, const u8 *live) {
+/* What the way back reads of the trip that it runs once more, whose last node is `last`, and what must stay. */
+static bool flow_reads(Flow *f, const Graph *g, BlockId back, NodeId last, bool unsaved, const u8 *live) {
   FlowUse use = {f, 1};
   bool trip = false;
   for (u32 i = 0; i < g->blocks.data[back].term_count; i++) flow_use(&use, block_result(g, back, i));
   for (NodeId n = g->blocks.data[back].last; n; n = graph_node_at(g, n)->prev) {
     const GraphNode *x = graph_node_at(g, n);
-    bool used = pull_holds_check(g, n);
     trip |= n == last;
+    bool used = pull_must_stay(g, n, trip && !unsaved);
     for (u32 i = 0; i < x->result_count; i++) {
       ValueId v = node_result(g, n, i);
       used |= live[v] && !trip;
@@ -147,32 +152,68 @@ static u64 flow_along(Flow *f, const u32 *seen) {
   return most;
 }
 
-/* Saves the values of the cut in place of the carried ones, where that is less. */
-static bool flow_cut(Flow *f, Graph *g, Loop *l) {
+/* Is a value in the cut: more can flow to it, but not through it. */
+static bool flow_cuts(const Flow *f, const u32 *seen, u32 i) {
+  return seen[f->in.data[i]] && !seen[f->in.data[i] + 1];
+}
+
+/* Of the values in the cut, those that the sink is reached from past no other: what is saved already is cut at no
+ * cost, whether it is read or not. Then asked[out] is ASKED_cut, and no other. */
+enum { ASKED = 1, IN_CUT = 2, ASKED_cut = 3 };
+static void flow_asked(const Flow *f, const u32 *seen, u32 *at, u8 *asked) {
+  u32 first = 0, count = 0;
+  for (u32 i = 0; i < f->values.count; i++) asked[f->in.data[i] + 1] = flow_cuts(f, seen, i) ? IN_CUT : 0;
+  asked[1] = ASKED;
+  at[count++] = 1;
+  while (first < count)
+    for (u32 p = f->heads.data[at[first++]]; p; p = f->pipes.data[p - 1].next) {
+      u32 from = f->pipes.data[p - 1].to;
+      if (((p - 1) & 1) == 0 || asked[from] & ASKED) continue; /* a pipe from here: those to here begin there */
+      bool cut = asked[from] & IN_CUT;
+      asked[from] |= ASKED;
+      if (!cut) at[count++] = from;
+    }
+}
+
+/* Saves the values of the cut in place of the carried ones, where that is less. `stacked`: where it costs nothing. */
+static bool flow_cut(Flow *f, Graph *g, Loop *l, bool stacked, bool *took) {
   u32 places = f->heads.count;
   u32 *seen = mem_alloc(f->alloc, sizeof *seen * 2 * places);
+  u8 *asked = mem_alloc_zero(f->alloc, places);
   u64 least = 0, now = 0;
-  bool ends = true, ok = seen != NULL;
+  bool ends = true, ok = seen && asked;
   for (u32 paths = 0; ok && ends && flow_reach(f, seen, seen + places); paths++) {
     least += flow_along(f, seen);
-    ends = paths < FLOW_PATHS && least < FLOW_ENDLESS;
+    ends = paths < FLOW_PATHS && least < PULL_ENDLESS && !(stacked && least);
     ok = toil(g->toil, f->pipes.count);
   }
   for (u32 i = 0; i < l->carried; i++)
-    if (l->needed[i]) now += flow_bytes(g, f->values.data[i], true);
-  l->cut.count = 0;
-  if (ok && ends && least * FLOW_GAIN <= now && now)
-    for (u32 i = 0; i < f->values.count && ok; i++) {
-      bool cut = seen[f->in.data[i]] && !seen[f->in.data[i] + 1];
-      if (i < l->carried) l->needed[i] = cut;
-      else if (cut) ok = vec_push(f->alloc, &l->cut, f->values.data[i]);
-    }
+    if (l->needed[i]) now += pull_bytes(g, f->values.data[i], true);
+  *took = ok && ends && (stacked || (least * FLOW_GAIN <= now && now));
+  if (*took) flow_asked(f, seen, seen + places, asked);
+  for (u32 i = 0; i < f->values.count && ok && *took; i++) {
+    bool cut = asked[f->in.data[i] + 1] == ASKED_cut;
+    if (i < l->carried) l->needed[i] = cut;
+    else if (cut) ok = vec_push(f->alloc, &l->cut, f->values.data[i]);
+  }
   if (seen) mem_free(f->alloc, seen, sizeof *seen * 2 * places);
+  if (asked) mem_free(f->alloc, asked, places);
   return ok;
 }
 
-bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
-                       const u8 *live) {
+/* Arrays that the body captures: `back` has captured what they are outside as well. */
+static void flow_captures(Flow *f, const Graph *g, const Loop *l, BlockId back) {
+  const GraphBlock *from = &g->blocks.data[l->body], *to = &g->blocks.data[back];
+  for (u32 c = 0; c < l->ncaps; c++) {
+    ValueId v = from->captures.data[c].inner, outer = node_operand(g, l->node, l->first + c);
+    if (value_is_token(g, v) || !value_type(g, v)->rank) continue;
+    for (u32 k = 0; k < to->captures.count; k++)
+      if (to->captures.data[k].outer == outer) flow_value(f, g, l, v, to->captures.data[k].inner, true);
+  }
+}
+
+static bool cut_with(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
+                     const u8 *live, bool stacked, bool *took) {
   Graph *g = r->g;
   Flow f = {.alloc = &r->vm->alloc, .ids = g->values.count, .ok = true};
   f.of = mem_alloc_zero(f.alloc, sizeof *f.of * f.ids);
@@ -180,13 +221,24 @@ bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const Va
   (void)flow_place(&f);
   (void)flow_place(&f);
   for (u32 i = 0; i < l->carried && f.ok; i++)
-    flow_value(&f, g, g->blocks.data[l->body].params.data[i], params[i], true);
-  for (NodeId n = block_first(g, l->body); n && f.ok; n = node_next(g, n)) flow_node(&f, g, n, map);
-  bool ok = f.ok && flow_reads(&f, g, back, last, live) && flow_cut(&f, g, l);
+    flow_value(&f, g, l, g->blocks.data[l->body].params.data[i], params[i], true);
+  if (stacked) flow_captures(&f, g, l, back);
+  for (NodeId n = block_first(g, l->body); n && f.ok; n = node_next(g, n)) flow_node(&f, g, l, n, map);
+  bool ok = f.ok && flow_reads(&f, g, back, last, l->unsaved, live) && flow_cut(&f, g, l, stacked, took);
   if (f.of) mem_free(f.alloc, f.of, sizeof *f.of * f.ids);
   vec_free(f.alloc, &f.values);
   vec_free(f.alloc, &f.in);
   vec_free(f.alloc, &f.heads);
   vec_free(f.alloc, &f.pipes);
   return ok;
+}
+
+/* Where all that is read comes from what the loop stacks already, the arrays from which that was read are not asked
+ * for either: a loop around need not save them. */
+bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
+                       const u8 *live) {
+  bool took = false;
+  l->cut.count = 0;
+  bool ok = !l->stacked || cut_with(r, l, back, last, map, params, live, true, &took);
+  return ok && (took || cut_with(r, l, back, last, map, params, live, false, &took));
 }

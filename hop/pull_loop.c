@@ -6,40 +6,6 @@
 #include "hop/rules.h"
 #include "tracer/record/record_run.h"
 
-bool pull_holds_check(const Graph *g, NodeId n) {
-  const GraphNode *x = graph_node_at(g, n);
-  if (x->kind == NODE_check) return true;
-  for (u32 i = 0; i < node_subs(g, n); i++)
-    for (GraphWalk w = walk_begin(g, x->sub[i]); walk_next(&w);)
-      if (graph_node_at(g, w.node)->kind == NODE_check) return true;
-  return false;
-}
-
-void pull_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx) {
-  node_size_values(g, n, each, ctx);
-  for (u32 i = 0; i < node_subs(g, n); i++)
-    for (GraphWalk w = walk_begin(g, graph_node_at(g, n)->sub[i]); walk_next(&w);)
-      node_size_values(g, w.node, each, ctx);
-}
-
-static void mark_value(void *live, u32 v) { ((u8 *)live)[v] = 1; }
-
-/* Marks the values of a block that its results and checks need, and the sizes of these: one byte for each, or NULL. */
-static u8 *mark_live(Recorder *r, BlockId b) {
-  const Graph *g = r->g;
-  u8 *live = mem_alloc_zero(&r->vm->alloc, g->values.count);
-  if (!live) return NULL;
-  for (u32 i = 0; i < g->blocks.data[b].term_count; i++) live[block_result(g, b, i)] = 1;
-  for (NodeId n = g->blocks.data[b].last; n; n = graph_node_at(g, n)->prev) {
-    const GraphNode *x = graph_node_at(g, n);
-    bool used = pull_holds_check(g, n);
-    for (u32 i = 0; i < x->result_count && !used; i++) used = live[node_result(g, n, i)];
-    for (u32 i = 0; i < x->operand_count && used; i++) live[node_operand(g, n, i)] = 1;
-    if (used) pull_size_values(g, n, mark_value, live);
-  }
-  return live;
-}
-
 /* The way back while it is made. */
 typedef struct Back {
   Walk *w;
@@ -325,34 +291,41 @@ static void learn(Back *b, bool *grown) {
   for (u32 i = 0; k < b->variables.count; i++) l->given[i] = how_given(b, b->variables.data[k++]);
 }
 
-/* Where the way back reads what the trip computes, it reads what was saved of it. */
-static bool read_saved(Back *b, const ValueMap *map) {
+/* Where the way back reads what the trip computes, it reads what was saved of it. What it does not read is not
+ * computed. */
+static bool read_saved(Back *b, NodeId last, const ValueMap *map) {
   Recorder *r = b->w->r;
   Loop *l = b->l;
   for (u32 i = 0; i < l->cut.count; i++) graph_replace_one(r->g, map_get(map, l->cut.data[i]), b->cut.data[i]);
-  if (!l->cut.count) return true;
-  u8 *live = mark_live(r, b->block);
-  bool ok = live != NULL;
-  for (u32 i = 0; i < l->carried && ok; i++) { /* what was not saved is not read */
+  u32 count = r->g->values.count;
+  u8 *live = pull_live(r, b->block, last, !l->unsaved);
+  if (!live) return false;
+  for (u32 i = 0; i < l->carried; i++) { /* what was not saved is not read */
     Value known;
     ValueId v = b->params.data[i];
-    l->missed |= !l->needed[i] && live[v] && !value_const(r->g, v, &known);
+    l->missed |= l->cut.count && !l->needed[i] && live[v] && !value_const(r->g, v, &known);
   }
-  if (live) mem_free(&r->vm->alloc, live, r->g->values.count);
-  return ok;
+  pull_drop_dead(r, b->block, last, !l->unsaved, live);
+  mem_free(&r->vm->alloc, live, count);
+  return true;
 }
 
-/* What a trial has shown of the values to be saved. */
-static bool choose_saved(Back *b, NodeId last, const ValueMap *map) {
+/* What a trial has shown of the values to be saved. Where none are, checks are made once more: another trial says what
+ * these need. */
+static bool choose_saved(Back *b, NodeId last, const ValueMap *map, bool *grown) {
   Recorder *r = b->w->r;
   Loop *l = b->l;
   u32 count = r->g->values.count;
-  u8 *live = mark_live(r, b->block);
+  u8 *live = pull_live(r, b->block, last, !l->unsaved);
   if (!live) return false;
   for (u32 i = 0; i < l->carried; i++) l->needed[i] = live[b->params.data[i]];
   l->cut.count = 0;
   bool ok = l->missed || loop_choose_saved(r, l, b->block, last, map, b->params.data, live);
   mem_free(&r->vm->alloc, live, count);
+  bool any = l->unsaved || l->cut.count > 0;
+  for (u32 i = 0; i < l->carried; i++) any |= l->needed[i] != 0;
+  *grown |= !any;
+  l->unsaved |= !any;
   return ok;
 }
 
@@ -463,19 +436,20 @@ static Outcome go_back(Back *b, bool *grown) {
   NodeId last = ok ? g->blocks.data[b->block].last : 0;
   ok = ok && name_variables(b) && pull_walk_init(&b->inner, r, b->block, 0, b->variables.data, b->variables.count) &&
        alias_first(b);
+  b->inner.again = !l->unsaved;
   if (ok) {
     pull_loop_seed(b, &map);
     o = pull_walk_back(&b->inner);
   }
   if (ok && o == OUT_GO && b->trial) learn(b, grown);
   if (ok && o == OUT_GO) ok = finish(b);
-  if (ok && o == OUT_GO) ok = b->trial ? choose_saved(b, last, &map) : read_saved(b, &map);
+  if (ok && o == OUT_GO) ok = b->trial ? choose_saved(b, last, &map, grown) : read_saved(b, last, &map);
   map_free(&map);
   if (ok && o == OUT_GO && !b->trial && !l->missed) {
     graph_at_end(g, parent);
     NodeId back = graph_scan(g, b->init.data, b->init.count, b->xs.data, b->xs.count, l->trips, !l->reverse,
                              asks, b->block);
-    ok = back != 0;
+    ok = back && pull_drop_captures(r, back);
     if (ok) g->nodes.data[back].lanes = graph_node_at(g, l->node)->lanes;
     if (ok) deliver(b, back);
   }

@@ -21,10 +21,19 @@ typedef struct Loop {
   u8 *alias;
   ValueVec saved; /* carried values that are needed, stacked; 0 where not; then those of `cut` */
   ValueVec cut;   /* results of nodes of the body that are saved as well: what is computed from them needs no others */
+  bool unsaved;   /* nothing at all is saved: nothing says that the way back comes behind the loop */
   bool missed;    /* what is in `cut` was not enough: carried values alone are saved */
   const ValueId *ct, *there; /* of the results, as in Walk */
 } Loop;
 enum { GIVEN_never, GIVEN_maybe, GIVEN_always };
+
+/* Is stacked result k the value v of the body, but for being strong. */
+static inline bool loop_stacks(const Graph *g, const Loop *l, u32 k, ValueId v) {
+  ValueId given = block_result(g, l->body, l->carried + k);
+  NodeId n = given == v ? 0 : value_node(g, given);
+  return given == v || (n && graph_node_at(g, n)->kind == NODE_op && graph_node_at(g, n)->op == OP_astype &&
+                        node_operand(g, n, 0) == v && value_type(g, v)->dtype == value_type(g, given)->dtype);
+}
 
 /* Operand k of the loop as the walk knows it: the loop may have been made anew in a block inside of the walk's. */
 static inline ValueId loop_operand(const Walk *w, const Loop *l, u32 k) {
@@ -40,9 +49,26 @@ bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count
  * more by the nodes up to `last`, with its values in the map and `params` for the carried ones. */
 bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
                        const u8 *live);
-bool pull_holds_check(const Graph *g, NodeId n);
+/* Bytes of a value, sizes that the code serves all of counted alike; PULL_ENDLESS: it cannot be saved. */
+u64 pull_bytes(const Graph *g, ValueId v, bool carried);
+#define PULL_ENDLESS ((u64)1 << 60)
+
+/* Do blocks inside of a loop's body read parts of arrays; the loop once more at the cursor, whose branches and loops
+ * give these as results (pull_reads.c), or 0. */
+bool loop_reads_inside(const Graph *g, BlockId body);
+NodeId loop_read_inside(Recorder *r, NodeId n);
+Dim loop_trips(Graph *g, NodeId n); /* of a while loop that counts up to what is known; else DIM_NONE */
+
+/* What runs once more (pull_dead.c): the nodes of block b up to `last`. `passed`: they ran before as they stand, so
+ * that their checks are needless; but those of sizes tell what holds of them. */
+bool pull_must_stay(const Graph *g, NodeId n, bool passed);
 /* The values that sizes of a node, and of all within its blocks, are made of. */
 void pull_size_values(const Graph *g, NodeId n, void (*each)(void *ctx, u32 value), void *ctx);
+/* One byte for each value: b's results and what must stay need it, sizes too. NULL: memory was refused. */
+u8 *pull_live(Recorder *r, BlockId b, NodeId last, bool passed);
+void pull_drop_dead(Recorder *r, BlockId b, NodeId last, bool passed, const u8 *live);
+/* The captures of a control node that no block of it uses; false: memory was refused. */
+bool pull_drop_captures(Recorder *r, NodeId n);
 
 /* The scan back over the loop: carries the cotangents of the carried values and the sums of those of the captures, and
  * stacks those of the items. Every trip runs the body once more on what was saved. With `grown` it is a trial, of

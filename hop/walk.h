@@ -39,6 +39,9 @@ typedef struct Walk {
   u32 *alias;     /* the first one of a value, Walk.aliases + 1 */
   VEC(Alias) aliases;
   u32 count;
+  /* it walks what ran before as it stands, in a trip: what runs once more in blocks inside of it needs no checks, and
+   * takes from the results of branches what these gave */
+  bool again;
   BlockId home;   /* whose nodes are walked; what is made on the way back may stand in a block inside of it */
 } Walk;
 
