@@ -6,6 +6,7 @@
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
+#include "tracer/record/record_places.h"
 #include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns_use.h"
 #include "tracer/record/repr_option.h"
@@ -389,6 +390,9 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
   Outcome o = build_index(r, x, kinds, count, regs, &ix);
   if (o != OUT_GO) return o;
   u32 combine = OP_none;
+  bool each = op == BC_div || op == BC_pow || op == BC_mod || op == BC_floordiv;
+  if (each && ix.arrays && dtype_kind(dtype) != DK_FLOAT) /* of integers they may raise an error at some place */
+    return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
   if (op != BC_move && !ix.arrays) {
     Av old, next;
     if ((o = rec_index_array(r, obj, kinds, count, regs, &old)) != OUT_GO) return o;
@@ -399,6 +403,10 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
       case BC_add: combine = OP_add; break;
       case BC_sub: combine = OP_subtract; break;
       case BC_mul: combine = OP_multiply; break;
+      case BC_div: combine = OP_divide; break;
+      case BC_pow: combine = OP_power; break;
+      case BC_mod: combine = OP_remainder; break;
+      case BC_floordiv: combine = OP_floor_divide; break;
       default: return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
     }
   }
@@ -418,8 +426,10 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
   /* index arrays must broadcast to each other, and the value to what the index selects */
   GuardDims dims;
   rec_dims_init(r, &dims, "index");
-  if (value_type(r->g, v)->rank > 0 || index_arrays(&ix) > 1) {
-    ArrayType part, both;
+  ArrayType part;
+  each &= ix.arrays;
+  if (each || value_type(r->g, v)->rank > 0 || index_arrays(&ix) > 1) {
+    ArrayType both;
     RuleError err = {0};
     if (!graph_infer_index(r->g, &dims.base, x, ix.operands, ix.count, ix.items, ix.nitems, &part, &err) ||
         dims.unknown)
@@ -430,7 +440,14 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
     for (u32 d = 0; d < both.rank && fits; d++) fits = size_same(&r->g->sizes, both.dims[d], part.dims[d]);
     if (!fits) return rec_stuck(r, REASON_raises, "a store of a larger array");
   }
-  ValueId after = graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v);
+  ValueId after = 0;
+  if (each) {
+    o = rec_each_place(r, x, ix.operands, ix.count, ix.items, ix.nitems, &part, combine, v, &after);
+    r->updated = true;
+    r->written = 0;
+    return o == OUT_GO ? rec_made(r, av_num(r, after), out) : o;
+  }
+  after = graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v);
   r->updated = true;
   r->written = after ? value_node(r->g, after) : 0;
   return rec_made(r, av_num(r, after), out);
