@@ -399,11 +399,13 @@ u32 loop_call(LoopFn *fn, LoopFn *callee, u32 argc, const u32 *args, u32 exit, u
   u32 at, rest;
   if (callee->module != fn->module) return fail(fn, "a callee of another module");
   if (!add_list(fn, argc, args, &at) || !add_list(fn, count, values, &rest)) return 0;
-  u32 results = callee->kind == LOOP_NATIVE ? callee->results.count : 0;
+  bool asks = callee->kind == LOOP_KERNEL && exit == 0;
+  u32 results = callee->kind == LOOP_NATIVE ? callee->results.count : asks;
   u32 id = add_body(fn, (LoopNode){.op = LOOP_CALL, .a = argc, .b = results, .c = exit, .list = at,
                                    .count = argc + count, .imm = callee->name});
   for (u32 i = 0; id && i < results; i++)
-    if (!add_node(fn, (LoopNode){.op = LOOP_RESULT, .type = callee->results.data[i], .a = id, .b = i})) return 0;
+    if (!add_node(fn, (LoopNode){.op = LOOP_RESULT, .type = asks ? LT_I1 : callee->results.data[i], .a = id, .b = i}))
+      return 0;
   return id;
 }
 

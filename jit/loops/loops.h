@@ -84,7 +84,8 @@
  *   over the axes of the enclosing par, for, reduce and scan loops. What a kernel wrote is unspecified once its key
  *   is not ~0; memory safety holds.
  * - check in a native: `check index %1 n #3 (%a, %b)`: leaves with exit number 3 and the values its recipe needs.
- * - call: `%a %b = call f (x, %1) #2 (%k)`, exit 2 with its values in parentheses when f left by an exit. */
+ * - call: `%a %b = call f (x, %1) #2 (%k)`, exit 2 with its values in parentheses when f left by an exit. Of a kernel,
+ *   `%ok = call k (x, 0, n) #0` takes no exit: %ok says that all its checks held. */
 #ifndef WEFT_JIT_LOOPS_H
 #define WEFT_JIT_LOOPS_H
 

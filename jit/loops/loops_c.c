@@ -463,14 +463,15 @@ static void c_put_call(Writer *w, u32 id, const LoopNode *n) {
       put_word(w, list[i]);
       buf_puts(w->out, ", ");
     }
-    buf_puts(w->out, "0}; if (");
+    if (n->c) buf_puts(w->out, "0}; if (");
+    else buf_printf(w->out, "0}; v%u = !(", loop_result_of(w->fn, id, 0));
     put_callee(w, f);
     buf_puts(w->out, "(args, ");
     c_put(w, list[words]);
     buf_puts(w->out, ", ");
     c_put(w, list[words + 1]);
-    buf_puts(w->out, ") != UINT64_MAX) ");
-    c_leave(w, n->c, NULL, list + n->a, n->count - n->a);
+    buf_puts(w->out, n->c ? ") != UINT64_MAX) " : ") != UINT64_MAX);");
+    if (n->c) c_leave(w, n->c, NULL, list + n->a, n->count - n->a);
   } else {
     buf_puts(w->out, "{ if (--ctx->depth < 0) ctx->budget = 0; const uint32_t code = ");
     put_callee(w, f);

@@ -351,6 +351,7 @@ static void run_call(Interp *in, u32 id, const LoopNode *n) {
       stop(in, "no definition of", name);
     }
     code = key != LOOP_KEY_NONE;
+    if (!n->c) in->values[loop_result_of(in->fn, id, 0)] = !code, code = 0;
   } else if (callee->is_extern) {
     stop(in, "no definition of", name);
   } else {

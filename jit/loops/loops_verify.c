@@ -193,8 +193,9 @@ static bool check_call(Verifier *v, const LoopNode *n) {
   if (!f) return bad(v, "call of an unknown function");
   u32 extra = f->kind == LOOP_KERNEL ? 2 : 0; /* lo, hi */
   if (n->a != f->params.count + extra || n->count < n->a) return bad(v, "wrong number of arguments");
-  if (n->c == 0) return bad(v, "exit 0 is the return");
-  if (n->b != (f->kind == LOOP_NATIVE ? f->results.count : 0)) return bad(v, "wrong number of results");
+  bool asks = f->kind == LOOP_KERNEL && n->c == 0;
+  if (n->c == 0 && (!asks || n->count > n->a)) return bad(v, "exit 0 is the return");
+  if (n->b != (f->kind == LOOP_NATIVE ? f->results.count : asks)) return bad(v, "wrong number of results");
   for (u32 i = 0; i < n->a; i++) {
     u32 arg = loop_list(v->fn, n)[i];
     if (i >= f->params.count) {

@@ -10,10 +10,13 @@
  * - Trips are independent where each place that is stored to is another one in each trip, and what else is looked at in
  *   that buffer is the same place, or another one for so many trips. How far two places lie apart may be known only
  *   when the program runs: then the calls take no more trips than that.
+ * - A check of an index that counts is asked for the first and the last trip, in front of the loop. Other checks are
+ *   made by a kernel of their own, for as many trips, before anything is stored. Where one fails, the loop goes on.
  * - An exit in the loop's poll is right in front of any trip, so the calls poll with what the poll would have. */
 #include <stdio.h>
 #include <string.h>
 
+#include "jit/lower/code.h"
 #include "jit/native/native.h"
 #include "lang/mechanisms.h"
 
@@ -21,6 +24,7 @@ enum {
   TRIPS_LEAST = 32,   /* that are worth a call */
   TRIPS_MOST = 8192,  /* between two polls */
   RAISE_TERMS = 6, RAISE_PLACES = 24, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
+  RAISE_RANGES = 8,
   RAISE_ARMS = 64,    /* statements in arms at most: both are computed */
   COEF_MOST = 4,      /* elements from trip to trip */
   RAISE_MADE = 32
@@ -45,6 +49,16 @@ typedef struct Pair { /* two places that are the same, or lie some trips apart *
   bool same; /* they may be the same */
 } Pair;
 
+typedef struct Within { /* an index that lies below a size in all trips, where it does in the first and the last */
+  Affine at;
+  u32 size;
+} Within;
+
+typedef struct Made { /* a kernel, and the numbers and buffers that it takes */
+  LoopFn *fn;
+  u32 own[RAISE_WORDS], there[RAISE_WORDS], words; /* in the function, in the kernel */
+} Made;
+
 typedef struct Arms { /* an open `if` */
   u32 head, cond;
   u32 before[RAISE_PLACES], yes[RAISE_PLACES]; /* the places' values */
@@ -54,19 +68,22 @@ typedef struct Arms { /* an open `if` */
 
 typedef struct Raise {
   Native *n;
-  LoopFn *fn, *kernel;
+  LoopFn *fn, *kernel; /* kernel: the one in the making */
+  Made work, ask, *made_of; /* what computes and stores; what checks alone; the one in the making */
+  bool level64;     /* integers of 64 bits are divided */
   u32 *where, *end; /* per node: position in the body; of heads: of their END */
   u32 *map;         /* per node of fn: what it is in the kernel; 0: nothing yet */
   u32 nodes;        /* as long as these */
   const u32 *body;  /* as it was */
   u32 loop, poll, index; /* index: of the kernel */
   u32 made[RAISE_MADE], made_count; /* what was computed in front of the loop */
-  u32 own[RAISE_WORDS], there[RAISE_WORDS], words; /* numbers and buffers, and what they are in the kernel */
   Spot spots[RAISE_PLACES];
   u32 count;
   Pair pairs[RAISE_PAIRS];
   u32 pair_count;
   Arms arms[RAISE_IFS];
+  Within ranges[RAISE_RANGES];
+  u32 range_count, checks; /* the latter: by `ask` */
   u32 depth, in_arms;
   u64 most; /* trips that a call may take */
 } Raise;
@@ -147,6 +164,28 @@ static bool affine_positive(const Raise *r, const Affine *a) {
   return positive;
 }
 
+/* The same terms: they differ by a constant. */
+static bool affine_beside(const Affine *a, const Affine *b) {
+  if (a->coef != b->coef || a->count != b->count) return false;
+  for (u32 i = 0; i < a->count; i++) {
+    bool found = false;
+    for (u32 k = 0; k < b->count && !found; k++) found = loop_terms_equal(&a->terms[i], &b->terms[k]);
+    if (!found) return false;
+  }
+  return true;
+}
+
+/* An index stays within 0 .. size - 1. */
+static bool raise_range(Raise *r, const Affine *a, u32 size) {
+  for (u32 i = 0; i < r->range_count; i++) {
+    const Within *x = &r->ranges[i];
+    if (x->size == size && x->at.constant == a->constant && affine_beside(&x->at, a)) return true;
+  }
+  if (r->range_count == RAISE_RANGES) return false;
+  r->ranges[r->range_count++] = (Within){*a, size};
+  return true;
+}
+
 static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
   const LoopNode *n = raise_node(r, id);
   bool plain = !by.stride[0] && !by.stride[1];
@@ -175,8 +214,9 @@ static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
   if (depth && n->op == LOOP_SELECT && less->op == LOOP_LT && less->a == n->c && raise_constant(r, less->b, &k) &&
       k == 0) { /* counted from the end where it is negative */
     Affine x = {0};
-    if (affine_add(r, &x, n->c, (LoopTerm){.coef = 1}, depth - 1) && affine_positive(r, &x))
-      return affine_add(r, a, n->c, by, depth - 1);
+    if (affine_add(r, &x, n->c, (LoopTerm){.coef = 1}, depth - 1) &&
+        (affine_positive(r, &x) || raise_range(r, &x, loop_const(r->fn, LT_I64, INT64_MAX))))
+      return affine_add(r, a, raise_node(r, id)->c, by, depth - 1);
   }
   if (!raise_follows(r, id, false, RAISE_DEPTH)) return false;
   by.var = raise_known(r, id);
@@ -193,17 +233,6 @@ static bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
     if (var ? !affine_add(r, a, var, t, RAISE_DEPTH) : !affine_term(a, t)) return false;
   }
   return a->coef <= COEF_MOST && a->coef >= -COEF_MOST;
-}
-
-/* The same terms: they differ by a constant. */
-static bool affine_beside(const Affine *a, const Affine *b) {
-  if (a->coef != b->coef || a->count != b->count) return false;
-  for (u32 i = 0; i < a->count; i++) {
-    bool found = false;
-    for (u32 k = 0; k < b->count && !found; k++) found = loop_terms_equal(&a->terms[i], &b->terms[k]);
-    if (!found) return false;
-  }
-  return true;
 }
 
 /* May both be looked at by trips of one call: `store` is written. */
@@ -228,16 +257,17 @@ static bool raise_apart(Raise *r, u32 store, u32 other) {
 /* What is known before the loop, in the kernel; of a buffer: as it is read, or written. 0: too much. */
 static u32 raise_word(Raise *r, u32 id, LoopDir dir) {
   const LoopNode x = *raise_node(r, id);
+  Made *m = r->made_of;
   if (x.op == LOOP_CONST) return loop_const(r->kernel, (LoopType)x.type, x.imm);
-  for (u32 i = 0; i < r->words; i++)
-    if (r->own[i] == id && (x.type != LT_PTR || loop_node(r->kernel, r->there[i])->aux == dir)) return r->there[i];
-  if (r->words == RAISE_WORDS) return 0;
+  for (u32 i = 0; i < m->words; i++)
+    if (m->own[i] == id && (x.type != LT_PTR || loop_node(r->kernel, m->there[i])->aux == dir)) return m->there[i];
+  if (m->words == RAISE_WORDS) return 0;
   char name[16];
-  snprintf(name, sizeof name, "s%u", r->words);
+  snprintf(name, sizeof name, "s%u", m->words);
   u32 there = x.type == LT_PTR ? loop_param_buffer(r->kernel, name, (LoopType)x.mem, dir)
                                : loop_param(r->kernel, name, (LoopType)x.type);
-  r->own[r->words] = id;
-  return r->there[r->words++] = there;
+  m->own[m->words] = id;
+  return m->there[m->words++] = there;
 }
 
 static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
@@ -274,11 +304,40 @@ static Spot *raise_spot(Raise *r, const LoopNode *access) {
   return &r->spots[r->count++];
 }
 
+static bool raise_stores(const Raise *r, u32 buffer) {
+  for (u32 pos = r->where[r->loop]; pos < r->end[r->loop]; pos++) {
+    const LoopNode *n = raise_node(r, r->body[pos]);
+    if (n->op == LOOP_STORE && n->a == buffer) return true;
+  }
+  return false;
+}
+
+/* An element whose place the trip computes, and has checked. */
+static bool raise_gather(Raise *r, u32 id) {
+  const LoopNode n = *raise_node(r, id);
+  LoopTerm terms[RAISE_TERMS];
+  const LoopNode x = *raise_node(r, n.a);
+  if (r->depth || x.op != LOOP_PARAM || n.count > RAISE_TERMS || loop_type_bytes((LoopType)x.mem) < 4 ||
+      raise_stores(r, n.a))
+    return false;
+  for (u32 i = 0; i < n.count; i++) {
+    terms[i] = loop_terms(r->fn, &n)[i];
+    for (u32 k = 0; k < 2; k++)
+      if (terms[i].stride[k] && (!raise_outside(r, terms[i].stride[k]) ||
+                                 !(terms[i].stride[k] = raise_word(r, terms[i].stride[k], LOOP_IN))))
+        return false;
+    if (terms[i].var && !(terms[i].var = raise_operand(r, terms[i].var))) return false;
+  }
+  u32 buffer = raise_word(r, n.a, LOOP_IN);
+  r->map[id] = buffer ? loop_load(r->kernel, buffer, (i64)n.imm, terms, n.count) : 0;
+  return r->map[id] != 0;
+}
+
 static bool raise_load(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   LoopTerm terms[RAISE_TERMS + 1];
   Spot *s = raise_spot(r, &n);
-  if (!s) return false;
+  if (!s) return raise_gather(r, id);
   if (!s->now) {
     u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_IN);
     if (count == UINT32_MAX || !buffer) return false;
@@ -344,6 +403,42 @@ static bool raise_end(Raise *r) {
   return true;
 }
 
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+/* Does a trip come by here: what the arms around ask for. */
+static u32 raise_comes_by(Raise *r) {
+  u32 all = 0;
+  for (u32 i = 0; i < r->depth; i++) {
+    const Arms *a = &r->arms[i];
+    u32 one = a->is_other ? loop_emit(r->kernel, LOOP_NOT, LT_VOID, a->cond, 0, 0) : a->cond;
+    all = all ? loop_emit(r->kernel, LOOP_AND, LT_VOID, all, one, 0) : one;
+  }
+  return all;
+}
+
+/* An index that counts is asked about before the loop; other checks are made by a kernel of their own, before
+ * anything is stored. Where one does not hold, the loop itself does the trips. */
+static bool raise_check(Raise *r, const LoopNode *n) {
+  LoopFn *k = r->kernel;
+  Affine x = {0};
+  if (n->aux == LOOP_CHECK_INDEX && raise_follows(r, n->b, false, RAISE_DEPTH) &&
+      affine_add(r, &x, n->a, (LoopTerm){.coef = 1}, RAISE_DEPTH))
+    return raise_range(r, &x, raise_known(r, n->b));
+  r->checks++;
+  u32 a = raise_operand(r, n->a), b = raise_operand(r, n->b);
+  if (!a || (n->b && !b) || (r->depth && n->aux == LOOP_CHECK_INDEX)) return false;
+  if (r->made_of != &r->ask) return true;
+  if (r->depth) {
+    u32 by = raise_comes_by(r);
+    LoopType t = loop_type_of(k, a);
+    if (n->aux == LOOP_CHECK_ASSERT)
+      a = loop_emit(k, LOOP_OR, LT_VOID, loop_emit(k, LOOP_NOT, LT_VOID, by, 0, 0), a, 0);
+    else
+      a = loop_emit(k, LOOP_SELECT, LT_VOID, by, a, loop_const_i(k, t, 1));
+  }
+  return loop_check(k, (LoopCheck)n->aux, 0, a, b, 0, NULL) != 0;
+}
+
 /* ---- the body ---------------------------------------------------------------------------------------------------- */
 
 /* What the loop carries follows from the index, and nothing else asks for it. */
@@ -362,7 +457,10 @@ static bool raise_statement(Raise *r, u32 id) {
     u32 a = raise_operand(r, n.a), b = raise_operand(r, n.b), c = raise_operand(r, n.c);
     /* functions and quotients are not for nothing */
     bool dear = n.op == LOOP_MATH || n.op == LOOP_DIV || n.op == LOOP_REM || n.op == LOOP_FLOORDIV || n.op == LOOP_MOD;
-    if (!a || (n.b && !b) || (n.c && !c) || (dear && r->depth)) return false;
+    bool in_vain = dear && r->depth && !(loop_is_int((LoopType)n.type) && raise_node(r, n.b)->op == LOOP_CONST);
+    if (!a || (n.b && !b) || (n.c && !c) || in_vain) return false;
+    if (dear && n.type != LT_F32 && n.type != LT_F64 && n.type != LT_I32 && !(n.type == LT_I64 && r->level64))
+      return false;
     r->map[id] = n.op == LOOP_MATH ? loop_math(k, name_text(&r->fn->module->names, (Name)n.imm), a, b, c)
                                    : loop_emit(k, (LoopOp)n.op, (LoopType)n.type, a, b, c);
     return r->map[id] != 0;
@@ -370,6 +468,7 @@ static bool raise_statement(Raise *r, u32 id) {
   switch (n.op) {
     case LOOP_LOAD: return raise_load(r, id);
     case LOOP_STORE: return raise_store(r, &n);
+    case LOOP_CHECK: return raise_check(r, &n);
     case LOOP_IF: return raise_if(r, id);
     case LOOP_ELSE: raise_else(r); return true;
     case LOOP_YIELD: {
@@ -407,13 +506,15 @@ static bool raise_independent(Raise *r) {
   return any;
 }
 
-/* The kernel of the loop; false: it is none. */
-static bool raise_kernel(Raise *r) {
+/* A kernel of the loop; false: it is none. */
+static bool raise_kernel(Raise *r, Made *made) {
   LoopFn *fn = r->fn;
   char name[16];
   snprintf(name, sizeof name, "r%u", ++r->n->c->names);
-  LoopFn *k = r->kernel = loop_fn_new(fn->module, LOOP_KERNEL, name);
+  LoopFn *k = r->kernel = made->fn = loop_fn_new(fn->module, LOOP_KERNEL, name);
   if (!k) return false;
+  r->made_of = made;
+  made->words = r->count = r->pair_count = r->range_count = r->checks = r->depth = r->in_arms = 0;
   memset(r->map, 0, sizeof *r->map * r->nodes);
   u32 trips = loop_param(k, "n", LT_I64), head = loop_begin_par(k, NULL, trips, 1);
   r->index = loop_index_of(head, 0);
@@ -423,7 +524,7 @@ static bool raise_kernel(Raise *r) {
     if (k->failed || !raise_statement(r, id)) return false;
   }
   if (!raise_independent(r)) return false;
-  for (u32 i = 0; i < r->count; i++) {
+  for (u32 i = 0; i < r->count && made == &r->work; i++) {
     const Spot *s = &r->spots[i];
     LoopTerm terms[RAISE_TERMS + 1];
     if (!s->store) continue;
@@ -432,7 +533,7 @@ static bool raise_kernel(Raise *r) {
     loop_store(k, buffer, s->at.constant, terms, count, s->now);
   }
   loop_end(k);
-  return loop_fn_finish(k, NULL) == WEFT_OK && loops_verify(k, NULL) == WEFT_OK;
+  return loop_fn_finish(k, NULL) == WEFT_OK && loops_drop_dead(k) && loops_verify(k, NULL) == WEFT_OK;
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
@@ -468,26 +569,54 @@ static u32 raise_most(Raise *r) {
   return least;
 }
 
-/* `done = while (d = 0) { left = trips - d; if left and most are enough { poll; call; next } break d }` */
+/* What counts stays within its bounds: the first and the last do, and there are not so many that it wraps. */
+static u32 raise_within(Raise *r, u32 trips, u32 also) {
+  LoopFn *fn = r->fn;
+  for (u32 i = 0; i < r->range_count; i++) {
+    const Within *x = &r->ranges[i];
+    u32 first = raise_sum(r, &x->at), zero = loop_const_i(fn, LT_I64, 0), one = loop_const_i(fn, LT_I64, 1),
+        by = raise_op(r, LOOP_MUL, raise_op(r, LOOP_SUB, trips, one), loop_const_i(fn, LT_I64, x->at.coef)),
+        last = raise_op(r, LOOP_ADD, first, by), least = x->at.coef < 0 ? last : first,
+        most = x->at.coef < 0 ? first : last;
+    u32 fits = raise_op(r, LOOP_AND, raise_op(r, LOOP_GE, least, zero), raise_op(r, LOOP_LT, most, x->size)),
+        few = i ? 0 : raise_op(r, LOOP_LT, trips, loop_const_i(fn, LT_I64, (i64)1 << 40));
+    also = also ? raise_op(r, LOOP_AND, also, fits) : fits;
+    if (few) also = raise_op(r, LOOP_AND, also, few);
+  }
+  return also;
+}
+
+static u32 raise_put(Raise *r, const Made *m, u32 trips, u32 from, u32 to, u32 exit, u32 count, const u32 *values) {
+  u32 args[RAISE_WORDS + 3];
+  args[0] = trips;
+  memcpy(args + 1, m->own, sizeof *args * m->words);
+  args[m->words + 1] = from;
+  args[m->words + 2] = to;
+  return loop_call(r->fn, m->fn, m->words + 3, args, exit, count, values);
+}
+
+/* `done = while (d = 0) { left = trips - d; if left and most are enough { poll; if ask { call; next } } break d }` */
 static u32 raise_call(Raise *r, u32 trips) {
   LoopFn *fn = r->fn;
   const LoopNode poll = *raise_node(r, r->poll);
-  u32 zero = loop_const_i(fn, LT_I64, 0), least = loop_const_i(fn, LT_I64, TRIPS_LEAST - 1), args[RAISE_WORDS + 3],
-      most = raise_most(r), enough = r->pair_count ? raise_op(r, LOOP_LT, least, most) : 0,
+  u32 zero = loop_const_i(fn, LT_I64, 0), least = loop_const_i(fn, LT_I64, TRIPS_LEAST - 1), most = raise_most(r),
+      enough = r->pair_count ? raise_op(r, LOOP_LT, least, most) : 0,
       *values = arena_alloc(&r->n->c->arena, sizeof *values * (poll.count + 1));
   if (!values) return 0;
+  enough = raise_within(r, trips, enough);
   u32 head = loop_begin_while(fn, 1, &zero), done = loop_carry_of(fn, head, 0),
       left = raise_op(r, LOOP_SUB, trips, done), some = raise_op(r, LOOP_LT, least, left);
   loop_begin_if(fn, enough ? raise_op(r, LOOP_AND, some, enough) : some, 0, NULL);
   for (u32 i = 0; i < poll.count; i++) values[i] = raise_value(r, fn->list.data[poll.list + i], done);
   loop_poll(fn, (u32)poll.imm, poll.count, values);
   u32 to = raise_op(r, LOOP_ADD, done, raise_op(r, LOOP_MIN, left, most));
-  args[0] = trips;
-  memcpy(args + 1, r->own, sizeof *args * r->words);
-  args[r->words + 1] = done;
-  args[r->words + 2] = to;
-  loop_call(fn, r->kernel, r->words + 3, args, (u32)poll.imm, poll.count, values);
+  if (r->checks) {
+    u32 asked = raise_put(r, &r->ask, trips, done, to, 0, 0, NULL);
+    loop_begin_if(fn, loop_result_of(fn, asked, 0), 0, NULL);
+  }
+  raise_put(r, &r->work, trips, done, to, (u32)poll.imm, poll.count, values);
   loop_next(fn, 1, &to);
+  if (r->checks) loop_end(fn);
   loop_end(fn);
   loop_break(fn, 1, &done);
   loop_end(fn);
@@ -550,9 +679,9 @@ static u32 raise_loop(Raise *r, u32 loop) {
   Native *n = r->n;
   u32 fns = fn->module->fns.count, names = n->c->names, written = fn->body.count;
   r->loop = loop;
-  r->words = r->count = r->pair_count = r->depth = r->in_arms = r->made_count = 0;
+  r->made_count = 0;
   r->most = TRIPS_MOST;
-  if (!raise_find_poll(r) || !raise_kernel(r)) {
+  if (!raise_find_poll(r) || !raise_kernel(r, &r->work) || (r->checks && !raise_kernel(r, &r->ask))) {
     loop_module_truncate(fn->module, fns, fn->module->tables.count);
     n->c->names = names;
     fn->body.count = written;
@@ -562,7 +691,9 @@ static u32 raise_loop(Raise *r, u32 loop) {
   if (!done || fn->failed) return 0;
   raise_begin(r, trips, done);
   n->raised++;
-  if (!vec_push(n->c->alloc, &n->kernels, r->kernel)) fn->failed = "out of memory";
+  if (!vec_push(n->c->alloc, &n->kernels, r->work.fn) ||
+      (r->checks && !vec_push(n->c->alloc, &n->kernels, r->ask.fn)))
+    fn->failed = "out of memory";
   return done;
 }
 
@@ -574,7 +705,8 @@ bool native_raise(Native *n) {
   u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, wanted = 0,
       *words = arena_alloc(&c->arena, sizeof *words * (4 * (size_t)nodes + count + 1));
   if (!r || !words) return false;
-  *r = (Raise){.n = n, .fn = fn, .where = words, .end = words + nodes, .map = words + 2 * nodes, .nodes = nodes};
+  *r = (Raise){.n = n, .fn = fn, .where = words, .end = words + nodes, .map = words + 2 * nodes, .nodes = nodes,
+               .level64 = c->code->state->cpu != VEC_AVX2};
   u32 *open = words + 3 * nodes, *old = words + 4 * nodes;
   memset(words, 0, sizeof *words * 2 * nodes);
   r->body = old;

@@ -50,6 +50,10 @@ static void call_kernel(Emitter *e, u32 id, u32 at, const LoopNode *n, MIR_op_t 
   MIR_op_t ops[6] = {MIR_new_ref_op(e->ctx, mir_prototype(e->group, PROTO_KERNEL)), callee, R(e, key), R(e, args),
                      mir_op(e, list[words]), mir_op(e, list[words + 1])};
   put(e, MIR_new_insn_arr(e->ctx, MIR_CALL, 6, ops));
+  if (!n->c) {
+    ins3(e, MIR_EQ, R(e, mir_reg(e, loop_result_of(e->fn, id, 0))), R(e, key), I(e, -1));
+    return;
+  }
   Cold *c = mir_cold(e, COLD_LEAVE, id, at);
   bri(e, MIR_BNE, c->label, key, -1);
 }

@@ -189,7 +189,7 @@ static const GraphCase control_graphs[] = {
      "  %j = add %k 1 : weak i64[]\n  next %b %j }\n} -> 2 : i64[n] weak i64[]\n%s = sum %y : i64[]\n"
      "out -> 0\nexit 0 return { f: ret = list(%y, %s, %x) }\nexit 1 limit { f pc 0: r0 = %x }\n"
      "exit 2 check index { f pc 4: r0 = %a, r1 = %k }\nentry -> 1\n",
-     "arange(N) - 3", 2 /* the loop is one too: its trips are independent */, 1, 0, 0},
+     "arange(N) - 3", 2, 1, 0, 0},
     {SIZE "in %x: i64[n] = arg0\nin %q: i64[n] = arg1\n%y %i = while (%x 0) (%q) {\n"
      " cond (%f: i64[n], %a: i64[n], %k: weak i64[]) { %p = less %k n : weak bool[] yield %p }\n"
      " body (%g: i64[n], %a: i64[n], %k: weak i64[]) {\n"
