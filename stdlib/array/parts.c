@@ -284,7 +284,36 @@ static WeftStatus product(Vm *vm, u32 op, EagerFn kernel, const Value *args, Val
   return multilinear(&p, out);
 }
 
+static bool is_operand(u32 op, u32 i) { return !param_is_setting(&op_info(op)->params[i]); }
+
+/* Does a complex number stand in a setting, or in a list where a number is meant? */
+static bool misplaced(u32 op, const Value *args) {
+  const OpInfo *info = op_info(op);
+  for (u32 i = 0; i < info->nparams; i++)
+    if (is_operand(op, i) ? args[i].kind == V_LIST && !param_joins(&info->params[i]) : wide_has_parts(op, args[i]))
+      return true;
+  return op == OP_einsum && args[0].kind != V_TEXT;
+}
+
+/* The kernel says what is wrong with such arguments. The operands are real meanwhile, of which it has kernels. */
+static WeftStatus refuse(Vm *vm, u32 op, EagerFn kernel, const Value *args, Value *out) {
+  Value all[OP_MAX_PARAMS];
+  u32 made = 0;
+  WeftStatus status = WEFT_OK;
+  for (; made < op_info(op)->nparams && status == WEFT_OK; made++) {
+    if (is_operand(op, made) && is_pair_value(args[made])) status = one_part(vm, args[made], 0, &all[made]);
+    else all[made] = value_keep(args[made]);
+  }
+  if (status == WEFT_OK) status = kernel(vm, all, out);
+  else made--;
+  for (u32 i = 0; i < made; i++) value_drop(vm, all[i]);
+  if (status != WEFT_OK) return status;
+  value_drop(vm, *out);
+  return vm_error(vm, EK_type, "%s: a setting is complex", op_name(op));
+}
+
 WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
+  if (misplaced(op, args)) return refuse(vm, op, kernel, args, out);
   for (u32 i = 0; i < op_info(op)->nparams; i++) /* the kernel converts x, or joins it, and comes here without it */
     if (args[i].kind == V_DTYPE || (op == OP_diff && i > 2 && args_given(args[i]))) return kernel(vm, args, out);
   switch (op) {

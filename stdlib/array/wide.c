@@ -12,6 +12,8 @@ static bool has_parts(Value v, DTypeNeed need, bool lists) {
   return false;
 }
 
+bool wide_has_parts(u32 op, Value v) { return has_parts(v, op_need(op), true); }
+
 /* Is such a dtype among what `v` is, or holds? Lists that are sorted hold what comes back. */
 static bool has_wide(Value v, DTypeNeed need, bool lists) {
   if (v.kind == V_NUM || v.kind == V_DTYPE || v.kind == V_ARRAY) return is_wide(v.dtype, need);

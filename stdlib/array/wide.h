@@ -7,6 +7,7 @@
 
 bool wide_may(u32 op); /* has it a kernel that some dtype reaches this way? */
 /* The same of complex numbers, by their parts (parts.c); `op` takes them. */
+bool wide_has_parts(u32 op, Value v); /* is it such a number, or holds one? */
 WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) MUST_USE;
 WeftStatus wide_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) MUST_USE;
 
