@@ -21,6 +21,7 @@ u32 op_device_param(const Vm *vm, u32 op) {
 static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {
   *out = value_hole();
   if (v.kind == V_LIST) {
+    if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
     if (!list_new(vm, v.list->count, out)) return WEFT_ERROR;
     for (u32 i = 0; i < v.list->count; i++) {
       Value item;
@@ -80,11 +81,11 @@ WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) 
 }
 
 /* The device of an array in v that lies neither there nor everywhere; DEVICE_MAX: there is none. */
-static u32 stranger(Value v, u32 device) {
+static u32 stranger(Value v, u32 device, u32 depth) {
   if (v.kind == V_ARRAY)
     return array_device(v.array) != device && array_rank(v.array) > 0 ? array_device(v.array) : DEVICE_MAX;
-  for (u32 i = 0; v.kind == V_LIST && i < v.list->count; i++) { /* as deep as arguments of operations are */
-    u32 other = stranger(v.list->items[i], device);
+  for (u32 i = 0; v.kind == V_LIST && depth < ARRAY_MAX_RANK && i < v.list->count; i++) {
+    u32 other = stranger(v.list->items[i], device, depth + 1);
     if (other < DEVICE_MAX) return other;
   }
   return DEVICE_MAX;
@@ -93,7 +94,7 @@ static u32 stranger(Value v, u32 device) {
 WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) {
   const OpInfo *info = &vm->op_table[op];
   for (u32 i = 0; i < info->nparams; i++) {
-    u32 other = param_keeps_arrays(&info->params[i]) ? DEVICE_MAX : stranger(args[i], device);
+    u32 other = param_keeps_arrays(&info->params[i]) ? DEVICE_MAX : stranger(args[i], device, 0);
     if (other < DEVICE_MAX)
       return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the %s, "
                                     "another on the %s; to(x, device) moves one", info->name, (int)info->params[i].len,
