@@ -353,7 +353,10 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
   if (vm->error.raised) vm_error_clear(vm); /* it went on after an error: then there is none */
   *out = result ? value_keep(result->value) : value_nil();
   if (result) weft_release(d->w, result);
-  return WEFT_OK;
+  if (LIKELY(vm_look(vm) == WEFT_OK)) return WEFT_OK; /* it may have taken long */
+  value_drop(vm, *out);
+  *out = value_hole();
+  return WEFT_ERROR;
 }
 
 static void drop_host(void *ctx) {

@@ -89,6 +89,11 @@ static inline WeftStatus op_here(Vm *vm, u32 op, Value *args, Value *out) {
       vm->poll_countdown -= (u32)units;
     }
   }
+  if (UNLIKELY(vm->limits.deadline > 0) && vm->op_table[op].family >= FAM_make && vm_look(vm) != WEFT_OK) {
+    value_drop(vm, *out);
+    *out = value_hole();
+    return WEFT_ERROR;
+  }
   return status;
 }
 

@@ -40,6 +40,14 @@ WeftStatus vm_heed(Vm *vm) {
   return stop(vm, EK_interrupt, "interrupted");
 }
 
+static WeftStatus see_deadline(Vm *vm) {
+  if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline)
+    return stop(vm, EK_limit, "the deadline has passed");
+  return WEFT_OK;
+}
+
+WeftStatus vm_look(Vm *vm) { return vm_heed(vm) == WEFT_OK ? see_deadline(vm) : WEFT_ERROR; }
+
 WeftStatus vm_poll(Vm *vm, u64 units) {
   u64 used = (u64)(vm->poll_batch - vm->poll_countdown) + units;
   vm->work += units;
@@ -52,8 +60,5 @@ WeftStatus vm_poll(Vm *vm, u64 units) {
     vm->limits.fuel -= used;
   }
   next_batch(vm);
-  if (vm_heed(vm) != WEFT_OK) return WEFT_ERROR;
-  if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline)
-    return stop(vm, EK_limit, "the deadline has passed");
-  return WEFT_OK;
+  return vm_look(vm);
 }

@@ -487,6 +487,8 @@ WeftStatus vm_exit(Vm *vm, i32 code);            /* ends the program: an error t
 /* vm/safepoint.c: fuel, deadline, interrupt. Cheap; `units` of fuel are used up. */
 WeftStatus vm_poll(Vm *vm, u64 units) MUST_USE;
 WeftStatus vm_heed(Vm *vm) MUST_USE; /* an interrupt alone */
+/* That and the deadline, without fuel: behind what may take long by itself, the host's functions and the library's. */
+WeftStatus vm_look(Vm *vm) MUST_USE;
 f64 vm_clock(void); /* monotonic seconds */
 /* The text has no name any more: it is freed, or changes. */
 static inline void text_unname(Vm *vm, Text *t) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -146,6 +147,30 @@ static WeftStatus swallows(WeftVM *vm, void *context, WeftValue *const *args, si
   (void)context, (void)args, (void)count;
   if (weft_eval(vm, "[1][5]", "inner", result) != WEFT_ERROR) return WEFT_MISUSE;
   return weft_int(vm, 3, result);
+}
+
+static WeftStatus waits(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)vm, (void)args, (void)count, (void)result;
+  ++*(int *)context;
+  nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+  return WEFT_OK;
+}
+
+/* However rarely the program itself comes to a safe point. */
+static void the_deadline_holds_behind_host_functions(void **state) {
+  (void)state;
+  for (int hot = 0; hot < 2; hot++) {
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    int calls = 0;
+    o.hot = hot;
+    o.deadline = 0.1;
+    WeftVM *vm = weft_new(&o);
+    assert_non_null(vm);
+    assert_int_equal(weft_define(vm, "waits", waits, &calls, NULL), WEFT_OK);
+    fails(vm, "let n = 0; while n < 500 { waits(); n += 1 }", "limit", "the deadline has passed");
+    assert_in_range(calls, 1, 6);
+    weft_free(vm);
+  }
 }
 
 static void host_functions(void **state) {
@@ -631,6 +656,7 @@ int main(void) {
       cmocka_unit_test(a_release_that_calls_the_vm),
       cmocka_unit_test(a_failed_call_gives_nothing_back),
       cmocka_unit_test_setup_teardown(numbers_keep_their_point, setup, teardown),
+      cmocka_unit_test(the_deadline_holds_behind_host_functions),
       cmocka_unit_test_setup_teardown(interrupt_between_calls, setup, teardown),
       cmocka_unit_test(cleared_options),
       cmocka_unit_test(evaluations_leave_nothing),
