@@ -197,6 +197,24 @@ WeftStatus eager_assert(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
+/* Messages of the library are one line, whatever values they show: of a matrix its rows stand side by side, and the
+ * middle of what is long is left out. */
+static void one_line(Buf *b) {
+  enum { MOST = 400, HEAD = 300 };
+  size_t n = 0;
+  char *s = b->data;
+  for (size_t i = 0; i < b->len; i++)
+    if (s[i] != '\n') s[n++] = s[i];
+  b->len = n;
+  if (n <= MOST) return;
+  size_t head = HEAD, tail = n - (MOST - HEAD - 5);
+  while (head && ((u8)s[head] & 0xC0) == 0x80) head--;
+  while (tail < n && ((u8)s[tail] & 0xC0) == 0x80) tail++;
+  memcpy(s + head, " … ", 5);
+  memmove(s + head + 5, s + tail, n - tail);
+  b->len = head + 5 + n - tail;
+}
+
 WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
   (void)out;
   if (args[0].kind == V_RECORD) return vm_raise_again(vm, args[0]);
@@ -209,6 +227,7 @@ WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
   Buf b;
   buf_init(&b, &vm->alloc);
   format_value(vm, args[0], true, &b);
+  if (library_op(vm) && !b.failed) one_line(&b);
   Value message;
   WeftStatus status = b.failed ? vm_error_memory(vm)
                                : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, (ErrorKind)kind, message)
