@@ -184,6 +184,42 @@ static bool is_whole_mask(Array *a, const u8 *items, u32 item_count, const Value
   return bytes <= 8;
 }
 
+/* Elements of a row by an array of i64 without gaps. False: it is not so simple, or an index is out of bounds. */
+#define PICK(T)                                                            \
+  {                                                                        \
+    T *d = out->array->data;                                               \
+    const T *f = a->data;                                                  \
+    for (i64 k = 0; k < n; k++) {                                          \
+      i64 i = at[k] < 0 ? at[k] + size : at[k];                            \
+      bool beyond = (u64)i >= (u64)size;                                   \
+      bad |= beyond;                                                       \
+      d[k] = f[beyond ? 0 : i * step];                                     \
+    }                                                                      \
+  }
+
+static bool picks_elements(Array *a, const u8 *items, u32 item_count, const Value *regs) {
+  if (item_count != 1 || items[0] != IX_VALUE || regs[0].kind != V_ARRAY || regs[0].dtype != DT_i64) return false;
+  Array *at = regs[0].array;
+  return array_rank(a) == 1 && array_rank(at) == 1 && array_device(a) == DEV_CPU && array_device(at) == DEV_CPU &&
+         a->size && array_dense(at) && dtype_bytes(array_dtype(a)) <= 8;
+}
+
+static WeftStatus pick_elements(Vm *vm, Array *a, Array *places, bool *done, Value *out) {
+  const i64 *at = places->data, n = places->size, size = a->size, step = array_strides(a)[0];
+  bool bad = false;
+  *done = false;
+  if (array_new(vm, array_dtype(a), 1, &n, out) != WEFT_OK) return *done = true, WEFT_ERROR;
+  switch (dtype_bytes(array_dtype(a))) {
+    case 1: PICK(u8) break;
+    case 2: PICK(u16) break;
+    case 4: PICK(u32) break;
+    default: PICK(u64) break;
+  }
+  if (bad) value_drop(vm, *out); /* the error is found and said by the places */
+  *done = !bad;
+  return WEFT_OK;
+}
+
 #define COMPRESS(T)                                                     \
   {                                                                     \
     T *d = out->array->data;                                            \
@@ -514,6 +550,11 @@ static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count
   Array *a = array_of(obj, &box);
   Selection s;
   if (is_whole_mask(a, items, item_count, regs)) return compress_whole(vm, a, regs[0].array, out);
+  if (picks_elements(a, items, item_count, regs)) {
+    bool done;
+    WeftStatus status = pick_elements(vm, a, regs[0].array, &done, out);
+    if (done) return status;
+  }
   if (selection_make(vm, a, items, item_count, regs, &s) != WEFT_OK) return WEFT_ERROR;
   WeftStatus status = WEFT_OK;
   if (s.gathers) {

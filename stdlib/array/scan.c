@@ -481,7 +481,9 @@ static WeftStatus end_of(Vm *vm, Value x, Value end, u32 axis, Value *out) {
   }
   type.dims[axis] = 1;
   WeftStatus status = list_new(vm, type.rank, &args[1]) ? WEFT_OK : WEFT_ERROR;
-  for (u32 i = 0; i < type.rank && status == WEFT_OK; i++) status = list_add(vm, &args[1], value_i64(type.dims[i]));
+  if (status != WEFT_OK) args[1] = value_hole();
+  for (u32 i = 0; i < type.rank && status == WEFT_OK; i++)
+    if (!list_push(vm, &args[1], value_i64(type.dims[i]))) status = WEFT_ERROR;
   if (status == WEFT_OK) status = vm_op(vm, OP_broadcast_to, args, out);
   value_drop(vm, args[1]);
   value_drop(vm, like);
@@ -509,8 +511,7 @@ static WeftStatus diff_of_joined(Vm *vm, const Value *args, Value *out) {
     if (!args_given(part)) continue;
     status = args_array(vm, OP_diff, p, value_untracked(part));
     if (status == WEFT_OK && p) status = end_of(vm, x, part, axis, &part);
-    else part = value_keep(part);
-    if (status == WEFT_OK) status = list_add(vm, &join[0], part);
+    if (status == WEFT_OK && !list_push(vm, &join[0], p ? part : value_keep(part))) status = WEFT_ERROR;
   }
   join[1] = value_i64(axis);
   for (u32 i = 2; i < OP_MAX_PARAMS; i++) join[i] = value_hole();

@@ -292,10 +292,11 @@ static WeftStatus bernoulli_each(Vm *vm, const Value *args, Value *out) {
     return vm_error(vm, EK_shape, "random.bernoulli: p of shape %s does not fit shape %s", shape_text(&p).s,
                     shape_text(&t).s);
   memcpy(dims, t.dims, t.rank * sizeof *dims);
-  Value shape, draw[2] = {value_keep(args[0]), value_hole()}, pair[2] = {value_hole(), value_keep(args[1])};
+  Value shape, pair[2];
   if (!list_new(vm, t.rank, &shape)) return WEFT_ERROR;
   for (u32 i = 0; i < t.rank; i++) TRY(list_add(vm, &shape, value_i64(dims[i])));
-  draw[1] = shape;
+  Value draw[2] = {value_keep(args[0]), shape};
+  pair[1] = value_keep(args[1]);
   WeftStatus status = run_op(vm, OP_random_uniform, draw, 2, &pair[0]);
   if (status == WEFT_OK) return run_op(vm, OP_less, pair, 2, out);
   value_drop(vm, pair[1]);
