@@ -291,9 +291,10 @@ static WeftStatus scaled_round(Vm *vm, Value x, i64 decimals, Value *out) {
   if (status == WEFT_OK) status = step2(vm, back, &choice[1], scale);
   if (status == WEFT_OK && decimals > 0) status = step1(vm, OP_isfinite, &choice[0]);
   if (status == WEFT_OK && decimals > 0) return run_op(vm, OP_where, choice, 3, out);
-  *out = choice[1];
   value_drop(vm, choice[0]);
   value_drop(vm, choice[2]);
+  if (status != WEFT_OK) value_drop(vm, choice[1]);
+  else *out = choice[1];
   return status;
 }
 
@@ -313,8 +314,8 @@ WeftStatus eager_round(Vm *vm, Value *args, Value *out) {
   if (!whole && dtype_can(type.dtype, NEED_compute) != CAN_wide)
     return scaled_round(vm, value_keep(args[0]), decimals, out);
   TRY(convert_value(vm, OP_round, args[0], whole ? DT_f64 : dtype_compute(type.dtype), &x));
-  WeftStatus status = scaled_round(vm, x, decimals, &y);
-  if (status == WEFT_OK) status = convert_value(vm, OP_round, y, type.dtype == DT_bool ? DT_i64 : type.dtype, out);
+  TRY(scaled_round(vm, x, decimals, &y));
+  WeftStatus status = convert_value(vm, OP_round, y, type.dtype == DT_bool ? DT_i64 : type.dtype, out);
   value_drop(vm, y);
   return status;
 }
