@@ -426,6 +426,14 @@ const char *weft_error_message(WeftVM *w) {
 
 const char *weft_error_kind(WeftVM *w) { return w && w->vm->error.raised ? error_kind_name(w->vm->error.kind) : ""; }
 
+_Static_assert((int)WEFT_LIMIT_INPUT == (int)LIMIT_input && (int)WEFT_LIMIT_EXIT == (int)LIMIT_exit,
+               "weft.h numbers the limits as vm.h does");
+
+WeftLimit weft_error_limit(WeftVM *w) {
+  if (!w || !w->vm->error.raised) return WEFT_LIMIT_NONE;
+  return w->vm->error.out_of_memory ? WEFT_LIMIT_MEMORY : (WeftLimit)w->vm->error.limit;
+}
+
 void weft_error_position(WeftVM *w, int *line, int *column) {
   u32 l = 0, c = 0;
   if (w && w->vm->error.raised) sources_locate(&w->vm->sources, w->vm->error.span, &l, &c);

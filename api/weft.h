@@ -292,6 +292,25 @@ WEFT_API void weft_complete(WeftVM *vm, const char *line, size_t at, WeftComplet
 WEFT_API const char *weft_error_text(WeftVM *vm);    /* message, source line with caret, call trace */
 WEFT_API const char *weft_error_message(WeftVM *vm); /* one line */
 WEFT_API const char *weft_error_kind(WeftVM *vm);    /* "shape", "index" …; "" without an error */
+/* What the host allows that was used up, or is not there. A program cannot make an error that has one of these:
+ * error("the fuel is used up", kind="limit") has none. */
+typedef enum WeftLimit {
+  WEFT_LIMIT_NONE = 0, /* no error, or another one */
+  WEFT_LIMIT_MEMORY,
+  WEFT_LIMIT_FUEL,
+  WEFT_LIMIT_DEADLINE,
+  WEFT_LIMIT_INTERRUPT, /* weft_interrupt */
+  WEFT_LIMIT_EXIT,      /* the program ended itself: weft_exit_code */
+  WEFT_LIMIT_DEPTH,
+  WEFT_LIMIT_STACK,
+  WEFT_LIMIT_OUTPUT,
+  WEFT_LIMIT_FILES, /* these are not allowed */
+  WEFT_LIMIT_ENV,
+  WEFT_LIMIT_IMPORTS,
+  WEFT_LIMIT_GPU,
+  WEFT_LIMIT_INPUT
+} WeftLimit;
+WEFT_API WeftLimit weft_error_limit(WeftVM *vm); /* of the error that can be read */
 WEFT_API void weft_error_position(WeftVM *vm, int *line, int *column); /* 1-based; 0 unknown */
 
 /* ---- values ---------------------------------------------------------------------------------------- */

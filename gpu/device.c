@@ -17,7 +17,7 @@ void device_leave(Device *d) {
 static WeftStatus open_device(Device *d) {
   Buf why;
   Vm *vm = d->vm;
-  if (!vm->limits.allow_gpu) return vm_error(vm, EK_limit, "the host does not allow using the GPU");
+  if (!vm->limits.allow_gpu) return vm_limit(vm, LIMIT_gpu, "the host does not allow using the GPU");
   buf_init(&why, &vm->alloc);
   if (!driver_open(&d->driver, d->path, &why)) {
     WeftStatus status = why.failed ? vm_error_memory(vm)

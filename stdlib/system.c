@@ -258,7 +258,7 @@ WeftStatus eager_args(Vm *vm, Value *args, Value *out) {
 
 WeftStatus eager_env(Vm *vm, Value *args, Value *out) {
   if (args[0].kind != V_TEXT) return args_error(vm, OP_env, 0, args[0], "a text");
-  if (!vm->limits.allow_env) return vm_error(vm, EK_limit, "env: the host does not allow reading the environment");
+  if (!vm->limits.allow_env) return vm_limit(vm, LIMIT_env, "env: the host does not allow reading the environment");
   const char *s = getenv(args[0].text->data);
   if (s) return outer_text(vm, EK_value, "env: the variable", s, strlen(s), out);
   *out = args[1].kind == V_HOLE ? value_nil() : value_keep(args[1]);
@@ -276,7 +276,7 @@ WeftStatus eager_exit(Vm *vm, Value *args, Value *out) {
 
 static WeftStatus may_read(Vm *vm) {
   if (vm->limits.allow_files) return WEFT_OK;
-  return vm_error(vm, EK_limit, "read_line: the host does not allow reading input");
+  return vm_limit(vm, LIMIT_input, "read_line: the host does not allow reading input");
 }
 
 /* What the host has of a line; *over: it ends there, or the input does. */

@@ -463,7 +463,7 @@ WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 n
   }
   if (vm->native_depth >= vm->limits.depth) {
     drop_run(vm, args, nargs);
-    return vm_error(vm, EK_limit, "too deep a recursion: %u calls stand inside each other", vm->limits.depth);
+    return vm_limit(vm, LIMIT_depth, "too deep a recursion: %u calls stand inside each other", vm->limits.depth);
   }
   if (vm_safepoint(vm) != WEFT_OK) { /* what calls a function for each item has no other one */
     drop_run(vm, args, nargs);

@@ -93,6 +93,15 @@ WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) {
   return WEFT_ERROR;
 }
 
+WeftStatus vm_limit(Vm *vm, LimitKind limit, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  raise_text(vm, EK_limit, vm_span(vm), fmt, ap);
+  va_end(ap);
+  vm->error.limit = (u8)limit;
+  return WEFT_ERROR;
+}
+
 WeftStatus vm_error_at(Vm *vm, ErrorKind kind, Span at, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
@@ -106,7 +115,7 @@ WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e) {
 }
 
 WeftStatus vm_error_stack(Vm *vm) {
-  return vm_error(vm, EK_limit, "too deep a recursion: the C stack is used up by calls through built-in functions");
+  return vm_limit(vm, LIMIT_stack, "too deep a recursion: the C stack is used up by calls through built-in functions");
 }
 
 WeftStatus vm_error_memory(Vm *vm) {
@@ -206,6 +215,7 @@ WeftStatus vm_raise_again(Vm *vm, Value record) {
 WeftStatus vm_exit(Vm *vm, i32 code) {
   ErrorState *e = begin(vm, EK_interrupt, vm_span(vm));
   e->final = true;
+  e->limit = LIMIT_exit;
   vm->exiting = true;
   vm->exit_code = code;
   return WEFT_ERROR;

@@ -86,7 +86,7 @@ static WeftStatus write_stdout(Vm *vm, const char *text, size_t len) {
 
 WeftStatus vm_write(Vm *vm, const char *text, size_t len) {
   if (vm->limits.output != UINT64_MAX) {
-    if (len > vm->limits.output) return vm_error(vm, EK_limit, "the output limit is reached");
+    if (len > vm->limits.output) return vm_limit(vm, LIMIT_output, "the output limit is reached");
     vm->limits.output -= len;
   }
   if (!len) return WEFT_OK;

@@ -250,7 +250,11 @@ static WeftStatus module_load(Vm *vm, Module *m) {
     if (!text) return vm_error(vm, EK_io, "import: there is no module '%s'", m->path);
     len = strlen(text);
   } else {
-    if (!vm->limits.allow_imports) return vm_error(vm, EK_io, "import: this program may not read modules from files");
+    if (!vm->limits.allow_imports) {
+      (void)vm_error(vm, EK_io, "import: this program may not read modules from files");
+      vm->error.limit = LIMIT_imports;
+      return WEFT_ERROR;
+    }
     if (read_file(vm, m->path, &text, &len, &cap) != WEFT_OK) return WEFT_ERROR;
   }
   Value ignored;

@@ -28,21 +28,22 @@ void vm_poll_soon(Vm *vm) {
   vm->poll_countdown = 1;
 }
 
-static WeftStatus stop(Vm *vm, ErrorKind kind, const char *what) {
+static WeftStatus stop(Vm *vm, ErrorKind kind, LimitKind limit, const char *what) {
   (void)vm_error(vm, kind, "%s", what);
   vm->error.final = true;
+  vm->error.limit = (u8)limit;
   return WEFT_ERROR;
 }
 
 WeftStatus vm_heed(Vm *vm) {
   if (!vm->interrupted) return WEFT_OK;
   vm->interrupted = 0;
-  return stop(vm, EK_interrupt, "interrupted");
+  return stop(vm, EK_interrupt, LIMIT_interrupt, "interrupted");
 }
 
 static WeftStatus see_deadline(Vm *vm) {
   if (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline)
-    return stop(vm, EK_limit, "the deadline has passed");
+    return stop(vm, EK_limit, LIMIT_deadline, "the deadline has passed");
   return WEFT_OK;
 }
 
@@ -55,7 +56,7 @@ WeftStatus vm_poll(Vm *vm, u64 units) {
     if (used > vm->limits.fuel) {
       vm->limits.fuel = 0;
       next_batch(vm);
-      return stop(vm, EK_limit, "the fuel is used up");
+      return stop(vm, EK_limit, LIMIT_fuel, "the fuel is used up");
     }
     vm->limits.fuel -= used;
   }

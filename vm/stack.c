@@ -75,7 +75,7 @@ void stack_leave_segment(Vm *vm) {
 
 bool frames_grow(Vm *vm) {
   if (vm->frame_count + vm->native_depth >= vm->limits.depth)
-    return (void)vm_error(vm, EK_limit, "too deep a recursion: %u calls stand inside each other", vm->limits.depth),
+    return (void)vm_limit(vm, LIMIT_depth, "too deep a recursion: %u calls stand inside each other", vm->limits.depth),
         false;
   if (vm->frame_count < vm->frame_cap) return true;
   u32 cap = vm->frame_cap * 2;

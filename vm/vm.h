@@ -82,6 +82,11 @@ typedef struct TraceLine {
   bool library;
 } TraceLine;
 
+/* Which limit of the host an error comes from: weft.h's WeftLimit. A program cannot make one that has it. */
+typedef enum LimitKind { LIMIT_none, LIMIT_memory, LIMIT_fuel, LIMIT_deadline, LIMIT_interrupt, LIMIT_exit, LIMIT_depth,
+                         LIMIT_stack, LIMIT_output, LIMIT_files, LIMIT_env, LIMIT_imports, LIMIT_gpu,
+                         LIMIT_input } LimitKind;
+
 typedef struct ErrorState {
   bool raised;
   u8 kind; /* ErrorKind */
@@ -90,6 +95,7 @@ typedef struct ErrorState {
   /* memory was refused: 1 by the host, 2 by the limit. Without a message a fixed text stands for it */
   u8 out_of_memory;
   VEC(TraceLine) trace;
+  u8 limit;      /* LimitKind */
   bool final;    /* `try` does not catch it: fuel, deadline, interrupt, exit, a defect */
 } ErrorState;
 
@@ -456,6 +462,7 @@ Span vm_span(const Vm *vm); /* of the current instruction; nowhere when nothing 
 
 /* vm/error.c: all return WEFT_ERROR. The span is that of the current instruction unless given. */
 WeftStatus vm_error(Vm *vm, ErrorKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+WeftStatus vm_limit(Vm *vm, LimitKind limit, const char *fmt, ...) PRINTF_LIKE(3, 4); /* kind limit */
 WeftStatus vm_error_at(Vm *vm, ErrorKind kind, Span at, const char *fmt, ...) PRINTF_LIKE(4, 5);
 WeftStatus vm_error_rule(Vm *vm, u32 op, const RuleError *e); /* "matmul: …" */
 /* While a function of the library runs that is written in Weft: the operation that the program called; else 0. */

@@ -6,7 +6,7 @@
 
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
   if (v.kind != V_TEXT) return args_error(vm, op, 0, v, "a text");
-  if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "%s: the host does not allow files", op_name(op));
+  if (!vm->limits.allow_files) return vm_limit(vm, LIMIT_files, "%s: the host does not allow files", op_name(op));
   if (v.text->len == 0 || memchr(v.text->data, 0, v.text->len))
     return vm_error(vm, EK_value, "%s: the path is empty or holds a zero byte", op_name(op));
   *out = v.text->data;

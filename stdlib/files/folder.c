@@ -57,7 +57,7 @@ WeftStatus eager_list_dir(Vm *vm, Value *args, Value *out) {
   const char *path = ".";
   struct dirent **entries;
   if (args[0].kind != V_HOLE) TRY(file_path(vm, OP_list_dir, args[0], &path));
-  else if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "list_dir: the host does not allow files");
+  else if (!vm->limits.allow_files) return vm_limit(vm, LIMIT_files, "list_dir: the host does not allow files");
   int n = scandir(path, &entries, no_dots, by_bytes);
   if (n < 0) return file_error(vm, OP_list_dir, path, "read", errno);
   WeftStatus status = list_new(vm, (u32)n, out) ? WEFT_OK : WEFT_ERROR;
@@ -110,7 +110,7 @@ WeftStatus eager_remove_file(Vm *vm, Value *args, Value *out) {
 /* Of the file that the host runs, wherever the call stands. */
 WeftStatus eager_script_dir(Vm *vm, Value *args, Value *out) {
   (void)args;
-  if (!vm->limits.allow_files) return vm_error(vm, EK_limit, "script_dir: the host does not allow files");
+  if (!vm->limits.allow_files) return vm_limit(vm, LIMIT_files, "script_dir: the host does not allow files");
   const char *path = vm->module_count ? vm->modules[0]->path : "", *slash = strrchr(path, '/');
   char *here = slash ? NULL : getcwd(NULL, 0);
   if (!slash && !here) return file_error(vm, OP_script_dir, ".", "look at", errno);

@@ -24,6 +24,7 @@ enum { MEMORY = 64 << 20, FUEL = 10000000, LATE_MS = 400 * SLOW };
 static const double seconds = 1.0;
 
 static int failures;
+static bool misspelt; /* the error of the last program was of kind "name" */
 
 /* Of this thread's work: a busy machine is not the program's fault. */
 static double now(void) {
@@ -139,6 +140,7 @@ static const char *run(WeftVM *vm, const char *program, const char *name) {
   char kind[40], message[200];
   snprintf(kind, sizeof kind, "%s", weft_error_kind(vm));
   snprintf(message, sizeof message, "%s", weft_error_message(vm));
+  misspelt = strcmp(kind, "name") == 0;
   if (late > LATE_MS) return snprintf(why, sizeof why, "ended %.0f ms behind the deadline: %s", late, message), why;
   if (status != WEFT_OK && status != WEFT_ERROR) return snprintf(why, sizeof why, "status %d", (int)status), why;
   if ((status == WEFT_OK) != !*kind) return snprintf(why, sizeof why, "status %d, kind '%s'", (int)status, kind), why;
@@ -180,6 +182,7 @@ static void run_script(const char *name, const char *program) {
   for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++) {
     WeftVM *vm = new_vm(tiers[i].backend, tiers[i].hot);
     const char *why = vm ? run(vm, program, name) : "no VM";
+    if (!why && misspelt) why = "it names what there is not";
     weft_free(vm);
     if (why) return tell(name, tiers[i].backend, why);
   }

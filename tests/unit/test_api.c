@@ -149,6 +149,56 @@ static WeftStatus swallows(WeftVM *vm, void *context, WeftValue *const *args, si
   return weft_int(vm, 3, result);
 }
 
+static void no_output(void *context, const char *text, size_t length) { (void)context, (void)text, (void)length; }
+
+static void limits_are_told_apart(void **state) {
+  (void)state;
+  static const struct { const char *program; WeftLimit limit; } table[] = {
+      {"1 +* 2", WEFT_LIMIT_NONE},
+      {"while true { }", WEFT_LIMIT_FUEL},
+      {"try { while true { } } catch e { }", WEFT_LIMIT_FUEL},
+      {"zeros(100000000)", WEFT_LIMIT_MEMORY},
+      {"let t = \"a\"; while true { t = t + t }", WEFT_LIMIT_MEMORY},
+      {"exit(3)", WEFT_LIMIT_EXIT},
+      {"fn f(x) = 1 + f(x); f(1)", WEFT_LIMIT_DEPTH},
+      {"while true { print(\"some output\") }", WEFT_LIMIT_OUTPUT},
+      {"read_text(\"a\")", WEFT_LIMIT_FILES},
+      {"env(\"HOME\")", WEFT_LIMIT_ENV},
+      {"import \"a\" as m", WEFT_LIMIT_IMPORTS},
+      {"to(ones(3), \"gpu\")", WEFT_LIMIT_GPU},
+      {"read_line()", WEFT_LIMIT_INPUT},
+      /* forged, and raised again */
+      {"error(\"the fuel is used up\", kind=\"limit\")", WEFT_LIMIT_NONE},
+      {"error(\"\", kind=\"interrupt\")", WEFT_LIMIT_NONE},
+      {"try { read_text(\"a\") } catch e { error(e) }", WEFT_LIMIT_NONE},
+      {"1 + 1", WEFT_LIMIT_NONE},
+  };
+  assert_int_equal(weft_error_limit(NULL), WEFT_LIMIT_NONE);
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.memory = 64 << 20;
+    o.fuel = 1000000;
+    o.depth = 500;
+    o.output_limit = 1000;
+    o.output = no_output;
+    o.input = NULL;
+    WeftVM *vm = weft_new(&o);
+    assert_non_null(vm);
+    (void)weft_eval(vm, table[i].program, "test", NULL);
+    if (weft_error_limit(vm) != table[i].limit)
+      fail_msg("%s: limit %d (%s)", table[i].program, (int)weft_error_limit(vm), weft_error_message(vm));
+    assert_int_equal(weft_exit_code(vm), table[i].limit == WEFT_LIMIT_EXIT ? 3 : -1);
+    weft_set_limits(vm, 0, 0, 1e-9);
+    assert_int_equal(weft_eval(vm, "while true { }", "test", NULL), WEFT_ERROR);
+    assert_int_equal(weft_error_limit(vm), WEFT_LIMIT_DEADLINE);
+    weft_set_limits(vm, 0, 0, 0);
+    weft_interrupt(vm);
+    assert_int_equal(weft_eval(vm, "1", "test", NULL), WEFT_ERROR);
+    assert_int_equal(weft_error_limit(vm), WEFT_LIMIT_INTERRUPT);
+    weft_free(vm);
+  }
+}
+
 static WeftStatus waits(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
   (void)vm, (void)args, (void)count, (void)result;
   ++*(int *)context;
@@ -656,6 +706,7 @@ int main(void) {
       cmocka_unit_test(a_release_that_calls_the_vm),
       cmocka_unit_test(a_failed_call_gives_nothing_back),
       cmocka_unit_test_setup_teardown(numbers_keep_their_point, setup, teardown),
+      cmocka_unit_test(limits_are_told_apart),
       cmocka_unit_test(the_deadline_holds_behind_host_functions),
       cmocka_unit_test_setup_teardown(interrupt_between_calls, setup, teardown),
       cmocka_unit_test(cleared_options),
