@@ -5,15 +5,20 @@
  * kernel reads or writes lies in a cell. Launches are not waited for, but for checks and for what is copied back. */
 #include "gpu/launch.h"
 
+#include <string.h>
+
 #include "gpu/ptx.h"
+
+typedef struct LoadedKernel {
+  CuFunction function, part, join, rest; /* the last three where it can be split, NULL elsewhere */
+  PtxSplit split;
+  bool checks, warps;
+} LoadedKernel;
 
 typedef struct Loaded {
   CuModule module;
   u32 count;
-  struct LoadedKernel {
-    CuFunction function;
-    bool checks, warps;
-  } kernels[];
+  LoadedKernel kernels[];
 } Loaded;
 
 static bool has_checks(const LoopFn *fn) {
@@ -95,11 +100,92 @@ static WeftStatus finish(Launch *l, WeftStatus status) {
   return status;
 }
 
+/* ---- reductions over the whole grid ------------------------------------------------------------------------ */
+
+/* How a launch is split (ptx_split.c): elements of each reduction, and blocks that they make. */
+typedef struct Spread {
+  u64 total, blocks;
+} Spread;
+
+static u64 blocks_of(const PtxSplit *s, u64 elements) { return (elements + s->block - 1) / s->block; }
+
+/* The elements of a trip's reduction; 0: they cannot be told. */
+static u64 elements_of(const LoopFn *fn, u32 head, const u64 *words) {
+  u64 total = 1;
+  for (u32 axis = 0; axis < loop_node(fn, head)->a; axis++) {
+    u32 id = loop_trips_of(fn, head, axis), p = 0;
+    u64 trips = loop_node(fn, id)->imm;
+    if (loop_node(fn, id)->op == LOOP_PARAM) {
+      while (fn->params.data[p] != id) p++;
+      trips = words[p];
+    }
+    if (__builtin_mul_overflow(total, trips, &total)) return 0;
+  }
+  return total;
+}
+
+/* Whether its trips alone leave most of the device without work, and blocks do not. */
+static bool is_worth_splitting(const Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips,
+                               Spread *out) {
+  enum { WARPS_PER_SM = 32, THREADS_PER_SM = 1024, LEAST_BLOCKS = 4 };
+  u64 sms = d->sms > 0 ? (u64)d->sms : 1;
+  if (!k->part || trips >= sms * (k->warps ? WARPS_PER_SM : THREADS_PER_SM)) return false;
+  out->total = elements_of(fn, k->split.heads[0], words);
+  out->blocks = blocks_of(&k->split, out->total);
+  return out->blocks >= LEAST_BLOCKS;
+}
+
+static CuResult start(const Device *d, CuFunction f, bool warps, u64 items, void **params) {
+  u64 threads = items * (warps ? 32 : 1), blocks = (threads + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
+  u64 most = (u64)(d->sms > 0 ? d->sms : 1) * DEVICE_BLOCKS_PER_SM;
+  if (blocks > most) blocks = most;
+  d->vm->counters.at[STAT_launches]++;
+  return d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL, params, NULL);
+}
+
+/* The entries of a split kernel, one behind the other; `params` has room for four more behind its `count`. False:
+ * scratch memory was refused, and nothing was launched. */
+static bool start_split(Device *d, const LoadedKernel *k, Spread s, u64 trips, void **params, u32 count,
+                        CuResult *error) {
+  size_t words = 8 * (size_t)k->split.count * trips;
+  u64 left = s.blocks, next = blocks_of(&k->split, left), from = 0, to, total = s.total, blocks = s.blocks;
+  u64 few = k->split.block; /* more make several items of a join */
+  void *one, *two = NULL;
+  if (s.blocks > SIZE_MAX / 2 / words || device_alloc(d->vm, words * s.blocks, &one) != WEFT_OK) {
+    vm_error_clear(d->vm);
+    return false;
+  }
+  if (left > few && device_alloc(d->vm, words * next, &two) != WEFT_OK) {
+    vm_error_clear(d->vm);
+    device_free(d->vm, one, words * s.blocks);
+    return false;
+  }
+  to = (u64)(uintptr_t)one;
+  void *more[] = {&from, &to, &total, &blocks};
+  u32 own = count - 3; /* all but lo, hi and the key */
+  memcpy(params + count, more, sizeof more);
+  *error = start(d, k->part, k->warps, trips * blocks, params);
+  while (!*error && left > few) {
+    from = to;
+    to = (u64)(uintptr_t)(to == (u64)(uintptr_t)one ? two : one);
+    total = left;
+    left = blocks = blocks_of(&k->split, left);
+    *error = start(d, k->join, k->warps, trips * blocks, params + own);
+  }
+  from = to;
+  total = left;
+  blocks = 0;
+  if (!*error) *error = start(d, k->rest, k->warps, trips, params);
+  device_free(d->vm, one, words * s.blocks);
+  device_free(d->vm, two, words * next);
+  return true;
+}
+
 /* ---- launching --------------------------------------------------------------------------------------------- */
 
 static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *const *arrays, u32 count, i64 lo,
                          i64 hi, u64 *key) {
-  const struct LoadedKernel *loaded = k->launched;
+  const LoadedKernel *loaded = k->launched;
   const LoopFn *fn = k->self;
   Device *d = device_of(vm);
   *key = LOOP_KEY_NONE;
@@ -111,7 +197,7 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     d->cells = (CuPointer)(uintptr_t)cells;
   }
   u64 words[count + 3];
-  void *params[count + 3];
+  void *params[count + 7];
   Copied copies[count + 1];
   Launch l = {.d = d, .copies = copies, .cells = 1};
   WeftStatus status = WEFT_OK;
@@ -131,13 +217,13 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
   if (status == WEFT_OK && !device_enter(d))
     status = vm_error(vm, EK_host, "the GPU failed: its context cannot be entered");
   else if (status == WEFT_OK) {
-    u64 threads = (u64)(hi - lo) * (loaded->warps ? 32 : 1), blocks = (threads + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
-    u64 most = (u64)(d->sms > 0 ? d->sms : 1) * DEVICE_BLOCKS_PER_SM;
-    if (blocks > most) blocks = most;
-    CuResult error = d->driver.LaunchKernel(loaded->function, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL,
-                                            params, NULL);
+    u64 trips = (u64)(hi - lo);
+    CuResult error;
+    Spread s;
+    if (!is_worth_splitting(d, loaded, fn, words, trips, &s) ||
+        !start_split(d, loaded, s, trips, params, count + 3, &error))
+      error = start(d, loaded->function, loaded->warps, trips, params);
     device_leave(d);
-    vm->counters.at[STAT_launches]++;
     if (error) status = device_failed(d, k->name, error);
   }
   if (status == WEFT_OK && loaded->checks) status = device_to_host(vm, (void *)(uintptr_t)d->cells, key, 8);
@@ -154,6 +240,8 @@ static void unlink_kernels(Vm *vm, void *linked) {
     (void)d->driver.ModuleUnload(l->module);
     device_leave(d);
   }
+  for (u32 i = 0; i < l->count; i++)
+    if (l->kernels[i].split.late) ptx_split_free(&l->kernels[i].split);
   mem_free(&vm->alloc, l, sizeof *l + sizeof *l->kernels * l->count);
 }
 
@@ -163,6 +251,19 @@ static void move_error(Vm *vm, Buf *why) {
   const char *text = vm_error_message(vm, &len);
   buf_put(why, text, len);
   vm_error_clear(vm);
+}
+
+static bool find_entry(Device *d, CuModule module, const LoopFn *fn, const char *suffix, CuFunction *out, Buf *why) {
+  Buf name;
+  buf_init(&name, why->alloc);
+  buf_printf(&name, "%s%s", name_text(&fn->module->names, fn->name), suffix);
+  bool entered = !name.failed && device_enter(d);
+  if (!entered) buf_puts(why, name.failed ? "out of memory" : "the GPU failed: its context cannot be entered");
+  CuResult error = entered ? d->driver.ModuleGetFunction(out, module, buf_text(&name)) : 0;
+  if (entered) device_leave(d);
+  if (error) buf_printf(why, "the CUDA driver does not find %s: %s", buf_text(&name), driver_error(&d->driver, error));
+  buf_free(&name);
+  return entered && !error;
 }
 
 static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, Buf *why) {
@@ -184,15 +285,14 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
   ok = ok && ptx_module(fns, NULL, count, &text, why) == WEFT_OK &&
        device_load(d, buf_text(&text), &l->module, why) == WEFT_OK;
   for (u32 i = 0; ok && i < count; i++) {
-    const char *name = name_text(&fns[i]->module->names, fns[i]->name);
-    ok = device_enter(d);
-    if (!ok) buf_puts(why, "the GPU failed: its context cannot be entered");
-    CuResult error = ok ? d->driver.ModuleGetFunction(&l->kernels[i].function, l->module, name) : 0;
-    if (ok) device_leave(d);
-    if (error) buf_printf(why, "the CUDA driver does not find %s: %s", name, driver_error(&d->driver, error));
-    ok = ok && !error;
-    l->kernels[i].checks = has_checks(fns[i]);
-    l->kernels[i].warps = ptx_spread(fns[i]) == PTX_WARPS;
+    LoadedKernel *k = &l->kernels[i];
+    ok = find_entry(d, l->module, fns[i], "", &k->function, why);
+    if (ok && ptx_split(fns[i], &vm->alloc, &k->split))
+      ok = find_entry(d, l->module, fns[i], "_part", &k->part, why) &&
+           find_entry(d, l->module, fns[i], "_join", &k->join, why) &&
+           find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
+    k->checks = has_checks(fns[i]);
+    k->warps = ptx_spread(fns[i]) == PTX_WARPS;
   }
   for (u32 i = 0; ok && i < count; i++) {
     kernels[i].launch = launch;

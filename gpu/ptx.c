@@ -44,14 +44,26 @@ static bool is_outermost(const PtxWriter *w) {
 /* Trips lo + number, + number of all threads (or warps), … */
 static void begin_par(PtxWriter *w, OpenHead *h) {
   Opnd index = ptx_define(w, loop_index_of(h->head, 0)), out = ptx_new(w, REG_P);
+  if (w->phase == PTX_PART || w->phase == PTX_JOIN) {
+    ptx_items_begin(w, h->label);
+    INS(w, "add.s64", index, w->lo, w->item_trip);
+    return;
+  }
   INS(w, "add.s64", index, w->lo, w->index);
   ptx_label(w, "L%u_trip", h->label);
   INS(w, "setp.ge.s64", out, index, w->hi);
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, h->label);
   w->depth++;
+  if (w->phase == PTX_WHOLE) return;
+  w->item_trip = ptx_new(w, REG_RD);
+  INS(w, "sub.s64", w->item_trip, index, w->lo);
 }
 
 static void end_par(PtxWriter *w, OpenHead *h) {
+  if (w->phase == PTX_PART || w->phase == PTX_JOIN) {
+    ptx_items_end(w, h->label);
+    return;
+  }
   Opnd index = ptx_define(w, loop_index_of(h->head, 0));
   ptx_label(w, "L%u_next", h->label);
   INS(w, "add.s64", index, index, w->step);
@@ -336,6 +348,39 @@ static void put_body(PtxWriter *w) {
   for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) put_statement(w, fn->body.data[i]);
 }
 
+/* The index of the END of the head at body[i]. */
+static u32 end_of(const LoopFn *fn, u32 i) {
+  for (u32 depth = 0;; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (loop_is_head(n)) depth++;
+    if (n->op == LOOP_END && --depth == 0) return i;
+  }
+}
+
+/* One of the entries of a kernel that is split: part leaves out what comes behind the reductions, join all but them,
+ * and only part has their bodies. */
+static void put_split_body(PtxWriter *w) {
+  const LoopFn *fn = w->f->fn;
+  u32 depth = 0;
+  for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    bool head = loop_is_head(n), end = n->op == LOOP_END;
+    bool late = depth == 1 && w->phase == PTX_PART && (w->split->late[id] || n->op == LOOP_STORE);
+    if (!head && !end && (late || (depth <= 1 && w->phase == PTX_JOIN))) continue;
+    put_statement(w, id);
+    if (head && depth == 1 && w->phase != PTX_PART && !w->failed) {
+      OpenHead *h = &w->open.data[w->open.count - 1];
+      ptx_fold_take(w, h, ptx_scratch_load(w, h));
+      i = end_of(fn, i);
+      put_statement(w, fn->body.data[i]);
+    } else {
+      depth += head;
+      depth -= end;
+    }
+  }
+}
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /* What entries are named in PTX: letters, digits, _ and $. */
@@ -347,7 +392,7 @@ static void put_name(Buf *out, const char *s) {
 
 static void put_params(PtxWriter *w) {
   const LoopFn *fn = w->kernel;
-  for (u32 i = 0; i < fn->params.count; i++) {
+  for (u32 i = 0; w->phase != PTX_JOIN && i < fn->params.count; i++) {
     u32 id = fn->params.data[i];
     const LoopNode *n = loop_node(fn, id);
     Opnd v = ptx_define(w, id), word;
@@ -393,15 +438,62 @@ static void put_place(PtxWriter *w) {
   INS(w, "shr.u64", w->step, w->step, ptx_const(LT_U32, 5));
 }
 
-static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out) {
+static const char *const suffixes[PTX_PHASES] = {"", "_part", "_join", "_rest"};
+static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
+
+static void put_scratch_params(PtxWriter *w) {
+  Opnd *words[] = {&w->from, &w->to, &w->total, &w->blocks};
+  for (u32 i = 0; i < COUNT_OF(words); i++) {
+    *words[i] = ptx_new(w, REG_RD);
+    ptx_line(w, "ld.param.u64 %s, [%s];", ptx_text(*words[i]).s, scratch_params[i]);
+    if (i < 2) INS(w, "cvta.to.global.u64", *words[i], *words[i]);
+  }
+}
+
+static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
+  buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
+             w->spread == PTX_WARPS ? "the 32 threads of a warp" : "one thread");
+  put_name(out, w->name);
+  buf_printf(out, "%s (\n", suffixes[w->phase]);
+  for (u32 i = 0; w->phase != PTX_JOIN && i < fn->params.count; i++)
+    buf_printf(out, "  .param .u64 a%u, // %s\n", i,
+               name_text(&fn->module->names, (Name)loop_node(fn, fn->params.data[i])->list));
+  buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key");
+  for (u32 i = 0; w->phase != PTX_WHOLE && i < COUNT_OF(scratch_params); i++)
+    buf_printf(out, ",\n  .param .u64 %s", scratch_params[i]);
+  buf_puts(out, "\n) {\n");
+}
+
+static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) {
   PtxFn f = {.fn = fn};
-  w->kernel = fn;
-  w->name = name;
   w->f = &f;
-  w->spread = ptx_spread(fn);
+  w->phase = phase;
   w->depth = w->labels = w->spread_depth = w->open.count = 0;
   w->body.len = 0;
   memset(w->regs, 0, sizeof w->regs);
+  f.values = mem_alloc_zero(w->alloc, sizeof *f.values * (fn->nodes.count + 1));
+  if (!f.values) {
+    w->failed = true;
+    return;
+  }
+  put_params(w);
+  if (phase != PTX_WHOLE) put_scratch_params(w);
+  put_place(w);
+  if (phase == PTX_WHOLE) put_body(w);
+  else put_split_body(w);
+  ptx_line(w, "ret;");
+  put_signature(w, fn, out);
+  ptx_put_registers(w, out);
+  buf_put(out, w->body.data, w->body.len);
+  buf_puts(out, "}\n");
+  mem_free(w->alloc, f.values, sizeof *f.values * (fn->nodes.count + 1));
+}
+
+static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out) {
+  w->kernel = fn;
+  w->name = name;
+  w->spread = ptx_spread(fn);
+  w->phase = PTX_WHOLE;
   if (fn->kind != LOOP_KERNEL || fn->is_extern) {
     ptx_refuse(w, "a function that is no kernel");
     return;
@@ -410,29 +502,17 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
     ptx_refuse(w, "%u parameters", fn->params.count);
     return;
   }
-  f.values = mem_alloc_zero(w->alloc, sizeof *f.values * (fn->nodes.count + 1));
-  if (!f.values) {
-    w->failed = true;
-    return;
-  }
   for (u32 i = 1; i < fn->nodes.count; i++)
     if (loop_node(fn, i)->op == LOOP_TABLE) ptx_refuse(w, "a table");
-  put_params(w);
-  put_place(w);
-  put_body(w);
-  ptx_line(w, "ret;");
-  buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
-             w->spread == PTX_WARPS ? "the 32 threads of a warp" : "one thread");
-  put_name(out, name);
-  buf_puts(out, " (\n");
-  for (u32 i = 0; i < fn->params.count; i++)
-    buf_printf(out, "  .param .u64 a%u, // %s\n", i,
-               name_text(&fn->module->names, (Name)loop_node(fn, fn->params.data[i])->list));
-  buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key\n) {\n");
-  ptx_put_registers(w, out);
-  buf_put(out, w->body.data, w->body.len);
-  buf_puts(out, "}\n");
-  mem_free(w->alloc, f.values, sizeof *f.values * (fn->nodes.count + 1));
+  put_phase(w, fn, PTX_WHOLE, out);
+  PtxSplit split;
+  if (w->failed || w->refused || !ptx_split(fn, w->alloc, &split)) return;
+  w->split = &split;
+  for (PtxPhase phase = PTX_PART; phase < PTX_PHASES && !w->failed && !w->refused; phase++)
+    put_phase(w, fn, phase, out);
+  w->split = NULL;
+  w->phase = PTX_WHOLE;
+  ptx_split_free(&split);
 }
 
 static void put_tables(PtxWriter *w, Buf *out) {

@@ -24,13 +24,32 @@ typedef enum PtxSpread {
   PTX_WARPS,   /* one trip, 32 threads */
 } PtxSpread;
 
+enum { PTX_SPLIT_HEADS = 8 };
+
+/* A kernel whose reductions can be spread over the grid (ptx_split.c). */
+typedef struct PtxSplit {
+  Allocator *alloc;
+  u32 nodes;
+  u8 *late;   /* by node: computed of the result of a reduction */
+  u32 heads[PTX_SPLIT_HEADS], count;
+  bool rows;  /* order ROWS: an item is done by a thread, not by a warp */
+  u32 block;  /* elements of an item */
+} PtxSplit;
+
+/* False: it has no reductions of that kind, or memory was refused. */
+bool ptx_split(const LoopFn *fn, Allocator *alloc, PtxSplit *s);
+void ptx_split_free(PtxSplit *s);
+
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 
 /* How the trips of a kernel are dealt. */
 PtxSpread ptx_spread(const LoopFn *fn);
 
-/* A module with these kernels; entry i is named names[i] (NULL: as the function). WEFT_ERROR: memory was refused, or a
- * kernel is not supported: then `why` holds a line that says so and which. */
+/* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_split takes has three
+ * more, NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch
+ * memory to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many
+ * blocks (rest: 0) that makes. WEFT_ERROR: memory was refused, or a kernel is not supported: then `why` holds a line
+ * that says so and which. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;
 
 #endif

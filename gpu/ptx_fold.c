@@ -22,7 +22,7 @@ enum { WARP = 32 };
 
 static Opnd small(u32 v) { return ptx_const(LT_U32, v); }
 
-static bool is_exact(const LoopNode *n, LoopType t) {
+bool ptx_is_exact(const LoopNode *n, LoopType t) {
   return !loop_is_float(t) || (n->aux != LOOP_REDUCE_ADD && n->aux != LOOP_REDUCE_MUL);
 }
 
@@ -50,7 +50,7 @@ bool ptx_body_has_lanes(const LoopFn *fn, u32 head) {
 FoldMode ptx_fold_mode(const PtxWriter *w, u32 head) {
   const LoopNode *n = ptx_node(w, head);
   if (n->op == LOOP_SCAN) return FOLD_SCAN;
-  bool exact = is_exact(n, fold_type(w, head));
+  bool exact = ptx_is_exact(n, fold_type(w, head));
   if (n->mem == LOOP_ORDER_ROWS) return exact ? FOLD_SERIAL : FOLD_ROWS;
   if (w->spread_depth) return FOLD_SERIAL; /* exact: any other reduction here has made the one outside FOLD_PUSH */
   if (ptx_body_has_lanes(w->f->fn, head)) return exact ? FOLD_SERIAL : FOLD_PUSH;
@@ -90,7 +90,7 @@ static Opnd exchange(PtxWriter *w, LoopType t, Opnd v, u32 bit) {
 
 static u32 lanes_per_thread(const PtxWriter *w, const OpenHead *h) {
   LoopType t = fold_type(w, h->head);
-  return is_exact(ptx_node(w, h->head), t) ? 1 : loop_lanes(t) / WARP;
+  return ptx_is_exact(ptx_node(w, h->head), t) ? 1 : loop_lanes(t) / WARP;
 }
 
 /* The lanes that 32 threads hold joined: every thread has the result. */
@@ -103,7 +103,7 @@ static Opnd butterfly(PtxWriter *w, LoopOp op, LoopType t, Opnd v) {
 static Opnd join_lanes(PtxWriter *w, OpenHead *h, u32 level) {
   LoopType t = fold_type(w, h->head);
   LoopOp op = op_of(w, h);
-  if (is_exact(ptx_node(w, h->head), t)) return butterfly(w, op, t, h->acc[level][0]);
+  if (ptx_is_exact(ptx_node(w, h->head), t)) return butterfly(w, op, t, h->acc[level][0]);
   u32 parts = lanes_per_thread(w, h);
   PtxAside a;
   char name[64];
@@ -188,8 +188,15 @@ static Opnd finish_lanes(PtxWriter *w, OpenHead *h, u32 level, Opnd count) {
 
 /* ---- beginning ----------------------------------------------------------------------------------------------- */
 
+static bool is_split(const PtxWriter *w, u32 head) {
+  for (u32 k = 0; w->phase != PTX_WHOLE && k < w->split->count; k++)
+    if (w->split->heads[k] == head) return true;
+  return false;
+}
+
 static Opnd count_elements(PtxWriter *w, u32 head) {
   const LoopNode *n = ptx_node(w, head);
+  if (is_split(w, head)) return w->total;
   Opnd total = ptx_value(w, loop_trips_of(w->f->fn, head, 0));
   for (u32 axis = 1; axis < n->a; axis++) {
     Opnd product = ptx_new(w, REG_RD);
@@ -227,7 +234,7 @@ static void make_levels(PtxWriter *w, OpenHead *h, u32 levels, u32 parts) {
 
 static void begin_spread(PtxWriter *w, OpenHead *h) {
   LoopType t = fold_type(w, h->head);
-  bool exact = is_exact(ptx_node(w, h->head), t);
+  bool exact = ptx_is_exact(ptx_node(w, h->head), t);
   Opnd lane = ptx_new(w, REG_RD), out = ptx_new(w, REG_P);
   h->total = count_elements(w, h->head);
   h->number = ptx_new(w, REG_RD);
@@ -255,12 +262,46 @@ static void begin_spread(PtxWriter *w, OpenHead *h) {
   INS(w, "setp.ge.u64", out, h->number, h->limit);
   ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h->label);
   w->depth++;
-  split_number(w, h);
+  if (!h->split) split_number(w, h);
   w->spread_depth++;
+}
+
+/* Of a reduction that is split: the elements of one block; what is left for the rest in the order ROWS, too. */
+static void begin_block(PtxWriter *w, OpenHead *h) {
+  bool spread = h->fold == FOLD_SPREAD;
+  Opnd out = ptx_new(w, REG_P);
+  make_levels(w, h, h->fold == FOLD_ROWS ? FOLD_LEVELS : 1, spread ? lanes_per_thread(w, h) : 1);
+  h->total = w->total;
+  h->number = ptx_new(w, REG_RD);
+  if (w->phase == PTX_REST) {
+    h->limit = w->total;
+    INS(w, "mov.u64", h->number, ptx_number(0));
+  } else {
+    h->limit = ptx_new(w, REG_RD);
+    INS(w, "mul.lo.u64", h->number, w->item_block, ptx_number(w->split->block));
+    INS(w, "add.u64", h->limit, h->number, ptx_number(w->split->block));
+    INS(w, "min.u64", h->limit, h->limit, w->total);
+  }
+  if (spread) {
+    Opnd lane = ptx_new(w, REG_RD);
+    INS(w, "cvt.u64.u32", lane, w->lane);
+    INS(w, "add.u64", h->number, h->number, lane);
+    w->spread_depth++;
+  }
+  ptx_label(w, "L%u_trip", h->label);
+  INS(w, "setp.ge.u64", out, h->number, h->limit);
+  ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h->label);
+  w->depth++;
+  if (w->phase == PTX_PART) split_number(w, h);
 }
 
 void ptx_fold_begin(PtxWriter *w, OpenHead *h) {
   h->fold = (u8)ptx_fold_mode(w, h->head);
+  h->split = is_split(w, h->head);
+  if (h->split && (w->phase != PTX_REST || h->fold != FOLD_SPREAD)) {
+    begin_block(w, h);
+    return;
+  }
   if (h->fold == FOLD_SPREAD) {
     begin_spread(w, h);
     return;
@@ -357,7 +398,7 @@ Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v) {
 
 static Opnd end_spread(PtxWriter *w, OpenHead *h) {
   LoopType t = fold_type(w, h->head);
-  bool exact = is_exact(ptx_node(w, h->head), t);
+  bool exact = ptx_is_exact(ptx_node(w, h->head), t);
   w->spread_depth--;
   ptx_label(w, "L%u_next", h->label);
   INS(w, "add.u64", h->number, h->number, ptx_number(WARP));
@@ -376,21 +417,44 @@ static Opnd end_spread(PtxWriter *w, OpenHead *h) {
   return finish_lanes(w, h, 1, h->block);
 }
 
+/* The levels of one thread joined. */
+static Opnd join_levels(PtxWriter *w, OpenHead *h) {
+  Opnd v = h->acc[0][0];
+  if (h->fold == FOLD_ROWS)
+    for (u32 l = 1; l < FOLD_LEVELS; l++)
+      v = ptx_operation(w, op_of(w, h), fold_type(w, h->head), h->acc[l][0], v, (Opnd){0});
+  return v;
+}
+
+static Opnd end_block(PtxWriter *w, OpenHead *h) {
+  bool spread = h->fold == FOLD_SPREAD;
+  ptx_label(w, "L%u_next", h->label);
+  INS(w, "add.u64", h->number, h->number, ptx_number(spread ? WARP : 1));
+  ptx_line(w, "bra L%u_trip;", h->label);
+  w->depth--;
+  ptx_label(w, "L%u_lanes", h->label);
+  if (spread) w->spread_depth--;
+  return spread ? join_lanes(w, h, 0) : join_levels(w, h);
+}
+
 void ptx_fold_end(PtxWriter *w, OpenHead *h) {
   const LoopNode *n = ptx_node(w, h->head);
   LoopType t = fold_type(w, h->head);
   Opnd v;
+  if (h->split && w->phase != PTX_REST) {
+    ptx_scratch_store(w, h, end_block(w, h));
+    return;
+  }
   if (h->fold == FOLD_SPREAD) {
     v = end_spread(w, h);
+  } else if (h->split) {
+    v = end_block(w, h);
   } else {
     ptx_label(w, "L%u_next", h->label);
     INS(w, "add.u64", h->number, h->number, ptx_number(1));
     ptx_axes_end(w, h);
     if (h->fold == FOLD_SCAN) return;
-    v = h->acc[0][0];
-    if (h->fold == FOLD_PUSH) v = finish_lanes(w, h, 0, h->number);
-    if (h->fold == FOLD_ROWS)
-      for (u32 l = 1; l < FOLD_LEVELS; l++) v = ptx_operation(w, op_of(w, h), t, h->acc[l][0], v, (Opnd){0});
+    v = h->fold == FOLD_PUSH ? finish_lanes(w, h, 0, h->number) : join_levels(w, h);
   }
   Opnd empty = ptx_new(w, REG_P), result = ptx_define(w, loop_result_of(w->f->fn, h->head, 0));
   INS(w, "setp.eq.u64", empty, h->total, ptx_number(0));

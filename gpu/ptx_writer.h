@@ -34,6 +34,7 @@ typedef struct OpenHead {
   u8 fold;      /* FoldMode */
   bool has_else;
   bool leaves;  /* while: its body always leaves by break or next */
+  bool split;   /* its elements are dealt to several items (ptx_split.c) */
   Opnd cond;
   Opnd number;  /* of the element at work, u64; folds only */
   Opnd total;   /* elements */
@@ -43,6 +44,9 @@ typedef struct OpenHead {
   Opnd block;   /* … its number */
   Opnd limit;   /* … its end */
 } OpenHead;
+
+/* Which entry of a kernel is written. */
+typedef enum PtxPhase { PTX_WHOLE, PTX_PART, PTX_JOIN, PTX_REST, PTX_PHASES } PtxPhase;
 
 /* One function that is being written: the kernel, or a math function inside it. */
 typedef struct PtxFn {
@@ -72,6 +76,10 @@ typedef struct PtxWriter {
   Opnd lane;            /* u32: number within the warp */
   Opnd lo, hi, key;
   Opnd index, step;     /* of the outermost par */
+  PtxPhase phase;
+  const PtxSplit *split; /* of other phases than PTX_WHOLE, with its scratch memory and numbers, as in ptx.h */
+  Opnd from, to, total, blocks;
+  Opnd item, item_trip, item_block; /* the item at work, from 0 */
   bool failed;          /* memory was refused */
   bool refused;         /* not supported: `why` says what */
 } PtxWriter;
@@ -136,6 +144,15 @@ void ptx_fold_take(PtxWriter *w, OpenHead *h, Opnd v); /* the element's value */
 Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v);
 void ptx_fold_end(PtxWriter *w, OpenHead *h); /* from the element's end on */
 bool ptx_body_has_lanes(const LoopFn *fn, u32 head); /* 0: the whole function */
+
+bool ptx_is_exact(const LoopNode *n, LoopType t); /* any order gives the same bits */
+
+/* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
+
+void ptx_items_begin(PtxWriter *w, u32 label);
+void ptx_items_end(PtxWriter *w, u32 label);
+Opnd ptx_scratch_load(PtxWriter *w, const OpenHead *h); /* element h->number of the trip */
+void ptx_scratch_store(PtxWriter *w, const OpenHead *h, Opnd v);
 
 /* ---- ptx.c ----------------------------------------------------------------------------------------------- */
 

@@ -93,6 +93,24 @@ static char *without_literals(const char *s) {
   return copy;
 }
 
+/* One entry of a module whose head is text .. first, unless there is one like it. */
+static void add_entry(const char *text, const char *first, const char *entry) {
+  char *key = without_literals(entry);
+  grow();
+  if (*slot_of(key)) {
+    free(key);
+    return;
+  }
+  if (all.count == all.cap) {
+    all.cap = all.cap ? all.cap * 2 : 256;
+    all.texts = need(realloc(all.texts, all.cap * sizeof *all.texts));
+  }
+  size_t *slot = slot_of(key);
+  char *head = need(strndup(text, (size_t)(first - text)));
+  all.texts[all.count] = (KernelText){.head = head, .entry = need(strdup(entry)), .key = key, .from = all.now};
+  *slot = ++all.count;
+}
+
 static void add_kernel(const LoopFn *fn, Allocator *alloc) {
   Buf out, why;
   const char *name = entry_name;
@@ -105,20 +123,14 @@ static void add_kernel(const LoopFn *fn, Allocator *alloc) {
   } else {
     char *text = need(strdup(buf_text(&out)));
     drop_comments(text);
-    char *entry = strstr(text, ".visible .entry"), *key = without_literals(entry);
-    grow();
-    if (!*slot_of(key)) {
-      if (all.count == all.cap) {
-        all.cap = all.cap ? all.cap * 2 : 256;
-        all.texts = need(realloc(all.texts, all.cap * sizeof *all.texts));
-      }
-      size_t *slot = slot_of(key);
-      char *head = need(strndup(text, (size_t)(entry - text)));
-      all.texts[all.count] = (KernelText){.head = head, .entry = need(strdup(entry)), .key = key, .from = all.now};
-      *slot = ++all.count;
-      key = NULL;
+    char *first = strstr(text, ".visible .entry"), *entry = first;
+    while (entry) { /* a kernel that is split has four */
+      char *next = strstr(entry + 1, ".visible .entry");
+      char *one = next ? need(strndup(entry, (size_t)(next - entry))) : need(strdup(entry));
+      add_entry(text, first, one);
+      free(one);
+      entry = next;
     }
-    free(key);
     free(text);
   }
   buf_free(&out);
