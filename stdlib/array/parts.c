@@ -313,7 +313,9 @@ static WeftStatus refuse(Vm *vm, u32 op, EagerFn kernel, const Value *args, Valu
 }
 
 WeftStatus parts_run(Vm *vm, u32 op, EagerFn kernel, Value *args, Value *out) {
-  if (misplaced(op, args)) return refuse(vm, op, kernel, args, out);
+  const u32 family = op_info(op)->family; /* of others the kernels look at complex numbers themselves */
+  const bool by_parts = family == FAM_reduce || family == FAM_scan || family == FAM_linalg;
+  if (by_parts && misplaced(op, args)) return refuse(vm, op, kernel, args, out);
   for (u32 i = 0; i < op_info(op)->nparams; i++) /* the kernel converts x, or joins it, and comes here without it */
     if (args[i].kind == V_DTYPE || (op == OP_diff && i > 2 && args_given(args[i]))) return kernel(vm, args, out);
   switch (op) {
