@@ -305,8 +305,10 @@ static Outcome step_call(Recorder *r, const Scope *s, Ins i) {
   u32 n = 0, most = argc;
   bool any_name = false;
   for (u32 k = 0; k < argc && d && d->spread; k++) {
-    Av a = d->spread[k] ? av_force(r, f->regs[base + 1 + k]) : 0;
-    if (a && (av_is_open(r, a))) most += av_at(r, a)->count;
+    if (!d->spread[k]) continue;
+    Av a = av_force(r, f->regs[base + 1 + k]);
+    if (!a) return OUT_FAIL; /* asked again it may be there, with more than was counted */
+    if (av_is_open(r, a)) most += av_at(r, a)->count;
   }
   if (most > FEW_ARGS) {
     args = rec_avs(r, most);
