@@ -260,22 +260,18 @@ static WeftStatus reduce_columns_direct(Job *j, const char *x, i64 n, i64 count,
   return WEFT_OK;
 }
 
-/* `n` columns from `x`, all rows, into out. */
-static WeftStatus reduce_columns(Job *j, const char *x, i64 n, i64 column_stride, void *out) {
-  u32 reduced = j->s.reduced;
-  i64 dims[ARRAY_MAX_RANK + 1], strides[1][ARRAY_MAX_RANK];
-  memcpy(dims, j->s.dims + j->s.kept, reduced * sizeof *dims);
-  memcpy(strides[0], j->s.strides + j->s.kept, reduced * sizeof *dims);
-  u32 rank = axes_join(reduced, dims, 1, strides);
-  bool direct = rank <= 1 && column_stride == 1 && j->from == j->to;
-  i64 count = j->s.count, row_stride = rank ? strides[0][0] : 0;
-  if (direct) return reduce_columns_direct(j, x, n, count, row_stride, out);
+/* The same of rows that `dims` and `strides` give, columns `column_stride` apart. A function of its own, so that its
+ * 130 KB of stack are never taken beside those of reduce_columns_direct. */
+static __attribute__((noinline)) WeftStatus reduce_columns_gathered(Job *j, const char *x, i64 n, i64 column_stride,
+                                                                    u32 rank, const i64 *dims, const i64 *strides,
+                                                                    void *out) {
+  const i64 count = j->s.count;
   Cascade c;
   cascade_start(&c, j, n);
   _Alignas(64) char block[GATHER_CHUNK * 8], rows_buffer[GATHER_CHUNK * REDUCE_COLUMN_BLOCK * 8];
   i64 all_dims[ARRAY_MAX_RANK + 1], all_strides[ARRAY_MAX_RANK + 1];
   memcpy(all_dims, dims, rank * sizeof *dims);
-  memcpy(all_strides, strides[0], rank * sizeof *dims);
+  memcpy(all_strides, strides, rank * sizeof *dims);
   all_dims[rank] = n;
   all_strides[rank] = column_stride;
   Reader r;
@@ -289,6 +285,18 @@ static WeftStatus reduce_columns(Job *j, const char *x, i64 n, i64 column_stride
   }
   cascade_finish(&c, out);
   return WEFT_OK;
+}
+
+/* `n` columns from `x`, all rows, into out. */
+static WeftStatus reduce_columns(Job *j, const char *x, i64 n, i64 column_stride, void *out) {
+  u32 reduced = j->s.reduced;
+  i64 dims[ARRAY_MAX_RANK + 1], strides[1][ARRAY_MAX_RANK];
+  memcpy(dims, j->s.dims + j->s.kept, reduced * sizeof *dims);
+  memcpy(strides[0], j->s.strides + j->s.kept, reduced * sizeof *dims);
+  u32 rank = axes_join(reduced, dims, 1, strides);
+  bool direct = rank <= 1 && column_stride == 1 && j->from == j->to;
+  if (direct) return reduce_columns_direct(j, x, n, j->s.count, rank ? strides[0][0] : 0, out);
+  return reduce_columns_gathered(j, x, n, column_stride, rank, dims, strides[0], out);
 }
 
 /* Columns shared by threads. */
