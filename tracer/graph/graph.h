@@ -314,6 +314,7 @@ ValueId graph_weaken(Graph *g, ValueId x); /* the number as a weak one */
 ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill);
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
                     TypeId result);
+/* x with v stored at items, or combined with what is there. Of a number x, which has no place, it is v as such. */
 ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                      u32 nitems, ValueId v);
 /* Holds for every element of its operands: index (i, n): -n <= i < n · zero_div (y): y != 0 · neg_power (y): y >= 0 ·

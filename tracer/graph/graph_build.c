@@ -222,8 +222,17 @@ ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, con
   return n ? g->nodes.data[n].result_first : 0;
 }
 
+/* The number v, or the array of one element v, where the number x was: `x[...] = v`, `x[nil] += v`. It is strong. */
+static ValueId update_number(Graph *g, u32 combine, ValueId x, ValueId v) {
+  u32 dtype = value_type(g, x)->dtype;
+  if (value_type(g, v)->rank) v = graph_reshape(g, v, 0, NULL);
+  v = combine ? graph_op2(g, combine, x, v) : graph_op1(g, OP_positive, v);
+  return graph_convert(g, v, dtype);
+}
+
 ValueId graph_update(Graph *g, u32 combine, ValueId x, const ValueId *operands, u32 count, const IndexItem *items,
                      u32 nitems, ValueId v) {
+  if (x && v && !count && !value_type(g, x)->rank) return update_number(g, combine, x, v);
   ValueId *all = arena_alloc(&g->arena, sizeof *all * (count + 2));
   GraphAttr a = attr_items(g, items, nitems);
   if (!all || a.kind != ATTR_index || !x || !v) {

@@ -382,6 +382,15 @@ static Outcome store_value(Recorder *r, Av a, u32 dtype, ValueId *out) {
   return *out ? OUT_GO : OUT_FAIL;
 }
 
+/* Two sizes that are equal by what is known, or by a guard, since they are equal now. */
+static bool same_size_now(Recorder *r, Dim a, Dim b) {
+  SizePool *p = &r->g->sizes;
+  i64 x, y;
+  if (size_same(p, a, b)) return true;
+  return !size_is_unbacked(p, a) && !size_is_unbacked(p, b) && size_hint(p, a, &x) && size_hint(p, b, &y) && x == y &&
+         guard_relation(&r->g->guards, p, REL_eq, a, b, "store", rec_here(r));
+}
+
 Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const Av *regs, u32 op,
                             Av value, Av *out) {
   Indexing ix;
@@ -437,7 +446,7 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
     const ArrayType *pair[2] = {&part, value_type(r->g, v)};
     if (!rule_broadcast(&dims.base, 2, pair, &both, &err) || dims.unknown) return rec_dims_no(r, &dims, "store", &err);
     bool fits = both.rank == part.rank;
-    for (u32 d = 0; d < both.rank && fits; d++) fits = size_same(&r->g->sizes, both.dims[d], part.dims[d]);
+    for (u32 d = 0; d < both.rank && fits; d++) fits = same_size_now(r, both.dims[d], part.dims[d]);
     if (!fits) return rec_stuck(r, REASON_raises, "a store of a larger array");
   }
   ValueId after = 0;
@@ -448,8 +457,10 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
     return o == OUT_GO ? rec_made(r, av_num(r, after), out) : o;
   }
   after = graph_update(r->g, combine, x, ix.operands, ix.count, ix.items, ix.nitems, v);
-  r->updated = true;
-  r->written = after ? value_node(r->g, after) : 0;
+  if (value_type(r->g, x)->rank > 0) {
+    r->updated = true;
+    r->written = after ? value_node(r->g, after) : 0;
+  }
   return rec_made(r, av_num(r, after), out);
 }
 
