@@ -134,7 +134,6 @@ LIBS     := -Wl,--as-needed -lm -ldl -pthread
 SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
-# `make` alone.
 all: lib $(B)/weft ; @: ## the library and the program, in build/; quiet, without a warning
 lib: $(B)/libweft.a $(B)/libweft-internal.a $(B)/$(SO_FILE)
 quick: WERROR := -Werror
@@ -274,7 +273,7 @@ lint:                      ## proves layers, first lines, widths; says what is w
 clean:                     ## removes build/
 	rm -rf build
 help:                      ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile docs/docs.mk | awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
 	@echo "  Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, LIBDIR (PREFIX/lib), DESTDIR, V=1 (show commands)"
 
 INSTALL  ?= install
@@ -297,3 +296,4 @@ install: all               ## into PREFIX (/usr/local), below DESTDIR: weft, wef
 # Takes away what `make install` with the same variables put there, and no folder.
 uninstall:                 ## takes away what the same install put there
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+include docs/docs.mk

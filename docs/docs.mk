@@ -1,0 +1,21 @@
+# docs.mk — `make docs`, and what `make install` does with documents and examples. Included by Makefile.
+.PHONY: docs install-docs uninstall-docs
+
+# The function reference first, then the site, which shows it too. Both are programs in Weft; patterns need PCRE2.
+docs: all                  ## a site of the guide, the reference and the documents, with a search, in build/site
+	$(Q)$(B)/weft docs/tools/reference.weft build/docs/reference
+	$(Q)$(B)/weft docs/tools/site.weft build/site build/docs/reference
+
+# As they lie here, so that links from one to another lead where they should.
+DOC_DIR  ?= $(PREFIX)/share/doc/weft
+DOCUMENTS = LICENSE $(wildcard *.md docs/*.md docs/guide/*.md docs/formats/*.md docs/notes/*.md examples/*.* \
+            examples/*/*.*)
+install: install-docs
+install-docs:
+	for f in $(DOCUMENTS); do $(INSTALL) -D -m 644 $$f $(DESTDIR)$(DOC_DIR)/$$f || exit 1; done
+
+# The folder is Weft's own, so it goes too when nothing else is in it.
+uninstall: uninstall-docs
+uninstall-docs:
+	rm -f $(addprefix $(DESTDIR)$(DOC_DIR)/,$(DOCUMENTS))
+	[ ! -d $(DESTDIR)$(DOC_DIR) ] || find $(DESTDIR)$(DOC_DIR) -depth -type d -empty -delete

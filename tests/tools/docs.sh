@@ -1,0 +1,65 @@
+#!/bin/bash
+# What the pages for users show is true: docs.sh [PAGE.md…] runs all pages, or these, in three modes.
+# The function reference and the site are made first; pages of the reference are run like the others.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+W=${WEFT:-build/weft}
+reference=build/docs/reference
+said() { tr '\n' ' ' <"$1" | cut -c 1-300; }
+log=build/check/docs.out
+mkdir -p build/check
+
+rm -rf $reference build/site
+if "$W" docs/tools/reference.weft $reference >$log 2>&1; then echo "ok docs/reference"
+else echo "not ok docs/reference: $(said $log)"; fi
+if ! /sbin/ldconfig -p | grep -q libpcre2-8.so.0; then echo "skip docs/site: it needs PCRE2 (libpcre2-8.so.0)"
+elif "$W" docs/tools/site.weft build/site $reference >$log 2>&1; then echo "ok docs/site"
+else echo "not ok docs/site: $(said $log)"; fi
+
+# Every link of the site leads to a file, and to an anchor in it.
+if [ -d build/site ]; then
+  (cd build/site && find . -name '*.html' | sed 's|^\./||' | LC_ALL=C sort | xargs awk '
+    FNR == 1 { files[FILENAME] = 1 }
+    {
+      rest = $0
+      while (match(rest, / id="[^"]*"/)) {
+        ids[FILENAME "#" substr(rest, RSTART + 5, RLENGTH - 6)] = 1
+        rest = substr(rest, RSTART + RLENGTH)
+      }
+      rest = $0
+      while (match(rest, / (href|src)="[^"]*"/)) {
+        link = substr(rest, RSTART, RLENGTH); sub(/^[^"]*"/, "", link); sub(/"$/, "", link)
+        rest = substr(rest, RSTART + RLENGTH)
+        if (link ~ /^(https?|mailto):/) continue
+        folder = FILENAME; if (!sub("/[^/]*$", "", folder)) folder = ""
+        page = link; sub(/#.*/, "", page)
+        anchor = link; if (!sub(/^[^#]*#/, "", anchor)) anchor = ""
+        if (page == "") page = FILENAME
+        else {
+          while (sub(/^\.\.\//, "", page)) if (!sub("/[^/]*$", "", folder)) folder = ""
+          if (folder != "") page = folder "/" page
+        }
+        if (page ~ /\.html$/) wanted[page (anchor == "" ? "" : "#" anchor)] = FILENAME
+      }
+    }
+    END {
+      for (w in wanted) {
+        page = w; sub(/#.*/, "", page)
+        if (!(page in files) || (w ~ /#/ && !(w in ids))) { print "a link of " wanted[w] " leads nowhere: " w; bad = 1 }
+      }
+      exit bad
+    }') >$log 2>&1 && echo "ok docs/links" || echo "not ok docs/links: $(said $log)"
+fi
+
+if [ $# -eq 0 ]; then 
+  rm -f $reference/index.md # names alone
+  set -- README.md docs/guide/*.md $reference/*.md
+fi
+build/tests/docs "$@"
+build/tests/docs --backend eager "$@"
+build/tests/docs --hot 1 "$@"
+
+python=python3
+[ -x build/peers/bin/python ] && python=build/peers/bin/python
+if "$python" -c 'import numpy' 2>/dev/null; then "$python" tests/tools/docs_numpy.py
+else echo "skip docs/numpy: there is no Python with NumPy"; fi
