@@ -16,6 +16,28 @@ if ! /sbin/ldconfig -p | grep -q libpcre2-8.so.0; then echo "skip docs/site: it 
 elif "$W" docs/tools/site.weft build/site $reference >$log 2>&1; then echo "ok docs/site"
 else echo "not ok docs/site: $(said $log)"; fi
 
+# A browser opens the site as files: somebody searches, opens the menu, and chooses the other theme.
+if [ -d build/site ]; then
+  if browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome); then
+    sed 's|</body>|<script>addEventListener("load", () => {\
+      const field = document.getElementById("search")\
+      field.value = "group by"\
+      field.dispatchEvent(new Event("input"))\
+      document.getElementById("menu").click()\
+      document.getElementById("theme").click()\
+    })</script></body>|' build/site/guide/start.html >build/site/guide/tried.html
+    profile=$(mktemp -d)
+    timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$profile" --virtual-time-budget=5000 \
+      --dump-dom "file://$PWD/build/site/guide/tried.html" >build/check/docs.dom 2>/dev/null
+    rm -rf "$profile" build/site/guide/tried.html
+    lacks=
+    for wanted in 'href="../guide/cookbook-tables.html#group-by"' 'class="pages open"' 'data-theme="'; do
+      grep -qF "$wanted" build/check/docs.dom || lacks="$lacks $wanted"
+    done
+    if [ -z "$lacks" ]; then echo "ok docs/browser"; else echo "not ok docs/browser: the page lacks$lacks"; fi
+  else echo "skip docs/browser: there is no Chromium"; fi
+fi
+
 # Every link of the site leads to a file, and to an anchor in it.
 if [ -d build/site ]; then
   (cd build/site && find . -name '*.html' | sed 's|^\./||' | LC_ALL=C sort | xargs awk '
