@@ -1,0 +1,48 @@
+" weft.vim — colours of Weft.
+if exists('b:current_syntax') | finish | endif
+
+syntax keyword weftDeclare let fn
+syntax keyword weftControl if else for while in by break continue return try catch import
+syntax keyword weftWord and or not
+syntax keyword weftConstant true false nil pi inf nan
+syntax keyword weftType bool u8 i32 u32 i64 u64 f16 bf16 f32 f64 c64 c128
+syntax keyword weftModule linalg nn random optim trace regex json date table stats signal ode integrate fft plot
+
+syntax match weftFunction /\(\<fn\s\+\)\@<=\k\+/
+syntax match weftNumber /\<\d[0-9_]*\(\.\d[0-9_]*\)\?\([eE][+-]\?\d[0-9_]*\)\?j\?\>/
+syntax match weftNumber /\<0[xX][0-9A-Fa-f_]\+\>/
+syntax match weftNumber /\<0[bB][01_]\+\>/
+syntax match weftOperator /[-+*\/%@&|^~<>=!]\|\.\.\+/
+
+syntax match weftEscape /\\\(u{[0-9A-Fa-f]*}\|x[0-9A-Fa-f]\{2}\|.\)/ contained
+syntax region weftText start=/"/ end=/"/ oneline contains=weftEscape
+syntax region weftText start=/"""/ end=/"""/ contains=weftEscape
+syntax match weftBrace /{{\|}}/ contained
+syntax region weftText start=/\<f"/ end=/"/ contains=weftEscape,weftBrace,weftInside
+syntax region weftText start=/\<f"""/ end=/"""/ contains=weftEscape,weftBrace,weftInside
+syntax region weftInside matchgroup=weftEdge start=/{/ end=/}/ contained contains=TOP,weftFormat
+syntax match weftFormat /:[^{}"]*/ contained
+
+syntax match weftComment /#.*/ contains=weftTodo,@Spell
+syntax match weftDoc /^\s*##.*/ contains=@Spell
+syntax match weftResult /#[=~>!] .*/
+
+highlight default link weftDeclare Keyword
+highlight default link weftControl Statement
+highlight default link weftWord Operator
+highlight default link weftConstant Constant
+highlight default link weftType Type
+highlight default link weftModule Include
+highlight default link weftFunction Function
+highlight default link weftNumber Number
+highlight default link weftOperator Operator
+highlight default link weftText String
+highlight default link weftEscape SpecialChar
+highlight default link weftBrace SpecialChar
+highlight default link weftEdge Delimiter
+highlight default link weftFormat SpecialChar
+highlight default link weftComment Comment
+highlight default link weftDoc SpecialComment
+highlight default link weftResult Special
+
+let b:current_syntax = 'weft'
