@@ -1,8 +1,8 @@
 /* native_raise.c — innermost counted loops whose trips are independent become kernels, which are vector code.
  *
  * A loop `for i in 0..trips { poll …; loads, arithmetic, stores; next }` that carries nothing from trip to trip, but
- * numbers that follow from i, is written as a kernel, and called for many trips at once in front of the loop. The loop
- * stays as it is for the trips that are left: all of them where there are few.
+ * numbers that follow from i or can be reduced (native_fold.c), is written as a kernel, and called for many trips at
+ * once in front of the loop. The loop stays as it is for the trips that are left: all of them where there are few.
  *
  * - A place is an access's index as coef * i + constant + terms that the loop does not change. Within a trip it is
  *   a value: what was stored there is not loaded again, and it is stored once, at the end. Arms of an `if` become
@@ -16,79 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "jit/lower/code.h"
-#include "jit/native/native.h"
+#include "jit/native/native_raise.h"
 #include "lang/mechanisms.h"
-
-enum {
-  TRIPS_LEAST = 32,   /* that are worth a call */
-  TRIPS_MOST = 8192,  /* between two polls */
-  RAISE_TERMS = 6, RAISE_PLACES = 24, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
-  RAISE_RANGES = 8,
-  RAISE_ARMS = 64,    /* statements in arms at most: both are computed */
-  COEF_MOST = 4,      /* elements from trip to trip */
-  RAISE_MADE = 32
-};
-
-typedef struct Affine { /* coef * i + constant + terms */
-  i64 coef, constant;
-  LoopTerm terms[RAISE_TERMS];
-  u32 count;
-} Affine;
-
-typedef struct Spot { /* a place that a trip looks at */
-  u32 buffer;
-  Affine at;
-  u32 now;          /* its value, in the kernel */
-  bool load, store;
-  u32 stores_before; /* bits of the places that were stored to when it was loaded */
-} Spot;
-
-typedef struct Pair { /* two places that are the same, or lie some trips apart */
-  u8 a, b;
-  bool same; /* they may be the same */
-} Pair;
-
-typedef struct Within { /* an index that lies below a size in all trips, where it does in the first and the last */
-  Affine at;
-  u32 size;
-} Within;
-
-typedef struct Made { /* a kernel, and the numbers and buffers that it takes */
-  LoopFn *fn;
-  u32 own[RAISE_WORDS], there[RAISE_WORDS], words; /* in the function, in the kernel */
-} Made;
-
-typedef struct Arms { /* an open `if` */
-  u32 head, cond;
-  u32 before[RAISE_PLACES], yes[RAISE_PLACES]; /* the places' values */
-  u32 gives, other; /* its yield nodes */
-  bool is_other;
-} Arms;
-
-typedef struct Raise {
-  Native *n;
-  LoopFn *fn, *kernel; /* kernel: the one in the making */
-  Made work, ask, *made_of; /* what computes and stores; what checks alone; the one in the making */
-  bool level64;     /* integers of 64 bits are divided */
-  u32 *where, *end; /* per node: position in the body; of heads: of their END */
-  u32 *map;         /* per node of fn: what it is in the kernel; 0: nothing yet */
-  u32 nodes;        /* as long as these */
-  const u32 *body;  /* as it was */
-  u32 loop, poll, index; /* index: of the kernel */
-  u32 made[RAISE_MADE], made_count; /* what was computed in front of the loop */
-  Spot spots[RAISE_PLACES];
-  u32 count;
-  Pair pairs[RAISE_PAIRS];
-  u32 pair_count;
-  Arms arms[RAISE_IFS];
-  Within ranges[RAISE_RANGES];
-  u32 range_count, checks; /* the latter: by `ask` */
-  u32 depth, in_arms;
-  u64 most; /* trips that a call may take */
-} Raise;
-
-static const LoopNode *raise_node(const Raise *r, u32 id) { return loop_node(r->fn, id); }
 
 static bool raise_pure(const LoopNode *n) {
   LoopForm form = loop_op_form((LoopOp)n->op);
@@ -104,20 +33,38 @@ static bool raise_outside(const Raise *r, u32 id) {
   return place < r->where[r->loop] || place > r->end[r->loop];
 }
 
-/* Follows from what is known before the loop, and `counted`, from the index. */
-static bool raise_follows(const Raise *r, u32 id, bool counted, u32 depth) {
+bool raise_follows(const Raise *r, u32 id, bool counted, u32 depth) {
   const LoopNode *n = raise_node(r, id);
   if (raise_outside(r, id)) return true;
   if (n->op == LOOP_INDEX) return counted && n->a == r->loop;
+  if (n->op == LOOP_CARRY && n->a == r->loop)
+    return r->carries && n->b < RAISE_FOLDS && r->folds[n->b].kind != FOLD_FOLLOWS;
+  if (n->op == LOOP_LOAD && r->loads && depth) {
+    bool known = n->count <= RAISE_TERMS && raise_outside(r, n->a) && !raise_stores(r, n->a);
+    for (u32 i = 0; i < n->count && known; i++) {
+      const LoopTerm t = loop_terms(r->fn, n)[i];
+      known = raise_outside(r, t.stride[0]) && raise_outside(r, t.stride[1]) &&
+              raise_follows(r, t.var, counted, depth - 1);
+    }
+    return known;
+  }
   return depth && raise_pure(n) && raise_follows(r, n->a, counted, depth - 1) &&
          raise_follows(r, n->b, counted, depth - 1) && raise_follows(r, n->c, counted, depth - 1);
 }
 
-/* What such a value is with this index, computed now, in front of the loop. */
-static u32 raise_value(Raise *r, u32 id, u32 index) {
+u32 raise_value(Raise *r, u32 id, u32 index) {
   const LoopNode n = *raise_node(r, id);
   if (raise_outside(r, id)) return id;
   if (n.op == LOOP_INDEX) return index;
+  if (n.op == LOOP_CARRY) return r->now[n.b];
+  if (n.op == LOOP_LOAD) {
+    LoopTerm terms[RAISE_TERMS];
+    for (u32 i = 0; i < n.count; i++) {
+      terms[i] = r->fn->terms.data[n.list + i];
+      terms[i].var = raise_value(r, terms[i].var, index);
+    }
+    return loop_load(r->fn, n.a, (i64)n.imm, terms, n.count);
+  }
   u32 a = raise_value(r, n.a, index), b = raise_value(r, n.b, index), c = raise_value(r, n.c, index);
   return loop_emit(r->fn, (LoopOp)n.op, (LoopType)n.type, a, b, c);
 }
@@ -272,7 +219,12 @@ static u32 raise_word(Raise *r, u32 id, LoopDir dir) {
 
 static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
   u32 count = 0;
-  if (a->coef) out[count++] = (LoopTerm){.coef = a->coef, .var = r->index};
+  if (a->coef && r->base) {
+    out[count++] = (LoopTerm){.coef = a->coef, .var = loop_node(r->kernel, r->index)->a};
+    out[count++] = (LoopTerm){.coef = a->coef, .var = r->base};
+  } else if (a->coef) {
+    out[count++] = (LoopTerm){.coef = a->coef, .var = r->index};
+  }
   for (u32 i = 0; i < a->count; i++) {
     LoopTerm t = a->terms[i];
     for (u32 k = 0; k < 2; k++)
@@ -283,7 +235,7 @@ static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
   return count;
 }
 
-static u32 raise_operand(Raise *r, u32 id) {
+u32 raise_operand(Raise *r, u32 id) {
   if (!id) return 0;
   if (raise_outside(r, id)) return raise_word(r, id, LOOP_IN);
   const LoopNode *n = raise_node(r, id);
@@ -304,7 +256,7 @@ static Spot *raise_spot(Raise *r, const LoopNode *access) {
   return &r->spots[r->count++];
 }
 
-static bool raise_stores(const Raise *r, u32 buffer) {
+bool raise_stores(const Raise *r, u32 buffer) {
   for (u32 pos = r->where[r->loop]; pos < r->end[r->loop]; pos++) {
     const LoopNode *n = raise_node(r, r->body[pos]);
     if (n->op == LOOP_STORE && n->a == buffer) return true;
@@ -335,7 +287,7 @@ static bool raise_gather(Raise *r, u32 id) {
 
 static bool raise_load(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
-  LoopTerm terms[RAISE_TERMS + 1];
+  LoopTerm terms[RAISE_TERMS + 2];
   Spot *s = raise_spot(r, &n);
   if (!s) return raise_gather(r, id);
   if (!s->now) {
@@ -365,9 +317,12 @@ static bool raise_store(Raise *r, const LoopNode *n) {
 static bool raise_if(Raise *r, u32 id) {
   if (r->depth == RAISE_IFS) return false;
   Arms *a = &r->arms[r->depth++];
-  *a = (Arms){.head = id, .cond = raise_operand(r, loop_cond_of(r->fn, id))};
+  const Folded *beats = fold_of(r, loop_cond_of(r->fn, id));
+  *a = (Arms){.head = id};
+  if (beats) a->beats = *beats;
+  else a->cond = raise_operand(r, loop_cond_of(r->fn, id));
   for (u32 i = 0; i < r->count; i++) a->before[i] = r->spots[i].now;
-  return a->cond != 0;
+  return a->cond || a->beats.kind == FOLD_BEATS;
 }
 
 static void raise_else(Raise *r) {
@@ -390,15 +345,21 @@ static bool raise_end(Raise *r) {
     raise_else(r);
     r->depth--;
   }
-  for (u32 i = 0; i < r->count; i++)
+  for (u32 i = 0; i < r->count; i++) {
+    if (r->spots[i].now != a->yes[i] && !a->cond) return false;
     if (r->spots[i].now && !(r->spots[i].now = raise_select(r, a->cond, a->yes[i], r->spots[i].now))) return false;
+  }
   const LoopNode head = *raise_node(r, a->head);
   for (u32 i = 0; i < head.c; i++) {
     if (!a->gives || !a->other) return false;
-    u32 yes = raise_operand(r, loop_list(r->fn, raise_node(r, a->gives))[i]),
-        no = raise_operand(r, loop_list(r->fn, raise_node(r, a->other))[i]);
-    if (!yes || !no) return false;
-    if (!(r->map[loop_result_of(r->fn, a->head, i)] = raise_select(r, a->cond, yes, no))) return false;
+    u32 given = loop_list(r->fn, raise_node(r, a->gives))[i], other = loop_list(r->fn, raise_node(r, a->other))[i],
+        result = loop_result_of(r->fn, a->head, i);
+    if (!a->cond || fold_of(r, given) || fold_of(r, other)) {
+      if (!fold_select(r, result, a->cond, a->cond ? NULL : &a->beats, given, other)) return false;
+      continue;
+    }
+    u32 yes = raise_operand(r, given), no = raise_operand(r, other);
+    if (!yes || !no || !(r->map[result] = raise_select(r, a->cond, yes, no))) return false;
   }
   return true;
 }
@@ -425,6 +386,8 @@ static bool raise_check(Raise *r, const LoopNode *n) {
       affine_add(r, &x, n->a, (LoopTerm){.coef = 1}, RAISE_DEPTH))
     return raise_range(r, &x, raise_known(r, n->b));
   r->checks++;
+  for (u32 i = 0; i < r->depth; i++)
+    if (!r->arms[i].cond) return false;
   u32 a = raise_operand(r, n->a), b = raise_operand(r, n->b);
   if (!a || (n->b && !b) || (r->depth && n->aux == LOOP_CHECK_INDEX)) return false;
   if (r->made_of != &r->ask) return true;
@@ -441,18 +404,16 @@ static bool raise_check(Raise *r, const LoopNode *n) {
 
 /* ---- the body ---------------------------------------------------------------------------------------------------- */
 
-/* What the loop carries follows from the index, and nothing else asks for it. */
-static bool raise_next(Raise *r, const LoopNode *n) {
-  if (n->a != r->loop || r->depth) return false;
-  for (u32 i = 0; i < n->count; i++)
-    if (!raise_follows(r, loop_list(r->fn, n)[i], true, RAISE_DEPTH)) return false;
-  return true;
+/* Does it ask for what the loop carries. */
+static bool raise_folds(const Raise *r, const LoopNode *n) {
+  return raise_pure(n) && (fold_of(r, n->a) || fold_of(r, n->b) || fold_of(r, n->c));
 }
 
 static bool raise_statement(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   LoopFn *k = r->kernel;
   if (r->depth && ++r->in_arms > RAISE_ARMS) return false;
+  if (raise_folds(r, &n)) return fold_statement(r, id);
   if (raise_pure(&n) || n.op == LOOP_MATH) {
     u32 a = raise_operand(r, n.a), b = raise_operand(r, n.b), c = raise_operand(r, n.c);
     /* functions and quotients are not for nothing */
@@ -477,13 +438,15 @@ static bool raise_statement(Raise *r, u32 id) {
       return a != NULL;
     }
     case LOOP_END: return r->depth && raise_end(r);
-    case LOOP_NEXT: return raise_next(r, &n);
+    case LOOP_NEXT: return n.a == r->loop && !r->depth && fold_next(r, &n);
     default: return false;
   }
 }
 
-/* The poll, behind what computes its values, which follow from the index. */
+/* The poll, behind what computes its values, which follow from the index and from what the calls carry. */
 static bool raise_find_poll(Raise *r) {
+  r->carries = true;
+  r->poll = 0;
   for (u32 pos = r->where[r->loop] + 1; pos < r->end[r->loop]; pos++) {
     u32 id = r->body[pos];
     const LoopNode *n = raise_node(r, id);
@@ -491,18 +454,22 @@ static bool raise_find_poll(Raise *r) {
     r->poll = n->op == LOOP_POLL ? id : 0;
     for (u32 i = 0; i < n->count && r->poll; i++)
       if (!raise_follows(r, loop_list(r->fn, n)[i], true, RAISE_DEPTH)) r->poll = 0;
-    return r->poll != 0;
+    break;
   }
-  return false;
+  r->carries = false;
+  return r->poll != 0;
 }
 
 static bool raise_independent(Raise *r) {
-  bool any = false;
-  for (u32 i = 0; i < r->count; i++) {
-    any |= r->spots[i].store;
+  for (u32 i = 0; i < r->count; i++)
     for (u32 k = 0; k < r->count && r->spots[i].store; k++)
       if (!(r->spots[k].store && k < i) && !raise_apart(r, i, k)) return false;
-  }
+  return true;
+}
+
+static bool raise_any_store(const Raise *r) {
+  bool any = false;
+  for (u32 i = 0; i < r->count; i++) any |= r->spots[i].store;
   return any;
 }
 
@@ -516,17 +483,25 @@ static bool raise_kernel(Raise *r, Made *made) {
   r->made_of = made;
   made->words = r->count = r->pair_count = r->range_count = r->checks = r->depth = r->in_arms = 0;
   memset(r->map, 0, sizeof *r->map * r->nodes);
-  u32 trips = loop_param(k, "n", LT_I64), head = loop_begin_par(k, NULL, trips, 1);
-  r->index = loop_index_of(head, 0);
+  fold_begin(r);
+  u32 head;
+  r->base = 0;
+  if (made->reduces) {
+    head = fold_head(r, made);
+  } else {
+    head = loop_begin_par(k, NULL, loop_param(k, "n", LT_I64), 1);
+    r->index = loop_index_of(head, 0);
+  }
+  if (!head) return false;
   for (u32 pos = r->where[r->loop] + 1; pos < r->end[r->loop]; pos++) {
     u32 id = r->body[pos];
     if (id == r->poll) continue;
     if (k->failed || !raise_statement(r, id)) return false;
   }
-  if (!raise_independent(r)) return false;
+  if (!raise_independent(r) || (made->reduces && !fold_end(r, made, head))) return false;
   for (u32 i = 0; i < r->count && made == &r->work; i++) {
     const Spot *s = &r->spots[i];
-    LoopTerm terms[RAISE_TERMS + 1];
+    LoopTerm terms[RAISE_TERMS + 2];
     if (!s->store) continue;
     u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_OUT);
     if (count == UINT32_MAX || !buffer) return false;
@@ -538,7 +513,7 @@ static bool raise_kernel(Raise *r, Made *made) {
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-static u32 raise_op(Raise *r, LoopOp op, u32 a, u32 b) { return loop_emit(r->fn, op, LT_VOID, a, b, 0); }
+u32 raise_op(Raise *r, LoopOp op, u32 a, u32 b) { return loop_emit(r->fn, op, LT_VOID, a, b, 0); }
 
 static u32 raise_sum(Raise *r, const Affine *a) {
   u32 sum = loop_const_i(r->fn, LT_I64, a->constant);
@@ -595,31 +570,52 @@ static u32 raise_put(Raise *r, const Made *m, u32 trips, u32 from, u32 to, u32 e
   return loop_call(r->fn, m->fn, m->words + 3, args, exit, count, values);
 }
 
-/* `done = while (d = 0) { left = trips - d; if left and most are enough { poll; if ask { call; next } } break d }` */
+/* The numbers that the calls carry, in `list` behind its first `count`. */
+static u32 raise_carried(const Raise *r, const u32 *numbers, u32 *list, u32 count) {
+  for (u32 i = 0; i < r->carried && i < RAISE_FOLDS; i++)
+    if (r->folds[i].kind != FOLD_FOLLOWS) list[count++] = numbers[i];
+  return count;
+}
+
+/* `done = while (d = 0, carried) { left = trips - d; if left and most are enough { poll; if ask { call; next } }
+ * break d, carried }` */
 static u32 raise_call(Raise *r, u32 trips) {
   LoopFn *fn = r->fn;
   const LoopNode poll = *raise_node(r, r->poll);
-  u32 zero = loop_const_i(fn, LT_I64, 0), least = loop_const_i(fn, LT_I64, TRIPS_LEAST - 1), most = raise_most(r),
-      enough = r->pair_count ? raise_op(r, LOOP_LT, least, most) : 0,
+  u32 zero = loop_const_i(fn, LT_I64, 0), few = r->folding ? FOLD_LEAST : TRIPS_LEAST,
+      least = loop_const_i(fn, LT_I64, few - 1), most = raise_most(r),
+      enough = r->pair_count ? raise_op(r, LOOP_LT, least, most) : 0, list[RAISE_FOLDS + 1] = {zero}, count,
       *values = arena_alloc(&r->n->c->arena, sizeof *values * (poll.count + 1));
   if (!values) return 0;
   enough = raise_within(r, trips, enough);
-  u32 head = loop_begin_while(fn, 1, &zero), done = loop_carry_of(fn, head, 0),
+  for (u32 i = 0; i < r->carried && i < RAISE_FOLDS; i++) r->now[i] = loop_init_of(fn, r->loop, i);
+  count = raise_carried(r, r->now, list, 1);
+  u32 head = loop_begin_while(fn, count, list), done = loop_carry_of(fn, head, 0),
       left = raise_op(r, LOOP_SUB, trips, done), some = raise_op(r, LOOP_LT, least, left);
+  for (u32 i = 0, k = 0; i < r->carried && i < RAISE_FOLDS; i++)
+    r->now[i] = r->folds[i].kind == FOLD_FOLLOWS ? 0 : loop_carry_of(fn, head, ++k);
   loop_begin_if(fn, enough ? raise_op(r, LOOP_AND, some, enough) : some, 0, NULL);
   for (u32 i = 0; i < poll.count; i++) values[i] = raise_value(r, fn->list.data[poll.list + i], done);
   loop_poll(fn, (u32)poll.imm, poll.count, values);
-  u32 to = raise_op(r, LOOP_ADD, done, raise_op(r, LOOP_MIN, left, most));
+  u32 to = raise_op(r, LOOP_ADD, done, raise_op(r, LOOP_MIN, left, most)), odd = 0;
   if (r->checks) {
     u32 asked = raise_put(r, &r->ask, trips, done, to, 0, 0, NULL);
     loop_begin_if(fn, loop_result_of(fn, asked, 0), 0, NULL);
   }
-  raise_put(r, &r->work, trips, done, to, (u32)poll.imm, poll.count, values);
-  loop_next(fn, 1, &to);
+  if (r->folding) odd = fold_chains(r, done, to);
+  if (odd) loop_begin_if(fn, loop_emit(fn, LOOP_NOT, LT_VOID, odd, 0, 0), 0, NULL);
+  if (r->folding) fold_latches(r, done, to);
+  if (r->work.fn) raise_put(r, &r->work, trips, done, to, (u32)poll.imm, poll.count, values);
+  list[0] = to;
+  loop_next(fn, raise_carried(r, r->next, list, 1), list);
+  if (odd) loop_end(fn);
   if (r->checks) loop_end(fn);
   loop_end(fn);
-  loop_break(fn, 1, &done);
+  list[0] = done;
+  loop_break(fn, raise_carried(r, r->now, list, 1), list);
   loop_end(fn);
+  for (u32 i = 0, k = 0; i < r->carried && i < RAISE_FOLDS; i++)
+    if (r->now[i]) r->now[i] = loop_result_of(fn, head, ++k);
   return loop_result_of(fn, head, 0);
 }
 
@@ -632,6 +628,10 @@ static void raise_begin(Raise *r, u32 trips, u32 done) {
   u32 last = raise_op(r, LOOP_SUB, done, loop_const_i(fn, LT_I64, 1)),
       any = raise_op(r, LOOP_LT, loop_const_i(fn, LT_I64, 0), done);
   for (u32 i = 0; i < head.b; i++) {
+    if (i < RAISE_FOLDS && r->now[i]) {
+      fn->list.data[head.list + 1 + i] = r->now[i];
+      continue;
+    }
     u32 value = raise_value(r, fn->list.data[first + i], last);
     fn->list.data[head.list + 1 + i] =
       loop_emit(fn, LOOP_SELECT, LT_VOID, any, value, fn->list.data[head.list + 1 + i]);
@@ -673,6 +673,28 @@ static bool raise_wants(Raise *r, u32 loop) {
   return raise_node(r, r->body[r->end[loop] - 1])->op == LOOP_NEXT;
 }
 
+/* All kernels of the loop; false: it stays as it is. What stores comes first: it tells what is carried. */
+static bool raise_kernels(Raise *r) {
+  LoopModule *module = r->fn->module;
+  u32 fns = module->fns.count;
+  i64 trips;
+  if (!raise_find_poll(r) || !raise_kernel(r, &r->work) || !fold_plan(r)) return false;
+  bool stores = raise_any_store(r);
+  if (r->folding) {
+    bool few = raise_constant(r, loop_trips_of(r->fn, r->loop, 0), &trips) && trips < 2 * FOLD_LEAST;
+    if (few || !MECHANISM(r->n->c->vm, reduced_loops) || !raise_find_poll(r)) return false;
+  }
+  if (!stores) {
+    if (!r->reduced_count) return false;
+    loop_module_truncate(module, fns, module->tables.count);
+    r->work.fn = NULL;
+  }
+  if (r->checks && !raise_kernel(r, &r->ask)) return false;
+  for (u32 i = 0; i < r->reduced_count; i++)
+    if (!raise_kernel(r, &r->reduced[i])) return false;
+  return true;
+}
+
 /* Puts the calls of a loop in front of it, where the new body ends. Gives how many trips they make; 0: none. */
 static u32 raise_loop(Raise *r, u32 loop) {
   LoopFn *fn = r->fn;
@@ -681,7 +703,10 @@ static u32 raise_loop(Raise *r, u32 loop) {
   r->loop = loop;
   r->made_count = 0;
   r->most = TRIPS_MOST;
-  if (!raise_find_poll(r) || !raise_kernel(r, &r->work) || (r->checks && !raise_kernel(r, &r->ask))) {
+  r->carried = raise_node(r, loop)->b;
+  memset(r->folds, 0, sizeof r->folds);
+  memset(r->now, 0, sizeof r->now);
+  if (!raise_kernels(r)) {
     loop_module_truncate(fn->module, fns, fn->module->tables.count);
     n->c->names = names;
     fn->body.count = written;
@@ -691,9 +716,11 @@ static u32 raise_loop(Raise *r, u32 loop) {
   if (!done || fn->failed) return 0;
   raise_begin(r, trips, done);
   n->raised++;
-  if (!vec_push(n->c->alloc, &n->kernels, r->work.fn) ||
-      (r->checks && !vec_push(n->c->alloc, &n->kernels, r->ask.fn)))
-    fn->failed = "out of memory";
+  bool pushed = (!r->work.fn || vec_push(n->c->alloc, &n->kernels, r->work.fn)) &&
+                (!r->checks || vec_push(n->c->alloc, &n->kernels, r->ask.fn));
+  for (u32 i = 0; i < r->reduced_count && pushed; i++)
+    pushed = vec_push(n->c->alloc, &n->kernels, r->reduced[i].fn);
+  if (!pushed) fn->failed = "out of memory";
   return done;
 }
 
@@ -704,8 +731,10 @@ bool native_raise(Native *n) {
   Raise *r = arena_alloc(&c->arena, sizeof *r);
   u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, wanted = 0,
       *words = arena_alloc(&c->arena, sizeof *words * (4 * (size_t)nodes + count + 1));
-  if (!r || !words) return false;
+  Folded *folded = arena_alloc(&c->arena, sizeof *folded * nodes);
+  if (!r || !words || !folded) return false;
   *r = (Raise){.n = n, .fn = fn, .where = words, .end = words + nodes, .map = words + 2 * nodes, .nodes = nodes,
+               .folded = folded,
                .level64 = c->code->state->cpu != VEC_AVX2};
   u32 *open = words + 3 * nodes, *old = words + 4 * nodes;
   memset(words, 0, sizeof *words * 2 * nodes);
