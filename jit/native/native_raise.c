@@ -596,8 +596,14 @@ static u32 raise_call(Raise *r, u32 trips) {
     r->now[i] = r->folds[i].kind == FOLD_FOLLOWS ? 0 : loop_carry_of(fn, head, ++k);
   loop_begin_if(fn, enough ? raise_op(r, LOOP_AND, some, enough) : some, 0, NULL);
   for (u32 i = 0; i < poll.count; i++) values[i] = raise_value(r, fn->list.data[poll.list + i], done);
+  /* Fuel is that of a kernel of so many elements. */
+  u32 next = raise_op(r, LOOP_MIN, left, most), to = raise_op(r, LOOP_ADD, done, next), odd = 0,
+      units = raise_op(r, LOOP_SHR, raise_op(r, LOOP_ADD, next, loop_const_i(fn, LT_I64, 1023)),
+                       loop_const_i(fn, LT_I64, 10));
+  if (!loop_begin_for(fn, NULL, units, 0, NULL)) return 0;
   loop_poll(fn, (u32)poll.imm, poll.count, values);
-  u32 to = raise_op(r, LOOP_ADD, done, raise_op(r, LOOP_MIN, left, most)), odd = 0;
+  loop_next(fn, 0, NULL);
+  loop_end(fn);
   if (r->checks) {
     u32 asked = raise_put(r, &r->ask, trips, done, to, 0, 0, NULL);
     loop_begin_if(fn, loop_result_of(fn, asked, 0), 0, NULL);
