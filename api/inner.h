@@ -2,6 +2,8 @@
 #ifndef WEFT_API_INNER_H
 #define WEFT_API_INNER_H
 
+#include <pthread.h>
+
 #include "api/api.h"
 
 typedef struct HostMemory {
@@ -61,6 +63,10 @@ struct WeftVM {
   struct HostBackend *backends[HOST_BACKENDS];
   u32 backend_count;
   u32 compiling; /* compile hooks running: programs must not */
+  struct Exported *dropped; /* by their consumers, in any thread; atomic (dlpack.c) */
+  pthread_mutex_t export_lock; /* of the next two */
+  u32 exported;  /* that were not dropped yet, or not looked at since */
+  bool orphan;   /* weft_free came first: who drops the last one frees the VM */
   size_t stack;  /* bytes of C stack that the host leaves; 0: as the system says */
 };
 
@@ -75,6 +81,19 @@ static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }
 bool value_ok(WeftVM *w, const WeftValue *value) MUST_USE;
 bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) MUST_USE;
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */
+/* An error of kind "type": the host needs something else than v. */
+WeftStatus value_wrong(WeftVM *w, const char *needs, Value v);
+/* exchange.c: is such an array possible; are there arrays of that dtype (if not, an error stands)? */
+bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const void *data) MUST_USE;
+bool has_dtype(WeftVM *w, WeftDType dtype) MUST_USE;
+/* dlpack.c: gives back what consumers have dropped. */
+void exports_collect(WeftVM *w);
+static inline void exports_look(WeftVM *w) {
+  if (UNLIKELY(__atomic_load_n(&w->dropped, __ATOMIC_RELAXED) != NULL)) exports_collect(w);
+}
+/* The VM has ended (vm_end): true: nothing of it is in use elsewhere. False: it is freed when that is so. */
+bool exports_end(WeftVM *w) MUST_USE;
+void weft_free_memory(WeftVM *w); /* of a VM that has ended */
 void weft_release_all(WeftVM *w, WeftValue *value);                      /* whatever its count */
 const char *text_hold(WeftVM *w, const char *s, size_t len);             /* copied into w->text */
 

@@ -160,7 +160,7 @@ WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *ite
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
+WeftStatus value_wrong(WeftVM *w, const char *needs, Value v) {
   if (v.kind == V_TRACKED)
     return vm_error(w->vm, EK_unsupported,
                     "not supported: a host function reads a value while a derivative is taken of it; stop_gradient(x) "
@@ -170,20 +170,21 @@ static WeftStatus wrong(WeftVM *w, const char *needs, Value v) {
 
 WeftStatus weft_as_int(WeftVM *w, WeftValue *value, int64_t *out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
-  return value->value.kind == V_NUM && num_as_index(value->value, out) ? WEFT_OK : wrong(w, "an integer", value->value);
+  if (value->value.kind == V_NUM && num_as_index(value->value, out)) return WEFT_OK;
+  return value_wrong(w, "an integer", value->value);
 }
 
 WeftStatus weft_as_float(WeftVM *w, WeftValue *value, double *out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   if (value->value.kind != V_NUM || dtype_kind(value->value.dtype) == DK_COMPLEX)
-    return wrong(w, "a number", value->value);
+    return value_wrong(w, "a number", value->value);
   *out = num_as_f64(value->value);
   return WEFT_OK;
 }
 
 WeftStatus weft_as_text(WeftVM *w, WeftValue *value, const char **utf8, size_t *length) {
   if (!usable(w) || !value_ok(w, value) || !utf8) return WEFT_MISUSE;
-  if (value->value.kind != V_TEXT) return wrong(w, "a text", value->value);
+  if (value->value.kind != V_TEXT) return value_wrong(w, "a text", value->value);
   *utf8 = value->value.text->data;
   if (length) *length = value->value.text->len;
   return WEFT_OK;
@@ -192,7 +193,7 @@ WeftStatus weft_as_text(WeftVM *w, WeftValue *value, const char **utf8, size_t *
 WeftStatus weft_length(WeftVM *w, WeftValue *value, size_t *out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   Value v = value->value;
-  if (v.kind != V_LIST && v.kind != V_RECORD) return wrong(w, "a list or record", v);
+  if (v.kind != V_LIST && v.kind != V_RECORD) return value_wrong(w, "a list or record", v);
   *out = v.kind == V_LIST ? v.list->count : v.record->shape->count;
   return WEFT_OK;
 }
@@ -209,7 +210,7 @@ WeftStatus weft_item(WeftVM *w, WeftValue *value, size_t index, WeftValue **out)
 
 WeftStatus weft_key(WeftVM *w, WeftValue *value, size_t index, const char **out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
-  if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
+  if (value->value.kind != V_RECORD) return value_wrong(w, "a record", value->value);
   const Shape *s = value->value.record->shape;
   if (index >= s->count) return WEFT_MISUSE;
   *out = name_text(&w->vm->names, s->keys[index]);
@@ -218,7 +219,7 @@ WeftStatus weft_key(WeftVM *w, WeftValue *value, size_t index, const char **out)
 
 WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **out) {
   if (!usable(w) || !value_ok(w, value) || !key || !out) return WEFT_MISUSE;
-  if (value->value.kind != V_RECORD) return wrong(w, "a record", value->value);
+  if (value->value.kind != V_RECORD) return value_wrong(w, "a record", value->value);
   Name name;
   Value *v = name_known(&w->vm->names, key, strlen(key), &name) ? record_find(value->value.record, name) : NULL;
   if (!v) return vm_error(w->vm, EK_key, "the record has no key \"%s\"", key);
@@ -227,7 +228,7 @@ WeftStatus weft_field(WeftVM *w, WeftValue *value, const char *key, WeftValue **
 
 /* ---- arrays ----------------------------------------------------------------------------------------------------- */
 
-static bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const void *data) {
+bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const void *data) {
   if ((int)dtype < 1 || dtype >= (WeftDType)DT_COUNT || rank < 0 || rank > WEFT_MAX_RANK || (rank && !shape))
     return false;
   for (int d = 0; d < rank; d++)
@@ -235,8 +236,7 @@ static bool geometry_ok(WeftDType dtype, int rank, const int64_t *shape, const v
   return data || dims_size((u32)rank, shape) == 0;
 }
 
-/* A dtype of which this build has arrays. */
-static bool has_dtype(WeftVM *w, WeftDType dtype) {
+bool has_dtype(WeftVM *w, WeftDType dtype) {
   if (dtype_can(dtype, NEED_store) != CAN_none) return true;
   (void)vm_error_at(w->vm, EK_unsupported, (Span){0}, "arrays of dtype %s are not supported", dtype_name(dtype));
   return false;
@@ -251,52 +251,6 @@ WeftStatus weft_array(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape
   return value_hand_over(w, array_finish(w->vm, v), out);
 }
 
-typedef struct Lent {
-  void (*release)(void *context, void *data);
-  void *context;
-  Vm *vm;
-} Lent;
-
-static void lent_release(void *ctx, void *data, size_t bytes) {
-  Lent *l = ctx;
-  (void)bytes;
-  l->vm->releasing++;
-  if (l->release) l->release(l->context, data);
-  l->vm->releasing--;
-  mem_free(&l->vm->alloc, l, sizeof *l);
-}
-
-WeftStatus weft_array_lend(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, void *data,
-                           void (*release)(void *context, void *data), void *context, WeftValue **out) {
-  if (!usable(w) || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
-  u32 bytes = dtype_bytes(dtype), unit = bytes < 8 ? bytes : 8;
-  if ((uintptr_t)data % unit) return WEFT_MISUSE;
-  i64 size = dims_size((u32)rank, shape), strides[WEFT_MAX_RANK];
-  size_t whole;
-  if (!has_dtype(w, dtype)) return WEFT_ERROR;
-  if (size < 0 || __builtin_mul_overflow((size_t)size, (size_t)bytes, &whole) || whole > PTRDIFF_MAX)
-    return vm_error(w->vm, EK_shape, "the lent array is too large");
-  /* Nothing may fail behind array_external: the memory would have been given back although the call failed. */
-  WeftValue *value = NULL;
-  if (value_hand_over(w, value_nil(), &value) != WEFT_OK) return WEFT_ERROR;
-  Lent *l = mem_alloc(&w->vm->alloc, sizeof *l);
-  if (!l) {
-    weft_release(w, value);
-    return vm_error_memory(w->vm);
-  }
-  *l = (Lent){release, context, w->vm};
-  dense_strides((u32)rank, shape, strides);
-  Value v;
-  if (array_external(w->vm, dtype, (u32)rank, shape, strides, data, whole, lent_release, l, &v) != WEFT_OK) {
-    mem_free(&w->vm->alloc, l, sizeof *l);
-    weft_release(w, value);
-    return WEFT_ERROR;
-  }
-  value->value = array_finish(w->vm, v);
-  *out = value;
-  return WEFT_OK;
-}
-
 WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
   if (!usable(w) || !value_ok(w, value) || !out) return WEFT_MISUSE;
   Value v = value->value;
@@ -305,7 +259,7 @@ WeftStatus weft_array_view(WeftVM *w, WeftValue *value, WeftArray *out) {
     *out = (WeftArray){.dtype = (WeftDType)v.dtype, .size = 1, .data = &value->element};
     return WEFT_OK;
   }
-  if (v.kind != V_ARRAY || array_device(v.array) != DEV_CPU) return wrong(w, "an array on the CPU", v);
+  if (v.kind != V_ARRAY || array_device(v.array) != DEV_CPU) return value_wrong(w, "an array on the CPU", v);
   Array *a = v.array;
   *out = (WeftArray){.dtype = (WeftDType)array_dtype(a), .rank = (int)array_rank(a), .size = a->size, .data = a->data};
   memcpy(out->shape, array_dims(a), sizeof(i64) * array_rank(a));
@@ -368,30 +322,54 @@ static void drop_host(void *ctx) {
   mem_free(&d->w->vm->alloc, d, sizeof *d + strlen(d->name) + 1);
 }
 
-static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context,
-                         void (*release)(void *context), Value rule) {
-  if (!usable(w) || !api_is_name(name) || !function) return WEFT_MISUSE;
-  if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
+/* A function of the host as a value; `*made` (may be NULL) is what stands behind it. */
+static WeftStatus make_host(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                            void (*release)(void *context), Value rule, Value *out, Defined **made) {
   size_t n = strlen(name);
   Defined *d = mem_alloc_zero(&w->vm->alloc, sizeof *d + n + 1);
-  Name key = name_cstr(&w->vm->names, name);
-  if (!d || !key) {
-    mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
-    return vm_error_memory(w->vm);
-  }
+  if (!d) return vm_error_memory(w->vm);
   *d = (Defined){.w = w, .call = function, .context = context, .release = release, .rule = value_keep(rule)};
   memcpy(d->name, name, n + 1);
   const HostFn fn = {.name = d->name, .call = call_host, .ctx = d, .release = drop_host, .rule = rule,
                      .catches_up = true};
-  Value v;
-  if (!fn_host(w->vm, &fn, &v)) {
+  if (!fn_host(w->vm, &fn, out)) {
     value_drop(w->vm, rule);
     mem_free(&w->vm->alloc, d, sizeof *d + n + 1);
     return WEFT_ERROR;
   }
+  if (made) *made = d;
+  return WEFT_OK;
+}
+
+static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                         void (*release)(void *context), Value rule) {
+  if (!usable(w) || !api_is_name(name) || !function) return WEFT_MISUSE;
+  if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
+  Name key = name_cstr(&w->vm->names, name);
+  Value v;
+  Defined *d;
+  if (!key) return vm_error_memory(w->vm);
+  if (make_host(w, name, function, context, release, rule, &v, &d) != WEFT_OK) return WEFT_ERROR;
   d->release = NULL; /* a name that cannot be declared drops the function */
   if (module_set(w->vm, w->main, key, v) != WEFT_OK) return WEFT_ERROR;
   d->release = release;
+  return WEFT_OK;
+}
+
+WeftStatus weft_function(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                         void (*release)(void *context), WeftValue **out) {
+  if (!usable(w) || !name || !utf8_valid(name, strlen(name)) || !function || !out) return WEFT_MISUSE;
+  *out = NULL;
+  if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
+  WeftValue *value = NULL; /* before the function: nothing may fail behind it */
+  if (value_hand_over(w, value_nil(), &value) != WEFT_OK) return WEFT_ERROR;
+  Value v;
+  if (make_host(w, name, function, context, release, value_nil(), &v, NULL) != WEFT_OK) {
+    weft_release(w, value);
+    return WEFT_ERROR;
+  }
+  value->value = v;
+  *out = value;
   return WEFT_OK;
 }
 

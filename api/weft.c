@@ -18,6 +18,7 @@
 #include "stdlib/stdlib.h"
 #include "stdlib/kernels/wm.h"
 #include "tracer/tracer.h"
+#include "vm/end.h"
 
 Vm *weft_vm_of(WeftVM *w) { return w->vm; }
 struct Module *weft_main_of(WeftVM *w) { return w->main; }
@@ -188,7 +189,7 @@ WeftStatus weft_open(const WeftOptions *given, WeftVM **out, char *text, size_t 
   WeftVM *w = memory.resize(memory.context, NULL, 0, sizeof *w);
   if (!w) return WEFT_ERROR;
   *w = (WeftVM){.memory = memory, .output = o.output, .output_context = o.output_context, .input = o.input,
-                .input_context = o.input_context, .stack = o.stack};
+                .input_context = o.input_context, .stack = o.stack, .export_lock = PTHREAD_MUTEX_INITIALIZER};
   ON_STACK_OF(w);
   if (!o.resize && !o.memory) {
     w->memory.resize = blocks_resize;
@@ -214,9 +215,15 @@ void weft_free(WeftVM *w) {
     while (w->values) weft_release_all(w, w->values);
     buf_free(&w->text);
     words_free(w);
-    vm_free(w->vm);
+    vm_end(w->vm);
   }
   backends_free(w);
+  if (exports_end(w)) weft_free_memory(w);
+}
+
+void weft_free_memory(WeftVM *w) {
+  if (w->vm) vm_free_memory(w->vm);
+  (void)pthread_mutex_destroy(&w->export_lock);
   blocks_free(&w->blocks);
   if (w->memory.context == &w->blocks) free(w);
   else w->memory.resize(w->memory.context, w, sizeof *w, 0);
@@ -254,6 +261,7 @@ int weft_exit_code(const WeftVM *w) { return w && w->vm->exiting ? w->vm->exit_c
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
 static WeftStatus begin(WeftVM *w) {
+  exports_look(w);
   WeftStatus status = vm_catch_up(w->vm);
   if (status != WEFT_OK) return status;
   vm_error_clear(w->vm);
@@ -362,16 +370,34 @@ WeftStatus weft_load_text(WeftVM *w, const char *text, size_t length, const char
 }
 
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
-  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling ||
-      !values_ok(w, args, count))
+  return weft_call_named(w, fn, args, count, NULL, 0, out);
+}
+
+WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, const char *const *names,
+                           size_t named, WeftValue **out) {
+  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling || named > count ||
+      (named && !names) || !values_ok(w, args, count))
     return WEFT_MISUSE;
+  for (size_t i = 0; i < named; i++)
+    if (!api_is_name(names[i])) return WEFT_MISUSE;
   if (out) *out = NULL;
   ON_STACK_OF(w);
   if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
   Value v = value_nil(), *given = mem_alloc(&w->vm->alloc, sizeof *given * (count + 1));
-  if (!given) return vm_error_memory(w->vm);
-  for (size_t i = 0; i < count; i++) given[i] = value_keep(args[i]->value);
-  WeftStatus status = end(w, vm_call_named(w->vm, fn->value, given, NULL, (u32)count, &v));
+  Name *keys = named ? mem_alloc_zero(&w->vm->alloc, sizeof *keys * count) : NULL;
+  bool ok = given && (!named || keys);
+  for (size_t i = 0; i < named && ok; i++)
+    ok = (keys[count - named + i] = name_counted(&w->vm->names, names[i], strlen(names[i]))) != 0;
+  WeftStatus status = WEFT_ERROR;
+  if (ok) {
+    for (size_t i = 0; i < count; i++) given[i] = value_keep(args[i]->value);
+    status = end(w, vm_call_named(w->vm, fn->value, given, keys, (u32)count, &v));
+  } else {
+    status = vm_error_memory(w->vm);
+  }
+  for (size_t i = 0; i < named && keys; i++)
+    if (keys[count - named + i]) name_drop(&w->vm->names, keys[count - named + i]);
+  mem_free(&w->vm->alloc, keys, sizeof *keys * count);
   mem_free(&w->vm->alloc, given, sizeof *given * (count + 1));
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);

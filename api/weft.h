@@ -243,6 +243,10 @@ WEFT_API WeftStatus weft_load_file(WeftVM *vm, const char *path, WeftValue **out
 WEFT_API WeftStatus weft_load_text(WeftVM *vm, const char *text, size_t length, const char *path, WeftValue **out);
 /* Calls a function value with `count` arguments. */
 WEFT_API WeftStatus weft_call(WeftVM *vm, WeftValue *function, WeftValue *const *args, size_t count, WeftValue **out);
+/* The same; the last `named` arguments are given by name: names[0] … names[named - 1]. A name that no variable can have
+ * is WEFT_MISUSE; one that the function does not know is its error. */
+WEFT_API WeftStatus weft_call_named(WeftVM *vm, WeftValue *function, WeftValue *const *args, size_t count,
+                                    const char *const *names, size_t named, WeftValue **out);
 /* Variables of the main module. Getting one that is not there is an error of kind "name". */
 WEFT_API WeftStatus weft_get_global(WeftVM *vm, const char *name, WeftValue **out);
 WEFT_API WeftStatus weft_set_global(WeftVM *vm, const char *name, WeftValue *value);
@@ -334,6 +338,11 @@ WEFT_API WeftStatus weft_nil(WeftVM *vm, WeftValue **out);
 WEFT_API WeftStatus weft_bool(WeftVM *vm, bool b, WeftValue **out);
 WEFT_API WeftStatus weft_int(WeftVM *vm, int64_t i, WeftValue **out);    /* i64, strong */
 WEFT_API WeftStatus weft_float(WeftVM *vm, double f, WeftValue **out);   /* f64, strong */
+/* Weak, as numbers written in a program: they take on the dtype of what they meet, so that an f32 array stays one. */
+WEFT_API WeftStatus weft_weak_int(WeftVM *vm, int64_t i, WeftValue **out);
+WEFT_API WeftStatus weft_weak_float(WeftVM *vm, double f, WeftValue **out);
+WEFT_API WeftStatus weft_weak_complex(WeftVM *vm, double re, double im, WeftValue **out);
+WEFT_API bool weft_is_weak(WeftVM *vm, WeftValue *value);
 WEFT_API WeftStatus weft_text(WeftVM *vm, const char *utf8, size_t length, WeftValue **out);
 WEFT_API WeftStatus weft_list(WeftVM *vm, WeftValue *const *items, size_t count, WeftValue **out);
 WEFT_API WeftStatus weft_record(WeftVM *vm, const char *const *keys, WeftValue *const *items, size_t count,
@@ -373,8 +382,42 @@ WEFT_API WeftStatus weft_array(WeftVM *vm, WeftDType dtype, int rank, const int6
  * fails, `release` is not called and the memory is the host's as before. */
 WEFT_API WeftStatus weft_array_lend(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape, void *data,
                                     void (*release)(void *context, void *data), void *context, WeftValue **out);
+/* The same of memory that lies otherwise, or that is const: `strides` in elements, NULL: dense row-major. They may be
+ * negative or 0; `data` is element (0, …, 0). */
+WEFT_API WeftStatus weft_array_lend_strided(WeftVM *vm, WeftDType dtype, int rank, const int64_t *shape,
+                                            const int64_t *strides, const void *data,
+                                            void (*release)(void *context, void *data), void *context,
+                                            WeftValue **out);
 /* Looks at a number or array on the CPU without copying. */
 WEFT_API WeftStatus weft_array_view(WeftVM *vm, WeftValue *value, WeftArray *out);
+/* Does `value` alone hold its data: no variable of a program, no other value, no memory of the host? Then the host
+ * may write there what weft_array_view shows, as long as it passes the value to nobody. */
+WEFT_API bool weft_array_unshared(WeftVM *vm, WeftValue *value);
+/* Copies the elements of a number or array, dense and row-major, into `bytes` bytes of the host, which must be as many
+ * as they need. Any dtype that can hold each value of the array's own: f32 as f64, u8 as f16, i64 as i64 alone; else
+ * an error of kind "type". Another count of bytes is one of kind "shape". From a device as well. */
+WEFT_API WeftStatus weft_array_copy_out(WeftVM *vm, WeftValue *value, WeftDType dtype, void *to, size_t bytes);
+/* The same into an array of the host, whatever its strides: dtype and shape must be those of the value, else an error
+ * of kind "type" or "shape", and nothing is written. to->size is not looked at; a stride of 0 is WEFT_MISUSE. */
+WEFT_API WeftStatus weft_array_copy_into(WeftVM *vm, WeftValue *value, const WeftArray *to);
+
+/* DLPack (https://dmlc.github.io/dlpack/latest/): arrays of other libraries without copies, in both directions. The
+ * structs are those of dlpack.h, which a host includes itself; version 1 says which data must not be written, the
+ * "unversioned" struct before it cannot.
+ * In: as weft_array_lend_strided. The VM owns the tensor and calls its deleter as `release`; when the call fails, the
+ * tensor is the host's as before. Errors of kind "unsupported": a major version that is not 1, a GPU, a dtype that
+ * Weft has not, lanes, data that is not aligned, a rank above 16.
+ * Out: the tensor holds the array until its deleter is called, which may be in any thread, and after weft_free: the
+ * memory that it shows stays until then (and so must WeftOptions.resize). Its data must not be written: the flag
+ * says so. With `copy` it is dense, and the consumer's to write. Unversioned and without a copy the array must be
+ * unshared (weft_array_unshared). An array on a device comes as a copy alone. Numbers are copied. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+WEFT_API WeftStatus weft_dlpack_import(WeftVM *vm, struct DLManagedTensorVersioned *tensor, WeftValue **out);
+WEFT_API WeftStatus weft_dlpack_import_unversioned(WeftVM *vm, struct DLManagedTensor *tensor, WeftValue **out);
+WEFT_API WeftStatus weft_dlpack_export(WeftVM *vm, WeftValue *value, bool copy, struct DLManagedTensorVersioned **out);
+WEFT_API WeftStatus weft_dlpack_export_unversioned(WeftVM *vm, WeftValue *value, bool copy,
+                                                   struct DLManagedTensor **out);
 
 /* ---- host functions ------------------------------------------------------------------------------------ */
 
@@ -386,7 +429,11 @@ typedef WeftStatus (*WeftHostFunction)(WeftVM *vm, void *context, WeftValue *con
  * call fails: the context is the host's as before. */
 WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction function, void *context,
                                 void (*release)(void *context));
-/* The same for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes
+/* The same, declared nowhere: a value, which a host passes to programs as an argument or in a record. `name` stands in
+ * messages. */
+WEFT_API WeftStatus weft_function(WeftVM *vm, const char *name, WeftHostFunction function, void *context,
+                                  void (*release)(void *context), WeftValue **out);
+/* weft_define for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes
  * the same arguments and gives the same results, made at the top level (it captures nothing), as
  *
  *     (f, n, x) => fori_loop(0, n, (i, s) => f(s), x)

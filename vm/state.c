@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vm/alloc.h"
+#include "vm/end.h"
 #include "vm/module.h"
 #include "vm/ref.h"
 #include "vm/stack.h"
@@ -77,8 +78,7 @@ bool vm_at_free(Vm *vm, void (*closer)(Vm *)) {
   return true;
 }
 
-void vm_free(Vm *vm) {
-  if (!vm) return;
+void vm_end(Vm *vm) {
   while (vm->closer_count) vm->closers[--vm->closer_count](vm);
   pool_leave(vm);
   vm_error_clear(vm);
@@ -94,6 +94,9 @@ void vm_free(Vm *vm) {
   mem_free(&vm->alloc, vm->shapes, sizeof *vm->shapes * vm->shape_slots);
   stack_free(vm);
   if (vm->op_params) mem_free(&vm->alloc, vm->op_params, sizeof(Name) * OP_COUNT * OP_MAX_PARAMS);
+}
+
+void vm_free_memory(Vm *vm) {
   alloc_free_slabs(vm);
   mem_free(&vm->alloc, vm->text_places.at, sizeof *vm->text_places.at * vm->text_places.cap);
   vm->text_places = (TextPlaces){0};
@@ -102,4 +105,10 @@ void vm_free(Vm *vm) {
   if (vm->names.alloc) names_free(&vm->names);
   Allocator *host = vm->host_alloc;
   mem_free(host, vm, sizeof *vm);
+}
+
+void vm_free(Vm *vm) {
+  if (!vm) return;
+  vm_end(vm);
+  vm_free_memory(vm);
 }
