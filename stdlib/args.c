@@ -261,3 +261,9 @@ WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
   *out = dtype == DT_c128 ? v : num_convert_unchecked(v, dtype);
   return WEFT_OK;
 }
+
+WeftStatus copy_polled(Vm *vm, void *to, const void *from, size_t bytes) {
+  Polled p = parts_in(vm, (i64)bytes, PART_ELEMENTS * (i64)sizeof(u64));
+  while (parts_next(&p)) memcpy((char *)to + p.from, (const char *)from + p.from, (size_t)(p.to - p.from));
+  return p.status;
+}

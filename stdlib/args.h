@@ -61,6 +61,32 @@ WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE; /* 
 /* Fuel and interrupts for work over n elements; call before the work, or between parts of it. */
 static inline WeftStatus kernel_poll(Vm *vm, i64 n) { return n < 1024 ? WEFT_OK : vm_poll(vm, (u64)n >> 10); }
 
+/* Work over n elements in parts of some milliseconds, with a look at the clock between two of them:
+ *
+ *     Polled p = parts_in(vm, n, PART_ELEMENTS);
+ *     while (parts_next(&p))
+ *       for (i64 i = p.from; i < p.to; i++) …
+ *     return p.status; // WEFT_ERROR: a look raised, and the rest is missing
+ *
+ * It uses no fuel: kernel_poll asks for that before. */
+enum { PART_ELEMENTS = 1 << 18 };
+typedef struct Polled {
+  Vm *vm;
+  i64 n, each;
+  i64 from, to; /* of this part */
+  WeftStatus status;
+} Polled;
+static inline Polled parts_in(Vm *vm, i64 n, i64 each) {
+  return (Polled){.vm = vm, .n = n, .each = each < 1 ? 1 : each};
+}
+static inline bool parts_next(Polled *p) {
+  if (p->to >= p->n || (p->to && (p->status = vm_poll(p->vm, 0)) != WEFT_OK)) return false;
+  p->from = p->to;
+  p->to = p->n - p->from < p->each ? p->n : p->from + p->each;
+  return true;
+}
+WeftStatus copy_polled(Vm *vm, void *to, const void *from, size_t bytes) MUST_USE; /* memcpy in such parts */
+
 /* (shape texts for messages) */
 typedef struct ShapeText {
   char s[96];

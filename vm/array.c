@@ -218,7 +218,16 @@ WeftStatus array_new_like(Vm *vm, u32 dtype, const Array *like, Value *out) {
 
 WeftStatus array_new_zero(Vm *vm, u32 dtype, u32 rank, const i64 *dims, Value *out) {
   if (array_new(vm, dtype, rank, dims, out) != WEFT_OK) return WEFT_ERROR;
-  memset(out->array->data, 0, (size_t)out->array->size * dtype_bytes(dtype));
+  enum { PART = 1 << 21 }; /* bytes between two looks at the clock: fresh pages take the time */
+  char *data = out->array->data;
+  const i64 bytes = out->array->size * (i64)dtype_bytes(dtype);
+  for (i64 at = 0; at < bytes; at += PART) {
+    if (at && vm_poll(vm, 0) != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+    memset(data + at, 0, (size_t)(bytes - at < PART ? bytes - at : PART));
+  }
   return WEFT_OK;
 }
 

@@ -349,7 +349,7 @@ void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const
 
 WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
                                const void *src, const i64 *src_strides) {
-  enum { PART = 1 << 23 }; /* elements: some milliseconds */
+  enum { PART = 1 << 22 }; /* elements: several threads share one, and store it past the caches */
   i64 part[ARRAY_MAX_RANK], total = 1;
   u32 axis = 0;
   for (u32 d = 0; d < rank; d++) {

@@ -31,8 +31,11 @@ WeftStatus dense_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
   TRY(convert_allowed(vm, op, array_dtype(a), dtype));
   TRY(kernel_poll(vm, a->size));
   TRY(array_new(vm, dtype, array_rank(a), array_dims(a), out));
-  if (copy_dense(vm, a, array_rank(a), array_dims(a), dtype, out->array->data)) {
+  u32 bad;
+  WeftStatus status = copy_dense(vm, a, array_rank(a), array_dims(a), dtype, out->array->data, &bad);
+  if (status != WEFT_OK || bad) {
     value_drop(vm, *out);
+    if (status != WEFT_OK) return status;
     return vm_error(vm, EK_value, "%s: a %s that is NaN or out of range does not fit %s", op_name(op),
                     dtype_name(array_dtype(a)), dtype_name(dtype));
   }
@@ -149,7 +152,9 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
       }
       Array *a = array_of(v, &box);
       TRY(convert_allowed(n->vm, OP_array, v.dtype, dtype));
-      if (copy_dense(n->vm, a, array_rank(a), array_dims(a), dtype, *at))
+      u32 bad;
+      TRY(copy_dense(n->vm, a, array_rank(a), array_dims(a), dtype, *at, &bad));
+      if (bad)
         return vm_error(n->vm, EK_value, "array: a %s that is NaN or out of range does not fit %s",
                         dtype_name(array_dtype(a)), dtype_name(dtype));
       *at += a->size * bytes;
@@ -193,7 +198,10 @@ static WeftStatus filled(Vm *vm, u32 dtype, const ArrayType *shape, Value number
     TRY(array_new_zero(vm, dtype, shape->rank, shape->dims, out));
   } else {
     TRY(result_new(vm, dtype, shape, out, &data));
-    fill_dense(vm, data, one, out->array->size, dtype_bytes(dtype));
+    if (fill_dense(vm, data, one, out->array->size, dtype_bytes(dtype)) != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
   }
   result_finish(vm, out);
   return WEFT_OK;
@@ -241,8 +249,9 @@ static WeftStatus full(Vm *vm, u32 op, const ArrayType *shape, u32 value_param, 
   void *data;
   if (status == WEFT_OK) status = result_new(vm, dtype, shape, &dense, &data);
   if (status == WEFT_OK) {
-    (void)copy_dense(vm, value.array, shape->rank, shape->dims, dtype, data);
-    *out = array_finish(vm, dense);
+    status = copy_dense(vm, value.array, shape->rank, shape->dims, dtype, data, &(u32){0});
+    if (status == WEFT_OK) *out = array_finish(vm, dense);
+    else value_drop(vm, dense);
   }
   value_drop(vm, value);
   return status;
@@ -302,18 +311,21 @@ static WeftStatus ramp_args(Vm *vm, u32 op, const Value *args, u32 n, Value *num
 }
 
 /* start and step by their bits, in the dtype of the array. */
-static void ramp(Vm *vm, Array *a, u64 start, u64 step) {
-  enum { PART = 1 << 24 };
+static WeftStatus ramp(Vm *vm, Value *made, u64 start, u64 step) {
+  Array *a = made->array;
   char *data = a->data;
-  for (i64 i = 0; i < a->size; i += PART)
-    stdlib_of(vm)->strips->ramp[array_dtype(a)](data + 8 * i, start, step, i, a->size - i < PART ? a->size - i : PART);
+  Polled p = parts_in(vm, a->size, PART_ELEMENTS);
+  while (parts_next(&p))
+    stdlib_of(vm)->strips->ramp[array_dtype(a)](data + 8 * p.from, start, step, p.from, p.to - p.from);
+  if (p.status != WEFT_OK) value_drop(vm, *made);
+  return p.status;
 }
 
 /* start + i * step in i64 or f64, then rounded to the dtype. */
 static WeftStatus ramp_i64(Vm *vm, u32 op, i64 start, i64 step, i64 n, u32 dtype, Value *out) {
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_i64, 1, &n, out));
-  ramp(vm, out->array, (u64)start, (u64)step);
+  TRY(ramp(vm, out, (u64)start, (u64)step));
   if (dtype == DT_i64) return WEFT_OK;
   Value made = *out;
   WeftStatus status = convert_value(vm, op, made, dtype, out);
@@ -324,7 +336,7 @@ static WeftStatus ramp_i64(Vm *vm, u32 op, i64 start, i64 step, i64 n, u32 dtype
 static WeftStatus ramp_f64(Vm *vm, u32 op, f64 start, f64 step, i64 n, u32 dtype, Value *out) {
   TRY(kernel_poll(vm, n));
   TRY(array_new(vm, DT_f64, 1, &n, out));
-  ramp(vm, out->array, value_f64(start).bits, value_f64(step).bits);
+  TRY(ramp(vm, out, value_f64(start).bits, value_f64(step).bits));
   if (dtype == DT_f64) return WEFT_OK;
   Value made = *out;
   WeftStatus status = convert_value(vm, op, made, dtype, out);
@@ -378,7 +390,7 @@ WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
   TRY(array_new(vm, DT_f64, 1, &n, out));
   /* of finite bounds finite */
   f64 *o = out->array->data, step = parts <= 0 ? 0 : isfinite(span) ? span / parts : stop / parts - start / parts;
-  if (step != 0) ramp(vm, out->array, value_f64(start).bits, value_f64(step).bits);
+  if (step != 0) TRY(ramp(vm, out, value_f64(start).bits, value_f64(step).bits));
   else
     for (i64 i = 0; i < n; i++) o[i] = start + (parts > 0 ? (f64)i / parts * span : 0);
   if (endpoint && n > 1) o[n - 1] = stop;
@@ -444,7 +456,10 @@ static WeftStatus triangle(Vm *vm, u32 op, bool upper, Value *args, Value *out) 
   if (!result_reuse(&args[0], type.dtype, &type, out)) {
     void *data;
     TRY(result_new(vm, type.dtype, &type, out, &data));
-    (void)copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, data);
+    if (copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, data, &(u32){0}) != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
   }
   i64 rows = type.dims[type.rank - 2], cols = type.dims[type.rank - 1],
       batches = rows * cols > 0 ? out->array->size / (rows * cols) : 0;

@@ -816,9 +816,11 @@ WeftStatus convert_value(Vm *vm, u32 op, Value v, u32 to, Value *out) {
   }
   TRY(kernel_poll(vm, a->size));
   TRY(array_new(vm, to, array_rank(a), array_dims(a), out));
-  if (copy_dense(vm, a, array_rank(a), array_dims(a), to, out->array->data)) {
+  u32 bad;
+  WeftStatus status = copy_dense(vm, a, array_rank(a), array_dims(a), to, out->array->data, &bad);
+  if (status != WEFT_OK || bad) {
     value_drop(vm, *out);
-    return cast_failed(vm, op, from, to);
+    return status != WEFT_OK ? status : cast_failed(vm, op, from, to);
   }
   *out = array_finish(vm, *out);
   return WEFT_OK;

@@ -23,6 +23,8 @@ static WeftStatus place(Vm *vm, u32 op, Value item, Array *to, u32 axis, i64 sta
   return status;
 }
 
+enum { PART_ITEMS = PART_ELEMENTS / 32 }; /* that are placed between two looks at the clock */
+
 static WeftStatus join(Vm *vm, u32 op, const Value *items, u32 n, bool along_new, i64 given_axis, Value *out) {
   RuleError err;
   ArrayType shape, small[8];
@@ -50,6 +52,7 @@ static WeftStatus join(Vm *vm, u32 op, const Value *items, u32 n, bool along_new
   bool made = status == WEFT_OK;
   i64 start = 0;
   for (u32 i = 0; i < n && status == WEFT_OK; i++) {
+    if (i % PART_ITEMS == PART_ITEMS - 1 && (status = vm_poll(vm, 0)) != WEFT_OK) break;
     i64 strides[ARRAY_MAX_RANK];
     u32 k = 0;
     for (u32 d = 0; d < shape.rank; d++)

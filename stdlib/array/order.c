@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { FEW = 24, SOME = 768, DIGITS = 8, BUCKETS = 256 };
+/* COMPARED: comparisons by a function between two looks at the clock */
+enum { FEW = 24, SOME = 768, DIGITS = 8, BUCKETS = 256, COMPARED = 1 << 15 };
 
 #define SIGN64 0x8000000000000000ull
 #define NAN_KEY UINT64_MAX
@@ -29,12 +30,12 @@ static inline u64 key_f32(f32 v, bool *negative_zero) {
   return b & 0x80000000u ? ~b : b | 0x80000000u;
 }
 
-bool keys_make(u64 *keys, const void *xv, i64 n, i64 stride, u32 dtype, bool descending) {
+static bool make_some(u64 *keys, const void *xv, i64 from, i64 to, i64 stride, u32 dtype, bool descending) {
   bool negative_zero = false;
 #define EACH(T, expr)                             \
   {                                               \
     const T *x = xv;                              \
-    for (i64 i = 0; i < n; i++) {                 \
+    for (i64 i = from; i < to; i++) {             \
       T v = x[i * stride];                        \
       keys[i] = (expr);                           \
     }                                             \
@@ -51,8 +52,15 @@ bool keys_make(u64 *keys, const void *xv, i64 n, i64 stride, u32 dtype, bool des
 #undef EACH
   bool floats = dtype_kind(dtype) == DK_FLOAT;
   if (descending)
-    for (i64 i = 0; i < n; i++) keys[i] = floats && keys[i] == NAN_KEY ? NAN_KEY : ~keys[i];
+    for (i64 i = from; i < to; i++) keys[i] = floats && keys[i] == NAN_KEY ? NAN_KEY : ~keys[i];
   return negative_zero;
+}
+
+WeftStatus keys_make(Vm *vm, u64 *keys, const void *x, i64 n, i64 stride, u32 dtype, bool descending, bool *hidden) {
+  Polled p = parts_in(vm, n, PART_ELEMENTS);
+  *hidden = false;
+  while (parts_next(&p)) *hidden |= make_some(keys, x, p.from, p.to, stride, dtype, descending);
+  return p.status;
 }
 
 bool key_is_nan(u64 key, u32 dtype) { return key == NAN_KEY && dtype_kind(dtype) == DK_FLOAT; }
@@ -103,13 +111,15 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
     if (from != x) memcpy(x, from, (size_t)n * sizeof(T));                                         \
   }                                                                                                \
   /* by bytes of the key, the lowest first; bytes that are all the same are passed over */         \
-  static void NAME##_many(T *x, T *spare, i64 n) {                                                 \
+  static WeftStatus NAME##_many(Vm *vm, T *x, T *spare, i64 n) {                                   \
     i64 counts[DIGITS][BUCKETS];                                                                   \
+    Polled p = parts_in(vm, n, PART_ELEMENTS);                                                      \
     memset(counts, 0, sizeof counts);                                                              \
-    for (i64 i = 0; i < n; i++)                                                                    \
-      for (u32 d = 0; d < DIGITS; d++) counts[d][KEY(x[i]) >> 8 * d & 255]++;                      \
+    while (parts_next(&p))                                                                         \
+      for (i64 i = p.from; i < p.to; i++)                                                          \
+        for (u32 d = 0; d < DIGITS; d++) counts[d][KEY(x[i]) >> 8 * d & 255]++;                    \
     T *from = x, *to = spare;                                                                      \
-    for (u32 d = 0; d < DIGITS; d++) {                                                             \
+    for (u32 d = 0; d < DIGITS && p.status == WEFT_OK; d++) {                                      \
       i64 *c = counts[d], sum = 0;                                                                 \
       if (c[KEY(x[0]) >> 8 * d & 255] == n) continue;                                              \
       for (u32 b = 0; b < BUCKETS; b++) {                                                          \
@@ -117,36 +127,48 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
         c[b] = sum;                                                                                \
         sum += own;                                                                                \
       }                                                                                            \
-      for (i64 i = 0; i < n; i++) to[c[KEY(from[i]) >> 8 * d & 255]++] = from[i];                  \
+      p = parts_in(vm, n, PART_ELEMENTS);                                                          \
+      while (parts_next(&p))                                                                       \
+        for (i64 i = p.from; i < p.to; i++) to[c[KEY(from[i]) >> 8 * d & 255]++] = from[i];        \
       T *t = from;                                                                                 \
       from = to;                                                                                   \
       to = t;                                                                                      \
     }                                                                                              \
-    if (from != x) memcpy(x, from, (size_t)n * sizeof(T));                                         \
+    return p.status == WEFT_OK && from != x ? copy_polled(vm, x, from, (size_t)n * sizeof(T)) : p.status; \
   }                                                                                                \
-  void NAME##_sort(T *x, T *spare, i64 n) {                                                        \
+  WeftStatus NAME##_sort(Vm *vm, T *x, T *spare, i64 n) {                                          \
+    if (n > SOME) return NAME##_many(vm, x, spare, n);                                             \
     if (n <= FEW) NAME##_few(x, n);                                                                \
-    else if (n <= SOME) NAME##_some(x, spare, n);                                                  \
-    else NAME##_many(x, spare, n);                                                                 \
+    else NAME##_some(x, spare, n);                                                                 \
+    return WEFT_OK;                                                                                \
   }
 #define KEY_OF_KEY(e) (e)
 #define KEY_OF_KEYED(e) ((e).key)
 SORTS(keys, u64, KEY_OF_KEY)
 SORTS(keyed, Keyed, KEY_OF_KEYED)
 
-void positions_sort(i64 *at, i64 *spare, i64 n, bool (*less)(const void *ctx, i64 a, i64 b), const void *ctx) {
-  i64 *from = at, *to = spare;
+WeftStatus keyed_order(Vm *vm, const u64 *keys, Keyed *x, Keyed *spare, i64 n) {
+  Polled p = parts_in(vm, n, PART_ELEMENTS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) x[i] = (Keyed){keys[i], i};
+  return p.status == WEFT_OK ? keyed_sort(vm, x, spare, n) : WEFT_ERROR;
+}
+
+WeftStatus positions_sort(Vm *vm, i64 *at, i64 *spare, i64 n, bool (*less)(const void *ctx, i64 a, i64 b),
+                          const void *ctx) {
+  i64 *from = at, *to = spare, steps = 0;
   for (i64 width = 1; width < n; width *= 2) {
     for (i64 i = 0; i < n; i += 2 * width) {
       i64 a = i, mid = i + width < n ? i + width : n, b = mid, end = i + 2 * width < n ? i + 2 * width : n;
       for (i64 k = i; k < end; k++) {
         bool left = b >= end || (a < mid && !less(ctx, from[b], from[a]));
         to[k] = left ? from[a++] : from[b++];
+        if (++steps % COMPARED == 0 && vm_poll(vm, 0) != WEFT_OK) return WEFT_ERROR;
       }
     }
     i64 *t = from;
     from = to;
     to = t;
   }
-  if (from != at) memcpy(at, from, (size_t)n * sizeof *at);
+  return from != at ? copy_polled(vm, at, from, (size_t)n * sizeof *at) : WEFT_OK;
 }

@@ -10,16 +10,22 @@ typedef struct Keyed {
   i64 at; /* position before */
 } Keyed;
 
-/* Keys of n elements of `dtype`, `stride` elements apart. True: some element is -0, which its key does not show. */
-bool keys_make(u64 *keys, const void *x, i64 n, i64 stride, u32 dtype, bool descending);
+/* All of them look at the clock now and then. WEFT_ERROR: that raised, and what they were to write is half done. */
+
+/* Keys of n elements of `dtype`, `stride` elements apart. *hidden: some element is -0, which its key does not show. */
+WeftStatus keys_make(Vm *vm, u64 *keys, const void *x, i64 n, i64 stride, u32 dtype, bool descending,
+                     bool *hidden) MUST_USE;
 /* The element of a key (NaN: the positive quiet one; -0 as 0). */
 void keys_value(u64 key, u32 dtype, bool descending, void *out);
 bool key_is_nan(u64 key, u32 dtype);
 
 /* Sort n entries; `spare` has room for as many. The result lies in `x`. */
-void keys_sort(u64 *x, u64 *spare, i64 n);
-void keyed_sort(Keyed *x, Keyed *spare, i64 n);
+WeftStatus keys_sort(Vm *vm, u64 *x, u64 *spare, i64 n) MUST_USE;
+WeftStatus keyed_sort(Vm *vm, Keyed *x, Keyed *spare, i64 n) MUST_USE;
+/* The keys with their positions, sorted. */
+WeftStatus keyed_order(Vm *vm, const u64 *keys, Keyed *x, Keyed *spare, i64 n) MUST_USE;
 /* Positions by any order: `less` must be a strict weak one. */
-void positions_sort(i64 *at, i64 *spare, i64 n, bool (*less)(const void *ctx, i64 a, i64 b), const void *ctx);
+WeftStatus positions_sort(Vm *vm, i64 *at, i64 *spare, i64 n, bool (*less)(const void *ctx, i64 a, i64 b),
+                          const void *ctx) MUST_USE;
 
 #endif

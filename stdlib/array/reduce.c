@@ -450,10 +450,7 @@ static WeftStatus reduce_into(Job *j, u32 mask, void *out) {
   if (j->from == DT_bool && j->to == DT_i64 && j->kind == REDUCE_ADD && array_dense(j->a) &&
       mask >> (rank ? rank - 1 : 0) & 1 && joins_to_one_run(&j->s))
     return count_true(j, out);
-  if (mask == 0) {
-    (void)copy_dense(j->vm, j->a, rank, array_dims(j->a), j->to, out);
-    return WEFT_OK;
-  }
+  if (mask == 0) return copy_dense(j->vm, j->a, rank, array_dims(j->a), j->to, out, &(u32){0});
   if (!(mask >> (rank - 1) & 1)) return reduce_last_kept(j, out);
   if (j->from == j->to && joins_to_one_run(&j->s)) return reduce_rows_direct(j, out);
   return reduce_rows_gathered(j, out);

@@ -136,17 +136,20 @@ WeftStatus eager_take_along_axis(Vm *vm, Value *args, Value *out) {
     const char *from = x.array->data;
     char *o = data;
     i64 step = array_strides(x.array)[axis];
-    for (i64 i = 0; i < out->array->size; i++, o += bytes) {
-      memcpy(o, from + (offset + p[place] * step) * bytes, bytes);
-      for (u32 d = shape.rank; d-- > 0;) {
-        place += strides[0][d];
-        offset += strides[1][d];
-        if (++at[d] < shape.dims[d]) break;
-        place -= strides[0][d] * shape.dims[d];
-        offset -= strides[1][d] * shape.dims[d];
-        at[d] = 0;
+    Polled parts = parts_in(vm, out->array->size, PART_ELEMENTS);
+    while (parts_next(&parts))
+      for (i64 i = parts.from; i < parts.to; i++, o += bytes) {
+        memcpy(o, from + (offset + p[place] * step) * bytes, bytes);
+        for (u32 d = shape.rank; d-- > 0;) {
+          place += strides[0][d];
+          offset += strides[1][d];
+          if (++at[d] < shape.dims[d]) break;
+          place -= strides[0][d] * shape.dims[d];
+          offset -= strides[1][d] * shape.dims[d];
+          at[d] = 0;
+        }
       }
-    }
+    if ((status = parts.status) != WEFT_OK) value_drop(vm, *out);
   }
   value_drop(vm, index);
   value_drop(vm, x);
@@ -385,11 +388,13 @@ WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
   status = result_new(vm, type.dtype, &want, &updates, &data);
   if (status == WEFT_OK) {
     NumBox box;
-    (void)copy_dense(vm, array_of(same, &box), want.rank, want.dims, type.dtype, data);
-    if (!result_reuse(&args[0], type.dtype, &type, out)) {
+    status = copy_dense(vm, array_of(same, &box), want.rank, want.dims, type.dtype, data, &(u32){0});
+    if (status == WEFT_OK && !result_reuse(&args[0], type.dtype, &type, out)) {
       void *copy;
       status = result_new(vm, type.dtype, &type, out, &copy);
-      if (status == WEFT_OK) (void)copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, copy);
+      if (status == WEFT_OK &&
+          (status = copy_dense(vm, args[0].array, type.rank, type.dims, type.dtype, copy, &(u32){0})) != WEFT_OK)
+        value_drop(vm, *out);
     }
     if (status == WEFT_OK) {
       i64 outer = 1, inner = 1;
@@ -432,6 +437,7 @@ static WeftStatus bins_of(Vm *vm, const Array *x, i64 *bins, i64 *counts, i64 *t
   *at = 0;
   for (i64 i = 0, n; i < x->size; i += n) {
     i64 least, most;
+    if (i % PART_ELEMENTS == PART_ELEMENTS - COUNT_BLOCK) TRY(vm_poll(vm, 0));
     n = x->size - i < COUNT_BLOCK ? x->size - i : COUNT_BLOCK;
     strips->rows[REDUCE_MIN][DT_i64](&least, p + i, n, 1, n);
     strips->rows[REDUCE_MAX][DT_i64](&most, p + i, n, 1, n);
@@ -458,14 +464,17 @@ static WeftStatus count_all(Vm *vm, const Array *x, i64 least, Value *out) {
   if (status == WEFT_OK) {
     i64 *o = out->array->data;
     for (i64 i = 0; i < COUNT_TABLES * room; i++) o[i % room] += counts[i];
-    count_runs(o, bins, NULL, (const i64 *)x->data + at, x->size - at);
+    Polled p = parts_in(vm, x->size - at, PART_ELEMENTS);
+    while (parts_next(&p)) count_runs(o, bins, NULL, (const i64 *)x->data + at + p.from, p.to - p.from);
+    if ((status = p.status) != WEFT_OK) value_drop(vm, *out);
   }
   if (counts) mem_free(&vm->alloc, counts, bytes);
   return status;
 }
 
-#define ADD_WEIGHTS(T) \
-  for (i64 i = 0; i < x->size; i++) ((T *)out->array->data)[p[i]] += ((const T *)weights.array->data)[i]
+#define ADD_WEIGHTS(T)                       \
+  for (i64 i = parts.from; i < parts.to; i++) \
+    ((T *)out->array->data)[p[i]] += ((const T *)weights.array->data)[i]
 
 WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
   i64 least = 0;
@@ -495,8 +504,13 @@ WeftStatus eager_bincount(Vm *vm, Value *args, Value *out) {
   } else if (status == WEFT_OK) {
     status = bins_of(vm, x, &n, NULL, NULL, &at);
     if (status == WEFT_OK) status = array_new_zero(vm, dtype, 1, &n, out);
-    if (status == WEFT_OK && dtype == DT_f64) ADD_WEIGHTS(f64);
-    if (status == WEFT_OK && dtype == DT_f32) ADD_WEIGHTS(f32);
+    const bool made = status == WEFT_OK;
+    Polled parts = parts_in(vm, made ? x->size : 0, PART_ELEMENTS);
+    while (parts_next(&parts)) {
+      if (dtype == DT_f64) ADD_WEIGHTS(f64);
+      else ADD_WEIGHTS(f32);
+    }
+    if (made && (status = parts.status) != WEFT_OK) value_drop(vm, *out);
   }
   value_drop(vm, weights);
   value_drop(vm, index);
@@ -622,13 +636,16 @@ WeftStatus eager_histogram(Vm *vm, Value *args, Value *out) {
     const f64 *e = edges.array->data;
     f64 per_step = given_edges ? 0 : (f64)bins / (e[bins] - e[0]);
     bool even = per_step > 0 && per_step < INFINITY;
+    Polled parts = parts_in(vm, n, PART_ELEMENTS);
     for (i64 i = 0; i < n; i++) {
+      if (i == parts.to && !parts_next(&parts)) break;
       i64 b = even ? bin_at(v[i], e, bins, per_step) : bin_of(v[i], e, bins);
       if (b < 0) continue;
       if (weighted) ((f64 *)counts.array->data)[b] += ((const f64 *)weights.array->data)[i];
       else ((i64 *)counts.array->data)[b]++;
     }
-    if (dtype != DT_f64) {
+    status = parts.status;
+    if (status == WEFT_OK && dtype != DT_f64) {
       Value wide = edges;
       status = convert_value(vm, OP_histogram, wide, dtype, &edges);
       value_drop(vm, wide);

@@ -298,6 +298,8 @@ WeftStatus eager_sliding_window(Vm *vm, Value *args, Value *out) {
 
 /* ---- parts --------------------------------------------------------------------------------------- */
 
+enum { PART_VIEWS = PART_ELEMENTS / 16 }; /* that are made between two looks at the clock */
+
 /* Adds the part [from, to) of `axis`, or (drop) the slice at `from` without the axis. */
 static WeftStatus add_part(Vm *vm, Array *a, u32 axis, i64 from, i64 to, bool drop, Value *list) {
   ArrayType shape = {.rank = 0};
@@ -330,8 +332,11 @@ WeftStatus eager_unstack(Vm *vm, Value *args, Value *out) {
   i64 n = type.dims[axis];
   if (n > INT32_MAX) return vm_error(vm, EK_limit, "unstack: a list of %lld arrays is too long", (long long)n);
   TRY(list_new(vm, (u32)n, out) ? WEFT_OK : WEFT_ERROR);
-  for (i64 i = 0; i < n; i++) TRY(add_part(vm, args[0].array, axis, i, i + 1, true, out));
-  return WEFT_OK;
+  Polled p = parts_in(vm, n, PART_VIEWS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) TRY(add_part(vm, args[0].array, axis, i, i + 1, true, out));
+  if (p.status != WEFT_OK) value_drop(vm, *out);
+  return p.status;
 }
 
 /* The parts of a at the cuts, or (single) as many equal ones. */
@@ -344,20 +349,26 @@ static WeftStatus split_at(Vm *vm, Array *a, u32 axis, const i64 *cuts, u32 n, b
       return vm_error(vm, EK_value, "split: axis %u has the size %lld, which is not %lld equal parts", axis,
                       (long long)size, (long long)parts);
     TRY(list_new(vm, (u32)parts, out) ? WEFT_OK : WEFT_ERROR);
-    for (i64 i = 0; i < parts; i++)
-      TRY(add_part(vm, a, axis, i * (size / parts), (i + 1) * (size / parts), false, out));
-    return WEFT_OK;
+    Polled p = parts_in(vm, parts, PART_VIEWS);
+    while (parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++)
+        TRY(add_part(vm, a, axis, i * (size / parts), (i + 1) * (size / parts), false, out));
+    if (p.status != WEFT_OK) value_drop(vm, *out);
+    return p.status;
   }
   TRY(list_new(vm, n + 1, out) ? WEFT_OK : WEFT_ERROR);
   i64 from = 0;
-  for (u32 i = 0; i <= n; i++) { /* positions clamp, as slices do */
-    i64 to = i < n ? cuts[i] : size;
-    if (to < 0) to += size;
-    to = to < 0 ? 0 : to > size ? size : to;
-    TRY(add_part(vm, a, axis, from, to > from ? to : from, false, out));
-    from = to;
-  }
-  return WEFT_OK;
+  Polled p = parts_in(vm, (i64)n + 1, PART_VIEWS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) { /* positions clamp, as slices do */
+      i64 to = i < n ? cuts[i] : size;
+      if (to < 0) to += size;
+      to = to < 0 ? 0 : to > size ? size : to;
+      TRY(add_part(vm, a, axis, from, to > from ? to : from, false, out));
+      from = to;
+    }
+  if (p.status != WEFT_OK) value_drop(vm, *out);
+  return p.status;
 }
 
 /* An integer: equal parts. A list: the positions where to cut. */

@@ -24,23 +24,23 @@ static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bo
   for (i64 l = 0; l < lanes && status == WEFT_OK; l++) {
     i64 start = l / inner * n * inner + l % inner;
     const char *x = (const char *)dense->data + start * bytes;
-    bool hidden = keys_make(keys, x, n, inner, dtype, descending);
-    if (!positions && !hidden) {
-      char *o = (char *)out + start * bytes;
-      keys_sort(keys, (u64 *)pairs, n);
-      for (i64 i = 0; i < n; i++) keys_value(keys[i], dtype, descending, o + i * inner * bytes);
-    } else {
-      for (i64 i = 0; i < n; i++) pairs[i] = (Keyed){keys[i], i};
-      keyed_sort(pairs, spare, n);
-      if (positions) {
-        i64 *o = (i64 *)out + start;
-        for (i64 i = 0; i < n; i++) o[i * inner] = pairs[i].at;
-      } else {
-        char *o = (char *)out + start * bytes;
-        for (i64 i = 0; i < n; i++) memcpy(o + i * inner * bytes, x + pairs[i].at * inner * bytes, bytes);
-      }
+    bool hidden;
+    if ((status = keys_make(vm, keys, x, n, inner, dtype, descending, &hidden)) != WEFT_OK) break;
+    const bool plain = !positions && !hidden;
+    status = plain ? keys_sort(vm, keys, (u64 *)pairs, n) : keyed_order(vm, keys, pairs, spare, n);
+    if (status != WEFT_OK) break;
+    char *o = (char *)out + start * bytes;
+    i64 *at = (i64 *)out + start;
+    Polled p = parts_in(vm, n, PART_ELEMENTS);
+    while (parts_next(&p)) {
+      if (plain)
+        for (i64 i = p.from; i < p.to; i++) keys_value(keys[i], dtype, descending, o + i * inner * bytes);
+      else if (positions)
+        for (i64 i = p.from; i < p.to; i++) at[i * inner] = pairs[i].at;
+      else
+        for (i64 i = p.from; i < p.to; i++) memcpy(o + i * inner * bytes, x + pairs[i].at * inner * bytes, bytes);
     }
-    status = kernel_poll(vm, n);
+    status = p.status == WEFT_OK ? kernel_poll(vm, n) : WEFT_ERROR;
   }
   mem_free(&vm->alloc, memory, size);
   return status;
@@ -163,11 +163,10 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
     bool mixed = false;
     ListOrder order = {keys.list->items, descending, &mixed};
     for (i64 i = 0; i < count; i++) at[i] = i;
-    positions_sort(at, spare.array->data, count, list_less, &order);
-    if (mixed) {
+    status = positions_sort(vm, at, spare.array->data, count, list_less, &order);
+    if (status == WEFT_OK && mixed)
       status = vm_error(vm, EK_type, "%s: numbers, text and lists have no order among each other", op_name(op));
-      value_drop(vm, *positions);
-    }
+    if (status != WEFT_OK) value_drop(vm, *positions);
   }
   value_drop(vm, spare);
   value_drop(vm, keys);
@@ -337,8 +336,14 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
     status = kernel_poll(vm, v.array->size);
     if (status == WEFT_OK) status = result_new(vm, DT_i64, &shape, out, &data);
     if (status == WEFT_OK) {
-      search(dtype, a.array->data, a.array->size, v.array->data, v.array->size, side == 1, data);
-      result_finish(vm, out);
+      const u32 bytes = dtype_bytes(dtype);
+      Polled p = parts_in(vm, v.array->size, PART_ELEMENTS / 8);
+      while (parts_next(&p))
+        search(dtype, a.array->data, a.array->size, (const char *)v.array->data + p.from * bytes, p.to - p.from,
+               side == 1, (i64 *)data + p.from);
+      status = p.status;
+      if (status == WEFT_OK) result_finish(vm, out);
+      else value_drop(vm, *out);
     }
     value_drop(vm, v);
   }
@@ -415,14 +420,18 @@ WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
         const char *p = x.array->data, *s = sorted.array->data;
         StripFn equal = stdlib_of(vm)->strips->ops[OP_equal][dtype];
         u8 *o = data;
-        for (i64 i = 0; i < x.array->size; i++) {
-          i64 at;
-          u8 same = 0;
-          search(dtype, s, n, p + i * bytes, 1, false, &at);
-          if (at < n) (void)equal(&same, p + i * bytes, s + at * bytes, 1);
-          o[i] = same;
-        }
-        result_finish(vm, out);
+        Polled parts = parts_in(vm, x.array->size, PART_ELEMENTS / 8);
+        while (parts_next(&parts))
+          for (i64 i = parts.from; i < parts.to; i++) {
+            i64 at;
+            u8 same = 0;
+            search(dtype, s, n, p + i * bytes, 1, false, &at);
+            if (at < n) (void)equal(&same, p + i * bytes, s + at * bytes, 1);
+            o[i] = same;
+          }
+        status = parts.status;
+        if (status == WEFT_OK) result_finish(vm, out);
+        else value_drop(vm, *out);
       }
       value_drop(vm, x);
     }
@@ -500,19 +509,20 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   i64 count = 0;
   status = kernel_poll(vm, dense.array->size);
   if (n && status == WEFT_OK) {
-    (void)keys_make(keys, dense.array->data, keyed, 1, real, false);
-    if (width == 1) {
-      for (i64 i = 0; i < n; i++) pairs[i] = (Keyed){keys[i], i};
-      keyed_sort(pairs, pairs + n, n);
-      for (i64 i = 0; i < n; i++) at[i] = pairs[i].at;
-    } else {
-      for (i64 i = 0; i < n; i++) at[i] = i;
-      positions_sort(at, spare, n, row_less, &order);
-    }
-    for (i64 i = 0; i < n; i++) {
-      if (i == 0 || !row_same(&order, real, at[i - 1], at[i])) first[count++] = i;
-      group[at[i]] = count - 1;
-    }
+    status = keys_make(vm, keys, dense.array->data, keyed, 1, real, false, &(bool){false});
+    if (status == WEFT_OK && width == 1) status = keyed_order(vm, keys, pairs, pairs + n, n);
+    Polled p = parts_in(vm, status == WEFT_OK ? n : 0, PART_ELEMENTS);
+    while (parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++) at[i] = width == 1 ? pairs[i].at : i;
+    if (status == WEFT_OK) status = p.status;
+    if (status == WEFT_OK && width != 1) status = positions_sort(vm, at, spare, n, row_less, &order);
+    p = parts_in(vm, status == WEFT_OK ? n : 0, width ? PART_ELEMENTS / width : n);
+    while (parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++) {
+        if (i == 0 || !row_same(&order, real, at[i - 1], at[i])) first[count++] = i;
+        group[at[i]] = count - 1;
+      }
+    if (status == WEFT_OK) status = p.status;
   }
   /* results: values, and what was asked for */
   Value results[4] = {value_hole(), value_hole(), value_hole(), value_hole()};
@@ -526,8 +536,9 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
     ArrayType shape = {.rank = 1, .dims = {n}};
     void *data;
     status = result_new(vm, DT_i64, flat ? &inverse_shape : &shape, &results[2], &data);
-    if (status == WEFT_OK && n) memcpy(data, group, at_bytes);
-    if (status == WEFT_OK) result_finish(vm, &results[2]);
+    const bool ready = status == WEFT_OK;
+    if (ready && n) status = copy_polled(vm, data, group, at_bytes);
+    if (ready) result_finish(vm, &results[2]);
   }
   if (status == WEFT_OK && want[2]) {
     status = array_new(vm, DT_i64, 1, &count, &results[3]);
@@ -590,9 +601,11 @@ __attribute__((cold)) static WeftStatus quantiles(Vm *vm, u32 op, Value x, u32 m
   reader_start_raw(&r, stdlib_of(vm)->strips, a->data, array_dtype(a), s.kept + s.reduced, s.dims, s.strides, dtype);
   WeftStatus status = WEFT_OK;
   for (i64 k = 0; k < s.results && status == WEFT_OK; k++) {
-    reader_read(&r, lane, n);
-    (void)keys_make(keys, lane, n, 1, dtype, false);
-    keys_sort(keys, spare, n);
+    Polled read = parts_in(vm, n, PART_ELEMENTS);
+    while (parts_next(&read)) reader_read(&r, lane + read.from * bytes, read.to - read.from);
+    status = read.status == WEFT_OK ? keys_make(vm, keys, lane, n, 1, dtype, false, &(bool){false}) : WEFT_ERROR;
+    if (status == WEFT_OK) status = keys_sort(vm, keys, spare, n);
+    if (status != WEFT_OK) break;
     bool has_nan = key_is_nan(keys[n - 1], dtype);
     for (i64 j = 0; j < nq; j++) {
       f64 place = median ? 0.5 * (f64)(n - 1) : q[j] * (f64)(n - 1);

@@ -1,5 +1,6 @@
 /* walk.c — operands read in row-major order, in strips (see walk.h). */
 #include "stdlib/array/walk.h"
+#include "stdlib/args.h"
 #include "stdlib/stdlib.h"
 
 #include <string.h>
@@ -90,20 +91,22 @@ static void fill_part(void *ctx, i64 part) {
   if (f->stream) stream_done();
 }
 
-/* Elements of a part, of n that are moved; whole lines where the parts are long. */
+static bool is_shared(Vm *vm, i64 n) { return n >= vm->tunables.parallel_elements && pool_threads(vm) > 1; }
+
+/* Elements of a part, of n that are moved; whole lines where the parts are long. The clock is looked at between two. */
 static i64 part_of(Vm *vm, i64 n) {
-  enum { LINES = 64 };
-  i64 each = pool_part(vm, n);
-  if (n < vm->tunables.parallel_elements || pool_threads(vm) < 2) return n;
-  return each < LINES ? each : each / LINES * LINES;
+  enum { LINES = 64, MOST = 8 * PART_ELEMENTS };
+  i64 each = is_shared(vm, n) ? pool_part(vm, n) : n;
+  if (each > MOST) each = MOST;
+  return each < LINES || each == n ? each : each / LINES * LINES;
 }
 
-void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) {
-  if (n <= 0) return;
+WeftStatus fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) {
+  if (n <= 0) return WEFT_OK;
   Fill f = {out, element, n, part_of(vm, n), bytes, false};
-  bool shared = f.each < n; /* several threads fill the last cache faster than one stores past it */
+  bool shared = is_shared(vm, n); /* several threads fill the last cache faster than one stores past it */
   f.stream = stream_worth(shared ? n * bytes / 4 * 3 : n * bytes, shared);
-  (void)!pool_run(vm, (n + f.each - 1) / f.each, true, fill_part, &f); /* whole: nothing is raised */
+  return pool_run(vm, (n + f.each - 1) / f.each, n == f.each, fill_part, &f);
 }
 
 /* n elements in row-major order from `at`, from the position `index` on; moves both along. */
@@ -297,25 +300,24 @@ static void convert_part(void *ctx, i64 part) {
   if (r.bad) __atomic_store_n(&c->bad, r.bad, __ATOMIC_RELAXED);
 }
 
-u32 copy_dense(Vm *vm, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out) {
+WeftStatus copy_dense(Vm *vm, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out, u32 *bad) {
   u32 from = array_dtype(a), bytes = dtype_bytes(from);
   i64 total = dims_size(rank, dims), strides[1][ARRAY_MAX_RANK], dense[ARRAY_MAX_RANK], joined[ARRAY_MAX_RANK];
-  if (total <= 0) return 0;
+  *bad = 0;
+  if (total <= 0) return WEFT_OK;
   if (from != dtype) {
     Reader r;
     reader_start(&r, stdlib_of(vm)->strips, a, rank, dims, dtype);
     Converted c = {&r, out, total, part_of(vm, total), stream_worth(total * r.to_bytes, true), r.bad};
-    (void)!pool_run(vm, (total + c.each - 1) / c.each, true, convert_part, &c); /* whole: nothing is raised */
-    return c.bad;
+    WeftStatus status = pool_run(vm, (total + c.each - 1) / c.each, total == c.each, convert_part, &c);
+    *bad = c.bad;
+    return status;
   }
   broadcast_strides(a, rank, strides[0]);
   memcpy(joined, dims, rank * sizeof *dims);
-  if (axes_join(rank, joined, 1, strides) == 1 && strides[0][0] == 0) {
-    fill_dense(vm, out, a->data, total, bytes);
-    return 0;
-  }
+  if (axes_join(rank, joined, 1, strides) == 1 && strides[0][0] == 0)
+    return fill_dense(vm, out, a->data, total, bytes);
   broadcast_strides(a, rank, strides[0]);
   dense_strides(rank, dims, dense);
-  strided_copy(vm, bytes, rank, dims, out, dense, a->data, strides[0]);
-  return 0;
+  return strided_copy_polled(vm, bytes, rank, dims, out, dense, a->data, strides[0]);
 }

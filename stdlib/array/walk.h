@@ -42,9 +42,9 @@ u32 axes_join(u32 rank, i64 *dims, u32 n, i64 (*strides)[ARRAY_MAX_RANK]);
 /* The strides (in elements) of `a` when it is broadcast to `rank` and `dims`. */
 void broadcast_strides(Array *a, u32 rank, i64 *strides);
 
-/* One element n times, and `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order (1: a
- * conversion failed). The threads of the VM share what is long; nothing is polled. */
-void fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes);
-u32 copy_dense(Vm *vm, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out);
+/* One element n times, and `a`, broadcast to rank and dims, as `dtype`, to `out` in row-major order (*bad: 1, a
+ * conversion failed). The threads of the VM share what is long; the clock is looked at between its parts. */
+WeftStatus fill_dense(Vm *vm, void *out, const void *element, i64 n, u32 bytes) MUST_USE;
+WeftStatus copy_dense(Vm *vm, Array *a, u32 rank, const i64 *dims, u32 dtype, void *out, u32 *bad) MUST_USE;
 
 #endif

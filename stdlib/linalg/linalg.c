@@ -1,6 +1,7 @@
 /* linalg.c — decompositions and solutions by LAPACK, batched over leading axes: solve inv det slogdet cholesky qr svd
  * svdvals eigh eigvalsh eig eigvals lstsq, of real and of complex matrices. LAPACK takes columns one after another, so
  * a matrix in rows is its transpose there. */
+#include "stdlib/linalg/apart.h"
 #include "stdlib/linalg/blas.h"
 #include "stdlib/array/make.h"
 #include "stdlib/kernels/wm.h"
@@ -776,20 +777,78 @@ static WeftStatus on_large_stack(Vm *vm, EagerFn fn, Value *args, Value *out) {
   return cstack_run(LIBRARY_STACK, run_call, &c) ? c.status : vm_error_stack(vm);
 }
 
-WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigh_here, args, out); }
+/* ---- how long it may take ------------------------------------------------------------------------------ */
+
+/* Multiplications, about, for each of rows * columns * the shorter of both: of what is done once, as an LU
+ * factorisation, and of what goes on until it converges. */
+static f64 effort_of(u32 op) {
+  switch (op) {
+    case OP_linalg_cholesky: case OP_linalg_det: case OP_linalg_slogdet: case OP_linalg_solve: return 1;
+    case OP_linalg_inv: case OP_linalg_qr: return 4;
+    case OP_linalg_eigvalsh: case OP_linalg_svdvals: return 8;
+    case OP_linalg_eigvals: case OP_linalg_eig: return 50;
+    default: return 20;
+  }
+}
+
+static f64 effort(u32 op, const Value *args) {
+  ArrayType a, b;
+  if (!value_is_numeric(args[0])) return 0;
+  type_of_value(args[0], &a);
+  if (a.rank < 2) return 0;
+  const f64 rows = (f64)a.dims[a.rank - 2], columns = (f64)a.dims[a.rank - 1], size = (f64)dims_size(a.rank, a.dims);
+  f64 work = size * (rows < columns ? rows : columns) * effort_of(op);
+  if ((op == OP_linalg_solve || op == OP_linalg_lstsq) && value_is_numeric(args[1])) {
+    type_of_value(args[1], &b);
+    work += (f64)dims_size(b.rank, b.dims) * columns;
+  }
+  return dtype_kind(a.dtype) == DK_COMPLEX ? 4 * work : work;
+}
+
+/* Nothing stops the library, so what may take some ten milliseconds is done apart. */
+static WeftStatus library_call(Vm *vm, u32 op, EagerFn fn, Value *args, Value *out) {
+  const f64 apart_from = 3e8;
+  bool done = false;
+  if (effort(op, args) >= apart_from) TRY(apart_run(vm, op, fn, args, out, &done));
+  return done ? WEFT_OK : on_large_stack(vm, fn, args, out);
+}
+
+WeftStatus eager_linalg_eigh(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_eigh, eigh_here, args, out);
+}
 WeftStatus eager_linalg_eigvalsh(Vm *vm, Value *args, Value *out) {
-  return on_large_stack(vm, eigvalsh_here, args, out);
+  return library_call(vm, OP_linalg_eigvalsh, eigvalsh_here, args, out);
 }
 WeftStatus eager_linalg_cholesky(Vm *vm, Value *args, Value *out) {
-  return on_large_stack(vm, cholesky_here, args, out);
+  return library_call(vm, OP_linalg_cholesky, cholesky_here, args, out);
 }
-WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, inv_here, args, out); }
-WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, det_here, args, out); }
-WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, slogdet_here, args, out); }
-WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, solve_here, args, out); }
-WeftStatus eager_linalg_qr(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, qr_here, args, out); }
-WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svd_here, args, out); }
-WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, svdvals_here, args, out); }
-WeftStatus eager_linalg_eig(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eig_here, args, out); }
-WeftStatus eager_linalg_eigvals(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, eigvals_here, args, out); }
-WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) { return on_large_stack(vm, lstsq_here, args, out); }
+WeftStatus eager_linalg_inv(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_inv, inv_here, args, out);
+}
+WeftStatus eager_linalg_det(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_det, det_here, args, out);
+}
+WeftStatus eager_linalg_slogdet(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_slogdet, slogdet_here, args, out);
+}
+WeftStatus eager_linalg_solve(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_solve, solve_here, args, out);
+}
+WeftStatus eager_linalg_qr(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_qr, qr_here, args, out);
+}
+WeftStatus eager_linalg_svd(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_svd, svd_here, args, out);
+}
+WeftStatus eager_linalg_svdvals(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_svdvals, svdvals_here, args, out);
+}
+WeftStatus eager_linalg_eig(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_eig, eig_here, args, out);
+}
+WeftStatus eager_linalg_eigvals(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_eigvals, eigvals_here, args, out);
+}
+WeftStatus eager_linalg_lstsq(Vm *vm, Value *args, Value *out) {
+  return library_call(vm, OP_linalg_lstsq, lstsq_here, args, out);
+}

@@ -27,6 +27,15 @@ enum {
   ROWS_EACH = 128,
   /* multiplications from which the pool's threads share a product: below, to wake them takes too long */
   SHARED_PRODUCT = 1 << 25,
+  /* multiplications between two looks at the clock, some 10 ms each: of the library's products and those made here */
+  PRODUCT_PART = 1 << 28,
+  OWN_PART = 1 << 27,
+  /* of a matrix and a vector, which wait for memory; of types that have a plain loop alone */
+  VECTOR_PART = 1 << 24,
+  PLAIN_PART = 1 << 24,
+  /* rows, columns and terms that the parts of a product have at least: the library arranges both matrices anew for each
+   * part, which takes 5 % of the time of a product of 512 by 512 by 512 */
+  PART_EDGE = 512,
 };
 
 /* One matrix of an operand as the library takes it: its memory, whether rows or columns lie together, and how far
@@ -92,6 +101,7 @@ static WeftStatus side_make(Vm *vm, u32 op, Value v, u32 dtype, bool as_row, boo
 
 /* Its elements lie together. */
 static bool row_together(const Side *x) { return x->rows == 1 && (!x->transposed || x->apart == 1); }
+static bool is_column(const Side *y) { return y->cols == 1 && !y->transposed && y->apart == 1; }
 
 /* Is a product of floats made here, in the one order that StripMatrix has? By its size alone: the same product has the
  * same bits. */
@@ -108,13 +118,15 @@ static const f32 one32 = 1, zero32 = 0;
 static const void *one_of(u32 dtype) { return dtype == DT_f64 ? (const void *)&one64 : &one32; }
 static const void *zero_of(u32 dtype) { return dtype == DT_f64 ? (const void *)&zero64 : &zero32; }
 
-typedef struct Product { /* c (dense rows) = x @ y, in down * across parts */
+typedef struct Product { /* c = x @ y, or (add) c += x @ y, in down * across parts */
   const Lapack *lib;
   const Side *x, *y;
   const char *xd, *yd;
   char *c;
+  i64 m, n, k, apart; /* of rows of c */
   i64 down, across;
   u32 dtype;
+  bool add;
 } Product;
 
 static i64 part_at(i64 n, i64 parts, i64 i) { return i == parts ? n : n * i / parts & ~(i64)15; }
@@ -123,22 +135,23 @@ static void product_part(void *ctx, i64 part) {
   const Product *p = ctx;
   const Side *x = p->x, *y = p->y;
   i64 i = part / p->across, j = part % p->across, bytes = dtype_bytes(p->dtype);
-  i64 row = part_at(x->rows, p->down, i), rows = part_at(x->rows, p->down, i + 1) - row,
-      col = part_at(y->cols, p->across, j), cols = part_at(y->cols, p->across, j + 1) - col;
-  int mi = (int)rows, ni = (int)cols, ki = (int)x->cols, lx = (int)x->apart, ly = (int)y->apart, lc = (int)y->cols;
+  i64 row = part_at(p->m, p->down, i), rows = part_at(p->m, p->down, i + 1) - row,
+      col = part_at(p->n, p->across, j), cols = part_at(p->n, p->across, j + 1) - col;
+  int mi = (int)rows, ni = (int)cols, ki = (int)p->k, lx = (int)x->apart, ly = (int)y->apart, lc = (int)p->apart;
   const char *xd = p->xd + row * (x->transposed ? 1 : x->apart) * bytes,
       *yd = p->yd + col * (y->transposed ? y->apart : 1) * bytes;
   if (rows && cols)
     p->lib->gemm(y->transposed ? "T" : "N", x->transposed ? "T" : "N", &ni, &mi, &ki, one_of(p->dtype), yd, &ly, xd,
-                 &lx, zero_of(p->dtype), p->c + (row * y->cols + col) * bytes, &lc, 1, 1);
+                 &lx, p->add ? one_of(p->dtype) : zero_of(p->dtype), p->c + (row * p->apart + col) * bytes, &lc, 1,
+                 1);
 }
 
 /* Large ones by the threads of the pool: the library's own would wait for more beside them while kernels run. Each
  * takes some rows, or where that would be few a part as square as can be. */
 static void product_by_threads(Vm *vm, Product *p) {
-  i64 threads = pool_threads(vm), m = p->x->rows, n = p->y->cols, least = 0;
+  i64 threads = pool_threads(vm), m = p->m, n = p->n, least = 0;
   p->down = p->across = 1;
-  if (threads > 1 && m * n >= SHARED_PRODUCT / p->x->cols && blas_use_threads(1)) {
+  if (threads > 1 && m * n >= SHARED_PRODUCT / p->k && blas_use_threads(1)) {
     for (i64 down = m >= threads * ROWS_EACH ? threads : 1; down <= threads; down++) {
       i64 across = threads / down, longer = m / down > n / across ? m / down : n / across;
       if (down * across != threads || (least && longer > least)) continue;
@@ -150,6 +163,37 @@ static void product_by_threads(Vm *vm, Product *p) {
     (void)blas_use_threads(stdlib_of(vm)->blas_threads);
   }
   (void)!pool_run(vm, p->down * p->across, true, product_part, p); /* whole: nothing is polled, so nothing is raised */
+}
+
+/* Of n the length of equal parts, so many that `work` is no more than PRODUCT_PART in each, or that they are short. */
+static i64 part_of(i64 n, i64 work) {
+  i64 parts = work / PRODUCT_PART + 1, each = (n + parts - 1) / parts;
+  if (each < PART_EDGE) each = PART_EDGE;
+  return each >= n ? n : (each + 63) & ~(i64)63;
+}
+
+/* Large ones in parts with looks at the clock between them: of the terms first, since the library goes by parts of
+ * these itself, then of columns and rows. By the sizes alone: the same product has the same bits. */
+static WeftStatus product_in_parts(Vm *vm, Product *p) {
+  const i64 m = p->m, n = p->n, k = p->k, bytes = dtype_bytes(p->dtype), terms = part_of(k, m * n * k),
+            columns = part_of(n, m * n * terms), rows = part_of(m, m * columns * terms);
+  const i64 x_row = p->x->transposed ? 1 : p->x->apart, x_term = p->x->transposed ? p->x->apart : 1,
+            y_term = p->y->transposed ? 1 : p->y->apart, y_column = p->y->transposed ? p->y->apart : 1;
+  for (i64 i = 0; i < m; i += rows)
+    for (i64 j = 0; j < n; j += columns)
+      for (i64 q = 0; q < k; q += terms) {
+        Product part = *p;
+        if (i + j + q) TRY(vm_poll(vm, 0));
+        part.m = m - i < rows ? m - i : rows;
+        part.n = n - j < columns ? n - j : columns;
+        part.k = k - q < terms ? k - q : terms;
+        part.xd += (i * x_row + q * x_term) * bytes;
+        part.yd += (q * y_term + j * y_column) * bytes;
+        part.c += (i * p->apart + j) * bytes;
+        part.add = q > 0;
+        product_by_threads(vm, &part);
+      }
+  return WEFT_OK;
 }
 
 /* One made here: some rows after another, block by block of k, so that the order of the terms stays. */
@@ -179,7 +223,7 @@ static void product_own(Vm *vm, OwnProduct p) {
   else own_part(&p, 0);
 }
 
-/* c (dense rows) = x @ y. The library takes columns, so it is given c^T = y^T @ x^T. */
+/* c (dense rows) = x @ y, but for products of two matrices by the library. */
 static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd, const Side *y,
                     const char *yd, void *c) {
   i64 m = x->rows, n = y->cols, k = x->cols;
@@ -206,15 +250,9 @@ static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *
     return;
   }
   int mi = (int)m, ni = (int)n, ki = (int)k, lx = (int)x->apart, ly = (int)y->apart, one = 1;
-  bool column = n == 1 && !y->transposed && y->apart == 1; /* a matrix and a vector that lies together */
-  if (!column && !row_together(x)) {
-    Product p = {.lib = lib, .x = x, .y = y, .xd = xd, .yd = yd, .c = c, .dtype = dtype};
-    product_by_threads(vm, &p);
-    return;
-  }
   (void)blas_use_threads(stdlib_of(vm)->blas_threads);
   const void *alpha = one_of(dtype), *beta = zero_of(dtype);
-  if (column) {
+  if (is_column(y)) {
     int rows = x->transposed ? mi : ki, cols = x->transposed ? ki : mi;
     lib->gemv(x->transposed ? "N" : "T", &rows, &cols, alpha, xd, &lx, yd, &one, beta, c, &one, 1);
     return;
@@ -223,22 +261,29 @@ static void product(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *
   lib->gemv(y->transposed ? "T" : "N", &rows, &cols, alpha, yd, &ly, xd, &one, beta, c, &one, 1);
 }
 
-/* The same, long ones by some rows after another with polls between them. WEFT_ERROR: one raised, rows are missing. */
+/* c (dense rows) = x @ y, large ones in parts with looks at the clock between them. WEFT_ERROR: one raised, and parts
+ * are missing. */
 static WeftStatus product_polled(Vm *vm, bool own, const Lapack *lib, u32 dtype, const Side *x, const char *xd,
                                  const Side *y, const char *yd, char *c) {
-  const i64 row = y->cols * x->cols, m = x->rows, bytes = dtype_bytes(dtype); /* products for each row */
-  i64 each = (own || lib ? (i64)1 << 32 : (i64)1 << 27) / row & ~(i64)15;
-  if (each < 16) each = 16;
-  if (m < 2 * each) {
-    product(vm, own, lib, dtype, x, xd, y, yd, c);
-    return WEFT_OK;
+  const i64 m = x->rows, n = y->cols, k = x->cols, bytes = dtype_bytes(dtype);
+  if (!own && lib && !is_column(y) && !row_together(x)) {
+    Product p = {.lib = lib, .x = x, .y = y, .xd = xd, .yd = yd, .c = c, .m = m, .n = n, .k = k, .apart = n,
+                 .dtype = dtype};
+    return product_in_parts(vm, &p);
   }
-  Side part = *x;
-  for (i64 i = 0; i < m; i += part.rows) {
-    part.rows = m - i < 2 * each ? m - i : each;
-    product(vm, own, lib, dtype, &part, xd + i * (x->transposed ? 1 : x->apart) * bytes, y, yd,
-            c + i * y->cols * bytes);
-    TRY(vm_poll(vm, 0));
+  /* some rows after another, or columns of a single row; the plain loop takes all columns */
+  const bool by_rows = m > 1 || (!own && !lib);
+  i64 each = (own ? OWN_PART : lib ? VECTOR_PART : PLAIN_PART) / (by_rows ? n * k : k) & ~(i64)15;
+  if (each < 16) each = own || lib ? 16 : 4;
+  Side part = by_rows ? *x : *y;
+  const i64 count = by_rows ? m : n, step = part.transposed == by_rows ? 1 : part.apart;
+  for (i64 i = 0, some; i < count; i += some) {
+    some = count - i < 2 * each ? count - i : each;
+    if (i) TRY(vm_poll(vm, 0));
+    if (by_rows) part.rows = some;
+    else part.cols = some;
+    product(vm, own, lib, dtype, by_rows ? &part : x, by_rows ? xd + i * step * bytes : xd, by_rows ? y : &part,
+            by_rows ? yd : yd + i * step * bytes, c + i * (by_rows ? n : 1) * bytes);
   }
   return WEFT_OK;
 }
@@ -367,12 +412,12 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   const bool made = status == WEFT_OK;
   if (status == WEFT_OK && k == 0) memset(data, 0, (size_t)out->array->size * bytes);
   if (status == WEFT_OK && k > 0) {
-    i64 index[ARRAY_MAX_RANK] = {0}, batches = out->array->size ? dims_size(batch_rank, shape.dims) : 0;
+    i64 index[ARRAY_MAX_RANK] = {0}, since = 0, batches = out->array->size ? dims_size(batch_rank, shape.dims) : 0;
     const char *xd = x.data, *yd = y.data;
     char *c = data;
     for (i64 b = 0; b < batches && status == WEFT_OK; b++, c += m * n * bytes) {
       status = product_polled(vm, own, lib, dtype, &x, xd, &y, yd, c);
-      if (status == WEFT_OK && b % 1024 == 1023) status = vm_poll(vm, 0);
+      if ((since += m * n * k) >= VECTOR_PART && status == WEFT_OK) status = vm_poll(vm, 0), since = 0;
       for (u32 d = batch_rank; d-- > 0;) {
         xd += x.batch[d] * bytes;
         yd += y.batch[d] * bytes;

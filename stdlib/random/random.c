@@ -323,10 +323,13 @@ WeftStatus eager_random_bernoulli(Vm *vm, Value *args, Value *out) {
 
 /* 0 … n-1 in random order: Fisher–Yates, element i of the key for step i. */
 static WeftStatus shuffled(Vm *vm, Key k, i64 *index, i64 n) {
-  enum { PART = 1 << 20 }; /* elements between two polls: they are slow */
+  enum { PART = 1 << 17 }; /* elements between two polls: they are slow */
   u32 w[4] = {0};
   TRY(kernel_poll(vm, n % PART));
-  for (i64 i = 0; i < n; i++) index[i] = i;
+  Polled p = parts_in(vm, n, PART_ELEMENTS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) index[i] = i;
+  TRY(p.status);
   for (i64 i = n - 1; i > 0; i--) {
     if (i % PART == 0) TRY(kernel_poll(vm, PART));
     if (i & 1 || i == n - 1) philox(k.seed, k.stream, (u64)i >> 1, w); /* of two elements */

@@ -108,6 +108,8 @@ WeftStatus eager_parse_float(Vm *vm, Value *args, Value *out) {
   return WEFT_OK;
 }
 
+enum { PART_TEXTS = PART_ELEMENTS / 16 }; /* that are made or read between two looks at the clock */
+
 /* ---- parts ------------------------------------------------------------------------------------------------ */
 
 static const char *find_bytes(const char *s, size_t n, const char *part, size_t m) {
@@ -120,8 +122,12 @@ WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
   if (by && by->len == 0) return vm_error(vm, EK_value, "split: the separator is empty");
   if (!list_new(vm, 8, out)) return WEFT_ERROR;
   const char *s = t->data, *end = s + t->len;
-  while (true) {
+  for (u32 parts = 1;; parts++) {
     const char *next;
+    if (parts % PART_TEXTS == 0 && vm_poll(vm, 0) != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
     if (by) {
       next = find_bytes(s, (size_t)(end - s), by->data, by->len);
     } else { /* runs of blanks */
@@ -148,15 +154,19 @@ WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
   const List *l = args[0].list;
   Buf b;
   buf_init(&b, &vm->alloc);
-  for (u32 i = 0; i < l->count; i++) {
-    if (l->items[i].kind != V_TEXT) {
-      buf_free(&b);
-      return vm_error(vm, EK_type, "join: item %u must be a text, got %s", i, value_type_name(l->items[i]));
+  Polled p = parts_in(vm, l->count, PART_TEXTS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) {
+      if (l->items[i].kind != V_TEXT) {
+        buf_free(&b);
+        return vm_error(vm, EK_type, "join: item %u must be a text, got %s", (u32)i, value_type_name(l->items[i]));
+      }
+      if (i && sep) buf_put(&b, sep->data, sep->len);
+      buf_put(&b, l->items[i].text->data, l->items[i].text->len);
     }
-    if (i && sep) buf_put(&b, sep->data, sep->len);
-    buf_put(&b, l->items[i].text->data, l->items[i].text->len);
-  }
-  return text_of_buf(vm, &b, out);
+  if (p.status == WEFT_OK) return text_of_buf(vm, &b, out);
+  buf_free(&b);
+  return WEFT_ERROR;
 }
 
 WeftStatus eager_trim(Vm *vm, Value *args, Value *out) {
