@@ -2,6 +2,7 @@
 #include "api/backends.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +174,12 @@ static WeftStatus set_up(WeftVM *w, const WeftOptions *o, const Why *why) {
   return w->main ? WEFT_OK : WEFT_ERROR;
 }
 
+void weft_options_init(WeftOptions *options, size_t size) {
+  if (!options || size < sizeof options->size) return;
+  memset(options, 0, size);
+  options->size = size;
+}
+
 WeftStatus weft_open(const WeftOptions *given, WeftVM **out, char *text, size_t room) {
   WeftOptions o = WEFT_OPTIONS_INIT;
   Why why = {text, room};
@@ -248,6 +255,36 @@ void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline)
   w->vm->limits.deadline = deadline > 0 ? vm_clock() + deadline : 0;
   vm_poll_reset(w->vm);
   if (memory) (void)keep_trim(w->vm, memory > w->vm->stats.bytes_now ? memory - w->vm->stats.bytes_now : 0);
+}
+
+uint64_t weft_memory_left(WeftVM *w) {
+  if (!w) return 0;
+  u64 most = w->vm->limits.bytes, now = w->vm->stats.bytes_now;
+  return !most ? UINT64_MAX : now < most ? most - now : 0;
+}
+
+uint64_t weft_fuel_left(WeftVM *w) {
+  if (!w) return 0;
+  u64 fuel = w->vm->limits.fuel, used = w->vm->poll_batch - w->vm->poll_countdown;
+  return fuel == UINT64_MAX ? fuel : used < fuel ? fuel - used : 0;
+}
+
+double weft_time_left(WeftVM *w) {
+  if (!w) return 0;
+  if (w->vm->limits.deadline <= 0) return (double)INFINITY;
+  f64 left = w->vm->limits.deadline - vm_clock();
+  return left > 0 ? left : 0;
+}
+
+size_t weft_collect(WeftVM *w) {
+  if (!usable(w)) return 0;
+  ON_STACK_OF(w);
+  Vm *vm = w->vm;
+  const u64 before = vm->stats.bytes_now + vm->kept.bytes;
+  (void)ref_collect(vm);
+  (void)keep_trim(vm, 0);
+  const u64 after = vm->stats.bytes_now + vm->kept.bytes;
+  return after < before ? (size_t)(before - after) : 0;
 }
 
 void weft_set_args(WeftVM *w, int argc, char **argv) {

@@ -120,7 +120,10 @@ typedef struct WeftOptions {
   /* sizeof(WeftOptions), as WEFT_OPTIONS_INIT sets it; 0: of the struct as version 0.1 has it, which goes to `stack`,
    * and what stands behind that is not looked at */
   size_t size;
-  /* Memory: behaves as realloc and is told old sizes; new_size 0 frees; NULL refuses. NULL: the C library. */
+  /* Memory: behaves as realloc and is told old sizes; new_size 0 frees; NULL refuses. NULL: the C library. Calls of
+   * LAPACK that take some ten milliseconds or more work on copies in memory of the C library, since nothing can stop
+   * them: where the program ends by a deadline or an interrupt meanwhile, they go on in a thread of their own, four at
+   * a time in the process, and free the copies then, whatever became of the VM. */
   void *(*resize)(void *context, void *p, size_t old_size, size_t new_size);
   void *resize_context;
   /* What programs print; length 0: the program is about to wait for input. weft_fail in it ends the program that
@@ -132,7 +135,9 @@ typedef struct WeftOptions {
   void *resolve_context;
   uint64_t memory;   /* bytes the VM may hold; 0: no limit */
   uint64_t fuel;     /* calls, loop trips and kernel elements / 1024; 0: no limit */
-  double deadline;   /* seconds from weft_new on; 0: none */
+  /* seconds from weft_new on; 0: none. Programs end within some 20 ms behind it, also inside of long operations,
+   * but for one match of a pattern, and what the host's own functions take */
+  double deadline;
   uint32_t depth;    /* nested calls; 0: 20,000 */
   uint64_t output_limit; /* bytes that may be printed; 0: no limit */
   bool allow_files, allow_env, allow_imports, allow_gpu; /* a VM starts with none of them */
@@ -189,6 +194,9 @@ typedef struct WeftOptions {
   {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
    NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, false, NULL, NULL, false}
 
+/* The same for a struct of `size` bytes, as sizeof gives them to the host: for hosts in other languages. */
+WEFT_API void weft_options_init(WeftOptions *options, size_t size);
+
 /* A VM into *vm. `why` (may be NULL) gets the reason for which there is none, a line of at most `room` bytes that
  * begins with the name of the option it is about: "cpu is beyond this processor: avx512".
  *   WEFT_MISUSE: `backend`, `device`, `force`, `cpu` or a word of `log` is unknown, `cpu` is beyond this processor, or
@@ -215,6 +223,15 @@ WEFT_API void weft_interrupt(WeftVM *vm);
 WEFT_API void weft_interrupt_forget(WeftVM *vm);
 /* Limits from here on; the meanings of WeftOptions. */
 WEFT_API void weft_set_limits(WeftVM *vm, uint64_t memory, uint64_t fuel, double deadline);
+/* What is left of the limits: UINT64_MAX bytes or units, or INFINITY seconds, where there is none. From a host
+ * function, too: there compiled code may have used a little more fuel than it has told. */
+WEFT_API uint64_t weft_memory_left(WeftVM *vm);
+WEFT_API uint64_t weft_fuel_left(WeftVM *vm);
+WEFT_API double weft_time_left(WeftVM *vm); /* 0: the deadline has passed */
+/* Gives back what the VM keeps to be faster, and what nobody can reach any more: refs that hold each other, with all
+ * behind them, and freed arrays that wait for the next ones. How many bytes that were. Frees nothing that a program or
+ * the host holds. A VM does so by itself, too, now and then. */
+WEFT_API size_t weft_collect(WeftVM *vm);
 /* Another default device from here on, as WeftOptions.device. WEFT_MISUSE: there is none of that name, or a program
  * runs. */
 WEFT_API WeftStatus weft_set_device(WeftVM *vm, const char *name);
