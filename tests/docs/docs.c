@@ -49,6 +49,8 @@ static void on_output(void *context, const char *text, size_t length) {
   fwrite(text, 1, length, printed_to);
 }
 
+static char *root; /* of the repository */
+
 static void begin_output(void) {
   if (printed_to) fclose(printed_to);
   free(printed);
@@ -391,8 +393,10 @@ static void read_page(Page *p) {
 
 static bool run_page(const WeftOptions *options, const char *path) {
   char why[200];
-  const char *slash = strrchr(path, '/');
-  Page p = {.path = path, .name = slash ? slash + 1 : path};
+  const char *name = path + (strncmp(path, root, strlen(root)) == 0 ? strlen(root) + 1 : 0);
+  if (strncmp(name, "build/", 6) == 0) name += 6;
+  if (strncmp(name, "docs/", 5) == 0) name += 5; /* the names of all tests here begin so */
+  Page p = {.path = path, .name = name};
   read_page(&p);
   for (size_t at = 0; at < p.count; at++)
     if (options->backend && strcmp(options->backend, "eager") == 0 &&
@@ -422,7 +426,8 @@ static bool run_page(const WeftOptions *options, const char *path) {
 
 /* An empty folder with a link to examples/, and `weft` in front of the search path. */
 static void enter_scratch(void) {
-  char *root = realpath(".", NULL), *text;
+  char *text;
+  root = realpath(".", NULL);
   const char *weft = getenv("WEFT");
   char *program = realpath(weft ? weft : "build/weft", NULL);
   if (!root || !program || asprintf(&text, "%s:%s", program, getenv("PATH")) < 0) {
@@ -440,7 +445,6 @@ static void enter_scratch(void) {
     exit(1);
   }
   free(text);
-  free(root);
   free(program);
 }
 
@@ -476,6 +480,7 @@ int main(int argc, char **argv) {
     free(pages[i]);
   }
   leave_scratch();
+  free(root);
   fclose(printed_to);
   free(printed);
   return ok ? 0 : 1;

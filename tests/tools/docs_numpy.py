@@ -16,8 +16,6 @@ def parse(text):
 def same(a, b):
     if isinstance(b, dict):
         return set(a) == set(b) and all(same(a[k], b[k]) for k in b)
-    if isinstance(b, tuple) and not isinstance(a, tuple) and np.ndim(a) == 0:
-        return False
     if isinstance(b, tuple) and isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
     a, b = np.asarray(a), np.asarray(b)
