@@ -70,9 +70,25 @@ static void put_word(Buf *b, u32 *column, const char *word) {
   *column += *column ? 1 + len : INDENT + len;
 }
 
+/* Texts stand in single quotes in lang/ops.def; they are shown as they must be written. The quote of `a record's` is
+ * none: a letter stands before it. */
+static void put_with_texts(Buf *b, const char *s) {
+  bool inside = false;
+  for (char before = ' '; *s; before = *s++) {
+    bool letter = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z');
+    bool quote = *s == '\'' && (inside || !letter);
+    if (quote) inside = !inside;
+    buf_putc(b, quote ? '"' : *s);
+  }
+}
+
 static void describe_op(u32 op, Buf *b) {
   const OpInfo *info = op_info(op);
-  buf_printf(b, "%s%s\n  %s\n", info->name, info->signature, info->doc);
+  buf_puts(b, info->name);
+  put_with_texts(b, info->signature);
+  buf_puts(b, "\n  ");
+  put_with_texts(b, info->doc);
+  buf_putc(b, '\n');
 }
 
 /* What is called so: a function, a reserved word, a counter of trace.stats(), a threshold. Several may be. */
