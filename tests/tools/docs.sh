@@ -75,7 +75,7 @@ fi
 
 if [ $# -eq 0 ]; then 
   rm -f $reference/index.md # names alone
-  set -- README.md docs/guide/*.md $reference/*.md
+  set -- README.md docs/language.md docs/tiers.md docs/guide/*.md $reference/*.md
 fi
 build/tests/docs "$@"
 build/tests/docs --backend eager "$@"
