@@ -4,8 +4,13 @@
  * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
  * twice, a name it has not, an interface of another version are errors; what is still held when the context is
  * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
- * WEFT_MOCK_FAIL=NAME makes that function fail. */
-#include "tests/support/cuda/machine.h"
+ * WEFT_MOCK_FAIL=NAME makes that function fail.
+ *
+ * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
+ * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
+ * whole. WEFT_MOCK_PTXAS names the assembler that tells registers. WEFT_MOCK_PLANT=one-block plants a fault that the
+ * model must see: every kernel is launched in one block. */
+#include "tests/support/cuda/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +31,14 @@ static struct {
   int retained, current, modules;
   unsigned launches;
   char said[512]; /* what the last failure was */
+  FILE *model;
+  const Card *card;
 } mock;
+
+static int planted(const char *fault) {
+  const char *wanted = getenv("WEFT_MOCK_PLANT");
+  return wanted && strcmp(wanted, fault) == 0;
+}
 
 static int fails(const char *name) {
   const char *wanted = getenv("WEFT_MOCK_FAIL");
@@ -51,7 +63,17 @@ static Block *block_of(uint64_t at, size_t bytes) {
 
 static bool live(uint64_t at, size_t bytes) { return block_of(at, bytes) != NULL; }
 
-static int cu_Init(unsigned flags) { return flags || fails("cuInit") ? INVALID_VALUE : OK; }
+static int cu_Init(unsigned flags) {
+  const char *model = getenv("WEFT_MOCK_MODEL"), *card = getenv("WEFT_MOCK_CARD");
+  if (flags || fails("cuInit")) return INVALID_VALUE;
+  if (!model || mock.model) return OK;
+  mock.card = card_find(card ? card : "H200");
+  mock.model = mock.card ? fopen(model, "w") : NULL;
+  if (mock.model) return OK;
+  snprintf(mock.said, sizeof mock.said, mock.card ? "%.200s cannot be written" : "no card is called %.200s",
+           mock.card ? model : card);
+  return INVALID_VALUE;
+}
 static int cu_DeviceGetCount(int *n) { *n = fails("cuDeviceGetCount") ? 0 : 1; return OK; }
 static int cu_DeviceGet(int *device, int n) { *device = 7; return n ? INVALID_VALUE : OK; }
 static int cu_DeviceGetName(char *name, int length, int device) {
@@ -59,7 +81,8 @@ static int cu_DeviceGetName(char *name, int length, int device) {
   return device == 7 ? OK : INVALID_VALUE;
 }
 static int cu_DeviceGetAttribute(int *value, int attribute, int device) {
-  *value = attribute == 16 ? 2 : attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
+  int sms = mock.card ? (int)mock.card->sms : 2;
+  *value = attribute == 16 ? sms : attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
   return device == 7 && *value >= 0 ? OK : INVALID_VALUE;
 }
 static int cu_GetErrorString(int error, const char **text) {
@@ -100,7 +123,7 @@ static int cu_CtxSynchronize(void) { return in_context("cuCtxSynchronize") ? OK 
 
 static int cu_MemGetInfo(size_t *left, size_t *total) {
   const char *limit = getenv("WEFT_MOCK_MEMORY");
-  *total = limit ? strtoull(limit, NULL, 10) : (size_t)1 << 30;
+  *total = limit ? strtoull(limit, NULL, 10) : (size_t)(mock.model ? 8 : 1) << 30;
   *left = *total - mock.bytes;
   return OK;
 }
@@ -113,7 +136,7 @@ static int cu_MemAlloc(unsigned long long *out, size_t bytes) {
   if (bytes > left || fails("cuMemAlloc")) return OUT_OF_MEMORY;
   char *at = aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
   if (!at) return OUT_OF_MEMORY;
-  memset(at, FRESH, bytes);
+  if (!mock.model) memset(at, FRESH, bytes);
   if (mock.count == mock.cap)
     mock.blocks = realloc(mock.blocks, (mock.cap = mock.cap ? mock.cap * 2 : 64) * sizeof *mock.blocks);
   if (!mock.blocks) abort();
@@ -143,11 +166,13 @@ static int copy(const char *name, unsigned long long device, size_t bytes) {
 }
 static int cu_MemcpyHtoD(unsigned long long to, const void *from, size_t bytes) {
   int error = copy("cuMemcpyHtoD", to, bytes);
+  if (mock.model) fprintf(mock.model, "write %zu\n", bytes);
   if (!error) memcpy((void *)(uintptr_t)to, from, bytes);
   return error;
 }
 static int cu_MemcpyDtoH(void *to, unsigned long long from, size_t bytes) {
   int error = copy("cuMemcpyDtoH", from, bytes);
+  if (mock.model) fprintf(mock.model, "read %zu\n", bytes);
   if (!error) memcpy(to, (void *)(uintptr_t)from, bytes);
   return error;
 }
@@ -163,6 +188,8 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
     snprintf(mock.said, sizeof mock.said, "a PTX JIT compilation failed");
     return INVALID_PTX;
   }
+  const char *ptxas = getenv("WEFT_MOCK_PTXAS");
+  if (mock.model && ptxas && *ptxas) model_read_registers(ptxas, mock.card, image);
   mock.modules++;
   *module = m;
   return OK;
@@ -177,6 +204,17 @@ static int cu_ModuleGetFunction(void **f, void *module, const char *name) {
   *f = (void *)(uintptr_t)machine_find(module, name);
   return *f ? OK : NOT_FOUND;
 }
+/* A launch of the model: its line, in front of what failed. */
+static bool launch_counted(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *words) {
+  Tally *t = tally_new((TallyLatency){mock.card->from_memory, mock.card->from_cache, mock.card->from_shared});
+  if (planted("one-block")) blocks = 1;
+  bool ok = machine_count(f, blocks, threads, words, live, t, mock.said, sizeof mock.said);
+  model_print(mock.model, mock.card, f, blocks, threads, tally_sums(t));
+  fflush(mock.model);
+  tally_free(t);
+  return ok;
+}
+
 static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                            unsigned shared, void *stream, void **params, void **extra) {
   uint64_t words[600];
@@ -186,6 +224,7 @@ static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsig
       machine_params(f) > 600)
     return INVALID_VALUE;
   for (unsigned i = 0; i < machine_params(f); i++) memcpy(&words[i], params[i], 8);
+  if (mock.model) return launch_counted(f, gx, bx, words) ? OK : LAUNCH_FAILED;
   return machine_run(f, gx, bx, words, live, mock.launches++, mock.said, sizeof mock.said) ? OK : LAUNCH_FAILED;
 }
 

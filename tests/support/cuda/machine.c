@@ -1,380 +1,13 @@
-/* machine.c — reads and runs PTX (see machine.h). */
-#include "tests/support/cuda/machine.h"
+/* machine.c — runs PTX (see machine.h). */
+#include "tests/support/cuda/code.h"
+#include "tests/support/cuda/tally.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-typedef enum Op {
-  MOV, PACK, UNPACK, ADD, SUB, MUL, MULHI, WIDE, MAD, MADWIDE, DIV, REM, MIN, MAX, NEG, ABS, AND, OR, XOR, NOT, SHL,
-  SHR, FMA, SQRT, COPYSIGN,
-  CVT, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, ST_PARAM, ST_GLOBAL, RED_MIN, BRA, RET, CALL, SHFL, BAR_WARP,
-} Op;
-typedef enum Type { T_NONE, T_PRED, T_U8, T_U16, T_B16, T_F16, T_S32, T_U32, T_B32, T_F32, T_S64, T_U64, T_B64,
-                    T_F64 } Type;
-static const char *const type_names[] = {"", "pred", "u8", "u16", "b16", "f16", "s32", "u32", "b32", "f32", "s64",
-                                         "u64", "b64", "f64"};
-static const unsigned type_bytes[] = {0, 1, 1, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8};
-
-typedef enum Special { SP_NONE, SP_CTAID, SP_NTID, SP_TID, SP_NCTAID } Special;
-
-/* Where a named operand lies: a parameter of this function, an argument or the result of a call, the result of this
- * function. */
-typedef enum Where { W_NONE, W_PARAM, W_ARGUMENT, W_CALLED, W_RESULT } Where;
-
-typedef struct Operand {
-  bool is_reg, is_special;
-  unsigned char where;
-  unsigned reg;
-  uint64_t bits;
-} Operand;
-
-typedef struct Insn {
-  unsigned char op, type, from, how; /* how: comparison or rounding */
-  bool guarded, inverted;
-  unsigned guard, target; /* register; instruction or function */
-  Operand v[6];
-  int count;
-  unsigned line;
-} Insn;
-
-struct MachineFn {
-  char name[64];
-  bool entry;
-  const Machine *m;
-  unsigned params;
-  char param_names[600][16];
-  unsigned base[6], regs; /* p h r rd f d */
-  Insn *code;
-  unsigned count, cap;
-};
-
-typedef struct Table {
-  char name[64];
-  uint64_t *values;
-  size_t count;
-} Table;
-
-struct Machine {
-  MachineFn *fns[256];
-  unsigned fn_count;
-  Table tables[32];
-  unsigned table_count;
-};
-
-/* ---- reading --------------------------------------------------------------------------------------------- */
-
-typedef struct Label {
-  char name[40];
-  unsigned at;
-} Label;
-
-typedef struct Reader {
-  Machine *m;
-  MachineFn *f;
-  Label labels[8192];
-  unsigned label_count;
-  struct Fix { unsigned insn; char label[40]; } fixes[16384];
-  unsigned fix_count;
-  unsigned line;
-  char *why;
-  size_t size;
-  bool failed;
-} Reader;
-
-__attribute__((format(printf, 2, 3))) static void wrong(Reader *r, const char *fmt, ...) {
-  if (r->failed) return;
-  r->failed = true;
-  int n = snprintf(r->why, r->size, "line %u: ", r->line);
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(r->why + n, r->size - (size_t)n, fmt, ap);
-  va_end(ap);
-}
-
-static void *need(void *p) {
-  if (!p) abort();
-  return p;
-}
-
-static Type type_of(const char *s, size_t n) {
-  for (unsigned t = 1; t < sizeof type_names / sizeof *type_names; t++)
-    if (strlen(type_names[t]) == n && strncmp(type_names[t], s, n) == 0) return (Type)t;
-  return T_NONE;
-}
-
-static int bank_of(const char **s) {
-  static const char *const banks[] = {"rd", "p", "h", "r", "f", "d"};
-  static const int number[] = {3, 0, 1, 2, 4, 5};
-  for (int i = 0; i < 6; i++) {
-    size_t n = strlen(banks[i]);
-    if (strncmp(*s, banks[i], n) == 0 && isdigit((unsigned char)(*s)[n])) {
-      *s += n;
-      return number[i];
-    }
-  }
-  return -1;
-}
-
-static Operand operand(Reader *r, char *s) {
-  Operand o = {0};
-  while (*s == ' ' || *s == '[' || *s == '{') s++;
-  if (*s == '%') {
-    static const char *const specials[] = {"%ctaid.x", "%ntid.x", "%tid.x", "%nctaid.x"};
-    for (unsigned i = 0; i < 4; i++)
-      if (strncmp(s, specials[i], strlen(specials[i])) == 0) return (Operand){.is_special = true, .reg = SP_CTAID + i};
-    const char *at = s + 1;
-    int bank = bank_of(&at);
-    if (bank < 0) wrong(r, "what register is %s", s);
-    else o = (Operand){.is_reg = true, .reg = r->f->base[bank] + (unsigned)strtoul(at, NULL, 10)};
-    if (o.reg >= r->f->regs) wrong(r, "register %s is not declared", s);
-    return o;
-  }
-  if (s[0] == '0' && (s[1] == 'd' || s[1] == 'f')) o.bits = strtoull(s + 2, NULL, 16);
-  else if (isdigit((unsigned char)*s)) o.bits = strtoull(s, NULL, 0);
-  else if (*s == '-') o.bits = (uint64_t)strtoll(s, NULL, 10);
-  else { /* a parameter, or a table */
-    size_t n = strcspn(s, "] ,;");
-    for (unsigned i = 0; i < r->f->params; i++)
-      if (strlen(r->f->param_names[i]) == n && strncmp(r->f->param_names[i], s, n) == 0)
-        return (Operand){.where = W_PARAM, .bits = i};
-    if (s[0] == 'x' && n == 2) return (Operand){.where = W_ARGUMENT, .bits = (uint64_t)(s[1] - '0') & 3};
-    if (n == 1 && *s == 'y') return (Operand){.where = W_CALLED};
-    if (n == 6 && strncmp(s, "result", 6) == 0) return (Operand){.where = W_RESULT};
-    for (unsigned i = 0; i < r->m->table_count; i++)
-      if (strlen(r->m->tables[i].name) == n && strncmp(r->m->tables[i].name, s, n) == 0)
-        return (Operand){.bits = (uint64_t)(uintptr_t)r->m->tables[i].values};
-    wrong(r, "what is %.*s", (int)n, s);
-  }
-  return o;
-}
-
-enum { EQ, NE, LT, LE, GT, GE, NEU, UNORDERED };
-enum { EXACT, RN, RZI, RNI, RMI, RPI };
-
-static void instruction(Reader *r, char *s) {
-  static const struct { const char *name; unsigned char op; } plain[] = {
-    {"mov", MOV}, {"add", ADD}, {"sub", SUB}, {"add.rn", ADD}, {"sub.rn", SUB}, {"mul.rn", MUL}, {"mul.lo", MUL},
-    {"mul.hi", MULHI}, {"mul.wide", WIDE},
-    {"mad.lo", MAD}, {"mad.wide", MADWIDE}, {"div", DIV}, {"div.rn", DIV}, {"rem", REM}, {"min", MIN}, {"max", MAX},
-    {"neg", NEG}, {"abs", ABS},
-    {"and", AND}, {"or", OR}, {"xor", XOR}, {"not", NOT}, {"shl", SHL}, {"shr", SHR}, {"fma.rn", FMA},
-    {"sqrt.rn", SQRT}, {"copysign", COPYSIGN},
-    {"selp", SELP}, {"ld.param", LD_PARAM}, {"ld.global", LD_GLOBAL}, {"ld.const", LD_CONST}, {"st.param", ST_PARAM},
-    {"st.global", ST_GLOBAL},
-    {"red.global.min", RED_MIN}, {"cvta.to.global", MOV}, {"shfl.sync.bfly", SHFL}};
-  static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge", "neu", "nan"};
-  static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
-  MachineFn *f = r->f;
-  Insn in = {.line = r->line};
-  if (*s == '@') {
-    in.guarded = true;
-    in.inverted = s[1] == '!';
-    Operand g = operand(r, s + 1 + in.inverted);
-    in.guard = g.reg;
-    s = strchr(s, ' ');
-    while (*s == ' ') s++;
-  }
-  char *end = strrchr(s, ';');
-  if (!end) { wrong(r, "no semicolon: %s", s); return; }
-  *end = 0;
-  char *args = strchr(s, ' ');
-  if (args) *args++ = 0;
-  else args = end;
-  if (strcmp(s, "ret") == 0) in.op = RET;
-  else if (strcmp(s, "bra") == 0 || strcmp(s, "bra.uni") == 0) {
-    in.op = BRA;
-    if (r->fix_count == 16384) { wrong(r, "too many branches"); return; }
-    r->fixes[r->fix_count].insn = f->count;
-    snprintf(r->fixes[r->fix_count++].label, 40, "%s", args);
-  } else if (strcmp(s, "call") == 0) {
-    char name[64];
-    in.op = CALL;
-    if (sscanf(args, "(y), %63[A-Za-z0-9_$]", name) != 1) wrong(r, "call %s", args);
-    for (in.target = 0; in.target < r->m->fn_count && strcmp(r->m->fns[in.target]->name, name) != 0; in.target++)
-      continue;
-    if (in.target == r->m->fn_count) wrong(r, "no function %s", name);
-  } else if (strcmp(s, "bar.warp.sync") == 0) in.op = BAR_WARP;
-  else {
-    char *dot = strrchr(s, '.');
-    if (!dot) { wrong(r, "instruction %s", s); return; }
-    *dot = 0;
-    in.type = (unsigned char)type_of(dot + 1, strlen(dot + 1));
-    if (!in.type) wrong(r, "type %s", dot + 1);
-    bool known = false;
-    for (unsigned i = 0; i < sizeof plain / sizeof *plain; i++)
-      if (strcmp(plain[i].name, s) == 0) in.op = plain[i].op, known = true;
-    if (strncmp(s, "setp.", 5) == 0) {
-      in.op = SETP;
-      for (unsigned i = 0; i < 8; i++)
-        if (strcmp(compares[i], s + 5) == 0) in.how = (unsigned char)i, known = true;
-    } else if (strncmp(s, "cvt.", 4) == 0) {
-      in.op = CVT;
-      char *to = strrchr(s, '.') + 1;
-      in.from = in.type;
-      in.type = (unsigned char)type_of(to, strlen(to));
-      *(to - 1) = 0;
-      const char *round = strlen(s) > 4 ? s + 4 : "";
-      for (unsigned i = 0; i < 6; i++)
-        if (strcmp(rounds[i], round) == 0) in.how = (unsigned char)i, known = in.type != T_NONE;
-    }
-    if (!known) wrong(r, "instruction %s", s);
-    bool integer = in.type >= T_S32 && in.type != T_F32 && in.type != T_F64;
-    if (strstr(s, ".rn") && integer && in.op != CVT) wrong(r, "rounding of integers");
-    if (in.op == MOV && args[0] == '{') in.op = UNPACK;
-    if (in.op == MOV && strchr(args, '{')) in.op = PACK;
-    for (char *a = args; a && !r->failed;) {
-      char *comma = strchr(a, ',');
-      if (comma) *comma = 0;
-      if (in.count == 6) { wrong(r, "too many operands"); break; }
-      in.v[in.count++] = operand(r, a);
-      a = comma ? comma + 1 : NULL;
-    }
-  }
-  if (f->count == f->cap) f->code = need(realloc(f->code, (f->cap = f->cap ? f->cap * 2 : 256) * sizeof *f->code));
-  f->code[f->count++] = in;
-}
-
-static MachineFn *begin_fn(Reader *r, bool entry, const char *name) {
-  Machine *m = r->m;
-  if (m->fn_count == 256) { wrong(r, "too many functions"); return NULL; }
-  MachineFn *f = need(calloc(1, sizeof *f));
-  m->fns[m->fn_count++] = r->f = f;
-  f->entry = entry;
-  f->m = m;
-  snprintf(f->name, sizeof f->name, "%s", name);
-  r->label_count = r->fix_count = 0;
-  return f;
-}
-
-static void add_params(Reader *r, const char *s) {
-  for (const char *p = strstr(s, ".param"); p && !r->failed; p = strstr(p + 1, ".param")) {
-    char type[16], name[16];
-    if (sscanf(p, ".param .%15s %15[a-z0-9]", type, name) != 2) continue;
-    if (r->f->params == 600) wrong(r, "too many parameters");
-    else snprintf(r->f->param_names[r->f->params++], 16, "%s", name);
-  }
-}
-
-static void end_fn(Reader *r) {
-  for (unsigned i = 0; i < r->fix_count; i++) {
-    unsigned k = 0;
-    while (k < r->label_count && strcmp(r->labels[k].name, r->fixes[i].label) != 0) k++;
-    if (k == r->label_count) { wrong(r, "no label %s", r->fixes[i].label); return; }
-    r->f->code[r->fixes[i].insn].target = r->labels[k].at;
-  }
-  r->f = NULL;
-}
-
-static void declare(Reader *r, const char *s) {
-  char prefix[8];
-  unsigned n;
-  static const char *const banks[] = {"p", "h", "r", "rd", "f", "d"};
-  if (sscanf(s, ".reg .%*s %%%7[a-z]<%u>", prefix, &n) != 2) { wrong(r, "declaration %s", s); return; }
-  for (int i = 0; i < 6; i++)
-    if (strcmp(banks[i], prefix) == 0) {
-      r->f->base[i] = r->f->regs;
-      r->f->regs += n;
-    }
-}
-
-static void read_table(Reader *r, char **text) {
-  Machine *m = r->m;
-  Table *t = &m->tables[m->table_count];
-  unsigned n;
-  if (m->table_count == 32 || sscanf(*text, ".const .align 8 .%*[a-z0-9] %63[a-zA-Z0-9_][%u]", t->name, &n) != 2) {
-    wrong(r, "a table");
-    return;
-  }
-  t->values = need(calloc(n, sizeof *t->values));
-  char *s = strchr(*text, '{') + 1;
-  for (; t->count < n; t->count++) {
-    while (*s == ' ' || *s == ',' || *s == '\n') s++;
-    t->values[t->count] = s[0] == '0' && s[1] == 'd' ? strtoull(s + 2, &s, 16) : strtoull(s, &s, 0);
-  }
-  m->table_count++;
-  *text = strstr(s, "};") + 2;
-}
-
-Machine *machine_load(const char *ptx, char *why, size_t size) {
-  char *copy = need(strdup(ptx)), *next = copy;
-  Reader *r = need(calloc(1, sizeof *r));
-  r->m = need(calloc(1, sizeof *r->m));
-  r->why = why;
-  r->size = size;
-  bool header = false; /* between the name of an entry and its body */
-  while (next && *next && !r->failed) {
-    char *s = next;
-    r->line++;
-    while (*s == ' ') s++;
-    if (strncmp(s, ".const", 6) == 0) {
-      next = s;
-      read_table(r, &next);
-      continue;
-    }
-    next = strchr(s, '\n');
-    if (next) *next++ = 0;
-    char *comment = strstr(s, "//");
-    if (comment) *comment = 0;
-    for (char *e = s + strlen(s); e > s && e[-1] == ' ';) *--e = 0;
-    char name[64];
-    size_t n = strlen(s);
-    if (!*s || strncmp(s, ".version", 8) == 0 || strncmp(s, ".target", 7) == 0 || strncmp(s, ".address_size", 13) == 0)
-      continue;
-    if (sscanf(s, ".visible .entry %63[A-Za-z0-9_$]", name) == 1) {
-      begin_fn(r, true, name);
-      header = true;
-    } else if (sscanf(s, ".func (.param .%*s result) %63[A-Za-z0-9_$] (", name) == 1) {
-      if (begin_fn(r, false, name)) add_params(r, strchr(s + 6, ')'));
-    } else if (header) {
-      if (strcmp(s, ") {") == 0) header = false;
-      else add_params(r, s);
-    } else if (!r->f) wrong(r, "outside of functions: %s", s);
-    else if (strncmp(s, ".reg", 4) == 0) declare(r, s);
-    else if (s[n - 1] == ':') {
-      if (r->label_count == 8192) { wrong(r, "too many labels"); break; }
-      snprintf(r->labels[r->label_count].name, 40, "%.*s", (int)(n - 1), s);
-      r->labels[r->label_count++].at = r->f->count;
-    } else if (strcmp(s, "{") == 0 || strncmp(s, ".param", 6) == 0) continue;
-    else if (strcmp(s, "}") == 0) {
-      if (s == copy || s[-1] == '\n' || s[-1] == 0) end_fn(r); /* at the line's beginning */
-    } else instruction(r, s);
-  }
-  if (!r->failed && r->f) wrong(r, "the text ends inside of a function");
-  Machine *m = r->m;
-  if (r->failed) {
-    machine_free(m);
-    m = NULL;
-  }
-  free(r);
-  free(copy);
-  return m;
-}
-
-void machine_free(Machine *m) {
-  if (!m) return;
-  for (unsigned i = 0; i < m->fn_count; i++) {
-    free(m->fns[i]->code);
-    free(m->fns[i]);
-  }
-  for (unsigned i = 0; i < m->table_count; i++) free(m->tables[i].values);
-  free(m);
-}
-
-const MachineFn *machine_find(const Machine *m, const char *entry) {
-  for (unsigned i = 0; i < m->fn_count; i++)
-    if (m->fns[i]->entry && strcmp(m->fns[i]->name, entry) == 0) return m->fns[i];
-  return NULL;
-}
-
-unsigned machine_params(const MachineFn *f) { return f->params; }
-
-/* ---- running ------------------------------------------------------------------------------------------------ */
-
-enum { WARP = 32, STEPS = 200000000 };
+enum { STEPS = 200000000 };
 
 typedef struct CallFrame {
   const MachineFn *f;
@@ -388,8 +21,15 @@ typedef struct Thread {
   CallFrame frames[2];
   int depth;
   unsigned number; /* in its block */
-  bool done, waits;
+  bool done, waits, meets; /* waits: for its warp; meets: for its block */
 } Thread;
+
+/* Who touched a byte of shared memory since the threads of the block last met; numbers of threads + 1. */
+typedef struct Touched {
+  unsigned met;
+  unsigned short writer, reader; /* reader: MANY when several */
+} Touched;
+enum { MANY = 0xFFFF };
 
 typedef struct Run {
   const Machine *m;
@@ -398,6 +38,10 @@ typedef struct Run {
   unsigned block, blocks, threads;
   MachineMemory memory;
   uint64_t steps;
+  char *shared; /* of the block at work */
+  Touched *touched;
+  unsigned met; /* how often its threads met */
+  Tally *tally; /* NULL: nothing is counted */
   char *why;
   size_t size;
   bool failed;
@@ -594,12 +238,37 @@ static bool compare(const Insn *in, uint64_t a, uint64_t b) {
   }
 }
 
-static void *memory_at(Run *r, CallFrame *c, uint64_t at, Type t) {
-  unsigned bytes = type_bytes[t];
+/* Where `count` elements lie in memory of the device. */
+static void *memory_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, unsigned count, TallyAccess kind) {
+  unsigned bytes = type_bytes[ty] * count;
   if (at % bytes) trap(r, c, "the address %llx is not aligned to %u", (unsigned long long)at, bytes);
   else if (!r->memory(at, bytes))
     trap(r, c, "the address %llx lies in no memory of the device", (unsigned long long)at);
-  return r->failed ? NULL : (void *)(uintptr_t)at;
+  if (r->failed) return NULL;
+  if (r->tally) tally_access(r->tally, t->number % WARP, at, bytes, kind);
+  return (void *)(uintptr_t)at;
+}
+
+/* A place in shared memory. Between two meetings of the block no thread may read what another wrote, nor write what
+ * another read or wrote. */
+static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, bool writes) {
+  unsigned bytes = type_bytes[ty];
+  unsigned short me = (unsigned short)(t->number + 1);
+  at = (uint32_t)at;
+  if (at % bytes || at + bytes > r->f->shared) {
+    trap(r, c, "the shared address %llu is misaligned or outside", (unsigned long long)at);
+    return NULL;
+  }
+  if (r->tally) tally_access(r->tally, t->number % WARP, at, bytes, writes ? TALLY_SHARED_STORE : TALLY_SHARED_LOAD);
+  for (unsigned i = 0; i < bytes; i++) {
+    Touched *p = &r->touched[at + i];
+    if (p->met != r->met) *p = (Touched){.met = r->met};
+    bool clash = (p->writer && p->writer != me) || (writes && p->reader && p->reader != me);
+    if (clash && !r->tally) trap(r, c, "two threads use a place in shared memory between meetings");
+    if (writes) p->writer = me;
+    else p->reader = p->reader && p->reader != me ? MANY : me;
+  }
+  return r->shared + at;
 }
 
 /* One instruction of a thread; those that all threads of a warp meet at are done in run_warp. */
@@ -617,6 +286,12 @@ static void step(Run *r, Thread *t) {
   }
   if (in->op == SHFL || in->op == BAR_WARP) {
     t->waits = true;
+    return;
+  }
+  if (in->op == BAR_SYNC) {
+    if (t->depth) trap(r, c, "a function lets the block meet");
+    c->pc++;
+    t->meets = true;
     return;
   }
   c->pc++;
@@ -662,18 +337,32 @@ static void step(Run *r, Thread *t) {
       set(c, &in->v[0], v);
       return;
     case LD_GLOBAL:
-      p = memory_at(r, c, get(r, t, c, in, 1), ty);
+      p = memory_at(r, t, c, get(r, t, c, in, in->how), ty, in->how, TALLY_LOAD);
+      for (unsigned i = 0; i < in->how; i++, v = 0) {
+        if (p) memcpy(&v, (char *)p + i * type_bytes[ty], type_bytes[ty]);
+        set(c, &in->v[i], v);
+      }
+      return;
+    case ST_GLOBAL:
+      p = memory_at(r, t, c, get(r, t, c, in, 0), ty, in->how, TALLY_STORE);
+      for (unsigned i = 0; i < in->how; i++) {
+        v = get(r, t, c, in, 1 + (int)i);
+        if (p) memcpy((char *)p + i * type_bytes[ty], &v, type_bytes[ty]);
+      }
+      return;
+    case LD_SHARED:
+      p = shared_at(r, t, c, get(r, t, c, in, 1), ty, false);
       if (p) memcpy(&v, p, type_bytes[ty]);
       set(c, &in->v[0], v);
       return;
-    case ST_GLOBAL:
+    case ST_SHARED:
       v = get(r, t, c, in, 1);
-      p = memory_at(r, c, get(r, t, c, in, 0), ty);
+      p = shared_at(r, t, c, get(r, t, c, in, 0), ty, true);
       if (p) memcpy(p, &v, type_bytes[ty]);
       return;
     case RED_MIN:
       v = get(r, t, c, in, 1);
-      p = memory_at(r, c, get(r, t, c, in, 0), ty);
+      p = memory_at(r, t, c, get(r, t, c, in, 0), ty, 1, TALLY_STORE);
       if (p && v < *(uint64_t *)p) *(uint64_t *)p = v;
       return;
     case UNPACK: /* {low, high}, wide */
@@ -734,39 +423,143 @@ static void together(Run *r, Thread *t) {
   }
 }
 
-static void run_warp(Run *r, unsigned first, unsigned order) {
-  Thread *t = need(calloc(WARP, sizeof *t));
+/* ---- warps and blocks -------------------------------------------------------------------------------------- */
+
+typedef struct Warp {
+  Thread t[WARP];
+} Warp;
+
+static void warp_begin(Run *r, Warp *w, unsigned first) {
+  memset(w, 0, sizeof *w);
   for (unsigned i = 0; i < WARP; i++) {
-    t[i].number = first + i;
-    t[i].frames[0] = (CallFrame){.f = r->f, .regs = need(calloc(r->f->regs + 1, 8)),
-                                 .known = need(calloc(r->f->regs + 1, 1))};
+    w->t[i].number = first + i;
+    w->t[i].frames[0] = (CallFrame){.f = r->f, .regs = need(calloc(r->f->regs + 1, 8)),
+                                    .known = need(calloc(r->f->regs + 1, 1))};
   }
-  for (bool live = true; live && !r->failed;) {
-    bool waiting = false;
-    live = false;
-    for (unsigned k = 0; k < WARP && !r->failed; k++) {
-      Thread *one = &t[(order & 1 ? WARP - 1 - k : k) ^ (order >> 1 & 31)];
-      while (!one->done && !one->waits && !r->failed) step(r, one);
-      waiting |= one->waits;
-      live |= !one->done;
-    }
-    if (waiting && !r->failed) together(r, t);
-  }
+}
+
+static void warp_end(Warp *w) {
   for (unsigned i = 0; i < WARP; i++)
-    for (int d = 0; d <= t[i].depth; d++) {
-      free(t[i].frames[d].regs);
-      free(t[i].frames[d].known);
+    for (int d = 0; d <= w->t[i].depth; d++) {
+      free(w->t[i].frames[d].regs);
+      free(w->t[i].frames[d].known);
     }
-  free(t);
+}
+
+/* Up to its end, or to where the block meets; its threads run one after the other. True: some live. */
+static bool warp_run(Run *r, Warp *w, unsigned order) {
+  bool lives = false;
+  for (bool moves = true; moves && !r->failed;) {
+    bool waiting = false;
+    lives = moves = false;
+    for (unsigned k = 0; k < WARP && !r->failed; k++) {
+      Thread *one = &w->t[(order & 1 ? WARP - 1 - k : k) ^ (order >> 1 & 31)];
+      while (!one->done && !one->waits && !one->meets && !r->failed) step(r, one);
+      waiting |= one->waits;
+      lives |= !one->done;
+    }
+    if (waiting && !r->failed) together(r, w->t), moves = true;
+  }
+  return lives;
+}
+
+/* The same in step, as a card does it: of the threads that have not ended, those at the lowest instruction (of the
+ * innermost function) do it together, so that the ways of a branch join behind it. */
+static bool warp_run_counted(Run *r, Warp *w) {
+  for (;;) {
+    int depth = -1;
+    unsigned at = 0, mask = 0, live = 0;
+    for (unsigned i = 0; i < WARP; i++) {
+      const Thread *t = &w->t[i];
+      unsigned pc = t->frames[t->depth].pc;
+      live |= (unsigned)!t->done << i;
+      if (t->done || t->meets) continue;
+      if (t->depth > depth || (t->depth == depth && pc < at)) depth = t->depth, at = pc, mask = 0;
+      if (t->depth == depth && pc == at) mask |= 1u << i;
+    }
+    if (!mask || r->failed) return live != 0;
+    const CallFrame *c = &w->t[__builtin_ctz(mask)].frames[depth];
+    const Insn *in = &c->f->code[c->pc];
+    tally_begin(r->tally, c->f, in, depth, mask);
+    for (unsigned i = 0; i < WARP; i++)
+      if (mask >> i & 1) step(r, &w->t[i]);
+    if (w->t[__builtin_ctz(mask)].waits && !r->failed) together(r, w->t);
+    unsigned jumped = 0;
+    if (in->op == BRA)
+      for (unsigned i = 0; i < WARP; i++) jumped |= (unsigned)(w->t[i].frames[depth].pc == in->target) << i;
+    tally_end(r->tally, jumped);
+  }
+}
+
+static bool advance(Run *r, Warp *w, unsigned order) {
+  return r->tally ? warp_run_counted(r, w) : warp_run(r, w, order);
+}
+
+/* One warp of a block whose warps never meet. */
+static void run_warp(Run *r, unsigned first, unsigned order) {
+  Warp *w = need(malloc(sizeof *w));
+  warp_begin(r, w, first);
+  if (r->tally) tally_warp(r->tally, 0, true);
+  (void)advance(r, w, order);
+  warp_end(w);
+  free(w);
+}
+
+/* All warps of a block, side by side. */
+static void run_block(Run *r, unsigned order) {
+  unsigned count = r->threads / WARP;
+  Warp *w = need(malloc(count * sizeof *w));
+  r->shared = need(malloc(r->f->shared + 1));
+  r->touched = need(calloc(r->f->shared + 1, sizeof *r->touched));
+  r->met = 1;
+  memset(r->shared, 0xA5, r->f->shared); /* never clean */
+  for (unsigned i = 0; i < count; i++) warp_begin(r, &w[i], i * WARP);
+  for (bool live = true; live && !r->failed; r->met++) {
+    live = false;
+    for (unsigned i = 0; i < count && !r->failed; i++) {
+      if (r->tally) tally_warp(r->tally, i, r->met == 1);
+      live |= advance(r, &w[order & 2 ? count - 1 - i : i], order);
+    }
+    for (unsigned i = 0; i < count * WARP && live && !r->failed; i++) {
+      Thread *t = &w[i / WARP].t[i % WARP];
+      if (!t->meets) trap(r, &t->frames[0], "a thread of the block has ended before the others meet");
+      t->meets = false;
+    }
+    if (r->tally) tally_meet(r->tally, count);
+  }
+  for (unsigned i = 0; i < count; i++) warp_end(&w[i]);
+  free(r->shared);
+  free(r->touched);
+  free(w);
 }
 
 bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
                  unsigned seed, char *why, size_t size) {
   Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
            .size = size};
+  unsigned order = seed * 2654435761u >> 20;
   for (unsigned b = 0; b < blocks && !r.failed; b++) {
     r.block = seed & 1 ? blocks - 1 - b : b;
-    for (unsigned first = 0; first < threads && !r.failed; first += WARP) run_warp(&r, first, seed * 2654435761u >> 20);
+    if (f->meets) run_block(&r, order);
+    else
+      for (unsigned first = 0; first < threads && !r.failed; first += WARP) run_warp(&r, first, order);
+  }
+  return !r.failed;
+}
+
+bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
+                   Tally *tally, char *why, size_t size) {
+  enum { UNITS = 12, ENOUGH = 1500000 /* instructions of warps */ };
+  Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
+           .size = size, .tally = tally};
+  unsigned warps = threads / WARP;
+  uint64_t units = f->meets ? blocks : (uint64_t)blocks * warps, most = units < UNITS ? units : UNITS;
+  for (uint64_t i = 0; i < most && !r.failed && (!i || tally_steps(tally) < ENOUGH); i++) {
+    uint64_t u = most > 1 ? i * (units - 1) / (most - 1) : 0;
+    r.steps = 0;
+    r.block = (unsigned)(f->meets ? u : u / warps);
+    if (f->meets) run_block(&r, 0);
+    else run_warp(&r, (unsigned)(u % warps) * WARP, 0);
   }
   return !r.failed;
 }

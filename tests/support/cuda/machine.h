@@ -26,4 +26,10 @@ typedef bool (*MachineMemory)(uint64_t at, size_t bytes);
 bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
                  unsigned seed, char *why, size_t size);
 
+/* The same for a sample of the warps, spread over the grid, with what they do counted (tally.h); the rest of the
+ * results is not computed. */
+typedef struct Tally Tally;
+bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
+                   Tally *tally, char *why, size_t size);
+
 #endif

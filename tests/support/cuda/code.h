@@ -1,0 +1,77 @@
+/* code.h — a module of PTX as the stand-in holds it: what reader.c makes of the text, and machine.c runs. */
+#ifndef WEFT_TESTS_SUPPORT_CUDA_CODE_H
+#define WEFT_TESTS_SUPPORT_CUDA_CODE_H
+
+#include "tests/support/cuda/machine.h"
+
+#include <stdlib.h>
+
+typedef enum Op {
+  MOV, PACK, UNPACK, ADD, SUB, MUL, MULHI, WIDE, MAD, MADWIDE, DIV, REM, MIN, MAX, NEG, ABS, AND, OR, XOR, NOT, SHL,
+  SHR, FMA, SQRT, COPYSIGN,
+  CVT, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, LD_SHARED, ST_PARAM, ST_GLOBAL, ST_SHARED, RED_MIN, BRA, RET, CALL,
+  SHFL, BAR_WARP, BAR_SYNC,
+} Op;
+typedef enum Type { T_NONE, T_PRED, T_U8, T_U16, T_B16, T_F16, T_S32, T_U32, T_B32, T_F32, T_S64, T_U64, T_B64,
+                    T_F64 } Type;
+static const unsigned type_bytes[] = {0, 1, 1, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8};
+
+typedef enum Special { SP_NONE, SP_CTAID, SP_NTID, SP_TID, SP_NCTAID } Special;
+
+/* Where a named operand lies: a parameter of this function, an argument or the result of a call, the result of this
+ * function. */
+typedef enum Where { W_NONE, W_PARAM, W_ARGUMENT, W_CALLED, W_RESULT } Where;
+
+typedef struct Operand {
+  bool is_reg, is_special;
+  unsigned char where;
+  unsigned reg;
+  uint64_t bits;
+} Operand;
+
+typedef struct Insn {
+  unsigned char op, type, from, how; /* how: comparison, rounding, or elements of an access */
+  bool guarded, inverted;
+  unsigned guard, target; /* register; instruction or function */
+  Operand v[6];
+  int count;
+  unsigned line;
+} Insn;
+
+struct MachineFn {
+  char name[64];
+  bool entry;
+  const Machine *m;
+  unsigned params;
+  char param_names[600][16];
+  unsigned base[6], regs; /* p h r rd f d */
+  unsigned shared; /* bytes of shared memory */
+  char shared_names[4][16];
+  unsigned shared_at[4], shared_count;
+  bool meets; /* has bar.sync: the warps of a block run side by side */
+  Insn *code;
+  unsigned count, cap;
+};
+
+typedef struct Table {
+  char name[64];
+  uint64_t *values;
+  size_t count;
+} Table;
+
+struct Machine {
+  MachineFn *fns[256];
+  unsigned fn_count;
+  Table tables[32];
+  unsigned table_count;
+};
+
+enum { EQ, NE, LT, LE, GT, GE, NEU, UNORDERED };   /* comparisons */
+enum { EXACT, RN, RZI, RNI, RMI, RPI };            /* roundings */
+
+static inline void *need(void *p) {
+  if (!p) abort();
+  return p;
+}
+
+#endif
