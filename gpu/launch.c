@@ -12,6 +12,7 @@
 typedef struct LoadedKernel {
   CuFunction function, part, join, rest; /* the last three where it can be split, NULL elsewhere */
   PtxSplit split;
+  PtxNest nest;
   bool checks, warps;
 } LoadedKernel;
 
@@ -109,19 +110,28 @@ typedef struct Spread {
 
 static u64 blocks_of(const PtxSplit *s, u64 elements) { return (elements + s->block - 1) / s->block; }
 
+/* The trips of an axis, which is a constant or a parameter. */
+static u64 trips_of(const LoopFn *fn, u32 head, u32 axis, const u64 *words) {
+  u32 id = loop_trips_of(fn, head, axis), p = 0;
+  if (loop_node(fn, id)->op != LOOP_PARAM) return loop_node(fn, id)->imm;
+  while (fn->params.data[p] != id) p++;
+  return words[p];
+}
+
 /* The elements of a trip's reduction; 0: they cannot be told. */
 static u64 elements_of(const LoopFn *fn, u32 head, const u64 *words) {
   u64 total = 1;
-  for (u32 axis = 0; axis < loop_node(fn, head)->a; axis++) {
-    u32 id = loop_trips_of(fn, head, axis), p = 0;
-    u64 trips = loop_node(fn, id)->imm;
-    if (loop_node(fn, id)->op == LOOP_PARAM) {
-      while (fn->params.data[p] != id) p++;
-      trips = words[p];
-    }
-    if (__builtin_mul_overflow(total, trips, &total)) return 0;
-  }
+  for (u32 axis = 0; axis < loop_node(fn, head)->a; axis++)
+    if (__builtin_mul_overflow(total, trips_of(fn, head, axis, words), &total)) return 0;
   return total;
+}
+
+/* Items of a launch: trips of the outermost loop times those of the loops that are dealt with it. */
+static u64 items_of(const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips) {
+  u64 items = trips;
+  for (u32 i = 0; i < k->nest.count; i++)
+    if (__builtin_mul_overflow(items, trips_of(fn, k->nest.heads[i], 0, words), &items)) return UINT32_MAX;
+  return items ? items : 1; /* what has no item is launched, too: checks are read behind it */
 }
 
 /* Whether its trips alone leave most of the device without work, and blocks do not. */
@@ -222,7 +232,7 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     Spread s;
     if (!is_worth_splitting(d, loaded, fn, words, trips, &s) ||
         !start_split(d, loaded, s, trips, params, count + 3, &error))
-      error = start(d, loaded->function, loaded->warps, trips, params);
+      error = start(d, loaded->function, loaded->warps, items_of(loaded, fn, words, trips), params);
     device_leave(d);
     if (error) status = device_failed(d, k->name, error);
   }
@@ -291,6 +301,7 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
       ok = find_entry(d, l->module, fns[i], "_part", &k->part, why) &&
            find_entry(d, l->module, fns[i], "_join", &k->join, why) &&
            find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
+    (void)ptx_nest(fns[i], &k->nest);
     k->checks = has_checks(fns[i]);
     k->warps = ptx_spread(fns[i]) == PTX_WARPS;
   }

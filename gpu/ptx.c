@@ -49,7 +49,8 @@ static void begin_par(PtxWriter *w, OpenHead *h) {
     INS(w, "add.s64", index, w->lo, w->item_trip);
     return;
   }
-  INS(w, "add.s64", index, w->lo, w->index);
+  if (w->nest.count && w->phase == PTX_WHOLE) ptx_nest_begin(w, h->label, index);
+  else INS(w, "add.s64", index, w->lo, w->index);
   ptx_label(w, "L%u_trip", h->label);
   INS(w, "setp.ge.s64", out, index, w->hi);
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, h->label);
@@ -66,7 +67,8 @@ static void end_par(PtxWriter *w, OpenHead *h) {
   }
   Opnd index = ptx_define(w, loop_index_of(h->head, 0));
   ptx_label(w, "L%u_next", h->label);
-  INS(w, "add.s64", index, index, w->step);
+  if (w->nest.count && w->phase == PTX_WHOLE) ptx_nest_next(w, index);
+  else INS(w, "add.s64", index, index, w->step);
   ptx_line(w, "bra L%u_trip;", h->label);
   w->depth--;
   ptx_label(w, "L%u_out", h->label);
@@ -95,6 +97,7 @@ static void begin_head(PtxWriter *w, u32 id) {
     case LOOP_SCAN: ptx_fold_begin(w, &h); break;
     default:
       if (outermost) begin_par(w, &h);
+      else if (ptx_in_nest(w, id)) w->depth++;
       else ptx_axes_begin(w, &h);
   }
   if (!vec_push(w->alloc, &w->open, h)) w->failed = true;
@@ -121,6 +124,10 @@ static void end_head(PtxWriter *w) {
         return;
       }
       ptx_label(w, "L%u_next", h.label);
+      if (ptx_in_nest(w, h.head)) {
+        w->depth--;
+        return;
+      }
       ptx_axes_end(w, &h);
   }
   for (u32 i = 0; i < n->b; i++) { /* left at its end, or by a check: what is carried is the result */
@@ -348,15 +355,6 @@ static void put_body(PtxWriter *w) {
   for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) put_statement(w, fn->body.data[i]);
 }
 
-/* The index of the END of the head at body[i]. */
-static u32 end_of(const LoopFn *fn, u32 i) {
-  for (u32 depth = 0;; i++) {
-    const LoopNode *n = loop_node(fn, fn->body.data[i]);
-    if (loop_is_head(n)) depth++;
-    if (n->op == LOOP_END && --depth == 0) return i;
-  }
-}
-
 /* One of the entries of a kernel that is split: part leaves out what comes behind the reductions, join all but them,
  * and only part has their bodies. */
 static void put_split_body(PtxWriter *w) {
@@ -372,7 +370,7 @@ static void put_split_body(PtxWriter *w) {
     if (head && depth == 1 && w->phase != PTX_PART && !w->failed) {
       OpenHead *h = &w->open.data[w->open.count - 1];
       ptx_fold_take(w, h, ptx_scratch_load(w, h));
-      i = end_of(fn, i);
+      i = ptx_end_of(fn, i);
       put_statement(w, fn->body.data[i]);
     } else {
       depth += head;
@@ -494,6 +492,7 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
   w->name = name;
   w->spread = ptx_spread(fn);
   w->phase = PTX_WHOLE;
+  (void)ptx_nest(fn, &w->nest);
   if (fn->kind != LOOP_KERNEL || fn->is_extern) {
     ptx_refuse(w, "a function that is no kernel");
     return;

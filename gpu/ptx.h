@@ -8,8 +8,9 @@
  *
  * The trips of the outermost `par` are dealt to threads, or to warps when the body holds a reduction in the order
  * LANES: then the 32 threads of a warp run the trip together, each has every value of it, and the lanes of the
- * reduction are spread over them. Any grid gives the same bits. Transcendental functions come from lang/math.loops:
- * short ones are expanded where they are used, long ones are functions of the module.
+ * reduction are spread over them. Loops that fill its body are dealt with it. Any grid gives the same bits.
+ * Transcendental functions come from lang/math.loops: short ones are expanded where they are used, long ones are
+ * functions of the module.
  *
  * Every value has a register of its own; a bool is a predicate in registers and a byte in memory; u8 lies in 32
  * bits. */
@@ -39,6 +40,16 @@ typedef struct PtxSplit {
 /* False: it has no reductions of that kind, or memory was refused. */
 bool ptx_split(const LoopFn *fn, Allocator *alloc, PtxSplit *s);
 void ptx_split_free(PtxSplit *s);
+
+enum { PTX_NEST_HEADS = 7 };
+
+/* Loops directly inside the outermost one whose trips are dealt with its own (ptx_nest.c), from the outside in. */
+typedef struct PtxNest {
+  u32 heads[PTX_NEST_HEADS], count;
+} PtxNest;
+
+/* False: there are none. */
+bool ptx_nest(const LoopFn *fn, PtxNest *nest);
 
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 

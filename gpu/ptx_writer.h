@@ -76,6 +76,8 @@ typedef struct PtxWriter {
   Opnd lane;            /* u32: number within the warp */
   Opnd lo, hi, key;
   Opnd index, step;     /* of the outermost par */
+  PtxNest nest;         /* loops dealt with the outermost one: how much their indices grow from item to item */
+  Opnd nest_step[PTX_NEST_HEADS], nest_outer_step;
   PtxPhase phase;
   const PtxSplit *split; /* of other phases than PTX_WHOLE, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
@@ -147,6 +149,13 @@ bool ptx_body_has_lanes(const LoopFn *fn, u32 head); /* 0: the whole function */
 
 bool ptx_is_exact(const LoopNode *n, LoopType t); /* any order gives the same bits */
 
+/* ---- ptx_nest.c: loops inside the outermost one --------------------------------------------------------- */
+
+bool ptx_in_nest(const PtxWriter *w, u32 head); /* it is one of these: its index is set where the item begins */
+/* Indices of the thread's first item; `label` is the outermost loop's. */
+void ptx_nest_begin(PtxWriter *w, u32 label, Opnd outermost);
+void ptx_nest_next(PtxWriter *w, Opnd outermost); /* those of the next one */
+
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 
 void ptx_items_begin(PtxWriter *w, u32 label);
@@ -157,6 +166,15 @@ void ptx_scratch_store(PtxWriter *w, const OpenHead *h, Opnd v);
 /* ---- ptx.c ----------------------------------------------------------------------------------------------- */
 
 static inline const LoopNode *ptx_node(const PtxWriter *w, u32 id) { return loop_node(w->f->fn, id); }
+/* The index of the END of the head at body[i]. */
+static inline u32 ptx_end_of(const LoopFn *fn, u32 i) {
+  for (u32 depth = 0;; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (loop_is_head(n)) depth++;
+    if (n->op == LOOP_END && --depth == 0) return i;
+  }
+}
+
 /* Nested loops over the axes of a head: their beginning and end; `skip` is the label where the next trip begins. */
 void ptx_axes_begin(PtxWriter *w, const OpenHead *h);
 void ptx_axes_end(PtxWriter *w, const OpenHead *h);
