@@ -16,7 +16,8 @@ void ptx_axes_begin(PtxWriter *w, const OpenHead *h) {
   const LoopNode *n = ptx_node(w, h->head);
   for (u32 axis = 0; axis < n->a; axis++) {
     Opnd index = ptx_define(w, loop_index_of(h->head, axis)), out = ptx_new(w, REG_P);
-    INS(w, "mov.u64", index, ptx_number(0));
+    if (h->lanes) INS(w, "cvt.u64.u32", index, w->lane);
+    else INS(w, "mov.u64", index, ptx_number(0));
     ptx_label(w, "L%u_axis%u", h->label, axis);
     INS(w, "setp.ge.u64", out, index, ptx_value(w, loop_trips_of(w->f->fn, h->head, axis)));
     if (axis) ptx_line(w, "@%s bra L%u_step%u;", ptx_text(out).s, h->label, axis - 1);
@@ -30,11 +31,12 @@ void ptx_axes_end(PtxWriter *w, const OpenHead *h) {
   for (u32 axis = n->a; axis-- > 0;) {
     Opnd index = ptx_define(w, loop_index_of(h->head, axis));
     if (axis + 1 < n->a) ptx_label(w, "L%u_step%u", h->label, axis);
-    INS(w, "add.s64", index, index, ptx_number(1));
+    INS(w, "add.s64", index, index, ptx_number(h->lanes ? 32 : 1));
     ptx_line(w, "bra L%u_axis%u;", h->label, axis);
   }
   w->depth--;
   ptx_label(w, "L%u_out", h->label);
+  if (h->lanes) ptx_line(w, "bar.warp.sync 0xFFFFFFFF;"); /* what it wrote can be read by the others */
 }
 
 static bool is_outermost(const PtxWriter *w) {
@@ -98,7 +100,12 @@ static void begin_head(PtxWriter *w, u32 id) {
     default:
       if (outermost) begin_par(w, &h);
       else if (ptx_in_nest(w, id)) w->depth++;
-      else ptx_axes_begin(w, &h);
+      else {
+        h.lanes = ptx_is_lane_loop(w, id);
+        if (h.lanes) ptx_line(w, "bar.warp.sync 0xFFFFFFFF;"); /* the others have read what it writes over */
+        ptx_axes_begin(w, &h);
+        w->spread_depth += h.lanes;
+      }
   }
   if (!vec_push(w->alloc, &w->open, h)) w->failed = true;
 }
@@ -128,6 +135,7 @@ static void end_head(PtxWriter *w) {
         w->depth--;
         return;
       }
+      w->spread_depth -= h.lanes;
       ptx_axes_end(w, &h);
   }
   for (u32 i = 0; i < n->b; i++) { /* left at its end, or by a check: what is carried is the result */

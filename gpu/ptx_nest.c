@@ -3,7 +3,9 @@
  * `par i { for j { … } }` has as many items as there are pairs (i, j): thread number g does the pairs g, g + number of
  * all threads, … in row-major order, so that neighbours do neighbouring j. Quotients are taken once, of the thread's
  * number and of the number of threads; from then on an index grows by its part of the second, and what passes the end
- * of a loop is carried to the loop outside of it. */
+ * of a loop is carried to the loop outside of it.
+ *
+ * Where a warp runs a trip, because of a reduction in it, its threads deal the trips of the other loops among them. */
 #include "gpu/ptx_writer.h"
 
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
@@ -40,9 +42,10 @@ static bool same_place(const LoopFn *fn, const LoopNode *a, const LoopNode *b) {
   return true;
 }
 
-/* Each trip writes places of its own, and reads of what is written only these: the trips may run in any order. */
-static bool any_order(const LoopFn *fn, const u32 *heads, u32 count) {
-  for (u32 i = 0; i < fn->body.count; i++) {
+/* Of the statements body[from .. end): each trip writes places of its own, and of what is written only these are read
+ * in the kernel. Then the trips may run in any order. */
+static bool any_order(const LoopFn *fn, u32 from, u32 end, const u32 *heads, u32 count) {
+  for (u32 i = from; i < end; i++) {
     const LoopNode *store = loop_node(fn, fn->body.data[i]);
     if (store->op != LOOP_STORE) continue;
     if (!loop_access_is_affine(fn, store)) return false;
@@ -75,21 +78,37 @@ bool ptx_nest(const LoopFn *fn, PtxNest *nest) {
     end--;
     heads[count++] = id;
   }
-  if (count == 1 || !any_order(fn, heads, count)) return false;
+  if (count == 1 || !any_order(fn, 0, fn->body.count, heads, count)) return false;
   for (u32 k = 1; k < count; k++) nest->heads[nest->count++] = heads[k];
   return true;
 }
 
+bool ptx_is_lane_loop(const PtxWriter *w, u32 head) {
+  const LoopFn *fn = w->f->fn;
+  const LoopNode *n = loop_node(fn, head);
+  u32 i = 0;
+  if (w->spread != PTX_WARPS || w->spread_depth || fn != w->kernel || (n->op != LOOP_FOR && n->op != LOOP_PAR) ||
+      n->a != 1 || n->b || breaks(fn, head) || ptx_body_has_lanes(fn, head))
+    return false;
+  while (fn->body.data[i] != head) i++;
+  u32 end = ptx_end_of(fn, i);
+  for (u32 k = i + 1; k < end; k++) {
+    u32 op = loop_node(fn, fn->body.data[k])->op;
+    if (op == LOOP_FOR || op == LOOP_PAR) return false; /* that one is for the lanes */
+  }
+  return any_order(fn, i + 1, end, &head, 1);
+}
+
 /* ---- indices ------------------------------------------------------------------------------------------------ */
 
-static Opnd trips_of(PtxWriter *w, u32 k) { return ptx_value(w, loop_trips_of(w->f->fn, w->nest.heads[k], 0)); }
-static Opnd index_of(PtxWriter *w, u32 k) { return ptx_define(w, loop_index_of(w->nest.heads[k], 0)); }
+static Opnd nest_trips(PtxWriter *w, u32 k) { return ptx_value(w, loop_trips_of(w->f->fn, w->nest.heads[k], 0)); }
+static Opnd nest_index(PtxWriter *w, u32 k) { return ptx_define(w, loop_index_of(w->nest.heads[k], 0)); }
 
 /* *number to its part on axis k, which `part` gets, and what is left for the loops outside. */
 static void take_part(PtxWriter *w, u32 k, Opnd part, Opnd *number) {
   Opnd quotient = ptx_new(w, REG_RD), product = ptx_new(w, REG_RD);
-  INS(w, "div.u64", quotient, *number, trips_of(w, k));
-  INS(w, "mul.lo.u64", product, quotient, trips_of(w, k));
+  INS(w, "div.u64", quotient, *number, nest_trips(w, k));
+  INS(w, "mul.lo.u64", product, quotient, nest_trips(w, k));
   INS(w, "sub.u64", part, *number, product);
   *number = quotient;
 }
@@ -97,12 +116,12 @@ static void take_part(PtxWriter *w, u32 k, Opnd part, Opnd *number) {
 void ptx_nest_begin(PtxWriter *w, u32 label, Opnd outermost) {
   Opnd number = w->index, step = w->step, none = ptx_new(w, REG_P);
   for (u32 k = 0; k < w->nest.count; k++) {
-    INS(w, "setp.eq.u64", none, ptx_in_register(w, trips_of(w, k)), ptx_number(0));
+    INS(w, "setp.eq.u64", none, ptx_in_register(w, nest_trips(w, k)), ptx_number(0));
     ptx_line(w, "@%s bra L%u_out;", ptx_text(none).s, label);
   }
   for (u32 k = w->nest.count; k-- > 0;) {
     w->nest_step[k] = ptx_new(w, REG_RD);
-    take_part(w, k, index_of(w, k), &number);
+    take_part(w, k, nest_index(w, k), &number);
     take_part(w, k, w->nest_step[k], &step);
   }
   w->nest_outer_step = step;
@@ -112,12 +131,12 @@ void ptx_nest_begin(PtxWriter *w, u32 label, Opnd outermost) {
 void ptx_nest_next(PtxWriter *w, Opnd outermost) {
   Opnd passed = {0};
   for (u32 k = w->nest.count; k-- > 0;) {
-    Opnd index = index_of(w, k), less = ptx_new(w, REG_RD);
+    Opnd index = nest_index(w, k), less = ptx_new(w, REG_RD);
     INS(w, "add.u64", index, index, w->nest_step[k]);
   if (passed.kind != REG_NONE) INS(w, "add.u64", index, index, passed);
     Opnd over = ptx_new(w, REG_P);
-    INS(w, "setp.ge.u64", over, index, trips_of(w, k));
-    INS(w, "sub.u64", less, index, trips_of(w, k));
+    INS(w, "setp.ge.u64", over, index, nest_trips(w, k));
+    INS(w, "sub.u64", less, index, nest_trips(w, k));
     INS(w, "selp.u64", index, less, index, over);
     passed = ptx_new(w, REG_RD);
     INS(w, "selp.u64", passed, ptx_number(1), ptx_number(0), over);

@@ -34,6 +34,7 @@ typedef struct OpenHead {
   u8 fold;      /* FoldMode */
   bool has_else;
   bool leaves;  /* while: its body always leaves by break or next */
+  bool lanes;   /* a loop that the threads of a warp deal among them */
   bool split;   /* its elements are dealt to several items (ptx_split.c) */
   Opnd cond;
   Opnd number;  /* of the element at work, u64; folds only */
@@ -151,6 +152,7 @@ bool ptx_is_exact(const LoopNode *n, LoopType t); /* any order gives the same bi
 
 /* ---- ptx_nest.c: loops inside the outermost one --------------------------------------------------------- */
 
+bool ptx_is_lane_loop(const PtxWriter *w, u32 head); /* a loop inside of a warp's trip, for its threads to deal */
 bool ptx_in_nest(const PtxWriter *w, u32 head); /* it is one of these: its index is set where the item begins */
 /* Indices of the thread's first item; `label` is the outermost loop's. */
 void ptx_nest_begin(PtxWriter *w, u32 label, Opnd outermost);
