@@ -533,6 +533,27 @@ class NumPy(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "cannot be written"):
             f.into(out, np.ones((3, 2)))
 
+    def test_examples_of_the_documents(self):
+        """Blocks of Python run; what stands behind #= is the value of its line, up to a comma with words."""
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        compared = 0
+        for page in ("python/README.md", "docs/embedding.md"):
+            with open(os.path.join(root, page), encoding="utf-8") as file:
+                blocks = file.read().split("```python\n")[1:]
+            self.assertTrue(blocks)
+            for block in blocks:
+                names = {}
+                for line in block.split("\n```")[0].split("\n"):
+                    code, mark, want = line.partition("#=")
+                    with self.subTest(page=page, line=line):
+                        if mark:
+                            got, want = eval(code, names), eval(want.partition(", since")[0], names)
+                            self.assertTrue(np.array_equal(got, want), got)
+                            compared += 1
+                        else:
+                            exec(code, names)
+        self.assertGreaterEqual(compared, 5)
+
     def test_derivatives(self):
         g = self.vm.eval("grad((p, x) => sum(p.w * x + p.b))")({"w": np.ones(3), "b": 0.0}, np.arange(3.0))
         self.assertEqual(g["w"].tolist(), [0, 1, 2])
@@ -558,6 +579,8 @@ class Other(unittest.TestCase):
         self.assertEqual(y._view().data, x.unsafe_buffer_pointer())
         self.assertEqual(float(jnp.from_dlpack(vm.eval("f32(arange(10))")).sum()), 45.0)
         self.assertEqual(vm.eval("x => x")(jnp.ones(3, dtype=jnp.bfloat16)).dtype, weft.bf16)
+        halves = jnp.from_dlpack(vm.array([1, 2], dtype="bf16"))
+        self.assertEqual((halves.dtype, halves.tolist()), (jnp.bfloat16, [1, 2]))
 
     def test_torch(self):
         try:

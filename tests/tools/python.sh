@@ -38,6 +38,16 @@ if python3 -m venv "$d/env" >"$d/venv.log" 2>&1; then
   p=$d/env/bin/python
   out=$("$p" -m pip install --no-index --quiet "$wheel" 2>&1)
   say pip-installs-the-wheel $? "$(tail -n 1 <<<"$out")"
+  # as a user does: `pip install ./python`, with the library of build/
+  if [ -e build/libweft.so ]; then
+    mkdir -p "$d/pip"
+    out=$(env -u WEFT_LIBRARY "$p" -m pip wheel --no-index --no-deps --quiet -w "$d/pip" ./python 2>&1)
+    ls "$d"/pip/weft-*.whl >/dev/null 2>&1
+    say pip-builds-from-the-folder $? "$(tail -n 1 <<<"$out")"
+  fi
+  out=$(WEFT_LIBRARY=$d/none.so "$p" -m pip wheel --no-index --no-deps -w "$d/pip" ./python 2>&1)
+  [ $? -ne 0 ] && grep -q "weft: no library at .*none.so: WEFT_LIBRARY names it" <<<"$out"
+  say pip-says-what-is-missing $? "$(tail -n 3 <<<"$out")"
 else
   echo "skip python/pip-installs-the-wheel: python3 has no venv (Debian: python3-venv)"
   mkdir -p "$d/site" && python3 -m zipfile -e "$wheel" "$d/site"

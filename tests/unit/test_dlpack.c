@@ -495,6 +495,83 @@ static void outlives_the_vm(void **state) {
   }
 }
 
+/* ---- memory that is refused ------------------------------------------------------------------------------------- */
+
+static int left; /* growths before all are refused; negative: none is */
+static void *refusing(void *context, void *p, size_t old_size, size_t new_size) {
+  if (new_size > old_size && left >= 0 && left-- <= 0) {
+    left = 0;
+    return NULL;
+  }
+  return counted(context, p, old_size, new_size);
+}
+
+/* Everything of this page once; whatever is refused, nothing is lost, and what was given is given back. */
+static bool all_of_it(WeftVM *vm, WeftValue *f, WeftValue *x, double *lent, int *given_back) {
+  WeftValue *n = NULL, *y = NULL, *g = NULL, *a = NULL, *b = NULL;
+  struct DLManagedTensorVersioned *t = NULL;
+  struct DLManagedTensor *old = NULL;
+  static Made m;
+  int freed = 0, mine = 0;
+  bool made = false, defined = false, took = false,
+       ok = weft_weak_float(vm, 2, &n) == WEFT_OK && weft_weak_complex(vm, 1, 2, &a) == WEFT_OK &&
+            weft_call_named(vm, f, (WeftValue *[]){x, n}, 2, (const char *[]){"factor"}, 1, &y) == WEFT_OK &&
+            (defined = weft_function(vm, "twice", twice, &freed, gone, &g) == WEFT_OK) &&
+            (made = weft_array_lend_strided(vm, WEFT_F64, 1, (int64_t[]){4}, (int64_t[]){2}, lent, count_release,
+                                            &mine, &b) == WEFT_OK) &&
+            weft_dlpack_export(vm, x, false, &t) == WEFT_OK && weft_dlpack_export_unversioned(vm, x, true, &old) ==
+            WEFT_OK;
+  m.deleted = 0;
+  weft_release(vm, a);
+  a = NULL;
+  took = ok && weft_dlpack_import(vm, make_versioned(&m), &a) == WEFT_OK;
+  ok = took;
+  double out[4], want[4] = {0, 2, 4, 6};
+  WeftArray to = {.dtype = WEFT_F64, .rank = 1, .shape = {4}, .strides = {1}, .data = lent};
+  ok = ok && weft_array_copy_out(vm, b, WEFT_F64, out, sizeof out) == WEFT_OK &&
+       weft_array_copy_into(vm, b, &to) == WEFT_OK; /* which overlap: by way of a copy */
+  if (ok) assert_memory_equal(out, want, sizeof want);
+  if (ok) assert_memory_equal(lent, want, sizeof want);
+  for (int i = 0; i < 8; i++) lent[i] = i;
+  if (!ok) {
+    assert_string_equal(weft_error_kind(vm), "limit");
+    assert_int_equal(weft_error_limit(vm), WEFT_LIMIT_MEMORY);
+  }
+  if (t) t->deleter(t);
+  if (old) old->deleter(old);
+  WeftValue *const all[] = {n, y, g, a, b};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) weft_release(vm, all[i]);
+  assert_int_equal(freed, defined);
+  assert_int_equal(mine, made);
+  assert_int_equal(m.deleted, took);
+  *given_back += freed;
+  return ok;
+}
+
+static void refused_memory_loses_nothing(void **state) {
+  (void)state;
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.resize = refusing;
+  o.keep = 1;
+  left = -1;
+  held = 0;
+  WeftVM *vm = weft_new(&o);
+  double lent[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  int given_back = 0, refused = 0;
+  WeftValue *f = eval(vm, "fn f(x, factor=1) = x * factor\nf"), *x = eval(vm, "arange(5000.0)");
+  assert_true(all_of_it(vm, f, x, lent, &given_back)); /* names and size classes are there from now on */
+  for (int n = 0; n < 100; n++, refused++) {
+    left = n;
+    bool ok = all_of_it(vm, f, x, lent, &given_back);
+    left = -1;
+    if (ok) break;
+  }
+  assert_in_range(refused, 2, 99);
+  assert_true(all_of_it(vm, f, x, lent, &given_back));
+  weft_free(vm);
+  assert_int_equal(held, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(lends_with_strides, setup, teardown),
@@ -511,6 +588,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(unversioned_is_unshared, setup, teardown),
     cmocka_unit_test_setup_teardown(deletes_in_another_thread, setup, teardown),
     cmocka_unit_test(outlives_the_vm),
+    cmocka_unit_test(refused_memory_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
