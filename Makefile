@@ -34,7 +34,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
 OUTER    := check check-all run bench bench-quick bench-peers clean help setup lint cuda-tools asan tsan fuzz mutation \
-            gpu-check mechanisms mechanisms-mutate
+            gpu-check mechanisms mechanisms-mutate dist
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -273,27 +273,8 @@ lint:                      ## proves layers, first lines, widths; says what is w
 clean:                     ## removes build/
 	rm -rf build
 help:                      ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile docs/docs.mk | awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile api/install.mk docs/docs.mk | awk -F'|' \
+	  '{ printf "  make %-18s %s\n", $$1, $$2 }'
 	@echo "  Variables: CC, MIR_PREFIX=DIR (an installed MIR), PREFIX, LIBDIR (PREFIX/lib), DESTDIR, V=1 (show commands)"
 
-INSTALL  ?= install
-LIBDIR   ?= $(PREFIX)/lib
-INSTALLED = $(PREFIX)/bin/weft $(PREFIX)/include/weft.h \
-            $(LIBDIR)/libweft.a $(LIBDIR)/$(SO_FILE) $(LIBDIR)/$(SO_NAME) $(LIBDIR)/libweft.so \
-             $(LIBDIR)/pkgconfig/weft.pc
-install: all               ## into PREFIX (/usr/local), below DESTDIR: weft, weft.h, libweft.a, libweft.so, weft.pc
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
-	$(INSTALL) -m 755 $(B)/weft $(DESTDIR)$(PREFIX)/bin/weft
-	$(INSTALL) -m 644 api/weft.h $(DESTDIR)$(PREFIX)/include/weft.h
-	$(INSTALL) -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft.a
-	$(INSTALL) -m 755 $(B)/$(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_FILE)
-	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SO_NAME)
-	ln -sf $(SO_NAME) $(DESTDIR)$(LIBDIR)/libweft.so
-	sed -e '1d; s|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
-	  api/weft.pc.in >$(B)/weft.pc
-	$(INSTALL) -m 644 $(B)/weft.pc $(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
-
-# Takes away what `make install` with the same variables put there, and no folder.
-uninstall:                 ## takes away what the same install put there
-	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-include docs/docs.mk
+include api/install.mk docs/docs.mk

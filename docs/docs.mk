@@ -7,15 +7,14 @@ docs: all                  ## a site of the guide, the reference and the documen
 	$(Q)$(B)/weft docs/tools/site.weft build/site build/docs/reference
 
 # As they lie here, so that links from one to another lead where they should.
-DOC_DIR  ?= $(PREFIX)/share/doc/weft
-DOCUMENTS = LICENSE $(wildcard *.md docs/*.md docs/guide/*.md docs/formats/*.md docs/notes/*.md examples/*.* \
-            examples/*/*.*)
+DOCDIR   ?= $(PREFIX)/share/doc/weft
+DOCUMENTS = LICENSE $(wildcard *.md api/weft.h api/*.md python/*.md docs/*.md docs/*/*.md examples/*.* examples/*/*.*)
 install: install-docs
 install-docs:
-	for f in $(DOCUMENTS); do $(INSTALL) -D -m 644 $$f $(DESTDIR)$(DOC_DIR)/$$f || exit 1; done
+	for f in $(DOCUMENTS); do $(INSTALL) -D -m 644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
 
 # The folder is Weft's own, so it goes too when nothing else is in it.
 uninstall: uninstall-docs
 uninstall-docs:
-	rm -f $(addprefix $(DESTDIR)$(DOC_DIR)/,$(DOCUMENTS))
-	[ ! -d $(DESTDIR)$(DOC_DIR) ] || find $(DESTDIR)$(DOC_DIR) -depth -type d -empty -delete
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCUMENTS))
+	[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete

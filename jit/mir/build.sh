@@ -2,7 +2,8 @@
 # Puts MIR into build/mir: libmir.a, its members in obj/, include/ (MIR's headers, plus weft_mir_abi.h that tells its
 # variant).
 #   jit/mir/build.sh BUILD_DIR [MIR_PREFIX]
-# From MIR_PREFIX when given, else from the source in the crate mir-sys, which cargo fetches.
+# From MIR_PREFIX when given, else from the source: that beside this file, as a tarball has it (.ci/dist), or that in
+# the crate mir-sys, which cargo fetches.
 set -eu
 out=$1
 prefix=${2:-}
@@ -14,11 +15,16 @@ if [ -n "$prefix" ]; then
   headers=$prefix/include
   archive=$prefix/lib/libmir.a
 else
-  command -v cargo >/dev/null || { echo "MIR: no cargo; run 'make setup', or give MIR_PREFIX=DIR" >&2; exit 1; }
-  echo "  MIR from its crate (about ten seconds)"
-  # Puts the source where cargo keeps what it fetches, and tells where that is. Nothing of Rust is built.
-  headers=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/Cargo.toml" | tr ',' '\n' |
-    sed -n 's|.*"manifest_path":"\([^"]*/mir-sys-[^"]*\)/Cargo.toml".*|\1|p')/mir
+  if [ -d "$here/source" ]; then
+    echo "  MIR from its source (about ten seconds)"
+    headers=$here/source
+  else
+    command -v cargo >/dev/null || { echo "MIR: no cargo; run 'make setup', or give MIR_PREFIX=DIR" >&2; exit 1; }
+    echo "  MIR from its crate (about ten seconds)"
+    # Puts the source where cargo keeps what it fetches, and tells where that is. Nothing of Rust is built.
+    headers=$(cargo metadata --quiet --locked --format-version 1 --manifest-path "$here/Cargo.toml" | tr ',' '\n' |
+      sed -n 's|.*"manifest_path":"\([^"]*/mir-sys-[^"]*\)/Cargo.toml".*|\1|p')/mir
+  fi
   archive=$out/libmir.a
   # The generator alone: no text reader, no binary files, no interpreter, no logs of the generator. `long double` is 64
   # bits, as in all that includes mir.h. Hidden: its calls of itself go straight.

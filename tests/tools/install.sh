@@ -94,6 +94,34 @@ for source in examples/embed/*.c; do
     LD_LIBRARY_PATH=$prefix/lib "$d/embed-$name" || echo "not ok embed/$name-exit: status $?"
   else echo "not ok embed/$name-builds: $(tail -n 1 "$d/out")"; fi
 done
+if command -v g++ >/dev/null; then
+  for std in c++17 c++20; do
+    # shellcheck disable=SC2046
+    test cxx-header-$std g++ -Wall -Wextra -Wconversion -Wold-style-cast -Werror -pedantic -std=$std \
+      examples/embed/host.cpp $(flags) -o "$d/embed-$std"
+  done
+  LD_LIBRARY_PATH=$prefix/lib "$d/embed-c++17" || echo "not ok cxx/exit: status $?"
+fi
+# The manual page: it has each option and variable that the program knows, and no other.
+words() { grep -oE -e '(--[a-z][a-z-]*|WEFT_[A-Z_]+)' | sort -u; }
+manual() {
+  diff <("$prefix/bin/weft" --help | words) <(sed 's/\\-/-/g' "$prefix/share/man/man1/weft.1" | words) &&
+    grep -q "\"weft $("$prefix/bin/weft" --version | sed -n '1s/weft \([0-9.]*\).*/\1/p')\"" \
+      "$prefix/share/man/man1/weft.1"
+}
+test manual-options manual
+if command -v groff >/dev/null; then
+  formatted() { [ -z "$(groff -man -Tutf8 -ww -z "$prefix/share/man/man1/weft.1" 2>&1)" ]; }
+  test manual-formats formatted
+fi
+# Documents: what they point to inside of the tree is installed as well, but for the sources.
+docs=$prefix/share/doc/weft
+documents() {
+  for f in README.md LICENSE docs/language.md docs/embedding.md examples/embed/filters.c examples/digits.weft; do
+    cmp "$f" "$docs/$f" || return 1
+  done
+}
+test documents documents
 # pkg-config alone: with the archive in place of the shared library, and with no shared library at all.
 # shellcheck disable=SC2046
 test c-static gcc -Wall -Wextra -Werror -pedantic -std=c11 "$d/host.c" $(pkg-config --cflags weft) \
