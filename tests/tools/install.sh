@@ -61,12 +61,12 @@ EOF2
 prefix=$d/dest/usr
 make -s install PREFIX=/usr DESTDIR="$d/dest" >"$d/out" 2>&1 && echo "ok install/files" ||
   echo "not ok install/files: $(tail -n 1 "$d/out")"
-documents() { # an example runs where it is installed
+example() { # an example runs where it is installed
   local doc=$prefix/share/doc/weft
   [ -e "$doc/LICENSE" ] && [ -e "$doc/docs/guide/start.md" ] && [ -e "$doc/examples/embed/host.c" ] &&
     [ "$("$prefix/bin/weft" "$doc/examples/hello.weft" you)" = "hello, you" ]
 }
-test documents documents
+test example-runs example
 # As pkg-config would give it once the files are in place.
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$d/dest
 flags() { pkg-config --cflags --libs "$@" weft; }
