@@ -16,15 +16,72 @@ typedef struct Completer {
 
 /* ---- what is offered -------------------------------------------------------------------------- */
 
-static void offer(Completer *c, const char *name, size_t len, const char *behind) {
+/* A word, and a note on it behind its end. */
+static void offer(Completer *c, const char *name, size_t len, const char *behind, const char *note) {
   Words *words = &c->w->words;
   if (len < c->length || memcmp(name, c->prefix, c->length) != 0) return;
   if (!vec_push(&c->w->vm->alloc, &words->starts, (u32)words->text.len)) words->text.failed = true;
   buf_put(&words->text, name, len);
   buf_put(&words->text, behind, strlen(behind) + 1);
+  buf_put(&words->text, note, strlen(note) + 1);
 }
 
-static void offer_name(Completer *c, const char *name) { offer(c, name, strlen(name), ""); }
+enum { NOTE_MOST = 300 };
+typedef struct Note {
+  char text[NOTE_MOST];
+} Note;
+
+/* The parameters of a function, and what it does without its example. */
+static void note_of_op(u32 op, Note *out) {
+  const OpInfo *info = op_info(op);
+  const char *end = strchr(info->doc, ';');
+  snprintf(out->text, sizeof out->text, "%s  %.*s", info->signature,
+           end ? (int)(end - info->doc) : (int)strlen(info->doc), info->doc);
+}
+
+/* A function of the program: its parameters, and the first line of its `##` lines. */
+static void note_of_closure(const Vm *vm, const Proto *p, Note *out) {
+  size_t n = (size_t)snprintf(out->text, sizeof out->text, "(");
+  for (u32 i = 0; i < p->nparams && n < sizeof out->text; i++)
+    n += (size_t)snprintf(out->text + n, sizeof out->text - n, "%s%s%s%s", i ? ", " : "",
+                          (i32)i == p->rest_index ? "..." : "",
+                          p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
+                          p->params[i].has_default ? "=…" : "");
+  if (n < sizeof out->text)
+    snprintf(out->text + n, sizeof out->text - n, ")%s%.*s", p->doc ? "  " : "",
+             p->doc ? (int)strcspn(p->doc, "\n") : 0, p->doc ? p->doc : "");
+}
+
+static void note_of_value(const Vm *vm, Value v, Note *out) {
+  if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) return note_of_op(v.fn->op, out);
+  if (v.kind == V_FN && v.fn->kind == FN_CLOSURE) return note_of_closure(vm, v.fn->code->proto, out);
+  size_t n = (size_t)snprintf(out->text, sizeof out->text, "%s", value_type_name(v));
+  char *to = out->text + n;
+  size_t room = sizeof out->text - n;
+  if (v.kind == V_NUM) snprintf(to, room, " %s", dtype_name(v.dtype));
+  u32 count = v.kind == V_TEXT ? v.text->count : v.kind == V_LIST ? v.list->count :
+              v.kind == V_RECORD ? v.record->shape->count : 0;
+  const char *of = v.kind == V_TEXT ? "character" : v.kind == V_LIST ? "item" : v.kind == V_RECORD ? "key" : NULL;
+  if (of) snprintf(to, room, " of %u %s%s", count, of, count == 1 ? "" : "s");
+  if (v.kind != V_ARRAY) return;
+  n += (size_t)snprintf(to, room, " %s (", dtype_name(array_dtype(v.array)));
+  for (u32 d = 0; d < array_rank(v.array) && n < sizeof out->text; d++)
+    n += (size_t)snprintf(out->text + n, sizeof out->text - n, d ? ", %lld" : "%lld",
+                          (long long)array_dims(v.array)[d]);
+  if (n < sizeof out->text) snprintf(out->text + n, sizeof out->text - n, array_rank(v.array) == 1 ? ",)" : ")");
+}
+
+static void offer_value(Completer *c, const char *name, Value v) {
+  Note note;
+  note_of_value(c->w->vm, v, &note);
+  offer(c, name, strlen(name), "", note.text);
+}
+
+static void offer_op(Completer *c, const char *name, u32 op) {
+  Note note;
+  note_of_op(op, &note);
+  offer(c, name, strlen(name), "", note.text);
+}
 
 static bool is_private(const char *name) { return name[0] == '_'; }
 
@@ -33,14 +90,16 @@ static void offer_variables(Completer *c, const struct Module *m, bool open, boo
   for (u32 i = 0; i < m->scope.slots.count; i++) {
     const char *name = name_text(&c->w->vm->names, m->scope.slots.data[i]);
     if (module_has_variable(m, i) && !(open && is_private(name)) && (!functions || m->slots[i].value.kind == V_FN))
-      offer_name(c, name);
+      offer_value(c, name, m->slots[i].value);
   }
 }
 
 static void offer_builtins(Completer *c, bool functions) {
   for (u32 i = 0; i < builtin_count(); i++) {
     Builtin b = builtin_at(i);
-    if (b.kind == BUILTIN_OP || (b.kind != BUILTIN_NONE && !functions)) offer_name(c, b.name);
+    if (b.kind == BUILTIN_OP) offer_op(c, b.name, b.id);
+    else if (b.kind != BUILTIN_NONE && !functions)
+      offer(c, b.name, strlen(b.name), "", b.kind == BUILTIN_MODULE ? "module" : "");
   }
 }
 
@@ -152,7 +211,7 @@ static void offer_members(Completer *c, const char *s, int point) {
     size_t len = strlen(m.module);
     for (u32 op = 1; op < OP_COUNT; op++) {
       const char *name = op_name(op);
-      if (strncmp(name, m.module, len) == 0 && name[len] == '.') offer_name(c, name + len + 1);
+      if (strncmp(name, m.module, len) == 0 && name[len] == '.') offer_op(c, name + len + 1, op);
     }
     return;
   }
@@ -166,13 +225,14 @@ static void offer_members(Completer *c, const char *s, int point) {
       const char *key = name_text(&vm->names, shape->keys[i]);
       bool plain = *key && !(*key >= '0' && *key <= '9');
       for (const char *k = key; *k; k++) plain &= is_name_byte(*k);
-      if (plain) offer_name(c, key);
+      if (plain) offer_value(c, key, m.value.record->items[i]);
     }
     if (c->w->words.starts.count) return;
   }
-  if (m.kind == VALUE && m.value.kind == V_REF) offer_name(c, "value");
+  if (m.kind == VALUE && m.value.kind == V_REF) offer_value(c, "value", m.value.ref->value);
   bool array = m.kind == UNKNOWN || (m.kind == VALUE && (m.value.kind == V_ARRAY || value_is_num(m.value)));
-  for (u32 i = 0; array && i < COUNT_OF(properties); i++) offer_name(c, properties[i]);
+  for (u32 i = 0; array && i < COUNT_OF(properties); i++)
+    offer(c, properties[i], strlen(properties[i]), "", "property of arrays");
   offer_variables(c, c->w->main, false, true);
   offer_builtins(c, true);
 }
@@ -190,12 +250,13 @@ static bool offer_parameters(Completer *c, const char *s, int start) {
   if (m.kind == OP) {
     const OpInfo *info = op_info(m.op);
     for (u32 i = m.method; i < info->nparams; i++)
-      if (!info->params[i].rest) offer(c, info->params[i].name, info->params[i].len, "=");
+      if (!info->params[i].rest) offer(c, info->params[i].name, info->params[i].len, "=", "argument");
   } else if (m.kind == VALUE && m.value.kind == V_FN && m.value.fn->kind == FN_CLOSURE) {
     const Proto *p = m.value.fn->code->proto;
     for (u32 i = m.method; i < p->nparams; i++)
       if ((i32)i != p->rest_index && p->params[i].name)
-        offer(c, name_text(&vm->names, p->params[i].name), name_len(&vm->names, p->params[i].name), "=");
+        offer(c, name_text(&vm->names, p->params[i].name), name_len(&vm->names, p->params[i].name), "=",
+              "argument");
   }
   return c->w->words.starts.count > 0;
 }
@@ -224,7 +285,8 @@ static void find_words(Completer *c, const char *s, int at, WeftCompletion *out)
   c->length = (size_t)(at - from);
   if (word && s[word - 1] == ':' && from == word) {
     out->blank = true;
-    for (const Command *any = prompt_commands; any->name; any++) offer_name(c, any->name);
+    for (const Command *any = prompt_commands; any->name; any++)
+      offer(c, any->name, strlen(any->name), "", any->doc);
     return;
   }
   if (out->files || (command && command->arg == ARG_NONE)) return;
@@ -232,7 +294,7 @@ static void find_words(Completer *c, const char *s, int at, WeftCompletion *out)
     return offer_variables(c, c->w->main, false, true);
   if (from > 0 && s[from - 1] == '.' && !(from > 1 && s[from - 2] == '.')) return offer_members(c, s, from - 1);
   if (offer_parameters(c, s, from) && !c->length) return;
-  for (const char *const *w = parser_reserved_words(); *w; w++) offer_name(c, *w);
+  for (const char *const *w = parser_reserved_words(); *w; w++) offer(c, *w, strlen(*w), "", "reserved word");
   offer_variables(c, c->w->main, false, false);
   offer_builtins(c, false);
 }
@@ -249,15 +311,17 @@ void weft_complete(WeftVM *w, const char *line, size_t at, WeftCompletion *out) 
   buf_init(&words->text, &w->vm->alloc);
   find_words(&c, line, (int)at, out);
   u32 n = words->starts.count, kept = 0;
-  words->sorted = mem_alloc(&w->vm->alloc, sizeof *words->sorted * (n + 1));
-  words->room = n + 1;
+  words->sorted = mem_alloc(&w->vm->alloc, sizeof *words->sorted * (2 * (size_t)n + 1));
+  words->room = 2 * n + 1;
   if (!words->sorted || words->text.failed) return words_free(w);
   for (u32 i = 0; i < n; i++) words->sorted[i] = words->text.data + words->starts.data[i];
   qsort(words->sorted, n, sizeof *words->sorted, in_order);
   for (u32 i = 0; i < n; i++)
     if (!kept || strcmp(words->sorted[kept - 1], words->sorted[i]) != 0) words->sorted[kept++] = words->sorted[i];
+  for (u32 i = 0; i < kept; i++) words->sorted[n + i] = words->sorted[i] + strlen(words->sorted[i]) + 1;
   out->count = kept;
   out->words = words->sorted;
+  out->notes = words->sorted + n;
 }
 
 void words_free(WeftVM *w) {

@@ -41,7 +41,7 @@ struct WeftValue {
 typedef struct Words {
   Buf text; /* each ends in a NUL */
   VEC(u32) starts;
-  const char **sorted;
+  const char **sorted; /* then as many notes */
   u32 room; /* of sorted */
 } Words;
 void words_free(WeftVM *w);
@@ -59,6 +59,8 @@ struct WeftVM {
   void *input_context;
   WeftValue *values;
   Buf text; /* the last text handed out */
+  int digits, rows; /* of what weft_display gives; 0: as usual */
+  Value answer;     /* what weft_remember kept last */
   Words words;
   struct HostBackend *backends[HOST_BACKENDS];
   u32 backend_count;

@@ -33,11 +33,13 @@ static bool draw(WeftVM *w, WeftValue *value) {
   i64 height = terminal && window.ws_row ? window.ws_row : HIGH + ROUND;
   width = width < NARROW ? NARROW : width > WIDEST ? WIDEST : width;
   height = height - ROUND < LOW ? LOW : height - ROUND > HIGH ? HIGH : height - ROUND;
-  WeftValue *fn = NULL, *args[4] = {value}, *text = NULL;
+  WeftValue *fn = NULL, *args[5] = {value}, *text = NULL;
   Value v;
+  const bool dumb = term && strcmp(term, "dumb") == 0;
   bool drawn = fn_builtin(w->vm, OP_plot_text, &v) && value_hand_over(w, v, &fn) == WEFT_OK &&
                weft_int(w, width, &args[1]) == WEFT_OK && weft_int(w, height, &args[2]) == WEFT_OK &&
-               weft_bool(w, terminal && term && strcmp(term, "dumb") == 0, &args[3]) == WEFT_OK &&
+               weft_bool(w, terminal && dumb, &args[3]) == WEFT_OK &&
+               weft_bool(w, terminal && term && !dumb && !getenv("NO_COLOR"), &args[4]) == WEFT_OK &&
                weft_call(w, fn, args, COUNT_OF(args), &text) == WEFT_OK && text->value.kind == V_TEXT;
   if (drawn) (void)text_hold(w, text->value.text->data, text->value.text->len);
   else if (w->vm->error.raised) vm_error_clear(w->vm);
@@ -47,14 +49,33 @@ static bool draw(WeftVM *w, WeftValue *value) {
   return drawn;
 }
 
+static void display(WeftVM *w, WeftValue *value) {
+  ON_STACK_OF(w);
+  w->text.len = 0;
+  w->text.failed = false;
+  if (vm_catch_up(w->vm) != WEFT_OK) return vm_error_clear(w->vm); /* a ref may be in it */
+  display_value(w, value->value, &w->text);
+}
+
 const char *weft_display(WeftVM *w, WeftValue *value) {
   if (!usable(w) || !value || !value_ok(w, value) || value->value.kind == V_NIL) return "";
   if (is_drawing(w->vm, value->value) && draw(w, value)) return buf_text(&w->text);
   const Text *report = tracer_report_text(w->vm, value->value);
   if (report) (void)text_hold(w, report->data, report->len);
-  else (void)weft_show(w, value);
+  else display(w, value);
   if (w->text.len && w->text.data[w->text.len - 1] != '\n') buf_putc(&w->text, '\n');
   return w->text.failed ? "" : buf_text(&w->text);
+}
+
+void weft_remember(WeftVM *w, WeftValue *value) {
+  u32 slot;
+  if (!usable(w) || !value || !value_ok(w, value) || value->value.kind == V_NIL) return;
+  ON_STACK_OF(w);
+  Name name = name_find(&w->vm->names, "ans", 3);
+  bool there = name && scope_find(&w->main->scope, name, &slot) && module_has_variable(w->main, slot);
+  if (there && memcmp(&w->main->slots[slot].value, &w->answer, sizeof w->answer) != 0) return; /* the program's own */
+  w->answer = value->value;
+  if (weft_set_global(w, "ans", value) != WEFT_OK) vm_error_clear(w->vm);
 }
 
 /* ---- what an input is ---------------------------------------------------------------------------------- */
@@ -107,10 +128,11 @@ static bool is_word(const WeftVM *w, const char *line, const char *word, bool ca
   return !(name && scope_find(&w->main->scope, name, &slot) && (w->main->scope.flags.data[slot] & MODVAR_DECLARED));
 }
 
-/* `?name`, `name?` and `help name` ask what a name is: where it stands, and its length; NULL: that is not asked. */
-static const char *name_asked(const char *line, size_t *length) {
+/* `?name`, `name?` and `help name` ask what a name is: where it stands, and its length; NULL: that is not asked. Two
+ * signs, `??name`, ask for its source. */
+static const char *name_asked(const char *line, size_t *length, bool *source) {
   const char *s = line + strspn(line, " \t");
-  size_t asked = strspn(s, "?");
+  size_t asked = strspn(s, "?"), signs = asked;
   s += asked;
   if (!asked && strncmp(s, "help", 4) == 0 && (s[4] == ' ' || s[4] == '\t')) {
     asked = 1;
@@ -120,6 +142,7 @@ static const char *name_asked(const char *line, size_t *length) {
   size_t n = name_length(s), blanks = strspn(s + n, " \t"), behind = strspn(s + n + blanks, "?");
   if (!n || !(asked || behind) || !is_blank(s + n + blanks + behind) || (*s >= '0' && *s <= '9')) return NULL;
   *length = n;
+  *source = signs + behind >= 2;
   return s;
 }
 
@@ -133,20 +156,28 @@ static const char *plain_command(const WeftVM *w, const char *line) {
 
 WeftInput weft_input(WeftVM *w, const char *text) {
   size_t length;
+  bool source;
   if (!usable(w) || !text) return WEFT_INPUT_WHOLE;
   ON_STACK_OF(w);
-  bool command = text[strspn(text, " \t")] == ':' || name_asked(text, &length) || plain_command(w, text);
+  bool command = text[strspn(text, " \t")] == ':' || name_asked(text, &length, &source) || plain_command(w, text);
   return command ? WEFT_INPUT_COMMAND : parse(w->vm, text);
 }
 
 /* ---- commands ------------------------------------------------------------------------------------------- */
 
 static const char help_text[] =
-    "  :help                 this text; help(f) or ?f tells what a function does,\n"
-    "                        help() lists the built-in ones\n"
-    "  :vars                 the variables declared here\n"
+    "  :help                 this text; help(f) or ?f tells what a function does, ??f\n"
+    "                        shows its source, help() lists the built-in ones\n"
+    "  :vars                 the variables declared here; ans is the last value\n"
     "  :load FILE            run a file here\n"
+    "  :save FILE            write the inputs of this session that ran to a file\n"
+    "  :edit  :edit f        edit the last input, or a function, in $EDITOR; then run it\n"
+    "  :history  :history T  inputs of before, those that hold the text T\n"
     "  :time CODE            run CODE and say how long it took\n"
+    "  :bench CODE           run CODE many times and say how long it takes\n"
+    "  :profile CODE         run CODE and say what its kernels cost\n"
+    "  :reset                forget all variables and what was compiled\n"
+    "  :digits N  :rows N    digits of a float, rows of an array that are shown\n"
     "  :graph f  :guards f   the graphs compiled for f, and what they rely on\n"
     "  :breaks f             where capturing f broke, and what its guards missed\n"
     "  :why                  the last break or recompile, with its reason\n"
@@ -156,11 +187,29 @@ static const char help_text[] =
     "  :quit                 leave\n";
 
 const Command prompt_commands[] = {
-    {"help", ARG_NONE, false}, {"vars", ARG_NONE, false}, {"load", ARG_FILE, true}, {"graph", ARG_FUNCTION, true},
-    {"guards", ARG_FUNCTION, true}, {"breaks", ARG_FUNCTION, true}, {"why", ARG_FUNCTION, false},
-    {"stats", ARG_FUNCTION, false}, {"loops", ARG_FUNCTION, true}, {"mir", ARG_FUNCTION, true},
-    {"asm", ARG_FUNCTION, true}, {"ptx", ARG_FUNCTION, true}, {"time", ARG_CODE, true}, {"quit", ARG_NONE, false},
-    {NULL, ARG_NONE, false},
+    {"help", ARG_NONE, false, "the commands"},
+    {"vars", ARG_NONE, false, "the variables declared here"},
+    {"load", ARG_FILE, true, "FILE  run a file here"},
+    {"save", ARG_FILE, true, "FILE  write the inputs of this session to a file"},
+    {"edit", ARG_FUNCTION, false, "edit the last input, or a function, in $EDITOR"},
+    {"history", ARG_CODE, false, "inputs of before"},
+    {"graph", ARG_FUNCTION, true, "f  the graphs compiled for f"},
+    {"guards", ARG_FUNCTION, true, "f  what they rely on"},
+    {"breaks", ARG_FUNCTION, true, "f  where capturing f broke"},
+    {"why", ARG_FUNCTION, false, "the last break or recompile"},
+    {"stats", ARG_FUNCTION, false, "counters"},
+    {"loops", ARG_FUNCTION, true, "f  kernels as loop IR"},
+    {"mir", ARG_FUNCTION, true, "f  kernels as MIR"},
+    {"asm", ARG_FUNCTION, true, "f  kernels as vector code"},
+    {"ptx", ARG_FUNCTION, true, "f  kernels as PTX"},
+    {"time", ARG_CODE, true, "CODE  run it and say how long it took"},
+    {"bench", ARG_CODE, true, "CODE  run it many times and say how long it takes"},
+    {"profile", ARG_CODE, true, "CODE  run it and say what its kernels cost"},
+    {"digits", ARG_NUMBER, false, "N  significant digits of a float that are shown; all"},
+    {"rows", ARG_NUMBER, false, "N  rows of an array that are shown; auto"},
+    {"reset", ARG_NONE, false, "forget all variables"},
+    {"quit", ARG_NONE, false, "leave"},
+    {NULL, ARG_NONE, false, NULL},
 };
 
 /* What is to be shown lies in w->text. */
@@ -193,7 +242,8 @@ static WeftCommandEnd run_call(WeftVM *w, const char *before, const char *name, 
   return end;
 }
 
-static WeftCommandEnd tell_name(WeftVM *w, const char *name, size_t n) {
+static WeftCommandEnd tell_name(WeftVM *w, const char *name, size_t n, bool source) {
+  if (source) return run_call(w, "help(", name, n, ", source=true)", "<help>");
   for (const char *const *word = parser_reserved_words(); *word; word++)
     if (strlen(*word) == n && strncmp(*word, name, n) == 0) return run_call(w, "help(\"", name, n, "\")", "<help>");
   return run_call(w, "help(", name, n, ")", "<help>");
@@ -230,6 +280,106 @@ static WeftCommandEnd run_timed(WeftVM *w, const char *code) {
   }
   weft_release(w, v);
   return ended(status);
+}
+
+static void put_time(Buf *out, f64 s) {
+  const f64 scale = s < 1e-6 ? 1e9 : s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1;
+  buf_printf(out, "%.4g %s", s * scale, s < 1e-6 ? "ns" : s < 1e-3 ? "µs" : s < 1 ? "ms" : "s");
+}
+
+static int less(const void *a, const void *b) {
+  f64 x = *(const f64 *)a, y = *(const f64 *)b;
+  return (x > y) - (x < y);
+}
+
+/* A function without arguments that runs the code; WEFT_ERROR: it does not compile. */
+static WeftStatus function_of(WeftVM *w, const char *code, WeftValue **out) {
+  Buf text;
+  buf_init(&text, &w->vm->alloc);
+  buf_printf(&text, "() => { %s\n}", code);
+  WeftStatus status = text.failed ? vm_error_memory(w->vm) : weft_eval(w, buf_text(&text), "<:bench>", out);
+  buf_free(&text);
+  return status;
+}
+
+/* How long `runs` calls take; below 0: one failed. */
+static f64 time_of(WeftVM *w, WeftValue *f, u64 runs) {
+  f64 begin = vm_clock();
+  for (u64 i = 0; i < runs; i++) {
+    WeftValue *v = NULL;
+    if (weft_call(w, f, NULL, 0, &v) != WEFT_OK) return -1;
+    weft_release(w, v);
+  }
+  return vm_clock() - begin;
+}
+
+/* First as long as code is being compiled, then samples of a hundredth of the time each. */
+static WeftCommandEnd run_bench(WeftVM *w, const char *code) {
+  enum { SAMPLES = 50 };
+  const f64 total = 0.5, warm = 0.1, sample = 0.005;
+  WeftValue *f = NULL;
+  f64 times[SAMPLES], spent = 0, begin = vm_clock();
+  u64 runs = 1, all = 0;
+  u32 n = 0;
+  if (function_of(w, code, &f) != WEFT_OK) return WEFT_COMMAND_FAILED;
+  f64 took = time_of(w, f, 1);
+  for (; took >= 0 && vm_clock() - begin < warm; all++) took = time_of(w, f, 1);
+  while (took >= 0 && took < sample && runs < 1u << 30) {
+    runs *= took > sample / 8 ? 2 : 8;
+    took = time_of(w, f, runs);
+  }
+  for (; took >= 0 && n < SAMPLES && (n < 3 || spent < total); n++) {
+    took = time_of(w, f, runs);
+    times[n] = took / (f64)runs;
+    spent += took;
+    all += runs;
+  }
+  weft_release(w, f);
+  if (took < 0) return WEFT_COMMAND_FAILED;
+  qsort(times, n, sizeof *times, less);
+  w->text.len = 0;
+  put_time(&w->text, times[n / 2]);
+  buf_puts(&w->text, " per run (least ");
+  put_time(&w->text, times[0]);
+  buf_puts(&w->text, ", most ");
+  put_time(&w->text, times[n - 1]);
+  buf_printf(&w->text, "; %llu runs)\n", (unsigned long long)all);
+  return WEFT_COMMAND_DONE;
+}
+
+static WeftCommandEnd run_profiled(WeftVM *w, const char *code) {
+  WeftValue *v = NULL;
+  weft_keep_log(w, false);
+  WeftStatus status = weft_eval_line(w, code, "<:profile>", &v);
+  if (status == WEFT_INCOMPLETE) status = weft_eval(w, code, "<:profile>", &v);
+  weft_release(w, v);
+  if (status == WEFT_OK && !weft_dump(w, NULL, "profile")) (void)show(w, "nothing to show\n");
+  return ended(status);
+}
+
+/* A number, or the word for `none`; without an argument what is set is told. */
+static WeftCommandEnd set_shown(WeftVM *w, const char *rest, const char *what, const char *word, int none, int *to) {
+  enum { MOST = 10000 };
+  int n = rest ? atoi(rest) : 0;
+  int most = to == &w->digits ? DIGITS_ALL : MOST;
+  bool is_word_given = rest && strcmp(rest, word) == 0, whole = rest && rest[strspn(rest, "0123456789")] == 0;
+  if (rest && !is_word_given && !(whole && n >= 1 && n <= most)) {
+    buf_printf(&w->text, "%s: a number from 1 to %d, or %s\n", what, most, word);
+    return WEFT_COMMAND_DONE;
+  }
+  if (rest) *to = is_word_given ? none : n;
+  int now = to == &w->digits && !*to ? DIGITS_USUAL : *to;
+  if (now == none) buf_printf(&w->text, "%s: %s\n", what, word);
+  else buf_printf(&w->text, "%s: %d\n", what, now);
+  return WEFT_COMMAND_DONE;
+}
+
+/* Commands on the session, which the program of the prompt does itself. */
+static bool is_of_program(const char *word) {
+  static const char *const words[] = {"save", "edit", "history", "reset"};
+  for (u32 i = 0; i < COUNT_OF(words); i++)
+    if (strcmp(words[i], word) == 0) return true;
+  return false;
 }
 
 static WeftCommandEnd load_file(WeftVM *w, const char *path, size_t n) {
@@ -271,13 +421,22 @@ static WeftCommandEnd run_command(WeftVM *w, const Command *c, const char *rest)
   if (strcmp(word, "vars") == 0) return show_variables(w);
   if (strcmp(word, "load") == 0) return load_file(w, rest, strlen(rest));
   if (strcmp(word, "time") == 0) return run_timed(w, rest);
+  if (strcmp(word, "bench") == 0) return run_bench(w, rest);
+  if (strcmp(word, "profile") == 0) return run_profiled(w, rest);
+  if (strcmp(word, "digits") == 0) return set_shown(w, rest, "digits of a float", "all", DIGITS_ALL, &w->digits);
+  if (strcmp(word, "rows") == 0) return set_shown(w, rest, "rows of an array", "auto", 0, &w->rows);
+  if (is_of_program(word)) {
+    buf_printf(&w->text, ":%s: not supported by this prompt\n", word);
+    return WEFT_COMMAND_DONE;
+  }
   if (strcmp(word, "stats") == 0)
     return rest ? run_call(w, "trace.stats(", rest, strlen(rest), ")", "<:stats>") : show_counters(w);
   return show_dump(w, strcmp(word, "breaks") == 0 ? "why" : word, rest);
 }
 
 static WeftCommandEnd command(WeftVM *w, const char *line) {
-  static const char *const wanted[] = {"", "the name of a function", "something to run", "the name of a file"};
+  static const char *const wanted[] = {"", "the name of a function", "something to run", "the name of a file",
+                                       "a number"};
   const char *blanks = " \t\r\n", *word = line + strspn(line, blanks), *rest = word + strcspn(word, blanks);
   size_t n = (size_t)(rest - word);
   const Command *c = prompt_commands;
@@ -306,13 +465,15 @@ static WeftCommandEnd command(WeftVM *w, const char *line) {
 
 WeftCommandEnd weft_command(WeftVM *w, const char *line, const char **text) {
   size_t length;
+  bool source = false;
   if (text) *text = "";
   if (!usable(w) || !line) return WEFT_COMMAND_UNKNOWN;
-  const char *begin = line + strspn(line, " \t"), *plain = plain_command(w, line), *name = name_asked(line, &length);
+  const char *begin = line + strspn(line, " \t"), *plain = plain_command(w, line);
+  const char *name = name_asked(line, &length, &source);
   if (*begin != ':' && !plain && !name) return WEFT_COMMAND_UNKNOWN;
   w->text.len = 0;
   w->text.failed = false;
-  WeftCommandEnd end = plain ? command(w, plain) : name ? tell_name(w, name, length) : command(w, begin + 1);
+  WeftCommandEnd end = plain ? command(w, plain) : name ? tell_name(w, name, length, source) : command(w, begin + 1);
   if (text && end != WEFT_COMMAND_FAILED && w->text.len) *text = buf_text(&w->text);
   return end;
 }

@@ -548,11 +548,19 @@ static const char *dump_log(WeftVM *w, WeftValue *fn, const char *what) {
   return w->text.failed ? "" : buf_text(&w->text);
 }
 
+static const char *dump_source(WeftVM *w, Value v) {
+  const Proto *p = v.kind == V_FN && v.fn->kind == FN_CLOSURE ? v.fn->code->proto : NULL;
+  const SourceFile *f = p ? sources_get(&w->vm->sources, p->span.file) : NULL;
+  if (!f || p->span.start + p->span.len > f->len) return NULL;
+  return text_hold(w, f->text + p->span.start, p->span.len);
+}
+
 const char *weft_dump(WeftVM *w, WeftValue *fn, const char *what) {
   const char *log = usable(w) && what && (!fn || value_ok(w, fn)) ? dump_log(w, fn, what) : NULL;
   if (log) return log;
   static const char *const known[] = {"graph", "guards", "loops", "mir", "asm", "ptx"};
   bool ok = false;
+  if (usable(w) && what && strcmp(what, "source") == 0 && fn && value_ok(w, fn)) return dump_source(w, fn->value);
   for (u32 i = 0; i < COUNT_OF(known); i++) ok |= what && strcmp(what, known[i]) == 0;
   if (!usable(w) || !fn || !value_ok(w, fn) || !ok) return NULL;
   w->text.len = 0;

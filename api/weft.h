@@ -301,12 +301,32 @@ typedef struct WeftCompletion {
   bool blank;  /* a blank follows the word */
   size_t count;
   const char *const *words; /* that may stand from there on, sorted; until the next weft_complete of this VM */
+  const char *const *notes; /* of each word: its signature or type, and one line on it; "" where nothing is known */
 } WeftCompletion;
 
 /* How the line may go on at byte `at`: commands and their arguments, variables, built-in names, reserved words, members
  * behind a point, arguments by name. Runs nothing and raises nothing: names are followed through records and modules
  * only. No words when memory was refused. */
 WEFT_API void weft_complete(WeftVM *vm, const char *line, size_t at, WeftCompletion *out);
+
+typedef enum WeftPaint {
+  WEFT_PAINT_PLAIN = 0,
+  WEFT_PAINT_WORD, /* reserved, or a command */
+  WEFT_PAINT_NUMBER, /* true, false and nil as well */
+  WEFT_PAINT_TEXT,
+  WEFT_PAINT_COMMENT,
+  WEFT_PAINT_FUNCTION, /* a built-in function, or a name that is called */
+  WEFT_PAINT_BRACKET,  /* not those inside of texts and comments */
+  WEFT_PAINT_WRONG     /* no token begins so */
+} WeftPaint;
+
+/* What each byte of an input is, whether it is whole or not: for colours, and to find the bracket that belongs to
+ * another one. True: the text ends inside of a text in quotes. */
+WEFT_API bool weft_paint(const char *text, size_t length, unsigned char *paint);
+
+/* The value of an input that was run, kept as the variable `ans`, unless it is nil or the program has declared an
+ * `ans` of its own. */
+WEFT_API void weft_remember(WeftVM *vm, WeftValue *value);
 
 /* ---- errors -------------------------------------------------------------------------------------- */
 
@@ -570,7 +590,8 @@ WEFT_API void weft_keep_log(WeftVM *vm, bool runs);
 /* The log as text: `what` is "json", "chrome" (spans for about:tracing and Perfetto),
  * "profile" (a table of the kernels beside what the machine can do, which it measures: 0.2 s), "explain" (what was
  * compiled, what was not, and why), or "why" (the last break or recompile; with a function all of its own). Else what
- * was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx". NULL: unknown `what`. */
+ * was compiled for a function: `what` is "graph", "guards", "loops", "mir", "asm" or "ptx"; or its text in the program,
+ * "source", NULL where there is none. NULL: unknown `what`. */
 WEFT_API const char *weft_dump(WeftVM *vm, WeftValue *function, const char *what);
 /* The same into a file, as programs write files: replaced as a whole, or written in place where that cannot be. Needs
  * no capability. WEFT_ERROR of kind "io", or "interrupt" while a pipe is waited for. WEFT_MISUSE: unknown `what`. */

@@ -20,6 +20,8 @@
 
 #include <readline/history.h>
 
+#include "repl/output.h"
+
 enum {
   MOST = 10000,          /* entries of the file that are loaded */
   SLACK = 2000,          /* so many more, and the file is shortened */
@@ -190,4 +192,24 @@ void prompt_history_add(const char *entry) {
     free(path);
   }
   free(text);
+}
+
+void prompt_history_tell(const char *part) {
+  enum { SHOWN = 20 };
+  int first = history_length;
+  for (int left = SHOWN; left && first > 0;) {
+    const HIST_ENTRY *e = history_get(history_base + --first);
+    left -= e && (!part || strstr(e->line, part));
+  }
+  for (int i = first; i < history_length; i++) {
+    const HIST_ENTRY *e = history_get(history_base + i);
+    if (!e || (part && !strstr(e->line, part))) continue;
+    for (const char *line = e->line; line;) {
+      const char *end = strchr(line, '\n');
+      out_puts(line == e->line ? "  " : "  ... ");
+      out_put(line, end ? (size_t)(end - line) : strlen(line));
+      out_puts("\n");
+      line = end ? end + 1 : NULL;
+    }
+  }
 }

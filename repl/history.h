@@ -5,4 +5,6 @@
 void prompt_history_load(void);            /* the file's last entries become readline's */
 void prompt_history_add(const char *entry); /* into readline's list, and behind the file's end at once */
 
+void prompt_history_tell(const char *part); /* the last entries, or the last of those that hold the part */
+
 #endif

@@ -16,6 +16,7 @@
 
 #include <readline/readline.h>
 
+#include "repl/block.h"
 #include "repl/complete.h"
 #include "repl/output.h"
 
@@ -86,10 +87,12 @@ static void heed_signals(void) {
     resumed = 0;
     prepare_terminal();
     rl_reset_screen_size();
+    block_moved();
     rl_forced_update_display();
   }
   if (resized) {
     resized = 0;
+    if (block_used()) block_resized();
     rl_resize_terminal();
   }
 }
@@ -111,6 +114,8 @@ static bool key_waits(int ms) {
   if (n > 0) may_be_empty = !(p.revents & (POLLHUP | POLLERR | POLLNVAL)) && isatty(p.fd);
   return n > 0 || (n < 0 && errno != EINTR);
 }
+
+bool line_keys_wait(void) { return key_waits(0); }
 
 static bool wait_for_key(void) {
   enum { LOOK_MS = 500 }; /* a signal may come between the look at it and the wait */
@@ -162,6 +167,7 @@ static int next_char(FILE *in) {
       left = true;
       return answer;
     }
+    if (block_used()) block_catch_up();
     if (!wait_for_key()) continue;
     int c = ahead != NO_KEY ? ahead : take_key();
     ahead = NO_KEY;
@@ -185,6 +191,7 @@ static int on_tab(int count, int key) {
   bool pasted = ahead != NO_KEY && ahead != EOF && (in_front || ahead != '\t');
   if (pasted) return rl_insert(count, '\t');
   if (in_front) return rl_insert_text("  "), 0;
+  if (block_used()) return block_complete(), 0;
   if (rl_last_func == on_tab) rl_last_func = rl_complete;
   return rl_complete(count, key);
 }
@@ -268,6 +275,7 @@ static bool done;
 static void on_line(char *line) {
   taken = line;
   done = true;
+  if (line && block_used()) block_close(line);
   look_at_next();
   rl_callback_handler_remove();
 }
@@ -292,7 +300,9 @@ void line_begin(void) {
   rl_add_defun("weft-tab", on_tab, '\t');
   rl_variable_bind("isearch-terminators", "\036"); /* SEARCH_ENDS; not the end of a line, which runs what was found */
   complete_begin();
+  (void)block_begin();
   rl_initialize();
+  block_start();
   rl_bind_keyseq_if_unbound("\\e[201~", on_paste_end);
 }
 
@@ -302,15 +312,19 @@ static void drop(void) {
   rl_free_line_state();
   rl_callback_sigcleanup();
   rl_point = rl_end;
-  rl_redisplay();
-  fputs("^C", rl_outstream);
-  rl_crlf();
-  fflush(rl_outstream);
+  if (block_used()) {
+    block_drop();
+  } else {
+    rl_redisplay();
+    fputs("^C", rl_outstream);
+    rl_crlf();
+    fflush(rl_outstream);
+  }
   rl_callback_handler_remove();
   rl_replace_line("", 1);
 }
 
-LineEnd line_read(const char *prompt, char **line) {
+LineEnd line_read(const char *prompt, bool lone, char **line) {
   *line = NULL;
   taken = NULL;
   done = false;
@@ -321,6 +335,7 @@ LineEnd line_read(const char *prompt, char **line) {
   out_flush();
   watch();
   rl_reset_screen_size();
+  block_open(prompt, lone);
   rl_callback_handler_install(prompt, on_line);
   while (!done && !dropped) {
     heed_signals();
@@ -330,5 +345,5 @@ LineEnd line_read(const char *prompt, char **line) {
   if (dropped) drop();
   unwatch();
   *line = taken;
-  return dropped ? LINE_DROPPED : taken ? LINE_WHOLE : LINE_OVER;
+  return dropped ? LINE_DROPPED : !taken ? LINE_OVER : block_given_up() ? LINE_GIVEN_UP : LINE_WHOLE;
 }

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "api/weft.h"
+#include "repl/colours.h"
 #include "repl/line.h"
 #include "repl/output.h"
 #include "repl/program.h"
 #include "repl/repl.h"
+#include "repl/tests.h"
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
@@ -31,6 +33,9 @@ static const char usage[] =
     "  --version             what this is, and its version\n"
     "  --help                this text\n"
     "  --                    the next argument is FILE, whatever it begins with\n"
+    "weft run FILE [args]       the same as weft FILE\n"
+    "weft test FILE…            run functions named test_…, and examples in ## lines; 1 when one fails\n"
+    "weft doc NAME|FILE…        what a function does; the functions of a file\n"
     "weft fmt [--check] FILE…   lay programs out; - is standard input; --check: only tell which are not\n"
     "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  "
     "WEFT_PACE=0  WEFT_THREADS=N  "
@@ -103,7 +108,9 @@ static int finish(WeftVM *vm, WeftStatus status) {
   if (code >= 0) return code;
   if (status == WEFT_OK) return 0;
   out_flush();
-  err_puts(weft_error_text(vm));
+  char *painted = colours_on(STDERR_FILENO) ? coloured_error(weft_error_text(vm)) : NULL;
+  err_puts(painted ? painted : weft_error_text(vm));
+  free(painted);
   return strcmp(weft_error_kind(vm), "interrupt") == 0 ? EXIT_INTERRUPTED : EXIT_ERROR;
 }
 
@@ -304,6 +311,37 @@ static int run_code(WeftVM *vm, const Program *code) {
   return result;
 }
 
+/* :reset goes on in another VM; *vm is NULL, and it was said, when there is none. */
+static int run_prompt(const Options *o, WeftVM **vm) {
+  int result = repl_run(*vm, false);
+  while (result == REPL_RESET) {
+    running = NULL;
+    weft_free(*vm);
+    *vm = make_vm(o, &result);
+    if (!*vm) return result;
+    running = *vm;
+    result = repl_run(*vm, true);
+  }
+  return result;
+}
+
+static WeftVM *make_running(void *options) {
+  int status;
+  running = make_vm(options, &status);
+  return running;
+}
+
+/* `weft test`, `weft doc`, `weft fmt`; false: argv begins with another word. */
+static bool run_tool(int argc, char **argv, Options *o, int *result) {
+  const char *word = argc > 1 ? argv[1] : "";
+  if (strcmp(word, "fmt") == 0) *result = format_files(argc - 2, argv + 2);
+  else if (strcmp(word, "test") == 0) *result = test_files(argc - 2, argv + 2, make_running, o);
+  else if (strcmp(word, "doc") == 0) *result = tell_docs(argc - 2, argv + 2, make_running, o);
+  else return false;
+  running = NULL;
+  return true;
+}
+
 int main(int argc, char **argv) {
   Options o = {.vm = WEFT_OPTIONS_INIT};
   weft_prepare_process();
@@ -312,7 +350,11 @@ int main(int argc, char **argv) {
   o.vm.input = line_input;
   o.vm.allow_files = o.vm.allow_env = o.vm.allow_imports = o.vm.allow_gpu = true;
   int result = parse_environment(&o);
-  if (!result && argc > 1 && strcmp(argv[1], "fmt") == 0) return finish_output(format_files(argc - 2, argv + 2));
+  if (!result && run_tool(argc, argv, &o, &result)) return finish_output(result);
+  if (!result && argc > 1 && strcmp(argv[1], "run") == 0) {
+    if (argc == 2) return wrong_usage("weft run: a file is missing", NULL);
+    argc--, argv++;
+  }
   if (!result) result = parse_options(&o, argc, argv);
   if (result) return result;
   if (o.help) return out_puts(usage), finish_output(0);
@@ -335,7 +377,8 @@ int main(int argc, char **argv) {
   if (o.code.text) result = run_code(vm, &o.code);
   if (program.text) result = finish(vm, weft_load_text(vm, program.text, program.len, program.name, NULL));
   if (o.explain) tell_explained(vm);
-  if (prompt && weft_exit_code(vm) < 0) result = repl_run(vm);
+  if (prompt && weft_exit_code(vm) < 0) result = run_prompt(&o, &vm);
+  if (!vm) return result;
   if (o.profile) tell_profile(vm, o.trace_file);
   interrupt_forget();
   bool told = write_log(vm, "json", o.log_file);

@@ -1,5 +1,6 @@
 /* repl.c — read an input, run it, show its value; lines that begin with `:` are commands (see repl.h,
  * docs/prompt.md). */
+#define _GNU_SOURCE /* stpcpy */
 #include "repl/repl.h"
 
 #include <stdio.h>
@@ -7,24 +8,40 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "repl/block.h"
+#include "repl/colours.h"
 #include "repl/complete.h"
 #include "repl/history.h"
 #include "repl/line.h"
 #include "repl/output.h"
+#include "repl/session.h"
 
 /* ---- showing ------------------------------------------------------------------------------------------- */
+
+/* The text, or the same in colours. Frees `painted`. */
+static void put_painted(const char *text, char *painted) {
+  out_puts(painted ? painted : text);
+  free(painted);
+}
 
 static void show_error(WeftVM *vm) {
   if (interrupt_pending()) out_drop();
   out_fresh_line();
   interrupt_forget(); /* the next one ends what is shown */
-  out_puts(weft_error_text(vm));
+  const char *text = weft_error_text(vm);
+  put_painted(text, colours_on(STDOUT_FILENO) ? coloured_error(text) : NULL);
 }
 
 static void show(const char *text) {
   if (!*text) return;
   out_fresh_line();
   out_puts(text);
+}
+
+static void show_value(const char *text) {
+  if (!*text) return;
+  out_fresh_line();
+  put_painted(text, colours_on(STDOUT_FILENO) ? coloured_value(text) : NULL);
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------------- */
@@ -39,8 +56,8 @@ static bool goes_on(WeftVM *vm, const char *text) {
 }
 
 static const char keys_text[] = "  Keys: Tab completes, Ctrl-C drops the input or stops what runs, Ctrl-D leaves,\n"
-                                "  or drops unfinished input, Up and Ctrl-R bring back what was entered\n"
-                                "  (docs/prompt.md).\n";
+                                "  or drops unfinished input, Up and Ctrl-R bring back what was entered,\n"
+                                "  Alt-Enter begins another line (docs/prompt.md).\n";
 
 /* False: leave. */
 static bool run_command(WeftVM *vm, const char *line) {
@@ -53,12 +70,6 @@ static bool run_command(WeftVM *vm, const char *line) {
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------- */
-
-typedef struct Session {
-  WeftVM *vm;
-  char *text; /* lines of an input that is not finished */
-  int number; /* of inputs, for the names in messages */
-} Session;
 
 /* Adds a line; false: there is no memory. */
 static bool join_line(Session *s, const char *line) {
@@ -77,24 +88,70 @@ static void forget_input(Session *s) {
   s->text = NULL;
 }
 
+/* `_` where it would be no value is the last value, `ans`. Does the error say so? Then `ans` is put there, and the text
+ * can be run again: it did not compile, so nothing of it has run. */
+static bool put_answer(Session *s) {
+  static const char told[] = "'_' is no value";
+  int line, column;
+  if (!s->answered || strncmp(weft_error_message(s->vm), told, sizeof told - 1) != 0) return false;
+  weft_error_position(s->vm, &line, &column);
+  char *at = s->text;
+  for (; line > 1 && at; line--) {
+    at = strchr(at, '\n');
+    if (at) at++;
+  }
+  for (; at && column > 1 && *at; column--) {
+    at++;
+    while (((unsigned char)*at & 0xC0) == 0x80) at++;
+  }
+  if (!at || *at != '_') return false;
+  size_t before = (size_t)(at - s->text);
+  char *text = malloc(strlen(s->text) + 3);
+  if (!text) return false;
+  memcpy(text, s->text, before);
+  strcpy(stpcpy(text + before, "ans"), at + 1);
+  free(s->text);
+  s->text = text;
+  return true;
+}
+
 static void run_input(Session *s, WeftInput kind) {
   char name[32];
   WeftValue *v = NULL;
   if (!s->text[strspn(s->text, " \t\r\n")]) return;
   snprintf(name, sizeof name, "<repl:%d>", ++s->number);
-  WeftStatus status = weft_eval_line(s->vm, s->text, name, &v);
+  session_enter(s);
+  WeftStatus status;
+  do status = weft_eval_line(s->vm, s->text, name, &v);
+  while (status == WEFT_ERROR && weft_exit_code(s->vm) < 0 && put_answer(s));
+  if (status == WEFT_INCOMPLETE) status = weft_eval(s->vm, s->text, name, &v); /* of :edit: says what is missing */
   if (weft_exit_code(s->vm) < 0) {
     if (status != WEFT_OK) show_error(s->vm);
-    else if (kind != WEFT_INPUT_DECLARES) show(weft_display(s->vm, v));
+    else if (kind != WEFT_INPUT_DECLARES) show_value(weft_display(s->vm, v));
+  }
+  if (status == WEFT_OK) session_keep(s);
+  if (status == WEFT_OK && kind != WEFT_INPUT_DECLARES && v && strcmp(weft_type(s->vm, v), "nil") != 0) {
+    weft_remember(s->vm, v);
+    s->answered = true;
   }
   weft_release(s->vm, v);
+}
+
+/* What :edit gave, as if it had been entered. */
+static void run_edited(Session *s) {
+  prompt_history_add(s->text);
+  run_input(s, weft_input(s->vm, s->text));
+  forget_input(s);
 }
 
 /* One line: false, leave. */
 static bool take_line(Session *s, const char *line) {
   if (!s->text && weft_input(s->vm, line) == WEFT_INPUT_COMMAND) {
     prompt_history_add(line);
-    return run_command(s->vm, line);
+    SessionEnd end = session_command(s, line);
+    if (end == SESSION_RUN) run_edited(s);
+    s->reset = end == SESSION_RESET;
+    return end == SESSION_NONE ? run_command(s->vm, line) : !s->reset && weft_exit_code(s->vm) < 0;
   }
   bool joined = join_line(s, line);
   WeftInput kind = joined ? weft_input(s->vm, s->text) : WEFT_INPUT_WHOLE;
@@ -110,18 +167,20 @@ static bool take_line(Session *s, const char *line) {
   return weft_exit_code(s->vm) < 0;
 }
 
-int repl_run(WeftVM *vm) {
+int repl_run(WeftVM *vm, bool again) {
   Session s = {.vm = vm};
   bool terminal = isatty(STDIN_FILENO);
-  line_begin();
+  if (!again) line_begin();
   complete_in(vm);
-  if (terminal) prompt_history_load();
-  out_printf("weft %s   :help for help, Ctrl-D to leave\n", weft_version());
+  block_in(vm);
+  if (terminal && !again) prompt_history_load();
+  if (!again) out_printf("weft %s   :help for help, Ctrl-D to leave\n", weft_version());
   for (bool go_on = true; go_on;) {
     char *line;
     interrupt_forget();
-    switch (line_read(s.text ? "... " : "> ", &line)) {
+    switch (line_read(s.text ? "... " : "> ", !s.text, &line)) {
     case LINE_DROPPED: forget_input(&s); break;
+    case LINE_GIVEN_UP: out_puts("the unfinished input is dropped\n"); break;
     case LINE_WHOLE:
       go_on = take_line(&s, line);
       if (interrupt_pending()) out_drop();
@@ -136,5 +195,6 @@ int repl_run(WeftVM *vm) {
     if (out_error()) go_on = false;
   }
   forget_input(&s);
-  return weft_exit_code(vm) < 0 ? 0 : weft_exit_code(vm);
+  session_end(&s);
+  return s.reset ? REPL_RESET : weft_exit_code(vm) < 0 ? 0 : weft_exit_code(vm);
 }

@@ -4,7 +4,9 @@
 
 #include "api/weft.h"
 
-int repl_run(WeftVM *vm);    /* until end of input or exit(); returns the exit code */
+enum { REPL_RESET = -1 };
+/* Until end of input or exit(); returns the exit code, or REPL_RESET: it is to go on, `again`, with another VM. */
+int repl_run(WeftVM *vm, bool again);
 void interrupt_forget(void); /* what Ctrl-C asked for has been done (main.c) */
 
 #endif

@@ -41,6 +41,13 @@ static const char *path_of(const char *name) {
 
 static void key(Session *s, char c) { type_bytes(s, &c, 1); }
 
+static bool row_begins(const Session *s, int y, const char *text) {
+  char *row = screen_row(&s->screen, y);
+  bool begins = strncmp(row, text, strlen(text)) == 0;
+  free(row);
+  return begins;
+}
+
 static Session open_prompt(const Setup *setup) {
   Session s;
   session_open(&s, setup);
@@ -126,7 +133,10 @@ static void drawings(void) {
   told(&s, "plot.line([1.0, 3.0, 2.0], title=\"up and down\")", "up and down");
   told(&s, "plot.line([0.0, 1.0])", "\xE2\xA0"); /* braille */
   told(&s, "plot.hist([1.0, 2.0, 2.0])", "\xE2\xA3\xBF");
-  told(&s, "plot.imshow([[0.0, 1.0]])", "\xE2\x96\x88");
+  told(&s, "plot.imshow([[0.0, 1.0]])", "\xE2\x96\x80"); /* halves of blocks, in colours */
+  told(&s, "plot.bar((\"a\", \"bb\"), [1.0, 2.0])", "bb");
+  told(&s, "plot.over((plot.line([0.0, 1.0]), plot.scatter([1.0])), title=\"both\")", "both");
+  told(&s, "plot.grid((plot.line([0.0, 1.0]), plot.hist([1.0])), title=\"two\")", "two");
   told(&s, "str(plot.line([0.0, 1.0]))[:14]", "{plot: \\\"line\\\"");
   said(&s, "6 * 7", "42");
   leave(&s);
@@ -137,6 +147,243 @@ static void drawings(void) {
   wait_text(&s, "+------");
   wait_prompt(&s);
   leave(&s);
+}
+
+/* ---- how values are shown ------------------------------------------------------------------------ */
+
+static void shown_numbers(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "1 / 3", "0.333333");
+  said(&s, "2.0", "2.0");
+  said(&s, "123456789.125", "123456789.1"); /* digits before the point are never rounded */
+  said(&s, "1234567890.5", "1.23457e9");
+  said(&s, "0.00012345678", "0.000123457");
+  said(&s, "-1e-5", "-1e-5");
+  said(&s, "inf", "inf");
+  said(&s, "10 ** 12", "1000000000000");
+  said(&s, "f32(0.1)", "f32(0.1)");
+  said(&s, "u8(3)", "u8(3)");
+  said(&s, "complex(1.0, -1.0 / 3)", "c128(1.0-0.333333j)");
+  said(&s, ":digits", "digits of a float: 6");
+  said(&s, ":digits 3", "digits of a float: 3");
+  said(&s, "2 / 3", "0.667");
+  said(&s, ":digits all", "digits of a float: all");
+  said(&s, "2 / 3", "0.6666666666666666");
+  said(&s, ":digits 0", "digits of a float: a number from 1 to 17, or all");
+  said(&s, ":digits many", "digits of a float: a number from 1 to 17, or all");
+  said(&s, "print(1 / 3)", "0.3333333333333333"); /* print keeps its form */
+  leave(&s);
+}
+
+static void shown_arrays(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "[1, 2, 3]", "i64 (3,)  [1, 2, 3]");
+  said(&s, "zeros((2, 0))", "f64 (2, 0)  []");
+  said(&s, "[true, false]", "bool (2,)  [true, false]");
+  said(&s, "f32([[1.5, 2.25], [1000.125, 0.001]])", "f32 (2, 2)\n[[   1.5,  2.25],\n [1000.12, 0.001]]");
+  said(&s, "[[1, 200], [30, 4]]", "i64 (2, 2)\n[[ 1, 200],\n [30,   4]]");
+  said(&s, "[[nan, 1.5], [inf, -2.0]]", "f64 (2, 2)\n[[nan,  1.5],\n [inf, -2.0]]");
+  said(&s, "arange(8).reshape((2, 2, 2))",
+       "i64 (2, 2, 2)\n[[[0, 1],\n  [2, 3]],\n [[4, 5],\n  [6, 7]]]");
+  told(&s, "zeros((100, 100))", "f64 (100, 100)\n[[0.0, 0.0, ");
+  told(&s, "zeros((100, 100))", "…, 0.0, ");
+  told(&s, "zeros((100, 100))", "\n …\n [");
+  told(&s, "arange(1000)", "i64 (1000,)\n[  0,   1,");
+  told(&s, "arange(1000)", "\n …\n ");
+  told(&s, "arange(1000)", "999]");
+  said(&s, ":rows 2", "rows of an array: 2");
+  said(&s, "[[1], [2], [3]]", "i64 (3, 1)\n[[1],\n …\n [3]]");
+  said(&s, ":rows auto", "rows of an array: auto");
+  said(&s, "[[1], [2], [3]]", "i64 (3, 1)\n[[1],\n [2],\n [3]]");
+  leave(&s);
+}
+
+static void shown_containers(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "(1, \"a\", nil)", "(1, \"a\", nil)");
+  said(&s, "{a: 1, \"not a name\": (2,)}", "{a: 1, \"not a name\": (2,)}");
+  told(&s, "list(0..3000)", "more)");
+  told(&s, "list(map(i => {id: i, name: \"a name that is long enough\"}, 0..100))", "\n … ");
+  told(&s, "{weights: zeros((100, 30)), names: join(map(_ => \"x\", 0..200), \"\")}",
+       "{weights: <f64 (100, 30)>,\n names:   \"xxx");
+  told(&s, "join(map(_ => \"x\", 0..5000), \"\")", "…\"  (5,000 characters)");
+  said(&s, "{n: [1, 22], x: [0.5, 10.25], s: (\"a\", \"bcd\")}",
+       "record of 3 columns, 2 rows\n   n      x  s\n   1   0.5   a\n  22  10.25  bcd");
+  told(&s, "{n: arange(1000), m: arange(1000) * 2}", "record of 2 columns, 1,000 rows\n    n     m\n    0     0");
+  told(&s, "{n: arange(1000), m: arange(1000) * 2}", "\n  …\n");
+  said(&s, "{a: [1, 2], b: [1]}", "{a: [1, 2], b: [1]}"); /* no table: their lengths differ */
+  leave(&s);
+}
+
+/* Whatever the width, no row is longer than the screen. */
+static void shown_at_widths(void) {
+  static const int widths[] = {40, 80, 132};
+  static const char *const values[] = {
+      "random.normal(random.key(1), (50, 50))", "arange(5000) * 0.37", "list(0..1000)", "zeros((9, 9, 9, 9))",
+      "{a: arange(100), b: arange(100) * 0.1, c: list(map(i => \"text number \" + str(i), 0..100))}",
+      "list(map(i => {id: i, values: zeros(i)}, 0..60))", "join(map(_ => \"日本\", 0..900), \"\")",
+      "{model: {layers: list(map(i => {w: zeros((i, i))}, 1..30))}, rate: 0.1}"};
+  for (int i = 0; i < 3; i++) {
+    Session s = open_prompt(&(Setup){.width = widths[i]});
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+      int from = s.screen.y;
+      const char *got = ask(&s, values[k]);
+      must(*got && s.screen.y - from < 60, "%s takes %d rows", values[k], s.screen.y - from);
+      must(strstr(got, "error") == NULL, "%s gives %s", values[k], got);
+    }
+    leave(&s);
+  }
+}
+
+/* ---- the last value ---------------------------------------------------------------------------- */
+
+static void last_value(void) {
+  Session s = open_prompt(NULL);
+  told(&s, "_", "'_' is no value");
+  told(&s, "ans", "ans is not declared");
+  said(&s, "6 * 7", "42");
+  said(&s, "_", "42");
+  said(&s, "_ + _", "84");
+  said(&s, "ans - 80", "4");
+  said(&s, "x = 3", "");
+  said(&s, "ans", "4"); /* nil is no answer */
+  said(&s, "print(1)", "1");
+  said(&s, "_", "4");
+  said(&s, "5 |> ((a, b) => a - b)(1, _)", "-4"); /* a piped value */
+  said(&s, "let (p, _) = (1, 2)", ""); /* a pattern */
+  told(&s, "_ + nowhere", "nowhere is not declared");
+  said(&s, "ans = \"mine\"", "");
+  said(&s, "1 + 1", "2");
+  said(&s, "ans", "\"mine\"");
+  leave(&s);
+}
+
+/* ---- colours ------------------------------------------------------------------------------------- */
+
+static void colours(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "let x = f(\"a\", 12) # note");
+  wait_row(&s, "> let x = f(\"a\", 12) # note");
+  must(screen_colour(&s.screen, s.screen.y, 0) == 32, "the prompt has the colour %d",
+       screen_colour(&s.screen, s.screen.y, 0));
+  static const struct { int x, colour; } want[] = {{2, 35}, {6, 0}, {10, 34}, {12, 32}, {17, 36}, {21, 90}};
+  for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    int got = screen_colour(&s.screen, s.screen.y, want[i].x);
+    must(got == want[i].colour, "column %d has the colour %d, not %d", want[i].x, got, want[i].colour);
+  }
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  told(&s, "foo", "error: foo is not declared");
+  int y = s.screen.y;
+  while (y > 0 && !row_begins(&s, y, "error:")) y--;
+  must(screen_colour(&s.screen, y, 0) == 31, "an error has the colour %d", screen_colour(&s.screen, y, 0));
+  said(&s, "[1, 2]", "i64 (2,)  [1, 2]");
+  y = s.screen.y - 1;
+  must(screen_colour(&s.screen, y, 0) == 90 && screen_colour(&s.screen, y, 11) == 0, "a heading has the colour %d",
+       screen_colour(&s.screen, y, 0));
+  leave(&s);
+  static const Setup plain[] = {{.more = "NO_COLOR=1"}, {.term = "dumb"}};
+  for (int i = 0; i < 2; i++) {
+    s = open_prompt(&plain[i]);
+    told(&s, "foo", "error: foo is not declared");
+    told(&s, "[1, 2]", "i64 (2,)  [1, 2]");
+    for (y = 0; y <= s.screen.y; y++)
+      for (int x = 0; x < 40; x++) must(screen_colour(&s.screen, y, x) == 0, "row %d has a colour", y);
+    leave(&s);
+  }
+}
+
+/* The brackets at the cursor are marked, not those in texts. */
+static void brackets(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "f(\")\", [1, 2])");
+  wait_row(&s, "> f(\")\", [1, 2])");
+  must(screen_colour(&s.screen, s.screen.y, 3) == 4, "the partner has the colour %d",
+       screen_colour(&s.screen, s.screen.y, 3));
+  must(screen_colour(&s.screen, s.screen.y, 15) == 4, "the bracket has the colour %d",
+       screen_colour(&s.screen, s.screen.y, 15));
+  must(screen_colour(&s.screen, s.screen.y, 5) == 32, "a bracket in a text is marked");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  leave(&s);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------- */
+
+static void blocks(void) {
+  Session s = open_prompt(NULL);
+  type(&s, "fn f(x) {\r");
+  wait_more(&s);
+  wait_column(&s, 6);
+  type(&s, "if x > 1 {\r");
+  wait_more(&s);
+  wait_column(&s, 8);
+  type(&s, "x * 10\r");
+  wait_more(&s);
+  type(&s, "}"); /* stands below its if */
+  wait_row(&s, "...   }");
+  type(&s, " else { x }\r");
+  wait_more(&s);
+  type(&s, "}");
+  wait_row(&s, "... }");
+  type(&s, "\033[A\033[A\033[A"); /* up inside of the block, to `if` */
+  wait_row(&s, "...   if x > 1 {");
+  key(&s, CTRL_E);
+  type(&s, "\177\177\177" "0 {");
+  wait_row(&s, "...   if x > 0 {");
+  type(&s, "\r"); /* it is whole: runs from anywhere */
+  wait_prompt(&s);
+  said(&s, "f(1)", "10");
+  type(&s, "\033[A\033[A"); /* the block comes back whole */
+  wait_row(&s, "... }");
+  type(&s, "\033[D\033[A"); /* another key between, and Up moves a line */
+  wait_row(&s, "...   } else { x }");
+  type(&s, "\r");
+  wait_prompt(&s);
+  said(&s, "f(2)", "20");
+  type(&s, "y = 1\033\r"); /* Alt-Enter */
+  wait_more(&s);
+  wait_column(&s, 4);
+  type(&s, "y + 4\r");
+  wait_text(&s, "5");
+  wait_prompt(&s);
+  type(&s, "t = \"\"\"a\r");
+  wait_more(&s);
+  wait_column(&s, 4); /* the blanks of a text are its own */
+  said(&s, "b\"\"\"", "");
+  said(&s, "t", "\"a\\nb\"");
+  type(&s, "[1,\r");
+  wait_more(&s);
+  key(&s, 12); /* Ctrl-L */
+  type(&s, "2");
+  wait_row(&s, "...   2");
+  said(&s, "]", "i64 (2,)  [1, 2]");
+  leave(&s);
+}
+
+/* Blocks higher than the window, wide characters at its edge, three widths. */
+static void blocks_at_widths(void) {
+  static const int widths[] = {40, 80, 132};
+  for (int i = 0; i < 3; i++) {
+    Session s = open_prompt(&(Setup){.width = widths[i], .height = 10});
+    type(&s, "len((\r");
+    for (int k = 0; k < 15; k++) {
+      wait_row(&s, "...");
+      type(&s, "\"日本語日本語日本語日本語日本語日本語日本語\",\r");
+    }
+    wait_row(&s, "...");
+    type(&s, "))\r");
+    wait_text(&s, "15");
+    wait_prompt(&s);
+    type(&s, "\"abcdefghijklmnopqrstuvwxyz日本語日本語\" + \"日本語\"");
+    key(&s, CTRL_A);
+    type(&s, "len(");
+    key(&s, CTRL_E);
+    type(&s, ")\r");
+    wait_text(&s, "35");
+    wait_prompt(&s);
+    leave(&s);
+  }
 }
 
 /* ---- several lines ---------------------------------------------------------------------------- */
@@ -250,6 +497,11 @@ static void completion(void) {
   completes(&s, ":time linsp", ":time linspace");
   completes(&s, ":load meas", ":load measured.csv");
   offers(&s, "rec.al", "alpha", "alfa");
+  offers(&s, "rec.al", "alpha  array i64", "alfa   record of 1 key");
+  offers(&s, "linalg.solve", "solve_triangular", "(a, b)  x with a @ x == b");
+  offers(&s, "linspace", "linspace  (start, stop", "num"); /* of the only one too, once it is whole */
+  offers(&s, "arg", "argmax", "index of the");
+  offers(&s, "fi", "fit", "(values, step_size=…)");
   offers(&s, "fit(", "values=", "step_size=");
   offers(&s, ":g", "graph", "guards");
   key(&s, TAB); /* in front of a line it indents */
@@ -257,16 +509,17 @@ static void completion(void) {
   said(&s, "41 + 1", "42");
   type(&s, "fn g(x) {\r");
   wait_more(&s);
+  wait_column(&s, 6); /* it is indented already */
   key(&s, TAB);
-  wait_column(&s, 6);
+  wait_column(&s, 8);
   type(&s, "x\r");
-  wait_text(&s, "...   x");
+  wait_text(&s, "...     x");
   wait_more(&s);
   said(&s, "}", "");
   said(&s, "g(8)", "8");
   leave(&s);
   char *kept = read_file("history");
-  must(strstr(kept, "fn g(x) {\n\t  x\n\t}\n") != NULL, "a tab indents by something else: %s", kept);
+  must(strstr(kept, "fn g(x) {\n\t    x\n\t}\n") != NULL, "a tab indents by something else: %s", kept);
   free(kept);
 }
 
@@ -401,7 +654,7 @@ static void interrupt_at_prompt(void) {
   type(&s, "fn f(x) {\r");
   wait_more(&s);
   type(&s, "  x + ");
-  wait_row(&s, "...   x +");
+  wait_row(&s, "...     x +");
   key(&s, CTRL_C);
   wait_prompt(&s);
   told(&s, "f(1)", "f is not declared");
@@ -629,7 +882,7 @@ static void history_over_sessions(void) {
   type(&s, "\033[A");
   wait_row(&s, "> last = \"a\\nb\"");
   type(&s, "\033[A");
-  wait_row(&s, "}"); /* one entry, with its three lines */
+  wait_row(&s, "... }"); /* one entry, with its three lines */
   type(&s, "\033[A");
   wait_row(&s, "> first = 1");
   type(&s, "\033[B\r");
@@ -858,6 +1111,14 @@ static void commands(void) {
   told(&s, ":load loaded.weft", "loaded it");
   said(&s, "from_file", "11");
   told(&s, ":load nowhere.weft", "No such file");
+  told(&s, ":bench f(1)", " per run (least ");
+  told(&s, ":bench f(", "error: ");
+  told(&s, ":bench nowhere", "nowhere is not declared");
+  told(&s, ":bench", ":bench needs");
+  told(&s, ":profile sum(ones(100000) * 2.0)", "of roof");
+  told(&s, "??f", "fn f(x) = x");
+  told(&s, "??sum", "sum is not written in Weft");
+  told(&s, "??nn.rms_norm", "fn rms_norm(x, weight=nil");
   told(&s, ":guards f", "nothing is compiled");
   told(&s, ":guards nobody", "nobody is not declared");
   told(&s, ":guards sum", "not a function written in Weft");
@@ -892,6 +1153,53 @@ static void commands(void) {
   static const char *const code[] = {"-i", "-e", "let from_code = 12", NULL};
   s = open_prompt(&(Setup){.args = code});
   said(&s, "from_code", "12");
+  leave(&s);
+}
+
+/* ---- the session ---------------------------------------------------------------------------------- */
+
+static void saved(void) {
+  Session s = open_prompt(NULL);
+  unlink(path_of("session.weft"));
+  said(&s, "x = 20", "");
+  told(&s, "nowhere", "error");
+  said(&s, "fn twice(a) = 2 * a", "");
+  said(&s, "twice(x)", "40");
+  said(&s, ":save", ":save needs the name of a file");
+  said(&s, ":save session.weft", "");
+  char *text = read_file("session.weft");
+  must(strcmp(text, "x = 20\nfn twice(a) = 2 * a\ntwice(x)\n") == 0, "the file holds %s", text);
+  free(text);
+  told(&s, ":save session.weft", "is there already; :save! session.weft replaces it");
+  said(&s, ":save! session.weft", "");
+  told(&s, ":save /nowhere/x.weft", "cannot write \"/nowhere/x.weft\": No such file");
+  told(&s, ":history", "  fn twice(a) = 2 * a");
+  said(&s, ":history twice(x", "  twice(x)\n  :history twice(x");
+  said(&s, ":reset", "");
+  told(&s, "x", "x is not declared");
+  told(&s, "twice(1)", "twice is not declared");
+  told(&s, ":vars", "nothing is declared yet");
+  said(&s, "1 + 1", "2");
+  leave(&s);
+}
+
+static void edited(void) {
+  write_file("editor", "#!/bin/sh\nsed -i 's/1/30/' \"$1\"\n");
+  chmod(path_of("editor"), 0755);
+  char more[700];
+  snprintf(more, sizeof more, "EDITOR=%s", path_of("editor"));
+  Session s = open_prompt(&(Setup){.more = more});
+  said(&s, "1 + 12", "13");
+  told(&s, ":edit", "30 + 12\n42");
+  said(&s, "fn f(x) = x + 1", "");
+  told(&s, ":edit f", "fn f(x) = x + 30");
+  said(&s, "f(1)", "31");
+  told(&s, ":edit nowhere", "nowhere is not declared");
+  told(&s, ":edit sum", "sum has no source here");
+  leave(&s);
+  s = open_prompt(&(Setup){.more = "EDITOR=/nowhere/editor"});
+  said(&s, "1 + 12", "13");
+  told(&s, ":edit", "the editor failed, nothing is run");
   leave(&s);
 }
 
@@ -943,7 +1251,10 @@ typedef struct Case {
 
 static const Case cases[] = {
     {"values", values}, {"declarations", declarations}, {"carets", carets}, {"reports", reports},
-    {"drawings", drawings},
+    {"drawings", drawings}, {"shown-numbers", shown_numbers}, {"shown-arrays", shown_arrays},
+    {"shown-containers", shown_containers}, {"shown-at-widths", shown_at_widths}, {"last-value", last_value},
+    {"colours", colours}, {"brackets", brackets}, {"blocks", blocks}, {"blocks-at-widths", blocks_at_widths},
+    {"saved", saved}, {"edited", edited},
     {"more-lines", more_lines},
     {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain},
     {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},

@@ -38,7 +38,11 @@ static Cell *cell(Screen *s, int x, int y) {
 
 static void clear_row(Screen *s, int y, int from) {
   need_row(s, y);
-  for (int x = from; x < s->rows[y].count; x++) s->rows[y].cells[x].text[0] = 0;
+  for (int x = from; x < s->rows[y].count; x++) s->rows[y].cells[x] = (Cell){.colour = 0};
+}
+
+int screen_colour(const Screen *s, int y, int x) {
+  return y >= 0 && y < s->row_count && x < s->rows[y].count ? s->rows[y].cells[x].colour : 0;
 }
 
 static void next_row(Screen *s) {
@@ -65,6 +69,7 @@ static void put_character(Screen *s, const char *c, size_t n) {
   Cell *at = cell(s, s->x, s->y);
   memcpy(at->text, c, n);
   at->text[n] = 0;
+  at->colour = s->colour;
   if (columns == 2) strcpy(cell(s, s->x + 1, s->y)->text, "\1"); /* the right half */
   s->x += (int)columns;
   if (s->x >= s->width) {
@@ -110,6 +115,7 @@ static void sequence(Screen *s, const char *body, size_t n) { /* behind ESC [ */
     if (p[0] == 0) clear_row(s, s->y, s->x);
     for (int y = p[0] ? top(s) : s->y + 1; y < s->row_count; y++) clear_row(s, y, 0);
     break;
+  case 'm': s->colour = p[count < 3 ? count : 3]; break;
   case 'P': shift(s, -by); break;
   case '@': shift(s, by); break;
   default: break;

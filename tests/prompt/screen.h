@@ -9,6 +9,7 @@
  * empty. */
 typedef struct Cell {
   char text[16];
+  int colour; /* the last number of its sequence: 31 red …, 4 underlined; 0: none */
 } Cell;
 
 typedef struct Row {
@@ -23,7 +24,7 @@ typedef struct Screen {
   bool wrap;                          /* the cursor stands behind the last column */
   char held[64];                      /* of an escape sequence or a character that is not whole yet */
   size_t held_len;
-  int bells;
+  int bells, colour;
 } Screen;
 
 void screen_open(Screen *s, int width, int height);
@@ -31,5 +32,6 @@ void screen_close(Screen *s);
 void screen_put(Screen *s, const char *bytes, size_t n);
 /* Row y without the blanks at its end, to be freed; rows that are no longer there are empty. */
 char *screen_row(const Screen *s, int y);
+int screen_colour(const Screen *s, int y, int x);
 
 #endif

@@ -209,7 +209,12 @@ static bool wait_until(Session *s, bool (*is)(const Session *, const char *), co
 bool wait_row(Session *s, const char *text) { return wait_until(s, is_row, text, "the row"); }
 bool wait_text(Session *s, const char *text) { return wait_until(s, holds, text, "the text"); }
 bool wait_prompt(Session *s) { return wait_until(s, is_prompt, "> ", "the prompt"); }
-bool wait_more(Session *s) { return wait_until(s, is_prompt, "... ", "the prompt"); }
+
+/* The next line of a block is indented already. */
+static bool is_more(const Session *s, const char *text) {
+  return s->screen.y > s->from && s->screen.x >= (int)strlen(text) && is_row(s, text);
+}
+bool wait_more(Session *s) { return wait_until(s, is_more, "... ", "the prompt"); }
 
 static bool is_column(const Session *s, const char *text) { return s->screen.x == atoi(text); }
 bool wait_column(Session *s, int x) {

@@ -35,7 +35,7 @@ void type_bytes(Session *s, const char *bytes, size_t n);
 bool wait_row(Session *s, const char *text);    /* until the cursor's row is this text */
 bool wait_text(Session *s, const char *text);   /* until a row from s->from on holds this text */
 bool wait_prompt(Session *s);                   /* until the cursor stands behind a fresh `> ` on a row below s->from */
-bool wait_more(Session *s);                     /* the same for `... ` */
+bool wait_more(Session *s);                     /* `... ` and blanks */
 bool wait_column(Session *s, int x);             /* until the cursor stands there */
 bool wait_end(Session *s, int code);            /* until the program ended with this exit status */
 bool wait_gone(Session *s);                     /* until it ended somehow; the terminal is closed already */

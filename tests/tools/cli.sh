@@ -95,6 +95,59 @@ cp two.weft ./-dashed
 expect dashed-file 0 '^2~$' "$W" -- -dashed
 expect short-version 0 '^weft [0-9.]+~$' "$W" -v
 expect no-code 2 '' "$W" -e
+
+# ---- weft run, weft test, weft doc
+expect run 0 '^2~$' "$W" run two.weft
+expect run-arguments 0 '^\("a", "-b"\)~$' "$W" run args.weft a -b
+expect run-nothing 2 '^weft: weft run: a file is missing~try: weft --help~$' "$W" run
+cat >tested.weft <<'END'
+# Squares and their sums.
+
+## Squares x.
+##
+## > square(3)
+## 9
+## > square([1, 2])
+## [1, 4]
+##
+## > let y = 4
+## > square(
+## ... y)
+## 16
+fn square(x) = x * x
+
+fn nothing_said(x) = x
+
+fn test_square() { assert(square(2) == 4) }
+fn test_others() = square(1) == 1
+END
+expect test 0 '^6 tests, 0 failed~$' "$W" test tested.weft
+sed 's/## 9/## 8/; s/== 4/== 5, "two"/; s/== 1/== 2/' tested.weft >failing.weft
+expect test-failing-example 1 \
+  'FAILED failing.weft:5: example `square\(3\)`~  wanted: 8~  got:    9~.*6 tests, 3 failed~' "$W" test failing.weft
+expect test-failing-function 1 'FAILED failing.weft:18: test_square~error: two~  --> failing.weft:18:20' "$W" test \
+  failing.weft
+expect test-false 1 'FAILED failing.weft:19: test_others gives false~' "$W" test failing.weft
+expect test-several-files 1 '12 tests, 3 failed~$' "$W" test tested.weft failing.weft
+expect test-nothing-there 1 'FAILED two.weft: nothing to test' "$W" test two.weft
+printf 'let x = nowhere\nfn test_x() = 1\n' >broken.weft
+expect test-does-not-run 1 'FAILED broken.weft: does not run~error: nowhere is not declared' "$W" test broken.weft
+expect test-missing-file 1 '^weft: cannot read "nowhere.weft": No such file or directory~0 tests, 1 failed~$' \
+  "$W" test nowhere.weft
+expect test-no-file 2 '^weft test: a file is missing~try: weft --help~$' "$W" test
+expect test-unknown-option 2 '^weft test: unknown option: --fast~' "$W" test --fast
+printf '## > 1 + nowhere\n## 2\nfn f() = 1\n' >error.weft
+expect test-example-fails 1 'FAILED error.weft:1: example `1 \+ nowhere`~error: nowhere is not declared' \
+  "$W" test error.weft
+expect doc 0 '^sum\(x.*  .*sum' "$W" doc sum
+expect doc-of-module 0 '^linalg.svd\(' "$W" doc linalg.svd
+expect doc-of-word 0 '^if: a reserved word' "$W" doc if
+expect doc-of-file 0 '^Squares and their sums\.~~square\(x\)~  Squares x\.~  ~  > square\(3\)~.*nothing_said\(x\)~' \
+  "$W" doc tested.weft
+expect doc-of-nothing 1 '^weft doc: nowhere is not declared' "$W" doc nowhere
+expect doc-no-name 1 '^weft doc: "1 \+ 1" is no name~$' "$W" doc '1 + 1'
+expect doc-missing-file 2 '^weft: cannot read "nowhere.weft": No such file or directory~$' "$W" doc nowhere.weft
+expect doc-missing 2 '^weft doc: a name or a file is missing~' "$W" doc
 expect wrong-limit 2 'fuel' "$W" --fuel many two.weft
 expect backend-named 2 'WEFT_BACKEND' env WEFT_BACKEND=nonsense "$W" two.weft
 

@@ -1,0 +1,153 @@
+/* session.c — the inputs of a session, and the commands on them (see session.h). */
+#define _GNU_SOURCE /* asprintf, mkostemps */
+#include "repl/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "repl/history.h"
+#include "repl/output.h"
+#include "repl/program.h"
+
+void session_enter(Session *s) {
+  free(s->last);
+  s->last = strdup(s->text);
+}
+
+void session_keep(Session *s) {
+  if (!s->last) return;
+  size_t n = strlen(s->last);
+  char *kept = realloc(s->kept, s->kept_len + n + 2);
+  if (!kept) return;
+  memcpy(kept + s->kept_len, s->last, n + 1);
+  s->kept = kept;
+  s->kept_len += n;
+  if (n && s->last[n - 1] != '\n') strcpy(s->kept + s->kept_len++, "\n");
+}
+
+void session_end(Session *s) {
+  free(s->last);
+  free(s->kept);
+  s->last = s->kept = NULL;
+}
+
+/* ---- :save -------------------------------------------------------------------------------------------- */
+
+/* A file that is there stays as it is, unless `over`. */
+static void save(const Session *s, const char *path, bool over) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (over ? O_TRUNC : O_EXCL), 0666);
+  if (fd < 0 && errno == EEXIST) {
+    out_printf("\"%s\" is there already; :save! %s replaces it\n", path, path);
+    return;
+  }
+  bool ok = fd >= 0;
+  for (size_t at = 0; ok && at < s->kept_len;) {
+    ssize_t n = write(fd, s->kept + at, s->kept_len - at);
+    if (n < 0 && errno == EINTR) continue;
+    ok = n >= 0;
+    if (ok) at += (size_t)n;
+  }
+  int why = errno;
+  if (fd >= 0 && close(fd) != 0 && ok) ok = false, why = errno;
+  if (!ok) out_printf("cannot write \"%s\": %s\n", path, strerror(why));
+}
+
+/* ---- :edit -------------------------------------------------------------------------------------------- */
+
+/* The editor is a program of the user's, by the shell: its name may have arguments. 0: it ended well. */
+static int run_editor(const char *path) {
+  out_flush();
+  pid_t pid = fork();
+  if (pid == 0) {
+    execl("/bin/sh", "sh", "-c", "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"", "sh", path, (char *)NULL);
+    _exit(127);
+  }
+  int status = -1;
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The text as it is when the editor ends, to be freed; NULL, said: there is none. */
+static char *edited(const char *text) {
+  char path[] = "/tmp/weft-XXXXXX.weft";
+  int fd = mkostemps(path, 5, O_CLOEXEC);
+  Program p = {0};
+  size_t n = strlen(text);
+  if (fd < 0 || write(fd, text, n) != (ssize_t)n) {
+    out_printf("cannot write \"%s\": %s\n", path, strerror(errno));
+  } else if (run_editor(path) != 0) {
+    out_puts("the editor failed, nothing is run; VISUAL or EDITOR names it\n");
+  } else {
+    int again = open(path, O_RDONLY | O_CLOEXEC);
+    int code = read_program(again, &p);
+    if (code) out_printf("cannot read \"%s\": %s\n", path, strerror(code));
+    if (again >= 0) close(again);
+  }
+  if (fd >= 0) close(fd), unlink(path);
+  return p.text;
+}
+
+static SessionEnd edit(Session *s, const char *name) {
+  WeftValue *f = NULL;
+  const char *source = NULL;
+  if (*name) {
+    if (weft_eval(s->vm, name, "<:edit>", &f) != WEFT_OK) {
+      out_puts(weft_error_text(s->vm));
+      return SESSION_DONE;
+    }
+    source = weft_dump(s->vm, f, "source");
+    if (!source) out_printf("%s has no source here\n", name);
+  } else {
+    source = s->last ? s->last : "";
+  }
+  char *text = source ? edited(source) : NULL;
+  weft_release(s->vm, f);
+  if (!text) return SESSION_DONE;
+  if (!text[strspn(text, " \t\r\n")]) {
+    free(text);
+    return SESSION_DONE;
+  }
+  out_puts(text);
+  out_fresh_line();
+  free(s->text);
+  s->text = text;
+  return SESSION_RUN;
+}
+
+/* ---- */
+
+/* What stands behind the command `name` of the line; NULL: it is another one. */
+static char *argument(const char *line, const char *name) {
+  line += strspn(line, " \t");
+  size_t n = strlen(name);
+  if (*line != ':' || strncmp(line + 1, name, n) != 0) return NULL;
+  line += 1 + n;
+  if (*line && !strchr(" \t\r\n", *line)) return NULL;
+  line += strspn(line, " \t\r\n");
+  size_t len = strlen(line);
+  while (len && strchr(" \t\r\n", line[len - 1])) len--;
+  if (len >= 2 && line[0] == '"' && line[len - 1] == '"') line++, len -= 2;
+  return strndup(line, len);
+}
+
+SessionEnd session_command(Session *s, const char *line) {
+  static const char *const names[] = {"save", "save!", "edit", "history", "reset"};
+  enum { SAVE, SAVE_OVER, EDIT, HISTORY, RESET, COUNT };
+  char *rest = NULL;
+  int which = 0;
+  while (which < COUNT && !(rest = argument(line, names[which]))) which++;
+  SessionEnd end = SESSION_DONE;
+  if (which == COUNT) end = SESSION_NONE;
+  else if (which == EDIT) end = edit(s, rest);
+  else if (which == HISTORY) prompt_history_tell(*rest ? rest : NULL);
+  else if (which == RESET) end = SESSION_RESET;
+  else if (!*rest) out_puts(":save needs the name of a file\n");
+  else save(s, rest, which == SAVE_OVER);
+  free(rest);
+  return end;
+}
