@@ -13,7 +13,8 @@ by("menu").addEventListener("click", () => {
   const open = list.classList.toggle("open")
   by("menu").setAttribute("aria-expanded", open)
 })
-list.querySelector(".current")?.scrollIntoView({block: "center"})
+const current = list.querySelector(".current")
+if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2 // scrollIntoView would move the page too
 
 for (const block of document.querySelectorAll("pre")) {
   const button = document.createElement("button")
