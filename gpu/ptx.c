@@ -340,7 +340,7 @@ static void put_value(PtxWriter *w, u32 id, const LoopNode *n) {
   }
 }
 
-static void put_statement(PtxWriter *w, u32 id) {
+void ptx_put_statement(PtxWriter *w, u32 id) {
   const LoopNode *n = ptx_node(w, id);
   if (loop_is_head(n)) begin_head(w, id);
   else if (n->op == LOOP_END) end_head(w);
@@ -360,7 +360,10 @@ static void put_statement(PtxWriter *w, u32 id) {
 
 static void put_body(PtxWriter *w) {
   const LoopFn *fn = w->f->fn;
-  for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) put_statement(w, fn->body.data[i]);
+  for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) {
+    if (w->wide && fn == w->kernel && fn->body.data[i] == w->wide->head) ptx_put_fours(w);
+    ptx_put_statement(w, fn->body.data[i]);
+  }
 }
 
 /* One of the entries of a kernel that is split: part leaves out what comes behind the reductions, join all but them,
@@ -374,12 +377,12 @@ static void put_split_body(PtxWriter *w) {
     bool head = loop_is_head(n), end = n->op == LOOP_END;
     bool late = depth == 1 && w->phase == PTX_PART && (w->split->late[id] || n->op == LOOP_STORE);
     if (!head && !end && (late || (depth <= 1 && w->phase == PTX_JOIN))) continue;
-    put_statement(w, id);
+    ptx_put_statement(w, id);
     if (head && depth == 1 && w->phase != PTX_PART && !w->failed) {
       OpenHead *h = &w->open.data[w->open.count - 1];
       ptx_fold_take(w, h, ptx_scratch_load(w, h));
       i = ptx_end_of(fn, i);
-      put_statement(w, fn->body.data[i]);
+      ptx_put_statement(w, fn->body.data[i]);
     } else {
       depth += head;
       depth -= end;
@@ -511,7 +514,11 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
   }
   for (u32 i = 1; i < fn->nodes.count; i++)
     if (loop_node(fn, i)->op == LOOP_TABLE) ptx_refuse(w, "a table");
+  PtxWide wide;
+  if (ptx_wide(fn, w->alloc, &wide)) w->wide = &wide;
   put_phase(w, fn, PTX_WHOLE, out);
+  if (w->wide) ptx_wide_free(&wide);
+  w->wide = NULL;
   PtxSplit split;
   if (w->failed || w->refused || !ptx_split(fn, w->alloc, &split)) return;
   w->split = &split;

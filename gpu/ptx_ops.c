@@ -5,6 +5,8 @@
  * instruction leaves something open (division by zero, NaN in min and in conversions), a select decides. */
 #include "gpu/ptx_writer.h"
 
+#include <stdio.h>
+
 static Opnd none(void) { return (Opnd){0}; }
 
 static u64 nan_of(LoopType t) { return t == LT_F64 ? (u64)0x7FF8 << 48 : 0x7FC00000u; }
@@ -360,6 +362,22 @@ static Opnd address(PtxWriter *w, const LoopNode *n) {
   else if (bytes == 1) INS(w, "add.s64", r, base, at);
   else INS(w, "mad.lo.s64", r, at, ptx_const(LT_I64, bytes), base);
   return r;
+}
+
+void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four) {
+  u32 bytes = loop_type_bytes((LoopType)n->mem), each = 16 / bytes;
+  const char *type = memory_type((LoopType)n->mem);
+  Opnd at = address(w, n);
+  for (u32 i = 0; i < 4; i += each) {
+    if (i) INS(w, "add.s64", at, at, ptx_const(LT_I64, 16));
+    char list[160];
+    if (each == 4)
+      snprintf(list, sizeof list, "{%s, %s, %s, %s}", ptx_text(four[0]).s, ptx_text(four[1]).s, ptx_text(four[2]).s,
+               ptx_text(four[3]).s);
+    else snprintf(list, sizeof list, "{%s, %s}", ptx_text(four[i]).s, ptx_text(four[i + 1]).s);
+    if (n->op == LOOP_LOAD) ptx_line(w, "ld.global.v%u.%s %s, [%s];", each, type, list, ptx_text(at).s);
+    else ptx_line(w, "st.global.v%u.%s [%s], %s;", each, type, ptx_text(at).s, list);
+  }
 }
 
 void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) {

@@ -58,6 +58,8 @@ typedef struct PtxFn {
   u32 end;       /* math: label behind it */
 } PtxFn;
 
+typedef struct PtxWide PtxWide;
+
 typedef struct PtxWriter {
   Allocator *alloc;
   Buf *out, *why;
@@ -77,6 +79,7 @@ typedef struct PtxWriter {
   Opnd lane;            /* u32: number within the warp */
   Opnd lo, hi, key;
   Opnd index, step;     /* of the outermost par */
+  const PtxWide *wide;  /* it takes four elements at a time; NULL elsewhere */
   PtxNest nest;         /* loops dealt with the outermost one: how much their indices grow from item to item */
   Opnd nest_step[PTX_NEST_HEADS], nest_outer_step;
   PtxPhase phase;
@@ -138,6 +141,8 @@ void ptx_convert(PtxWriter *w, const LoopNode *n, Opnd to, Opnd a);
 Opnd ptx_check(PtxWriter *w, LoopCheck kind, LoopType t, Opnd a, Opnd b);
 void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to);
 void ptx_store(PtxWriter *w, const LoopNode *n);
+/* A load or store of four elements of 4 or 8 bytes, one behind the other, from a multiple of 16 bytes on. */
+void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four);
 
 /* ---- ptx_fold.c: reductions and scans ------------------------------------------------------------------- */
 
@@ -158,6 +163,19 @@ bool ptx_in_nest(const PtxWriter *w, u32 head); /* it is one of these: its index
 void ptx_nest_begin(PtxWriter *w, u32 label, Opnd outermost);
 void ptx_nest_next(PtxWriter *w, Opnd outermost); /* those of the next one */
 
+/* ---- ptx_wide.c: four elements at a time ------------------------------------------------------------------- */
+
+/* An elementwise kernel: its outermost loop, the statement behind that, and what differs from element to element. */
+struct PtxWide {
+  Allocator *alloc;
+  u32 nodes, head, first;
+  u8 *varies; /* by node */
+};
+/* False: it is none of that kind, or memory was refused. */
+bool ptx_wide(const LoopFn *fn, Allocator *alloc, PtxWide *s);
+void ptx_wide_free(PtxWide *s);
+void ptx_put_fours(PtxWriter *w); /* up to the outermost loop; w->lo is what is left for that */
+
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 
 void ptx_items_begin(PtxWriter *w, u32 label);
@@ -177,6 +195,7 @@ static inline u32 ptx_end_of(const LoopFn *fn, u32 i) {
   }
 }
 
+void ptx_put_statement(PtxWriter *w, u32 id);
 /* Nested loops over the axes of a head: their beginning and end; `skip` is the label where the next trip begins. */
 void ptx_axes_begin(PtxWriter *w, const OpenHead *h);
 void ptx_axes_end(PtxWriter *w, const OpenHead *h);

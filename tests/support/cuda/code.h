@@ -35,7 +35,7 @@ typedef struct Insn {
   unsigned guard, target; /* register; instruction or function */
   Operand v[6];
   int count;
-  unsigned line;
+  unsigned line, offset; /* offset: bytes that are added to the address of an access */
 } Insn;
 
 struct MachineFn {

@@ -337,14 +337,14 @@ static void step(Run *r, Thread *t) {
       set(c, &in->v[0], v);
       return;
     case LD_GLOBAL:
-      p = memory_at(r, t, c, get(r, t, c, in, in->how), ty, in->how, TALLY_LOAD);
+      p = memory_at(r, t, c, get(r, t, c, in, in->how) + in->offset, ty, in->how, TALLY_LOAD);
       for (unsigned i = 0; i < in->how; i++, v = 0) {
         if (p) memcpy(&v, (char *)p + i * type_bytes[ty], type_bytes[ty]);
         set(c, &in->v[i], v);
       }
       return;
     case ST_GLOBAL:
-      p = memory_at(r, t, c, get(r, t, c, in, 0), ty, in->how, TALLY_STORE);
+      p = memory_at(r, t, c, get(r, t, c, in, 0) + in->offset, ty, in->how, TALLY_STORE);
       for (unsigned i = 0; i < in->how; i++) {
         v = get(r, t, c, in, 1 + (int)i);
         if (p) memcpy((char *)p + i * type_bytes[ty], &v, type_bytes[ty]);

@@ -14,8 +14,9 @@
 typedef struct Machine Machine;   /* a module */
 typedef struct MachineFn MachineFn;
 
-/* NULL, and a line in `why`, when the text is not understood. */
-Machine *machine_load(const char *ptx, char *why, size_t size);
+/* `scalar`: accesses of several elements become one for each, a fault that tests plant. NULL, and a line in `why`, when
+ * the text is not understood. */
+Machine *machine_load(const char *ptx, bool scalar, char *why, size_t size);
 void machine_free(Machine *m);
 const MachineFn *machine_find(const Machine *m, const char *entry); /* NULL */
 unsigned machine_params(const MachineFn *f);

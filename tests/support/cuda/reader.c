@@ -24,7 +24,7 @@ typedef struct Reader {
   unsigned line;
   char *why;
   size_t size;
-  bool failed;
+  bool scalar, failed;
 } Reader;
 
 __attribute__((format(printf, 2, 3))) static void wrong(Reader *r, const char *fmt, ...) {
@@ -180,8 +180,20 @@ static void instruction(Reader *r, char *s) {
     if ((in.op == LD_GLOBAL || in.op == ST_GLOBAL) && in.count != in.how + 1)
       wrong(r, "%d operands of %s", in.count, s);
   }
-  if (f->count == f->cap) f->code = need(realloc(f->code, (f->cap = f->cap ? f->cap * 2 : 256) * sizeof *f->code));
-  f->code[f->count++] = in;
+  bool global = in.op == LD_GLOBAL || in.op == ST_GLOBAL;
+  unsigned parts = global && r->scalar ? in.how : 1;
+  for (unsigned i = 0; i < parts && !r->failed; i++) {
+    Insn one = in;
+    if (parts > 1) {
+      one.how = 1;
+      one.count = 2;
+      one.offset = i * type_bytes[in.type];
+      one.v[0] = in.op == LD_GLOBAL ? in.v[i] : in.v[0];
+      one.v[1] = in.op == LD_GLOBAL ? in.v[in.how] : in.v[1 + i];
+    }
+    if (f->count == f->cap) f->code = need(realloc(f->code, (f->cap = f->cap ? f->cap * 2 : 256) * sizeof *f->code));
+    f->code[f->count++] = one;
+  }
 }
 
 static MachineFn *begin_fn(Reader *r, bool entry, const char *name) {
@@ -261,11 +273,12 @@ static void read_table(Reader *r, char **text) {
   *text = strstr(s, "};") + 2;
 }
 
-Machine *machine_load(const char *ptx, char *why, size_t size) {
+Machine *machine_load(const char *ptx, bool scalar, char *why, size_t size) {
   char *copy = need(strdup(ptx)), *next = copy;
   Reader *r = need(calloc(1, sizeof *r));
   r->m = need(calloc(1, sizeof *r->m));
   r->why = why;
+  r->scalar = scalar;
   r->size = size;
   bool header = false; /* between the name of an entry and its body */
   while (next && *next && !r->failed) {
