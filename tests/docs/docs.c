@@ -184,7 +184,7 @@ static void run(Page *p, size_t line, const char *text, Marks *m) {
     if (weft_command(p->vm, text, &said) == WEFT_COMMAND_FAILED) error = weft_error_kind(p->vm);
     else fputs(said, printed_to);
   } else if (weft_eval_line(p->vm, text, "<page>", &v) != WEFT_OK) error = weft_error_kind(p->vm);
-  else if (input != WEFT_INPUT_DECLARES) value = weft_display(p->vm, v);
+  else if (input != WEFT_INPUT_DECLARES && *weft_display(p->vm, v)) value = weft_show(p->vm, v); /* as print has it */
   fflush(printed_to);
   char *lines = copy(printed, printed_length), *rest = lines;
   for (int i = 0; i < m->count; i++) {
