@@ -109,6 +109,7 @@ class Programs(unittest.TestCase):
         vm.eval('print("a", 1)')
         self.assertEqual("".join(said), "a 1\n")
         self.assertEqual(vm.eval("(read_line(), len(read_line()), read_line())"), ["one", 100, None])
+        self.assertIsNone(weft.VM(input=lambda: None).eval("read_line()"))
 
     def test_output_that_raises(self):
         def full(text):
@@ -238,6 +239,12 @@ class PythonFunctions(unittest.TestCase):
         self.vm["odd"] = lambda: object()
         with self.assertRaisesRegex(weft.Error, "object is nothing that a program can have"):
             self.vm.eval("odd()")
+
+    def test_endless_recursion(self):
+        self.vm["again"] = lambda n: self.vm.eval("n => again(n + 1)")(n)
+        with self.assertRaisesRegex(weft.Error, "recursion"):
+            self.vm.eval("again(0)")
+        self.assertEqual(self.vm.eval("3"), 3)
 
     def test_are_freed(self):
         class Big:
@@ -376,6 +383,25 @@ class Arrays(unittest.TestCase):
             f(Device())
         with self.assertRaisesRegex(TypeError, "Odd: __dlpack__ gave no capsule"):
             f(Odd())
+
+    def test_arrays_on_a_device(self):
+        driver = os.environ.get("WEFT_CUDA_DRIVER")
+        if not driver:
+            self.skipTest("WEFT_CUDA_DRIVER names no driver")
+        for arrays in ("weft", None):
+            vm = weft.VM(gpu=True, cuda_driver=driver, arrays=arrays)
+            x = vm.eval('to(arange(3.0), "gpu")')
+            self.assertIs(type(x), weft.Array)
+            self.assertIn("1.0", repr(x))
+            self.assertEqual((x.shape, x.dtype, x.tolist()), ((3,), weft.f64, [0, 1, 2]))
+            for look in (x.memoryview, x.__dlpack__, lambda: x.__array_interface__):
+                if look != x.__dlpack__:
+                    self.assertRaisesRegex(BufferError, "on a device: to", look)
+                else:
+                    self.assertRaisesRegex(BufferError, "on a device; to", lambda: look(max_version=(1, 0)))
+            self.assertEqual(list(vm.eval('x => to(x, "cpu")')(x)), [0, 1, 2])
+            self.assertIn("gpu", vm.eval("x => x.device")(x))
+            self.assertEqual(vm.eval('sum(to(arange(3.0), "gpu"))'), 3)
 
     def test_never_pickled(self):
         for x in (self.vm, self.vm.eval("[1, 2]"), self.vm.eval("x => x"), self.vm.eval("ref(1)")):
@@ -678,12 +704,13 @@ class Threads(unittest.TestCase):
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_fork(self):
-        program = ("import os, sys, weft\nvm = weft.VM()\nvm.eval('1')\npid = os.fork()\n"
+        program = ("import os, sys, weft\nvm = weft.VM()\nvm.eval('sum(exp(zeros(10000000)))')\npid = os.fork()\n"
                    "if pid == 0:\n    try:\n        vm.eval('1')\n    except RuntimeError as e:\n"
-                   "        ok = 'parent' in str(e) and weft.VM().eval('1 + 1') == 2\n"
+                   "        ok = 'parent' in str(e) and weft.VM().eval('sum(exp(zeros(10000000)))') == 1e7\n"
                    "        os._exit(0 if ok else 3)\n"
                    "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n")
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+                              timeout=60)
         self.assertEqual((done.stderr, done.returncode), ("", 0))
 
     def test_exit_while_things_live(self):

@@ -16,7 +16,7 @@ from ._library import (BY_NAME, BY_NUMPY, HOST_FUNCTION, INCOMPLETE, MISUSE, OK,
                        runs)
 from ._values import Array, Function, Memory, Value, scalar
 
-_cores = weakref.WeakValueDictionary()  # by the address of the VM
+_cores: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by the address of the VM
 
 
 @functools.lru_cache(None)
@@ -64,8 +64,8 @@ def _call_python(vm, context, args, count, result):
         return 1
 
 
-_lent = {}       # what the library holds: memory of objects, by number
-_functions = {}  # functions of Python, by number
+_lent: dict = {}       # what the library holds: memory of objects, by number
+_functions: dict = {}  # functions of Python, by number
 _numbers = itertools.count(1)
 
 
@@ -249,7 +249,8 @@ class Core:
         weak = said.startswith(b"weak ")
         if said.endswith(b"[]"):
             held = Value._of(self, ptr)
-            dtype, number = scalar(self, held._ptr)
+            dtype = BY_NAME[said[5 if weak else 0:-2].decode()]
+            number = scalar(self, held._ptr, dtype)
             numpy = numpy_loaded() if self.arrays == "numpy" and not weak else None
             if numpy is None or dtype.numpy in (None, "bool"):
                 return number
@@ -257,7 +258,10 @@ class Core:
         numpy = numpy_loaded() if self.arrays == "numpy" else None
         if numpy is None or said.startswith(b"bf16"):
             return Array._of(self, ptr)
-        return numpy.asarray(Memory(self, ptr))
+        try:
+            return numpy.asarray(Memory(self, ptr))
+        except BufferError:  # on a device
+            return Array._of(self, self.retain(ptr))
 
     # ---- values from Python ---------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import threading
 from ._library import quick
 
 _pipe = None       # (read, write)
-_running = []      # the VMs that the main thread waits for: one, and those whose programs its functions run
-_hit = set()       # of those, the ones that were interrupted here
+_running: list = []  # the VMs that the main thread waits for: one, and those whose programs its functions run
+_hit: set = set()  # of those, the ones that were interrupted here
 _others = -1       # who wanted the signals before
 _guard = threading.Lock()
 _main = threading.main_thread().ident

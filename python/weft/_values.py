@@ -76,7 +76,7 @@ class Array(Value):
     """An array of a program; it never changes. numpy.asarray(x), torch.from_dlpack(x) and memoryview look at it
     without a copy."""
 
-    __slots__ = ("_seen",)
+    __slots__ = ("_seen", "_type")
 
     def _view(self):
         try:
@@ -86,18 +86,26 @@ class Array(Value):
         with self._core as core:
             view = ArrayView()
             if quick.weft_array_view(core.vm, self._ptr, byref(view)) != OK:
-                raise core.error()
+                raise BufferError('the array is on a device: to(x, "cpu") in a program copies it')
         self._seen = view
         return view
 
+    def _said(self):  # "f64[3, 4]", wherever it lies
+        try:
+            return self._type
+        except AttributeError:
+            with self._core as core:
+                name, shape = quick.weft_describe(core.vm, self._ptr).decode()[:-1].split("[")
+            self._type = BY_NAME[name.split()[-1]], tuple(map(int, shape.split(", "))) if shape else ()
+            return self._type
+
     @property
     def dtype(self):
-        return BY_NUMBER[self._view().dtype]
+        return self._said()[0]
 
     @property
     def shape(self):
-        view = self._view()
-        return tuple(view.shape[:view.rank])
+        return self._said()[1]
 
     @property
     def strides(self):
@@ -107,11 +115,11 @@ class Array(Value):
 
     @property
     def ndim(self):
-        return self._view().rank
+        return len(self.shape)
 
     @property
     def size(self):
-        return self._view().size
+        return math.prod(self.shape)
 
     @property
     def itemsize(self):
@@ -244,7 +252,7 @@ class Memory:
         view = ArrayView()
         with core:
             if quick.weft_array_view(core.vm, ptr, byref(view)) != OK:
-                raise core.error()
+                raise BufferError("the array is on a device")
             read_only = read_only or not quick.weft_array_unshared(core.vm, ptr)
         self.__array_interface__ = interface(view, read_only)
 
@@ -254,16 +262,12 @@ class Memory:
             core.drop(self._ptr)
 
 
-def scalar(core, ptr):
-    """The element of a number: (dtype, number)."""
-    view = ArrayView()
-    if quick.weft_array_view(core.vm, ptr, byref(view)) != OK:
-        raise core.error()
-    dtype = BY_NUMBER[view.dtype]
+def scalar(core, ptr, dtype):
+    """The element of a number of that dtype."""
     as_read = BY_NAME[dtype.copy]
     data = (c_char * as_read.bytes)()
     if quick.weft_array_copy_out(core.vm, ptr, as_read.number, data, as_read.bytes) != OK:
         raise core.error()
     if as_read.name == "c128":
-        return dtype, complex(*memoryview(data).cast("B").cast("d"))
-    return dtype, memoryview(data).cast("B").cast(as_read.buffer)[0]
+        return complex(*memoryview(data).cast("B").cast("d"))
+    return memoryview(data).cast("B").cast(as_read.buffer)[0]

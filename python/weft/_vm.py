@@ -39,15 +39,15 @@ class VM:
     files, env, imports, gpu: allow them.      memory: bytes it may hold.
     fuel: steps (calls, loop trips, elements / 1024).      deadline: seconds from now on.
     depth: nested calls.      output_limit: bytes printed.      threads: processors for long loops.
-    output: a function that gets what is printed (sys.stdout).      input: one that gives a line, "" at the end.
+    output: a function that gets what is printed (sys.stdout).      input: one that gives a line, "" or None at the end.
     modules: a dict or function that gives the source of a module by its path, in place of files.
     arrays: "numpy", results are NumPy arrays, or "weft", they are weft.Array; NumPy where it is installed.
-    backend, cpu, hot, device, ignore_clock, explain: as WeftOptions in weft.h.
+    backend, cpu, hot, device, cuda_driver, ignore_clock, explain: as WeftOptions in weft.h.
     """
 
     def __init__(self, *, files=False, env=False, imports=False, gpu=False, memory=None, fuel=None, deadline=None,
                  depth=None, output_limit=None, threads=None, output=None, input=None, modules=None, arrays=None,
-                 backend=None, cpu=None, hot=None, device=None, ignore_clock=False, explain=False):
+                 backend=None, cpu=None, hot=None, device=None, cuda_driver=None, ignore_clock=False, explain=False):
         if arrays not in (None, "numpy", "weft"):
             raise ValueError(f'arrays: "numpy" or "weft", got {arrays!r}')
         if arrays == "numpy" and numpy_loaded() is None:
@@ -63,9 +63,9 @@ class VM:
                     allow_files=bool(files), allow_env=bool(env), allow_imports=bool(imports or modules is not None),
                     allow_gpu=bool(gpu), hot=_count("hot", hot, 2**31 - 1), ignore_clock=bool(ignore_clock),
                     explain=bool(explain))
-        for name, text in (("backend", backend), ("cpu", cpu), ("device", device)):
+        for name, text in (("backend", backend), ("cpu", cpu), ("device", device), ("cuda_driver", cuda_driver)):
             if text is not None:
-                setattr(o, name, str(text).encode())
+                setattr(o, name, os.fsencode(text))
         self._slot = []  # the core, once there is one, for the functions below
         o.output = OUTPUT(self._guarded_output(output or _show))
         if input is not None:
@@ -106,7 +106,7 @@ class VM:
         rest = []
 
         def give(_, to, room):
-            text = rest.pop() if rest else read().encode()
+            text = rest.pop() if rest else (read() or "").encode()
             rest.extend([text[room:]] if len(text) > room else [])
             ctypes.memmove(to, text[:room], min(len(text), room))
             return min(len(text), room)
