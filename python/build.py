@@ -7,8 +7,11 @@ import base64
 import ctypes
 import hashlib
 import os
+import shutil
+import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,8 +40,18 @@ def contents(path):
         if name.endswith((".py", ".pyi")) or name in EXTRA:
             with open(os.path.join(package, name), "rb") as file:
                 yield "weft/" + name, file.read()
-    with open(path, "rb") as file:
-        yield "weft/libweft.so", file.read()
+    yield "weft/libweft.so", stripped(path)
+
+
+def stripped(path):
+    """The library without what debuggers read, where binutils are installed: a quarter of the size."""
+    with tempfile.TemporaryDirectory() as folder:
+        small = os.path.join(folder, "libweft.so")
+        shutil.copyfile(path, small)
+        if shutil.which("strip"):
+            subprocess.run(["strip", "--strip-unneeded", small], check=True)
+        with open(small, "rb") as file:
+            return file.read()
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

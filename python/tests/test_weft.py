@@ -1,7 +1,9 @@
 # test_weft.py — the package weft, with and without NumPy.
 import array
+import ast
 import copy
 import gc
+import inspect
 import os
 import pickle
 import subprocess
@@ -234,6 +236,26 @@ class PythonFunctions(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             self.vm.eval("try { stop() } catch e { 0 }\nlet n = 0\nwhile n < 100000000 { n += 1 }")
         self.assertEqual(self.vm.eval("2"), 2)
+
+    def test_derivatives_and_batches(self):
+        self.vm["h"] = lambda x: x * 2
+        with self.assertRaisesRegex(NotImplementedError, "reads a value while a derivative is taken"):
+            self.vm.eval("grad(x => h(x))(3.0)")
+        self.assertEqual(self.vm.eval("grad(x => x * h(stop_gradient(x)))(3.0)"), 6.0)
+        self.assertEqual(list(self.vm.eval("map(h, arange(3.0))")), [0, 2, 4])
+
+    def test_what_does_not_fit_its_parameters(self):
+        self.vm["two"] = lambda a, b: a
+        with self.assertRaisesRegex(TypeError, "missing 1 required positional argument: 'b'"):
+            self.vm.eval("two(1)")
+        with self.assertRaisesRegex(TypeError, "takes no arguments by name"):
+            self.vm.eval("two(1, b=2)")
+
+    def test_system_exit_comes_out(self):
+        self.vm["leave"] = lambda: sys.exit(3)
+        with self.assertRaises(SystemExit) as caught:
+            self.vm.eval("try { leave() } catch e { 0 }\n1")
+        self.assertEqual(caught.exception.code, 3)
 
     def test_a_result_that_no_program_can_have(self):
         self.vm["odd"] = lambda: object()
@@ -718,6 +740,34 @@ class Threads(unittest.TestCase):
                    "c = weft.VM(arrays='weft').eval('[1, 2]').__dlpack__(max_version=(1, 0))\nprint('end')\n")
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("end\n", "", 0))
+
+
+class Types(unittest.TestCase):
+    """The file of types has what there is, under the same names."""
+
+    def test_types_are_those_of_the_package(self):
+        with open(os.path.join(os.path.dirname(weft.__file__), "__init__.pyi"), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        said = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        said.update({node.target.id: node for node in tree.body if isinstance(node, ast.AnnAssign)})
+        public = {name for name in vars(weft) if not name.startswith("_")
+                  and type(getattr(weft, name)).__name__ != "module"}
+        self.assertEqual(public - set(said), set())
+        self.assertEqual({n for n in said if not n.startswith("_")} - public, set())
+        for cls in (weft.VM, weft.Array, weft.Function, weft.Value, weft.Error):
+            methods = {node.name: node for node in said[cls.__name__].body if isinstance(node, ast.FunctionDef)}
+            fields = {node.target.id for node in said[cls.__name__].body if isinstance(node, ast.AnnAssign)}
+            there = {name for name, what in vars(cls).items() if not name.startswith("_")}
+            self.assertEqual(there - set(methods) - fields, set(), cls)
+            for name, node in methods.items():
+                what = inspect.getattr_static(cls, name)
+                if not isinstance(what, property):
+                    want = [p for p in inspect.signature(what).parameters]
+                    a = node.args
+                    got = [x.arg for x in a.posonlyargs + a.args] + ([a.vararg.arg] if a.vararg else []) + \
+                        [x.arg for x in a.kwonlyargs] + ([a.kwarg.arg] if a.kwarg else [])
+                    if name not in ("__exit__",):
+                        self.assertEqual(got, want, (cls, name))
 
 
 class Import(unittest.TestCase):

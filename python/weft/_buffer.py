@@ -29,7 +29,8 @@ _dtypes = {key: next(d for d in DTYPES if d.name == name) for key, name in _name
 
 def what_is(thing):
     dtype = getattr(thing, "dtype", None)
-    return f"{type(thing).__name__} of dtype {dtype}" if dtype is not None else type(thing).__name__
+    name = type(thing).__name__
+    return name if dtype is None or str(dtype) == name else f"{name} of dtype {dtype}"
 
 
 class Memory:

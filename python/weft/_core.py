@@ -229,6 +229,8 @@ class Core:
                 self.check(quick.weft_key(vm, ptr, i, byref(key)))
                 keys.append(key.value.decode())
             return dict(zip(keys, map(self.to_python, items)))
+        if said == b"array":  # a derivative is taken of it: the library says what that means
+            self.check(quick.weft_array_copy_out(vm, ptr, 1, None, 0))
         if said == b"dtype":
             return BY_NAME.get(runs.weft_show(vm, ptr).decode(), held)
         return held
