@@ -130,8 +130,9 @@ static Meaning of_value(const Completer *c, Value v) {
   if (v.kind == V_FN && v.fn->kind == FN_BUILTIN) return (Meaning){.kind = OP, .op = v.fn->op, .value = v};
   if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && v.fn->code->proto->op)
     return (Meaning){.kind = OP, .op = v.fn->code->proto->op, .value = v};
-  if (v.kind == V_MODULE && !*v.module->path && v.module != c->w->main)
-    return (Meaning){.kind = MODULE_OF_OPS, .module = name_text(&c->w->vm->names, v.module->name), .value = v};
+  const char *module = v.kind == V_MODULE ? name_text(&c->w->vm->names, v.module->name) : "";
+  if (builtin_find(module, strlen(module)).kind == BUILTIN_MODULE && !*v.module->path && v.module != c->w->main)
+    return (Meaning){.kind = MODULE_OF_OPS, .module = module, .value = v};
   return (Meaning){.kind = VALUE, .value = v};
 }
 

@@ -62,6 +62,7 @@ struct WeftVM {
   int digits, rows; /* of what weft_display gives; 0: as usual */
   Value answer;     /* what weft_remember kept last */
   Words words;
+  VEC(struct Module *) modules; /* the host's, in use or given back (modules.c) */
   struct HostBackend *backends[HOST_BACKENDS];
   u32 backend_count;
   u32 compiling; /* compile hooks running: programs must not */
@@ -75,6 +76,16 @@ struct WeftVM {
 /* Of every function that may run a program or walk values: where the C stack ends. */
 static inline void leave_stack(CStack *before) { cstack_leave(*before); }
 #define ON_STACK_OF(w) CStack stack_before __attribute__((cleanup(leave_stack), unused)) = cstack_enter((w)->stack)
+
+/* What weft.h does in the main module, in any. */
+WeftStatus evaluate_in(WeftVM *w, struct Module *m, const char *text, size_t len, const char *name, bool repl,
+                       WeftValue **out) MUST_USE;
+WeftStatus get_in(WeftVM *w, struct Module *m, const char *name, WeftValue **out) MUST_USE;
+WeftStatus set_in(WeftVM *w, struct Module *m, const char *name, WeftValue *value) MUST_USE;
+WeftStatus define_in(WeftVM *w, struct Module *m, const char *name, WeftHostFunction function, void *context,
+                     void (*release)(void *context), Value rule) MUST_USE;
+bool name_ok(const char *name); /* of a source text: NULL, or UTF-8 */
+void modules_forget(WeftVM *w);
 
 /* May the host call: not from a callback by which it takes something back? */
 static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }

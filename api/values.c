@@ -341,8 +341,8 @@ static WeftStatus make_host(WeftVM *w, const char *name, WeftHostFunction functi
   return WEFT_OK;
 }
 
-static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function, void *context,
-                         void (*release)(void *context), Value rule) {
+WeftStatus define_in(WeftVM *w, struct Module *m, const char *name, WeftHostFunction function, void *context,
+                     void (*release)(void *context), Value rule) {
   if (!usable(w) || !api_is_name(name) || !function) return WEFT_MISUSE;
   if (vm_catch_up(w->vm) != WEFT_OK) return WEFT_ERROR;
   Name key = name_cstr(&w->vm->names, name);
@@ -351,7 +351,7 @@ static WeftStatus define(WeftVM *w, const char *name, WeftHostFunction function,
   if (!key) return vm_error_memory(w->vm);
   if (make_host(w, name, function, context, release, rule, &v, &d) != WEFT_OK) return WEFT_ERROR;
   d->release = NULL; /* a name that cannot be declared drops the function */
-  if (module_set(w->vm, w->main, key, v) != WEFT_OK) return WEFT_ERROR;
+  if (module_set(w->vm, m, key, v) != WEFT_OK) return WEFT_ERROR;
   d->release = release;
   return WEFT_OK;
 }
@@ -375,7 +375,7 @@ WeftStatus weft_function(WeftVM *w, const char *name, WeftHostFunction function,
 
 WeftStatus weft_define(WeftVM *w, const char *name, WeftHostFunction function, void *context,
                        void (*release)(void *context)) {
-  return define(w, name, function, context, release, value_nil());
+  return w ? define_in(w, w->main, name, function, context, release, value_nil()) : WEFT_MISUSE;
 }
 
 WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction function, void *context,
@@ -383,7 +383,7 @@ WeftStatus weft_define_traced(WeftVM *w, const char *name, WeftHostFunction func
   if (!usable(w) || !value_ok(w, rule) || rule->value.kind != V_FN || rule->value.fn->kind != FN_CLOSURE ||
       (rule->value.fn->env && rule->value.fn->env->count))
     return WEFT_MISUSE;
-  return define(w, name, function, context, release, rule->value);
+  return define_in(w, w->main, name, function, context, release, rule->value);
 }
 
 /* ---- host objects ---------------------------------------------------------------------------------------- */

@@ -222,6 +222,7 @@ void weft_free(WeftVM *w) {
     while (w->values) weft_release_all(w, w->values);
     buf_free(&w->text);
     words_free(w);
+    modules_forget(w);
     vm_end(w->vm);
   }
   backends_free(w);
@@ -320,24 +321,25 @@ static WeftStatus end(WeftVM *w, WeftStatus status) {
   return status;
 }
 
-static WeftStatus evaluate(WeftVM *w, const char *text, size_t len, const char *name, bool repl, WeftValue **out) {
+WeftStatus evaluate_in(WeftVM *w, Module *m, const char *text, size_t len, const char *name, bool repl,
+                       WeftValue **out) {
   Value v = value_nil();
   if (out) *out = NULL;
   if (w->compiling) return WEFT_MISUSE;
   ON_STACK_OF(w);
   if (begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
   if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm); /* and for parsing what is not nested */
-  WeftStatus status = end(w, vm_eval(w->vm, w->main, name ? name : "<host>", text, len, repl, &v));
+  WeftStatus status = end(w, vm_eval(w->vm, m, name ? name : "<host>", text, len, repl, &v));
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return status;
 }
 
-static bool name_ok(const char *name) { return !name || utf8_valid(name, strlen(name)); }
+bool name_ok(const char *name) { return !name || utf8_valid(name, strlen(name)); }
 
 WeftStatus weft_eval_length(WeftVM *w, const char *text, size_t length, const char *name, WeftValue **out) {
   if (!usable(w) || (!text && length) || !name_ok(name)) return WEFT_MISUSE;
-  WeftStatus status = evaluate(w, text ? text : "", length, name, false, out);
+  WeftStatus status = evaluate_in(w, w->main, text ? text : "", length, name, false, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 
@@ -347,7 +349,7 @@ WeftStatus weft_eval(WeftVM *w, const char *text, const char *name, WeftValue **
 
 WeftStatus weft_eval_line(WeftVM *w, const char *text, const char *name, WeftValue **out) {
   if (!usable(w) || !text || !name_ok(name)) return WEFT_MISUSE;
-  return evaluate(w, text, strlen(text), name, true, out);
+  return evaluate_in(w, w->main, text, strlen(text), name, true, out);
 }
 
 WeftStatus weft_format(WeftVM *w, const char *source, size_t length, const char *name, const char **text) {
@@ -377,7 +379,7 @@ static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const c
     m->path = name_text(&w->vm->names, name);
     m->state = MODULE_RUNNING;
   }
-  WeftStatus status = evaluate(w, text, len, path, false, out);
+  WeftStatus status = evaluate_in(w, w->main, text, len, path, false, out);
   m->path = path_before;
   m->state = state_before;
   return status;
@@ -441,14 +443,17 @@ WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, siz
   return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
 }
 
-WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
-  if (!usable(w) || !name || !out) return WEFT_MISUSE;
+WeftStatus get_in(WeftVM *w, Module *m, const char *name, WeftValue **out) {
   *out = NULL;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_find(&w->vm->names, name, strlen(name));
-  Value *v = n ? module_var(w->vm, w->main, n) : NULL;
+  Value *v = n ? module_var(w->vm, m, n) : NULL;
   if (!v) return vm_error(w->vm, EK_name, "%s is not declared", name);
   return value_hand_over(w, value_keep(*v), out);
+}
+
+WeftStatus weft_get_global(WeftVM *w, const char *name, WeftValue **out) {
+  return usable(w) && name && out ? get_in(w, w->main, name, out) : WEFT_MISUSE;
 }
 
 bool api_is_name(const char *name) {
@@ -460,12 +465,15 @@ bool api_is_name(const char *name) {
   return true;
 }
 
-WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
-  if (!usable(w) || !api_is_name(name) || !value_ok(w, value)) return WEFT_MISUSE;
+WeftStatus set_in(WeftVM *w, Module *m, const char *name, WeftValue *value) {
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   Name n = name_cstr(&w->vm->names, name);
   if (!n) return vm_error_memory(w->vm);
-  return module_set(w->vm, w->main, n, value_keep(value->value));
+  return module_set(w->vm, m, n, value_keep(value->value));
+}
+
+WeftStatus weft_set_global(WeftVM *w, const char *name, WeftValue *value) {
+  return usable(w) && api_is_name(name) && value_ok(w, value) ? set_in(w, w->main, name, value) : WEFT_MISUSE;
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

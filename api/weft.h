@@ -268,6 +268,29 @@ WEFT_API WeftStatus weft_call_named(WeftVM *vm, WeftValue *function, WeftValue *
 WEFT_API WeftStatus weft_get_global(WeftVM *vm, const char *name, WeftValue **out);
 WEFT_API WeftStatus weft_set_global(WeftVM *vm, const char *name, WeftValue *value);
 
+/* ---- modules of the host --------------------------------------------------------------------------- */
+
+/* A module has variables of its own: a program that runs in it sees these and the built-ins, and none of the main
+ * module or of other modules, but for what it imports. One for each script keeps scripts apart; one of host functions
+ * is a namespace:
+ *
+ *     weft_module_new(vm, "canvas", &canvas);
+ *     weft_module_define(vm, canvas, "line", line, NULL, NULL);
+ *     weft_module_set(vm, script, "canvas", canvas);        // canvas.line(1, 2) in `script`
+ *
+ * Its value has the type "module" and may be given to programs, which read its variables (those that begin with _ are
+ * private) and assign none. `name` stands in messages. WEFT_MISUSE: a name that is none, or that of a module of the
+ * language; in the other calls, a value that is no module of the host's, or one that was given back. */
+WEFT_API WeftStatus weft_module_new(WeftVM *vm, const char *name, WeftValue **out);
+/* As weft_eval_length, weft_get_global and weft_set_global, in this module. */
+WEFT_API WeftStatus weft_module_run(WeftVM *vm, WeftValue *module, const char *text, size_t length, const char *name,
+                                    WeftValue **out);
+WEFT_API WeftStatus weft_module_get(WeftVM *vm, WeftValue *module, const char *name, WeftValue **out);
+WEFT_API WeftStatus weft_module_set(WeftVM *vm, WeftValue *module, const char *name, WeftValue *value);
+/* Gives it back: its variables go, and the count that weft_module_new gave. A function of it that somebody still holds
+ * finds none of its variables. WEFT_MISUSE: a program runs. */
+WEFT_API WeftStatus weft_module_free(WeftVM *vm, WeftValue *module);
+
 /* ---- a prompt -------------------------------------------------------------------------------------- */
 
 /* What a host needs for a prompt of its own, beside weft_eval_line, weft_display and weft_interrupt. The program `weft`
@@ -470,6 +493,9 @@ WEFT_API WeftStatus weft_define(WeftVM *vm, const char *name, WeftHostFunction f
  * messages. */
 WEFT_API WeftStatus weft_function(WeftVM *vm, const char *name, WeftHostFunction function, void *context,
                                   void (*release)(void *context), WeftValue **out);
+/* weft_define in a module of the host's. */
+WEFT_API WeftStatus weft_module_define(WeftVM *vm, WeftValue *module, const char *name, WeftHostFunction function,
+                                       void *context, void (*release)(void *context));
 /* weft_define for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes
  * the same arguments and gives the same results, made at the top level (it captures nothing), as
  *

@@ -770,6 +770,159 @@ static void keys_of_one_hash(void **state) {
   if (least[0] > 2 * least[1] + 0.002) fail_msg("%g s, other keys %g s", least[0], least[1]);
 }
 
+/* ---- modules of the host --------------------------------------------------------------------------- */
+
+static WeftValue *new_module(WeftVM *vm, const char *name) {
+  WeftValue *m = NULL;
+  assert_int_equal(weft_module_new(vm, name, &m), WEFT_OK);
+  assert_non_null(m);
+  return m;
+}
+
+static void runs(WeftVM *vm, WeftValue *module, const char *program, const char *want) {
+  WeftValue *v = NULL;
+  if (weft_module_run(vm, module, program, strlen(program), "script", &v) != WEFT_OK)
+    fail_msg("%s", weft_error_text(vm));
+  assert_string_equal(weft_show(vm, v), want);
+  weft_release(vm, v);
+}
+
+/* In the error's message. */
+static void refuses(WeftVM *vm, WeftValue *module, const char *program, const char *message) {
+  assert_int_equal(weft_module_run(vm, module, program, strlen(program), "script", NULL), WEFT_ERROR);
+  assert_non_null(strstr(weft_error_message(vm), message));
+}
+
+static WeftStatus adds_one(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  int64_t n;
+  ++*(int *)context;
+  if (count != 1 || weft_as_int(vm, args[0], &n) != WEFT_OK) return weft_fail(vm, "type", "line takes a whole number");
+  return weft_int(vm, n + 1, result);
+}
+static void counts_down(void *context) { *(int *)context = -1; }
+
+static void modules_of_the_host(void **state) {
+  WeftVM *vm = *state;
+  WeftValue *a = new_module(vm, "a"), *b = new_module(vm, "b"), *canvas = new_module(vm, "canvas"), *v = NULL;
+  int calls = 0;
+  gives(vm, "let x = 0\nlet main_only = 1\nx", "0");
+  runs(vm, a, "let x = 1\nlet _hidden = 5\nfn f(n) = n + x\nf(1)", "2");
+  runs(vm, b, "let x = 10\nfn f(n) = n + x\nf(1)", "11");
+  runs(vm, a, "x += 1\nf(1)", "3");
+  runs(vm, b, "f(1)", "11");
+  gives(vm, "x", "0");
+  refuses(vm, a, "main_only", "main_only is not declared");
+  refuses(vm, b, "_hidden", "_hidden is not declared");
+  fails(vm, "f(1)", "name", "f is not declared");
+  /* the host reads and sets variables */
+  assert_int_equal(weft_module_get(vm, a, "x", &v), WEFT_OK);
+  assert_string_equal(weft_show(vm, v), "2");
+  assert_int_equal(weft_module_set(vm, b, "from_a", v), WEFT_OK);
+  weft_release(vm, v);
+  runs(vm, b, "from_a * 2", "4");
+  assert_int_equal(weft_module_get(vm, a, "from_a", &v), WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), "name");
+  /* one as a namespace of host functions, in a script and compiled */
+  assert_int_equal(weft_module_define(vm, canvas, "line", adds_one, &calls, counts_down), WEFT_OK);
+  assert_int_equal(weft_module_set(vm, a, "canvas", canvas), WEFT_OK);
+  runs(vm, a, "canvas.line(4)", "5");
+  runs(vm, a, "let s = 0\nfor i in 0..300 { s += canvas.line(i) }\ns", "45150");
+  assert_int_equal(calls, 301);
+  refuses(vm, a, "canvas.line(\"no\")", "line takes a whole number");
+  refuses(vm, a, "canvas.circle(1)", "module 'canvas' has no 'circle'");
+  refuses(vm, a, "canvas.line = 3", "not assigned from outside");
+  refuses(vm, b, "canvas.line(4)", "canvas is not declared");
+  assert_string_equal(weft_type(vm, canvas), "module");
+  /* a script's own variables, read by the program that is given it */
+  assert_int_equal(weft_set_global(vm, "a", a), WEFT_OK);
+  gives(vm, "a.f(10)", "12");
+  fails(vm, "a._hidden", "name", "private");
+  gives(vm, "let t = 0\nfor i in 0..300 { t += a.f(i) }\nt", "45450");
+  assert_int_equal(weft_module_free(vm, canvas), WEFT_OK);
+  assert_int_equal(calls, -1); /* it was given back */
+  refuses(vm, a, "canvas.line(4)", "module 'canvas' has no 'line'");
+  assert_int_equal(weft_module_free(vm, a), WEFT_OK);
+  fails(vm, "a.f(10)", "name", "module 'a' has no 'f'");
+  assert_int_equal(weft_module_free(vm, b), WEFT_OK);
+}
+
+static WeftStatus frees_module(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)args, (void)count;
+  return weft_int(vm, weft_module_free(vm, context), result);
+}
+
+static void wrong_modules(void **state) {
+  WeftVM *vm = *state, *other = weft_new(NULL);
+  WeftValue *m = new_module(vm, "m"), *v = NULL, *f = NULL, *n = NULL, *standard = NULL;
+  assert_int_equal(weft_module_new(vm, "linalg", &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_new(vm, "let", &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_new(vm, "no name", &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_new(vm, NULL, &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_new(vm, "m", NULL), WEFT_MISUSE);
+  assert_int_equal(weft_module_new(NULL, "m", &v), WEFT_MISUSE);
+  assert_int_equal(weft_eval(vm, "linalg", "test", &standard), WEFT_OK);
+  assert_int_equal(weft_int(vm, 1, &n), WEFT_OK);
+  WeftValue *none[] = {NULL, n, standard};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(weft_module_run(vm, none[i], "1", 1, "test", &v), WEFT_MISUSE);
+    assert_int_equal(weft_module_get(vm, none[i], "x", &v), WEFT_MISUSE);
+    assert_int_equal(weft_module_set(vm, none[i], "x", n), WEFT_MISUSE);
+    assert_int_equal(weft_module_define(vm, none[i], "x", adds_one, NULL, NULL), WEFT_MISUSE);
+    assert_int_equal(weft_module_free(vm, none[i]), WEFT_MISUSE);
+  }
+  assert_int_equal(weft_module_run(other, m, "1", 1, "test", &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_run(vm, m, NULL, 1, "test", &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_run(vm, m, "1", 1, "\xff", &v), WEFT_MISUSE);
+  assert_int_equal(weft_module_set(vm, m, "let", n), WEFT_MISUSE);
+  assert_int_equal(weft_module_set(vm, m, "x", NULL), WEFT_MISUSE);
+  assert_int_equal(weft_module_define(vm, m, "x", NULL, NULL, NULL), WEFT_MISUSE);
+  refuses(vm, m, "1 +", "end");
+  runs(vm, m, "", "nil");
+  /* not while a program runs, in it or elsewhere */
+  assert_int_equal(weft_module_define(vm, m, "ends", frees_module, m, NULL), WEFT_OK);
+  runs(vm, m, "ends()", "3"); /* WEFT_MISUSE */
+  /* a function that outlives its module finds none of its variables, and the built-ins */
+  runs(vm, m, "let k = 2\nfn uses(x) = k * x\nfn plain(x) = sum(x)\n0", "0");
+  assert_int_equal(weft_module_get(vm, m, "uses", &f), WEFT_OK);
+  assert_int_equal(weft_module_get(vm, m, "plain", &v), WEFT_OK);
+  assert_int_equal(weft_set_global(vm, "uses", f), WEFT_OK);
+  assert_int_equal(weft_set_global(vm, "plain", v), WEFT_OK);
+  weft_release(vm, f);
+  weft_release(vm, v);
+  WeftValue *again = weft_retain(vm, m);
+  assert_int_equal(weft_module_free(vm, m), WEFT_OK);
+  assert_int_equal(weft_module_free(vm, again), WEFT_MISUSE);
+  assert_int_equal(weft_module_run(vm, again, "1", 1, "test", &v), WEFT_MISUSE);
+  /* the next module is another one while either is held */
+  WeftValue *next = new_module(vm, "next");
+  runs(vm, next, "let k = 100\n0", "0");
+  fails(vm, "uses(3)", "name", "k");
+  gives(vm, "plain([1.0, 2.0])", "3.0");
+  weft_release(vm, again);
+  assert_int_equal(weft_module_free(vm, next), WEFT_OK);
+  weft_release(vm, n);
+  weft_release(vm, standard);
+  weft_free(other);
+}
+
+/* Scripts that are loaded again and again leave nothing. */
+static void modules_come_and_go(void **state) {
+  (void)state;
+  size_t memory = 0, early = 0;
+  WeftVM *vm = counted_vm(&memory);
+  for (int i = 0; i < 3000; i++) {
+    WeftValue *m = new_module(vm, "plugin");
+    runs(vm, m, "let k = 3\nfn f(x) { let s = 0.0; for v in x { s += v * k }; s }\n"
+                "fn g(n) = if n == 0 { 0 } else { h(n - 1) }\nfn h(n) = g(n)\nf(arange(100.0)) + g(4)", "14850.0");
+    assert_int_equal(weft_module_free(vm, m), WEFT_OK);
+    if (i == 1000) early = memory;
+  }
+  (void)weft_collect(vm);
+  if (memory > early + 64 * 1024) fail_msg("%zu bytes more", memory - early);
+  weft_free(vm);
+  assert_int_equal(memory, 0);
+}
+
 /* ---- decompositions that are left behind ---------------------------------------------------------- */
 
 /* The program ends by its deadline inside of LAPACK, and its VM is freed at once; more of them than may be left at a
@@ -948,6 +1101,9 @@ int main(void) {
       cmocka_unit_test(many_evaluations),
       cmocka_unit_test(many_keys),
       cmocka_unit_test_setup_teardown(keys_of_one_hash, setup, teardown),
+      cmocka_unit_test_setup_teardown(modules_of_the_host, setup, teardown),
+      cmocka_unit_test_setup_teardown(wrong_modules, setup, teardown),
+      cmocka_unit_test(modules_come_and_go),
       cmocka_unit_test(left_behind),
       cmocka_unit_test(options_of_other_languages),
       cmocka_unit_test_setup_teardown(what_is_left, setup, teardown),
