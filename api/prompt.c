@@ -176,6 +176,7 @@ static const char help_text[] =
     "  :time CODE            run CODE and say how long it took\n"
     "  :bench CODE           run CODE many times and say how long it takes\n"
     "  :profile CODE         run CODE and say what its kernels cost\n"
+    "  :show p               show the drawing p in the browser\n"
     "  :reset                forget all variables and what was compiled\n"
     "  :digits N  :rows N    digits of a float, rows of an array that are shown\n"
     "  :graph f  :guards f   the graphs compiled for f, and what they rely on\n"
@@ -207,6 +208,7 @@ const Command prompt_commands[] = {
     {"profile", ARG_CODE, true, "CODE  run it and say what its kernels cost"},
     {"digits", ARG_NUMBER, false, "N  significant digits of a float that are shown; all"},
     {"rows", ARG_NUMBER, false, "N  rows of an array that are shown; auto"},
+    {"show", ARG_CODE, true, "p  show a drawing in the browser"},
     {"reset", ARG_NONE, false, "forget all variables"},
     {"quit", ARG_NONE, false, "leave"},
     {NULL, ARG_NONE, false, NULL},
@@ -376,7 +378,7 @@ static WeftCommandEnd set_shown(WeftVM *w, const char *rest, const char *what, c
 
 /* Commands on the session, which the program of the prompt does itself. */
 static bool is_of_program(const char *word) {
-  static const char *const words[] = {"save", "edit", "history", "reset"};
+  static const char *const words[] = {"save", "edit", "history", "reset", "show"};
   for (u32 i = 0; i < COUNT_OF(words); i++)
     if (strcmp(words[i], word) == 0) return true;
   return false;

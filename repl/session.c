@@ -119,6 +119,52 @@ static SessionEnd edit(Session *s, const char *name) {
   return SESSION_RUN;
 }
 
+/* ---- :show -------------------------------------------------------------------------------------------- */
+
+/* By the shell, so that a browser that does not end is not waited for. The file stays: the browser reads it when it
+ * likes. */
+static void show_in_browser(const char *path) {
+  static const char script[] = "b=${BROWSER:-xdg-open}; command -v \"${b%% *}\" >/dev/null || exit 127\n"
+                               "$b \"$1\" </dev/null >/dev/null 2>&1 &";
+  out_flush();
+  pid_t pid = fork();
+  if (pid == 0) {
+    setsid(); /* Ctrl-C at the prompt does not end it */
+    execl("/bin/sh", "sh", "-c", script, "sh", path, (char *)NULL);
+    _exit(127);
+  }
+  int status = -1;
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  bool ran = pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  out_printf(ran ? "shown: %s\n" : "there is no browser (BROWSER names one); the drawing is in %s\n", path);
+}
+
+static void show_drawing(const Session *s, const char *code) {
+  char *call = NULL, path[] = "/tmp/weft-XXXXXX.svg";
+  const char *text;
+  size_t n;
+  WeftValue *v = NULL;
+  if (asprintf(&call, "plot.svg(%s)", code) < 0) return out_puts("weft: out of memory\n");
+  if (weft_eval(s->vm, call, "<:show>", &v) != WEFT_OK || weft_as_text(s->vm, v, &text, &n) != WEFT_OK) {
+    out_puts(weft_error_text(s->vm));
+  } else {
+    int fd = mkostemps(path, 4, O_CLOEXEC);
+    bool ok = fd >= 0;
+    for (size_t at = 0; ok && at < n;) {
+      ssize_t done = write(fd, text + at, n - at);
+      if (done < 0 && errno == EINTR) continue;
+      ok = done >= 0;
+      if (ok) at += (size_t)done;
+    }
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) ok = false, why = errno;
+    if (ok) show_in_browser(path);
+    else out_printf("cannot write \"%s\": %s\n", path, strerror(why));
+  }
+  weft_release(s->vm, v);
+  free(call);
+}
+
 /* ---- */
 
 /* What stands behind the command `name` of the line; NULL: it is another one. */
@@ -131,13 +177,14 @@ static char *argument(const char *line, const char *name) {
   line += strspn(line, " \t\r\n");
   size_t len = strlen(line);
   while (len && strchr(" \t\r\n", line[len - 1])) len--;
-  if (len >= 2 && line[0] == '"' && line[len - 1] == '"') line++, len -= 2;
+  bool quoted = len >= 2 && line[0] == '"' && line[len - 1] == '"' && strncmp(name, "save", 4) == 0;
+  if (quoted) line++, len -= 2;
   return strndup(line, len);
 }
 
 SessionEnd session_command(Session *s, const char *line) {
-  static const char *const names[] = {"save", "save!", "edit", "history", "reset"};
-  enum { SAVE, SAVE_OVER, EDIT, HISTORY, RESET, COUNT };
+  static const char *const names[] = {"save", "save!", "edit", "history", "reset", "show"};
+  enum { SAVE, SAVE_OVER, EDIT, HISTORY, RESET, SHOW, COUNT };
   char *rest = NULL;
   int which = 0;
   while (which < COUNT && !(rest = argument(line, names[which]))) which++;
@@ -146,6 +193,8 @@ SessionEnd session_command(Session *s, const char *line) {
   else if (which == EDIT) end = edit(s, rest);
   else if (which == HISTORY) prompt_history_tell(*rest ? rest : NULL);
   else if (which == RESET) end = SESSION_RESET;
+  else if (which == SHOW && *rest) show_drawing(s, rest);
+  else if (which == SHOW) out_puts(":show needs a drawing, as plot.line gives one\n");
   else if (!*rest) out_puts(":save needs the name of a file\n");
   else save(s, rest, which == SAVE_OVER);
   free(rest);

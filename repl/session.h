@@ -1,4 +1,4 @@
-/* session.h — the inputs of a session, and the commands on them: :save, :edit, :history, :reset. */
+/* session.h — the inputs of a session, and the commands on them: :save, :edit, :history, :reset; :show. */
 #ifndef WEFT_REPL_SESSION_H
 #define WEFT_REPL_SESSION_H
 

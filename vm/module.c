@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parser/parser.h"
 #include "vm/alloc.h"
 #include "vm/code.h"
 #include "vm/fp.h"
@@ -141,7 +142,11 @@ Value *module_member(Vm *vm, Module *m, Name name) {
     (void)vm_error(vm, EK_name, "module '%s' has no '%s'; the global function '%s' is called without a module", module,
                    text, text);
   else if (nearest) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; did you mean '%s'?", module, text, nearest);
-  else (void)vm_error(vm, EK_name, "module '%s' has no '%s'", module, text);
+  else {
+    const char *foreign = parser_foreign_word(text, name_len(&vm->names, name));
+    (void)vm_error(vm, EK_name, "module '%s' has no '%s'%s%s%s", module, text, foreign ? "; write '" : "",
+                   foreign ? foreign : "", foreign ? "'" : "");
+  }
   return NULL;
 }
 

@@ -846,7 +846,10 @@ static void signals(void) {
   wait_text(&s, "60");
   wait_prompt(&s);
   key(&s, CTRL_Z); /* nobody can continue this one, so it goes on */
-  said(&s, "1 + 1", "2");
+  /* the terminal is not ours for a moment: it may show what is typed then, in a row of its own */
+  type(&s, "300 + 33\r");
+  wait_text(&s, "333");
+  wait_prompt(&s);
   kill(s.pid, SIGWINCH);
   said(&s, "2 + 2", "4");
   kill(s.pid, SIGTERM);
@@ -1183,6 +1186,28 @@ static void saved(void) {
   leave(&s);
 }
 
+static void in_browser(void) {
+  write_file("browser", "#!/bin/sh\ncat \"$1\" >opened\nrm \"$1\"\nmv opened seen.svg\n");
+  chmod(path_of("browser"), 0755);
+  char more[700];
+  snprintf(more, sizeof more, "BROWSER=%s", path_of("browser"));
+  unlink(path_of("seen.svg"));
+  Session s = open_prompt(&(Setup){.more = more});
+  told(&s, ":show plot.line([1.0, 2.0], title=\"seen\")", "shown: /tmp/weft-");
+  struct stat about;
+  for (int i = 0; i < 3000 && stat(path_of("seen.svg"), &about) != 0; i++) usleep(20000); /* it is not waited for */
+  char *text = read_file("seen.svg");
+  must(strstr(text, "<svg") && strstr(text, ">seen</text>"), "the browser got %.80s", text);
+  free(text);
+  said(&s, ":show", ":show needs a drawing, as plot.line gives one");
+  told(&s, ":show 3", "plot.svg: p must be a drawing");
+  told(&s, ":show nowhere", "nowhere is not declared");
+  leave(&s);
+  s = open_prompt(&(Setup){.more = "BROWSER=/nowhere/browser"});
+  told(&s, ":show plot.line([1.0])", "there is no browser (BROWSER names one); the drawing is in /tmp/weft-");
+  leave(&s);
+}
+
 static void edited(void) {
   write_file("editor", "#!/bin/sh\nsed -i 's/1/30/' \"$1\"\n");
   chmod(path_of("editor"), 0755);
@@ -1254,7 +1279,7 @@ static const Case cases[] = {
     {"drawings", drawings}, {"shown-numbers", shown_numbers}, {"shown-arrays", shown_arrays},
     {"shown-containers", shown_containers}, {"shown-at-widths", shown_at_widths}, {"last-value", last_value},
     {"colours", colours}, {"brackets", brackets}, {"blocks", blocks}, {"blocks-at-widths", blocks_at_widths},
-    {"saved", saved}, {"edited", edited},
+    {"saved", saved}, {"edited", edited}, {"in-browser", in_browser},
     {"more-lines", more_lines},
     {"completion", completion}, {"tabs-everywhere", tabs_everywhere}, {"paste-plain", paste_plain},
     {"paste-bracketed", paste_bracketed}, {"paste-goes-on", paste_goes_on}, {"paste-interrupted", paste_interrupted},
