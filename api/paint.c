@@ -5,6 +5,7 @@
 #include "parser/parser.h"
 
 static unsigned char paint_of(const Lexer *l, const Token *t) {
+  if (t->len == 0) return WEFT_PAINT_PLAIN;
   switch (t->kind) {
     case TOK_COMMENT: return WEFT_PAINT_COMMENT;
     case TOK_INT:
@@ -14,7 +15,7 @@ static unsigned char paint_of(const Lexer *l, const Token *t) {
     case TOK_FSTR_TEXT:
     case TOK_FSTR_COLON:
     case TOK_FSTR_CLOSE: return WEFT_PAINT_TEXT;
-    case TOK_ERROR: return l->incomplete && l->text[t->start] == '"' ? WEFT_PAINT_TEXT : WEFT_PAINT_WRONG;
+    case TOK_ERROR: return l->text[t->start] == '"' ? WEFT_PAINT_TEXT : WEFT_PAINT_WRONG; /* it is not closed yet */
     case TOK_NAME: {
       u32 behind = t->start + t->len;
       Builtin b = builtin_find(l->text + t->start, t->len);

@@ -344,7 +344,7 @@ typedef enum WeftPaint {
 } WeftPaint;
 
 /* What each byte of an input is, whether it is whole or not: for colours, and to find the bracket that belongs to
- * another one. True: the text ends inside of a text in quotes. */
+ * another one. True: it ends inside of a text of several lines. */
 WEFT_API bool weft_paint(const char *text, size_t length, unsigned char *paint);
 
 /* The value of an input that was run, kept as the variable `ans`, unless it is nil or the program has declared an
@@ -381,10 +381,11 @@ WEFT_API void weft_error_position(WeftVM *vm, int *line, int *column); /* 1-base
 
 WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more; the same value */
 WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
-/* as a literal, as the REPL shows it; "" when memory was refused */
+/* as a literal, as print writes it; "" when memory was refused */
 WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);
 /* the lines that the prompt shows of it: none of nil, the text of what trace.explain gave, a
- * drawing of what plot.line and its kind gave, else weft_show's line */
+ * drawing of what plot.line and its kind gave, else the value for reading (docs/prompt.md): cut
+ * to the window of standard output, or to 80 columns */
 WEFT_API const char *weft_display(WeftVM *vm, WeftValue *value);
 /* its type; for arrays "f64[3, 4]", weak ones "weak i64[]" */
 WEFT_API const char *weft_describe(WeftVM *vm, WeftValue *value);

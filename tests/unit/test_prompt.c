@@ -235,6 +235,10 @@ static void values_as_the_prompt_shows_them(void **state) {
   displays(vm, "nil", "");
   displays(vm, "1.0 + 2", "3.0\n");
   displays(vm, "\"a\\nb\"", "\"a\\nb\"\n");
+  displays(vm, "1 / 3", "0.333333\n");
+  displays(vm, "[[1.5, 20.0], [300.0, 4.25]]", "f64 (2, 2)\n[[  1.5, 20.0],\n [300.0,  4.25]]\n");
+  displays(vm, "{a: [1, 2], b: (\"x\", \"y\")}", "record of 2 columns, 2 rows\n  a  b\n  1  x\n  2  y\n");
+  displays(vm, "u8([1])", "u8 (1,)  [1]\n");
   displays(vm, "trace.explain(x => x * 2.0, 1.0)", "fn: 1 graph, 0 breaks, 0 cold exits\n");
   assert_string_equal(weft_display(vm, NULL), "");
   assert_string_equal(weft_display(NULL, NULL), "");
@@ -403,6 +407,87 @@ static void lines_go_on(void **state) {
   weft_free(vm);
 }
 
+/* What there is to know of each word. */
+static void words_have_notes(void **state) {
+  (void)state;
+  WeftVM *vm = host(&printed, defaults);
+  WeftCompletion c;
+  run(vm, "## Adds them.\nfn adder(one, two=1) = one + two\nlet advice = {text: \"some\", table: [[1.0, 2.0]]}");
+  static const struct {
+    const char *line, *word, *note;
+  } want[] = {{"adder", "adder", "(one, two=…)  Adds them."}, {"advice.te", "text", "text of 4 characters"},
+              {"advice.ta", "table", "array f64 (1, 2)"}, {"advic", "advice", "record of 2 keys"},
+              {"whil", "while", "reserved word"}, {"linal", "linalg", "module"}, {"x.ndi", "ndim", "property of arrays"},
+              {"adder(tw", "two=", "argument"}, {":dig", "digits", "N  significant digits of a float that are shown"}};
+  for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    weft_complete(vm, want[i].line, strlen(want[i].line), &c);
+    size_t at = 0;
+    while (at < c.count && strcmp(c.words[at], want[i].word) != 0) at++;
+    if (at == c.count || strncmp(c.notes[at], want[i].note, strlen(want[i].note)) != 0)
+      fail_msg("%s: %s", want[i].line, at < c.count ? c.notes[at] : "not there");
+  }
+  weft_complete(vm, "linspac", 7, &c);
+  assert_int_equal(c.count, 1);
+  assert_non_null(strstr(c.notes[0], "(start, stop"));
+  weft_free(vm);
+}
+
+static void texts_have_paint(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *paint; /* a letter for each byte */
+    bool open;
+  } want[] = {{"let x = 12", "WWW.....NN", false}, {"f(\"a)\") # b", "FBTTTTB.CCC", false},
+              {"\"abc", "TTTT", false}, {"f\"a{x + 1}\"", "TTTB....NBT", false}, {"not true", "WWW.NNNN", false},
+              {":graph f", "WWWWWW..", false}, {"\"\"\"a", "TTTT", true}, {"sum", "FFF", false}, {"", "", false}};
+  for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    unsigned char paint[32];
+    char got[32];
+    size_t n = strlen(want[i].text);
+    if (weft_paint(want[i].text, n, paint) != want[i].open) fail_msg("%s: is it open?", want[i].text);
+    for (size_t k = 0; k < n; k++) got[k] = ".WNTCFB!"[paint[k]];
+    got[n] = 0;
+    assert_string_equal(got, want[i].paint);
+  }
+  assert_false(weft_paint(NULL, 0, NULL));
+}
+
+static void the_last_value_is_kept(void **state) {
+  (void)state;
+  WeftVM *vm = host(&printed, defaults);
+  WeftValue *v;
+  assert_int_equal(weft_eval(vm, "6 * 7", "a", &v), WEFT_OK);
+  weft_remember(vm, v);
+  weft_release(vm, v);
+  displays(vm, "ans + 1", "43\n");
+  assert_int_equal(weft_eval(vm, "nil", "a", &v), WEFT_OK);
+  weft_remember(vm, v); /* nil is none */
+  weft_release(vm, v);
+  displays(vm, "ans", "42\n");
+  run(vm, "ans = \"mine\"");
+  assert_int_equal(weft_eval(vm, "1", "a", &v), WEFT_OK);
+  weft_remember(vm, v);
+  weft_release(vm, v);
+  displays(vm, "ans", "\"mine\"\n");
+  weft_remember(vm, NULL);
+  weft_remember(NULL, NULL);
+  weft_free(vm);
+}
+
+static void functions_have_a_source(void **state) {
+  (void)state;
+  WeftVM *vm = host(&printed, defaults);
+  WeftValue *v;
+  assert_int_equal(weft_eval(vm, "fn f(x) = x + 1\nf", "a", &v), WEFT_OK);
+  assert_string_equal(weft_dump(vm, v, "source"), "fn f(x) = x + 1");
+  weft_release(vm, v);
+  assert_int_equal(weft_eval(vm, "sum", "a", &v), WEFT_OK);
+  assert_null(weft_dump(vm, v, "source"));
+  weft_release(vm, v);
+  assert_null(weft_dump(vm, NULL, "source"));
+  weft_free(vm);
+}
+
 /* ---- what was compiled ------------------------------------------------------------------------------------- */
 
 static void the_log_as_text_and_file(void **state) {
@@ -447,6 +532,10 @@ int main(void) {
       cmocka_unit_test(commands_of_the_prompt),
       cmocka_unit_test(a_command_runs_a_file),
       cmocka_unit_test(lines_go_on),
+      cmocka_unit_test(words_have_notes),
+      cmocka_unit_test(texts_have_paint),
+      cmocka_unit_test(the_last_value_is_kept),
+      cmocka_unit_test(functions_have_a_source),
       cmocka_unit_test(the_log_as_text_and_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
