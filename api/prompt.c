@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -168,6 +169,7 @@ WeftInput weft_input(WeftVM *w, const char *text) {
 static const char help_text[] =
     "  :help                 this text; help(f) or ?f tells what a function does, ??f\n"
     "                        shows its source, help() lists the built-in ones\n"
+    "  :find TEXT            built-in functions that have TEXT in their description\n"
     "  :vars                 the variables declared here; ans is the last value\n"
     "  :load FILE            run a file here\n"
     "  :save FILE            write the inputs of this session that ran to a file\n"
@@ -189,6 +191,7 @@ static const char help_text[] =
 
 const Command prompt_commands[] = {
     {"help", ARG_NONE, false, "the commands"},
+    {"find", ARG_WORDS, true, "TEXT  built-in functions that have to do with it"},
     {"vars", ARG_NONE, false, "the variables declared here"},
     {"load", ARG_FILE, true, "FILE  run a file here"},
     {"save", ARG_FILE, true, "FILE  write the inputs of this session to a file"},
@@ -282,6 +285,27 @@ static WeftCommandEnd run_timed(WeftVM *w, const char *code) {
   }
   weft_release(w, v);
   return ended(status);
+}
+
+static bool holds(const char *text, const char *part) {
+  size_t n = strlen(part);
+  for (; *text; text++)
+    if (strncasecmp(text, part, n) == 0) return true;
+  return false;
+}
+
+/* Their names, parameters and what they do, without examples. */
+static WeftCommandEnd find_functions(WeftVM *w, const char *part) {
+  for (u32 op = 1; op < OP_COUNT; op++) {
+    const OpInfo *info = op_info(op);
+    size_t n = strcspn(info->doc, ";");
+    char doc[400];
+    snprintf(doc, sizeof doc, "%.*s", (int)n, info->doc);
+    if (holds(info->name, part) || holds(doc, part))
+      buf_printf(&w->text, "  %s  %s\n      %s\n", info->name, info->signature, doc);
+  }
+  if (!w->text.len) buf_printf(&w->text, "nothing has \"%s\" in its name or its description\n", part);
+  return WEFT_COMMAND_DONE;
 }
 
 static void put_time(Buf *out, f64 s) {
@@ -423,6 +447,7 @@ static WeftCommandEnd run_command(WeftVM *w, const Command *c, const char *rest)
   if (strcmp(word, "vars") == 0) return show_variables(w);
   if (strcmp(word, "load") == 0) return load_file(w, rest, strlen(rest));
   if (strcmp(word, "time") == 0) return run_timed(w, rest);
+  if (strcmp(word, "find") == 0) return find_functions(w, rest);
   if (strcmp(word, "bench") == 0) return run_bench(w, rest);
   if (strcmp(word, "profile") == 0) return run_profiled(w, rest);
   if (strcmp(word, "digits") == 0) return set_shown(w, rest, "digits of a float", "all", DIGITS_ALL, &w->digits);
@@ -438,7 +463,7 @@ static WeftCommandEnd run_command(WeftVM *w, const Command *c, const char *rest)
 
 static WeftCommandEnd command(WeftVM *w, const char *line) {
   static const char *const wanted[] = {"", "the name of a function", "something to run", "the name of a file",
-                                       "a number"};
+                                       "a number", "something to look for"};
   const char *blanks = " \t\r\n", *word = line + strspn(line, blanks), *rest = word + strcspn(word, blanks);
   size_t n = (size_t)(rest - word);
   const Command *c = prompt_commands;

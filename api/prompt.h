@@ -4,7 +4,7 @@
 
 #include "api/inner.h"
 
-typedef enum CommandArg { ARG_NONE, ARG_FUNCTION, ARG_CODE, ARG_FILE, ARG_NUMBER } CommandArg;
+typedef enum CommandArg { ARG_NONE, ARG_FUNCTION, ARG_CODE, ARG_FILE, ARG_NUMBER, ARG_WORDS } CommandArg;
 typedef struct Command {
   const char *name;
   CommandArg arg;

@@ -343,7 +343,8 @@ static int on_new_line(int count, int key) {
   return insert_line(), 0;
 }
 
-static bool walking; /* the last key went through the history */
+static bool walking;   /* the last key went through the history */
+static bool searching; /* it looks for what begins as the line did when the walk began */
 
 static int on_up(int count, int key);
 static int on_down(int count, int key);
@@ -365,9 +366,20 @@ static int column_of_point(void) {
   return n;
 }
 
+/* readline goes on with a search as long as its own functions follow each other. */
+static int search_history(int count, int key, bool again, bool back) {
+  if (again) rl_last_func = rl_history_search_backward;
+  int result = back ? rl_history_search_backward(count, key) : rl_history_search_forward(count, key);
+  rl_point = rl_end;
+  return result;
+}
+
 static int on_up(int count, int key) {
   int from = line_start(rl_point);
-  walking = still_walking() || from == 0;
+  bool again = still_walking();
+  walking = again || from == 0;
+  if (!again) searching = walking && rl_point == rl_end && rl_end > 0;
+  if (walking && searching) return search_history(count, key, again, true);
   if (walking) return rl_get_previous_history(count, key);
   int column = column_of_point();
   move_to_line(line_start(from - 1), column);
@@ -376,7 +388,9 @@ static int on_up(int count, int key) {
 
 static int on_down(int count, int key) {
   int end = line_end(rl_point);
-  walking = still_walking() || end == rl_end;
+  bool again = still_walking();
+  walking = again || end == rl_end;
+  if (walking && again && searching) return search_history(count, key, true, false);
   if (walking) return rl_get_next_history(count, key);
   int column = column_of_point();
   move_to_line(end + 1, column);

@@ -903,6 +903,31 @@ static void history_over_sessions(void) {
   leave(&s);
 }
 
+/* Behind `al` Up finds what begins so, and Down leads back. */
+static void history_by_beginning(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "alpha = 1", "");
+  said(&s, "beta = 2", "");
+  said(&s, "align = 3", "");
+  said(&s, "gamma = 4", "");
+  type(&s, "al");
+  wait_row(&s, "> al");
+  type(&s, "\033[A");
+  wait_row(&s, "> align = 3");
+  type(&s, "\033[A");
+  wait_row(&s, "> alpha = 1");
+  type(&s, "\033[B");
+  wait_row(&s, "> align = 3");
+  type(&s, "3\r");
+  wait_prompt(&s);
+  said(&s, "align", "33");
+  type(&s, "\033[A\033[A");
+  wait_row(&s, "> align = 33");
+  key(&s, CTRL_C);
+  wait_prompt(&s);
+  leave(&s);
+}
+
 static void history_of_two(void) {
   Session a = open_prompt(NULL), b = open_prompt(&(Setup){.history = path_of("history")});
   said(&a, "from_a = 1", "");
@@ -1128,6 +1153,10 @@ static void commands(void) {
   told(&s, ":graph linalg.svd", "not a function written in Weft");
   told(&s, ":why", "nothing");
   told(&s, ":stats", "");
+  told(&s, ":find fourier", "fft.fft  (");
+  told(&s, ":find RUNNING", "cumulative_trapezoid  (");
+  said(&s, ":find no such thing", "nothing has \"no such thing\" in its name or its description");
+  told(&s, ":find", ":find needs something to look for");
   told(&s, "?sum", "sum(x");
   told(&s, "sum?", "sum(x");
   told(&s, "help sum", "sum(x");
@@ -1288,6 +1317,7 @@ static const Case cases[] = {
     {"interrupt-input", interrupt_input}, {"end-of-input", end_of_input}, {"leaving", leaving}, {"signals", signals},
     {"closed-terminal", closed_terminal},
     {"history-over-sessions", history_over_sessions}, {"history-of-two", history_of_two},
+    {"history-by-beginning", history_by_beginning},
     {"history-old-and-long", history_old_and_long},
     {"search-left", search_left}, {"dumb-terminal", dumb_terminal}, {"narrow-window", narrow_window},
     {"long-line", long_line}, {"utf8", utf8}, {"resize", resize},

@@ -417,7 +417,8 @@ static void words_have_notes(void **state) {
     const char *line, *word, *note;
   } want[] = {{"adder", "adder", "(one, two=…)  Adds them."}, {"advice.te", "text", "text of 4 characters"},
               {"advice.ta", "table", "array f64 (1, 2)"}, {"advic", "advice", "record of 2 keys"},
-              {"whil", "while", "reserved word"}, {"linal", "linalg", "module"}, {"x.ndi", "ndim", "property of arrays"},
+              {"whil", "while", "reserved word"}, {"linal", "linalg", "module"},
+              {"x.ndi", "ndim", "property of arrays"},
               {"adder(tw", "two=", "argument"}, {":dig", "digits", "N  significant digits of a float that are shown"}};
   for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
     weft_complete(vm, want[i].line, strlen(want[i].line), &c);
