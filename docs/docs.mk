@@ -3,7 +3,10 @@
 
 # The function reference first, then the site, which shows it too. Both are programs in Weft; patterns need PCRE2.
 docs: all                  ## a site of the guide, the reference and the documents, with a search, in build/site
-	$(Q)$(B)/weft docs/tools/reference.weft build/docs/reference
+	$(Q)mkdir -p build/docs
+	$(Q)$(B)/weft docs/tools/probe.weft >build/docs/ask.weft
+	$(Q)$(B)/weft build/docs/ask.weft >build/docs/dtypes.json
+	$(Q)$(B)/weft docs/tools/reference.weft build/docs/reference build/docs/dtypes.json
 	$(Q)$(B)/weft docs/tools/site.weft build/site build/docs/reference
 
 # As they lie here, so that links from one to another lead where they should.
