@@ -81,7 +81,7 @@ class ArrayView(Structure):  # WeftArray
 
 class Completion(Structure):  # WeftCompletion
     _fields_ = [("start", c_size_t), ("files", c_bool), ("blank", c_bool), ("count", c_size_t),
-                ("words", POINTER(c_char_p))]
+                ("words", POINTER(c_char_p)), ("notes", POINTER(c_char_p))]
 
 
 class Tensor(Structure):  # DLTensor of DLPack 1.0

@@ -58,6 +58,21 @@ out=$(cd "$d" && "$p" -c 'import weft; print(weft.VM().eval("sum(arange(10))"))'
 [ "$out" = 45 ]
 say runs-without-numpy $? "$out"
 
+# The structs that Python declares have the sizes that weft.h gives them.
+structs=$(sed -n 's/^class \([A-Za-z]*\)(Structure):  # \(Weft[A-Za-z]*\)$/\1 \2/p' python/weft/_library.py)
+{
+  printf '#include <stdio.h>\n#include "api/weft.h"\nint main(void) {\n'
+  while read -r ours theirs; do printf '  printf("%s %%zu\\n", sizeof(%s));\n' "$ours" "$theirs"; done <<<"$structs"
+  printf '  return 0;\n}\n'
+} >"$d/sizes.c"
+out=$(${CC:-gcc} -I. "$d/sizes.c" -o "$d/sizes" 2>&1 && "$d/sizes" >"$d/sizes.c.out" && cd "$d" && "$p" -c '
+import ctypes, sys, weft._library as l
+for line in open("sizes.c.out"):
+    name, size = line.split()
+    if ctypes.sizeof(getattr(l, name)) != int(size):
+        sys.exit(f"{name} has {ctypes.sizeof(getattr(l, name))} bytes, of {size}")' 2>&1)
+say structs-as-in-weft.h $? "$out"
+
 suite() { # suite NAME PYTHON MODULE
   (cd "$d" && timeout 250 "$2" "$root/python/tests/run.py" "python/$1" "$3") 2>"$d/$1.log"
   say "$1-suite" $? "$(tail -n 2 "$d/$1.log" | tr '\n' ' ') (build/check/python/$1.log)"
