@@ -6,7 +6,7 @@ import unittest
 
 
 class Lines(unittest.TestResult):
-    """run.py PREFIX MODULE; what went wrong goes to standard error."""
+    """run.py PREFIX MODULE [-CLASS...]: all but these classes; what went wrong goes to standard error."""
 
     def __init__(self, prefix):
         super().__init__()
@@ -42,7 +42,10 @@ class Lines(unittest.TestResult):
 
 def main():
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(sys.argv[2]))
+    module = importlib.import_module(sys.argv[2])
+    for name in sys.argv[3:]:
+        delattr(module, name[1:])
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
     result = Lines(sys.argv[1])
     suite.run(result)
     return not (result.testsRun and result.wasSuccessful())

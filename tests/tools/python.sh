@@ -34,7 +34,7 @@ say builds-the-same-again $? "two wheels of the same files differ"
 unset WEFT_LIBRARY
 
 # ---- in an environment of its own
-if python3 -m venv "$d/env" >"$d/venv.log" 2>&1; then
+if python3 -m venv "$d/env" >"$d/venv.err" 2>&1; then
   p=$d/env/bin/python
   out=$("$p" -m pip install --no-index --quiet "$wheel" 2>&1)
   say pip-installs-the-wheel $? "$(tail -n 1 <<<"$out")"
@@ -73,13 +73,12 @@ for line in open("sizes.c.out"):
         sys.exit(f"{name} has {ctypes.sizeof(getattr(l, name))} bytes, of {size}")' 2>&1)
 say structs-as-in-weft.h $? "$out"
 
-suite() { # suite NAME PYTHON MODULE
-  (cd "$d" && timeout 250 "$2" "$root/python/tests/run.py" "python/$1" "$3") 2>"$d/$1.log"
-  say "$1-suite" $? "$(tail -n 2 "$d/$1.log" | tr '\n' ' ') (build/check/python/$1.log)"
+suite() { # suite NAME PYTHON MODULE [-CLASS...]: without these
+  (cd "$d" && timeout 250 "$2" "$root/python/tests/run.py" "python/$1" "${@:3}") 2>"$d/$1.err"
+  say "$1-suite" $? "$(tail -n 2 "$d/$1.err" | tr '\n' ' ') (build/check/python/$1.err)"
 }
 [ -e build/tests/libcuda.so ] && export WEFT_CUDA_DRIVER=$root/build/tests/libcuda.so # the stand-in for a driver
-# NumPy is not there on purpose: what needs it is no skip here, it runs below.
-suite alone "$p" test_weft | grep -v '^skip '
+suite alone "$p" test_weft -NumPy -Other
 
 # ---- with what is installed beside it: WEFT_PYTHON, or the first one that has NumPy
 mkdir -p "$d/site" && python3 -m zipfile -e "$wheel" "$d/site"
