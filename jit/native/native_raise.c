@@ -686,9 +686,10 @@ static bool raise_kernels(Raise *r) {
   i64 trips;
   if (!raise_find_poll(r) || !raise_kernel(r, &r->work) || !fold_plan(r)) return false;
   bool stores = raise_any_store(r);
-  if (r->folding) {
+  if (r->folding) { /* where fuel is limited, each trip is counted */
     bool few = raise_constant(r, loop_trips_of(r->fn, r->loop, 0), &trips) && trips < 2 * FOLD_LEAST;
-    if (few || !MECHANISM(r->n->c->vm, reduced_loops) || !raise_find_poll(r)) return false;
+    if (few || r->n->c->vm->limits.fuel != UINT64_MAX || !MECHANISM(r->n->c->vm, reduced_loops) || !raise_find_poll(r))
+      return false;
   }
   if (!stores) {
     if (!r->reduced_count) return false;
