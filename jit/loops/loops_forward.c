@@ -10,13 +10,12 @@ typedef struct Place { /* an access's index: `constant` and what is added to it 
   LoopTerm terms[FORWARD_TERMS];
 } Place;
 
-static bool forward_is_const(const LoopFn *fn, u32 id) { return loop_node(fn, id)->op == LOOP_CONST; }
-
 static bool add_term(Place *p, LoopTerm t) {
   for (u32 i = 0; i < p->count; i++) {
     LoopTerm *x = &p->terms[i];
     if (x->var != t.var || x->stride[0] != t.stride[0] || x->stride[1] != t.stride[1]) continue;
     x->coef += t.coef;
+    if (!x->coef) *x = p->terms[--p->count];
     return true;
   }
   if (p->count == FORWARD_TERMS) return false;
@@ -24,21 +23,27 @@ static bool add_term(Place *p, LoopTerm t) {
   return true;
 }
 
-/* Sums and differences with constants are taken apart. */
+enum { PLACE_DEPTH = 6 };
+
+/* Sums and differences are taken apart. */
+static bool add_place(const LoopFn *fn, Place *p, LoopTerm t, u32 depth) {
+  const LoopNode *n = t.var && !t.stride[0] ? loop_node(fn, t.var) : NULL;
+  if (n && n->op == LOOP_CONST) {
+    p->constant = (i64)((u64)p->constant + (u64)t.coef * n->imm);
+    return true;
+  }
+  if (!n || !depth || (n->op != LOOP_ADD && n->op != LOOP_SUB)) return add_term(p, t);
+  LoopTerm other = t;
+  t.var = n->a;
+  other.var = n->b;
+  if (n->op == LOOP_SUB) other.coef = (i64)(0 - (u64)t.coef);
+  return add_place(fn, p, t, depth - 1) && add_place(fn, p, other, depth - 1);
+}
+
 static bool place_of(const LoopFn *fn, const LoopNode *access, Place *p) {
   *p = (Place){.constant = (i64)access->imm};
-  for (u32 i = 0; i < access->count; i++) {
-    LoopTerm t = loop_terms(fn, access)[i];
-    while (t.var && !t.stride[0]) {
-      const LoopNode *n = loop_node(fn, t.var);
-      if (n->op == LOOP_ADD && forward_is_const(fn, n->a))
-        p->constant += t.coef * (i64)loop_node(fn, n->a)->imm, t.var = n->b;
-      else if ((n->op == LOOP_ADD || n->op == LOOP_SUB) && forward_is_const(fn, n->b))
-        p->constant += (n->op == LOOP_ADD ? t.coef : -t.coef) * (i64)loop_node(fn, n->b)->imm, t.var = n->a;
-      else break;
-    }
-    if (!add_term(p, t)) return false;
-  }
+  for (u32 i = 0; i < access->count; i++)
+    if (!add_place(fn, p, loop_terms(fn, access)[i], PLACE_DEPTH)) return false;
   return true;
 }
 

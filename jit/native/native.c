@@ -138,6 +138,29 @@ static ValueId native_origin_of(Native *n, ValueId v) {
 
 /* ---- elements ------------------------------------------------------------------------------------------- */
 
+static bool plain_index(Native *n, ValueId v, u32 depth);
+
+/* The least that an index is, as far as plain_index knows: of `i - 1`, where i is 1 at least, 0. */
+static bool index_least(Native *n, ValueId v, u32 depth, i64 *out) {
+  enum { FAR = 1 << 30 };
+  v = native_origin_of(n, v);
+  const GraphValue *gv = &n->g->values.data[v];
+  *out = 0;
+  if (gv->origin == GV_const) *out = (i64)gv->bits;
+  if (gv->origin == GV_size) *out = size_range(&n->g->sizes, gv->dim).lo;
+  if (gv->origin == GV_const || gv->origin == GV_size) return *out > -FAR && *out < FAR;
+  NodeId d = gv->origin == GV_param || native_value(n, v)->outside || depth > 12 ? 0 : value_node(n->g, v);
+  const GraphNode *x = d ? graph_node_at(n->g, d) : NULL;
+  if (!x || x->kind != NODE_op || (x->op != OP_add && x->op != OP_subtract)) return plain_index(n, v, depth);
+  const u32 op = x->op;
+  ValueId a = node_operand(n->g, d, 0), b = native_origin_of(n, node_operand(n->g, d, 1));
+  i64 first, second;
+  if (op == OP_subtract && n->g->values.data[b].origin != GV_const) return false;
+  if (!index_least(n, a, depth + 1, &first) || !index_least(n, b, depth + 1, &second)) return false;
+  *out = op == OP_add ? first + second : first - second;
+  return *out > -FAR && *out < FAR;
+}
+
 /* An index that is certainly not negative, or (inside) one whose check says so: checked as it is, without counting from
  * the end. A negative index then leaves by the check, and the interpreter finds that all is well. */
 static bool plain_index(Native *n, ValueId v, u32 depth) {
@@ -153,8 +176,11 @@ static bool plain_index(Native *n, ValueId v, u32 depth) {
   const GraphNode *node = graph_node_at(n->g, d);
   bool plain = false;
   if (node->kind == NODE_op &&
-      (node->op == OP_add || node->op == OP_multiply || node->op == OP_floor_divide || node->op == OP_remainder))
+      (node->op == OP_multiply || node->op == OP_floor_divide || node->op == OP_remainder))
     plain = plain_index(n, node_operand(n->g, d, 0), depth + 1) && plain_index(n, node_operand(n->g, d, 1), depth + 1);
+  i64 least;
+  if (node->kind == NODE_op && (node->op == OP_add || node->op == OP_subtract))
+    plain = index_least(n, v, depth, &least) && least >= 0;
   native_value(n, v)->plain = plain ? 1 : 2;
   return plain;
 }

@@ -204,6 +204,8 @@ Outcome rec_range_slice(Recorder *r, Av range, Av *parts) {
 
 /* ---- its table --------------------------------------------------------------------------------------------------- */
 
+enum { RANGE_NEAR = 3 }; /* starts up to this are relied on */
+
 static Av range_input(Recorder *r, SourceId s, Value v, Span why) {
   GuardSet *gs = &r->g->guards;
   SizePool *p = &r->g->sizes;
@@ -214,10 +216,13 @@ static Av range_input(Recorder *r, SourceId s, Value v, Span why) {
   for (u32 i = 0; i < 3; i++) {
     SourceId at = source_step(gs, s, parts[i], 0, NULL);
     Dim d = at ? av_size_symbol(r, at, INT64_MIN, INT64_MAX, now[i]) : DIM_NONE;
-    /* loops rely on both: few ranges ever change their step or begin below 0 */
+    /* loops rely on both: few ranges ever change their step or begin below 0; `for i in 1..n` asks for x[i - 1] */
     bool known = d != DIM_NONE;
     if (known && i == 2) known = now[i] && range_step_sign(gs, p, d, now[i], why);
-    if (known && i == 0 && now[i] >= 0) known = guard_relation(gs, p, REL_le, 0, d, "start of a range", why);
+    if (known && i == 0 && now[i] >= 0) {
+      Dim least = size_const(p, now[i] <= RANGE_NEAR ? now[i] : 0);
+      known = guard_relation(gs, p, REL_le, least, d, "start of a range", why);
+    }
     items[i] = known ? av_num(r, graph_size(r->g, size_resolve(p, d))) : 0;
     if (!items[i]) return 0;
   }
