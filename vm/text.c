@@ -8,7 +8,13 @@ enum { TEXT_GROWS = 1024 }; /* bytes from which a text is enlarged in place */
 
 static u32 count_points(const char *s, size_t len) {
   u32 n = 0;
-  for (size_t i = 0; i < len; i++) n += ((u8)s[i] & 0xC0) != 0x80;
+  size_t i = 0;
+  for (u64 eight; i + sizeof eight <= len; i += sizeof eight) { /* all of ASCII, as most texts are */
+    memcpy(&eight, s + i, sizeof eight);
+    if (eight & 0x8080808080808080) break;
+    n += sizeof eight;
+  }
+  for (; i < len; i++) n += ((u8)s[i] & 0xC0) != 0x80;
   return n;
 }
 
@@ -147,8 +153,12 @@ static u32 point_bytes(u8 first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : 
 
 void text_points(const Text *t, i64 *out) {
   const u8 *p = (const u8 *)t->data;
-  for (u32 i = 0; t->len == t->count && i < t->count; i++) out[i] = p[i];
-  for (u32 i = 0; t->len != t->count && i < t->count; i++) {
+  const u32 count = t->count;
+  if (t->len == count) {
+    for (u32 i = 0; i < count; i++) out[i] = p[i];
+    return;
+  }
+  for (u32 i = 0; i < count; i++) {
     u32 n = point_bytes(*p), point = n == 1 ? *p : *p & (0x7Fu >> n);
     p++;
     while (--n > 0) point = point << 6 | (*p++ & 0x3Fu);
@@ -172,7 +182,10 @@ bool text_of_point(Vm *vm, u32 point, Value *out) {
 bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) {
   size_t len = count;
   char *s;
-  for (u32 i = 0; i < count; i++) len += (points[i] >= 0x80) + (points[i] >= 0x800) + (points[i] >= 0x10000);
+  u64 all = 0;
+  for (u32 i = 0; i < count; i++) all |= (u64)points[i];
+  for (u32 i = 0; all >= 0x80 && i < count; i++)
+    len += (points[i] >= 0x80) + (points[i] >= 0x800) + (points[i] >= 0x10000);
   Text *t = text_room(vm, len, out);
   if (!t) return false;
   s = t->data;

@@ -239,6 +239,15 @@ static void encode(u32 c, Buf *b) {
 static WeftStatus in_case(Vm *vm, u32 op, bool upper, Value *args, Value *out) {
   const Text *t = NULL;
   TRY(need_text(vm, op, 0, args[0], &t));
+  if (t->len == t->count && t->len > 1) { /* ASCII alone; single letters are shared */
+    if (!text_new(vm, t->data, t->len, out)) return WEFT_ERROR;
+    const u8 first = upper ? 'a' : 'A';
+    for (u32 i = 0; i < t->len; i++) {
+      u8 c = (u8)t->data[i];
+      out->text->data[i] = (char)((u8)(c - first) < 26 ? c ^ 32 : c);
+    }
+    return WEFT_OK;
+  }
   Buf b;
   buf_init(&b, &vm->alloc);
   for (const char *s = t->data, *end = s + t->len; s < end;) encode(change_case(decode(&s), upper), &b);
@@ -295,9 +304,17 @@ WeftStatus eager_codes(Vm *vm, Value *args, Value *out) {
   TRY(need_text(vm, OP_codes, 0, args[0], &t));
   i64 n = t->count;
   TRY(array_new(vm, DT_i64, 1, &n, out));
-  i64 *to = out->array->data;
-  for (const char *s = t->data, *end = s + t->len; s < end;) *to++ = decode(&s);
+  text_points(t, out->array->data);
   return WEFT_OK;
+}
+
+/* Are they all of ASCII, one behind the other? */
+static bool are_ascii(const Array *a, i64 stride) {
+  if (array_dtype(a) != DT_i64 || stride != 1 || a->size < 2 || a->size >= UINT32_MAX) return false;
+  const u64 *points = a->data;
+  u64 all = 0;
+  for (i64 i = 0; i < a->size && all < 0x80; i++) all |= points[i];
+  return all < 0x80;
 }
 
 WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
@@ -307,6 +324,7 @@ WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
   if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size))
     return args_error(vm, OP_text, 0, args[0], "integers of rank 1");
   i64 stride = array_rank(a) ? array_strides(a)[0] : 0;
+  if (are_ascii(a, stride)) return text_of_points(vm, a->data, (u32)a->size, out) ? WEFT_OK : WEFT_ERROR;
   Buf b;
   buf_init(&b, &vm->alloc);
   for (i64 i = 0; i < a->size; i++) {
