@@ -276,7 +276,10 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
     if (o == OUT_GO) o = rec_tree_leave(r, result, block, since, common, &b, &result);
     if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, out);
   }
-  if (o == OUT_GO) r->vm->counters.at[STAT_constructs]++;
+  if (o == OUT_GO) {
+    r->vm->counters.at[STAT_constructs]++;
+    r->batched++;
+  }
   batch_free(&b);
   vec_free(alloc, &l.leaves);
   vec_free(alloc, &l.values);

@@ -142,6 +142,23 @@ static void A20_nothing_for_one_operation(void **state) {
   assert_int_equal(stat(vm, STAT_demotions), 1);
 }
 
+/* Of a function that is mapped the interpreter makes a call for each lane. */
+static void A20_one_operation_of_many_lanes(void **state) {
+  static const char *const mapped[] = {"vmap(v => -v)(x)", "vmap(v => v @ v)(x)", "vmap(v => v @ x)(x)"};
+  (void)state;
+  for (u32 i = 0; i < COUNT_OF(mapped); i++) {
+    WeftVM *vm = machine();
+    char text[64];
+    snprintf(text, sizeof text, "fn f(x) = %s\nf", mapped[i]);
+    WeftValue *f = value(vm, text), *x = value(vm, "ones((30, 30))");
+    calls(vm, f, &x, 1, 200);
+    assert_int_equal(stat(vm, STAT_compiles), 1);
+    assert_int_equal(stat(vm, STAT_evictions), 0);
+    assert_in_range(stat(vm, STAT_hits), 150, 200);
+    weft_free(vm);
+  }
+}
+
 /* Two operations on a number take the interpreter ten nanoseconds; no region is entered in that time. */
 static void A20_what_does_not_pay_is_given_up(void **state) {
   WeftVM *vm = *state;
@@ -616,6 +633,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(A20_a_compiled_loop_is_entered_before_its_first_trip, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_without_a_backend_a_place_asks_once, setup, teardown),
     cmocka_unit_test_setup_teardown(A20_nothing_for_one_operation, setup, teardown),
+    cmocka_unit_test(A20_one_operation_of_many_lanes),
     cmocka_unit_test_setup_teardown(A20_what_does_not_pay_is_given_up, setup, teardown),
     cmocka_unit_test(A20_what_only_packs_is_given_up),
     cmocka_unit_test_setup_teardown(A20_what_was_given_up_is_compiled_when_asked_for, setup, teardown),

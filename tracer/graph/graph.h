@@ -226,6 +226,7 @@ struct Graph {
   u32 entry_exit;    /* an exit that undoes the region: registers as they were at entry; NO_EXIT: none */
   bool failed;       /* memory was refused */
   bool simple;       /* graph_simplify left it as it is */
+  bool batched;      /* operations stand for calls of a mapped function, which the interpreter makes lane by lane */
   const char *defect; /* what the verifier found between passes; in the arena */
 };
 

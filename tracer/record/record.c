@@ -50,7 +50,7 @@ RecMark rec_mark(Recorder *r) {
                    .safe_exit = r->safe_exit, .settled = r->settled, .lifted_loops = r->lifted_loops,
                    .lifted_ifs = r->lifted_ifs,
                    .cold_exits = r->cold_exits, .left_often = r->left_often, .left_early = r->left_early,
-                   .written = r->written, .loop = r->loop};
+                   .batched = r->batched, .written = r->written, .loop = r->loop};
 }
 
 void rec_rollback(Recorder *r, const RecMark *m) {
@@ -75,6 +75,7 @@ void rec_rollback(Recorder *r, const RecMark *m) {
   r->cold_exits = m->cold_exits;
   r->left_often = m->left_often;
   r->left_early = m->left_early;
+  r->batched = m->batched;
   r->loop = m->loop;
   r->written = m->written;
   graph_rollback(r->g, m->graph);
@@ -812,6 +813,7 @@ done:
     r->g = NULL;
   }
   if (r->g) names_stay(vm, r->g);
+  if (r->g) r->g->batched = r->batched > 0 && MECHANISM(vm, lanes_are_many);
   out->graph = r->g;
   out->lifted_loops = r->lifted_loops;
   out->cold_exits = r->cold_exits;

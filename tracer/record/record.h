@@ -266,6 +266,7 @@ typedef struct Recorder {
   ValueId powers;       /* of ten, if it is still there (repr_digits.c) */
   RecLoc *lacks_rows;   /* of `lacks`: what has to lie in columns there */
   u32 lifted_loops, lifted_ifs, cold_exits;
+  u32 batched; /* calls of a vmapped function, each of which the interpreter makes lane by lane */
   /* a cold arm in a loop, before which none is complete, is taken so often that the loop is left on its first trips */
   bool left_early;
   /* of 16 times that the program came to a cold arm's branch of late, the times it took the arm; the most of all
@@ -306,7 +307,7 @@ typedef struct RecMark {
   u32 avs, items, sources, trail, cells, straight, frames, masks, anchored, positions, weaks, dynamic, facts;
   u32 safe_exit;
   Av settled;
-  u32 lifted_loops, lifted_ifs, cold_exits, left_often;
+  u32 lifted_loops, lifted_ifs, cold_exits, left_often, batched;
   bool left_early;
   NodeId written;
   RecLoop *loop;

@@ -199,7 +199,8 @@ static bool is_worth_it(Tracer *t, Place *p, const RecordResult *rec, const char
     place_failed(t, p, REASON_trace_failed, rec->span, g->defect ? g->defect : "out of memory");
     return false;
   }
-  if (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !worth(g, (u32)vm->tunables.worth_nodes)) {
+  if (!t->forced && !t->force.kind && MECHANISM(vm, worth_compiling) && !g->batched &&
+      !worth(g, (u32)vm->tunables.worth_nodes)) {
     place_demote(t, p, REASON_nothing_to_compile, "too little to compile");
     return false;
   }

@@ -278,7 +278,7 @@ static u64 eager_sum(const Tunables *tun, const Graph *g, bool early, u64 sum) {
 }
 
 u64 region_eager_ns(const Tunables *tun, const Graph *g) {
-  return eager_sum(tun, g, false, built_cost(tun, &g->exits));
+  return g->batched ? 0 : eager_sum(tun, g, false, built_cost(tun, &g->exits));
 }
 
 u64 region_early_ns(const Tunables *tun, const Graph *g) { return eager_sum(tun, g, true, (u64)tun->scalar_op_ns); }
