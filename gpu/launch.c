@@ -10,9 +10,10 @@
 #include "gpu/ptx.h"
 
 typedef struct LoadedKernel {
-  CuFunction function, part, join, rest; /* the last three where it can be split, NULL elsewhere */
+  CuFunction function, tiled, part, join, rest; /* tiled, and the last three where it can be split, or NULL */
   PtxSplit split;
   PtxNest nest;
+  PtxTile tile;
   bool checks, warps;
 } LoadedKernel;
 
@@ -153,6 +154,16 @@ static CuResult start(const Device *d, CuFunction f, bool warps, u64 items, void
   return d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL, params, NULL);
 }
 
+/* A kernel that has tiles: one block for each. False: the array is too narrow for them. */
+static bool start_tiled(const Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips,
+                        void **params, CuResult *error) {
+  u64 inner = k->tiled ? trips_of(fn, k->tile.inner, 0, words) : 0, side = PTX_TILE_SIDE;
+  if (trips < side / 2 || inner < side / 2 || trips > UINT32_MAX || inner > UINT32_MAX) return false;
+  u64 tiles = ((trips + side - 1) / side) * ((inner + side - 1) / side);
+  *error = start(d, k->tiled, false, tiles * DEVICE_BLOCK, params);
+  return true;
+}
+
 /* The entries of a split kernel, one behind the other; `params` has room for four more behind its `count`. False:
  * scratch memory was refused, and nothing was launched. */
 static bool start_split(Device *d, const LoadedKernel *k, Spread s, u64 trips, void **params, u32 count,
@@ -230,9 +241,10 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     u64 trips = (u64)(hi - lo);
     CuResult error;
     Spread s;
-    if (!is_worth_splitting(d, loaded, fn, words, trips, &s) ||
-        !start_split(d, loaded, s, trips, params, count + 3, &error))
-      error = start(d, loaded->function, loaded->warps, items_of(loaded, fn, words, trips), params);
+    bool started = start_tiled(d, loaded, fn, words, trips, params, &error) ||
+                   (is_worth_splitting(d, loaded, fn, words, trips, &s) &&
+                    start_split(d, loaded, s, trips, params, count + 3, &error));
+    if (!started) error = start(d, loaded->function, loaded->warps, items_of(loaded, fn, words, trips), params);
     device_leave(d);
     if (error) status = device_failed(d, k->name, error);
   }
@@ -302,6 +314,7 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
            find_entry(d, l->module, fns[i], "_join", &k->join, why) &&
            find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
     (void)ptx_nest(fns[i], &k->nest);
+    if (ok && ptx_tile(fns[i], &k->tile)) ok = find_entry(d, l->module, fns[i], "_tile", &k->tiled, why);
     k->checks = has_checks(fns[i]);
     k->warps = ptx_spread(fns[i]) == PTX_WARPS;
   }

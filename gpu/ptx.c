@@ -447,7 +447,7 @@ static void put_place(PtxWriter *w) {
   INS(w, "shr.u64", w->step, w->step, ptx_const(LT_U32, 5));
 }
 
-static const char *const suffixes[PTX_PHASES] = {"", "_part", "_join", "_rest"};
+static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_part", "_join", "_rest"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
 static void put_scratch_params(PtxWriter *w) {
@@ -468,7 +468,7 @@ static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
     buf_printf(out, "  .param .u64 a%u, // %s\n", i,
                name_text(&fn->module->names, (Name)loop_node(fn, fn->params.data[i])->list));
   buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key");
-  for (u32 i = 0; w->phase != PTX_WHOLE && i < COUNT_OF(scratch_params); i++)
+  for (u32 i = 0; w->phase >= PTX_PART && i < COUNT_OF(scratch_params); i++)
     buf_printf(out, ",\n  .param .u64 %s", scratch_params[i]);
   buf_puts(out, "\n) {\n");
 }
@@ -486,13 +486,15 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
     return;
   }
   put_params(w);
-  if (phase != PTX_WHOLE) put_scratch_params(w);
+  if (phase >= PTX_PART) put_scratch_params(w);
   put_place(w);
   if (phase == PTX_WHOLE) put_body(w);
+  else if (phase == PTX_TILED) ptx_put_tiles(w);
   else put_split_body(w);
   ptx_line(w, "ret;");
   put_signature(w, fn, out);
   ptx_put_registers(w, out);
+  if (phase == PTX_TILED) buf_printf(out, "  .shared .align 8 .b8 tile[%u];\n", w->tile->bytes);
   buf_put(out, w->body.data, w->body.len);
   buf_puts(out, "}\n");
   mem_free(w->alloc, f.values, sizeof *f.values * (fn->nodes.count + 1));
@@ -519,6 +521,13 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
   put_phase(w, fn, PTX_WHOLE, out);
   if (w->wide) ptx_wide_free(&wide);
   w->wide = NULL;
+  PtxTile tile;
+  if (!w->failed && !w->refused && ptx_tile(fn, &tile)) {
+    w->tile = &tile;
+    put_phase(w, fn, PTX_TILED, out);
+    w->tile = NULL;
+    w->phase = PTX_WHOLE;
+  }
   PtxSplit split;
   if (w->failed || w->refused || !ptx_split(fn, w->alloc, &split)) return;
   w->split = &split;

@@ -51,16 +51,28 @@ typedef struct PtxNest {
 /* False: there are none. */
 bool ptx_nest(const LoopFn *fn, PtxNest *nest);
 
+enum { PTX_TILE_SIDE = 32, PTX_TILE_LOADS = 4 };
+
+/* A kernel over two axes that reads arrays across them (ptx_tile.c). */
+typedef struct PtxTile {
+  u32 outer, inner, first; /* its loops; where the outer one stands in the body */
+  u32 loads[PTX_TILE_LOADS], at[PTX_TILE_LOADS], count, bytes; /* what is read across; its place in shared memory */
+} PtxTile;
+
+/* False: it is none of that kind. */
+bool ptx_tile(const LoopFn *fn, PtxTile *tile);
+
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 
 /* How the trips of a kernel are dealt. */
 PtxSpread ptx_spread(const LoopFn *fn);
 
-/* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_split takes has three
- * more, NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch
- * memory to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many
- * blocks (rest: 0) that makes. WEFT_ERROR: memory was refused, or a kernel is not supported: then `why` holds a line
- * that says so and which. */
+/* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_tile takes has one
+ * more, NAME_tile, for blocks of 256 threads, a tile each. One that ptx_split takes has three more, NAME_part,
+ * NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch memory to read
+ * and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many blocks
+ * (rest: 0) that makes. WEFT_ERROR: memory was refused, or a kernel is not supported: then `why` holds a line that
+ * says so and which. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;
 
 #endif

@@ -189,7 +189,7 @@ static Opnd finish_lanes(PtxWriter *w, OpenHead *h, u32 level, Opnd count) {
 /* ---- beginning ----------------------------------------------------------------------------------------------- */
 
 static bool is_split(const PtxWriter *w, u32 head) {
-  for (u32 k = 0; w->phase != PTX_WHOLE && k < w->split->count; k++)
+  for (u32 k = 0; w->phase >= PTX_PART && k < w->split->count; k++)
     if (w->split->heads[k] == head) return true;
   return false;
 }

@@ -47,7 +47,7 @@ typedef struct OpenHead {
 } OpenHead;
 
 /* Which entry of a kernel is written. */
-typedef enum PtxPhase { PTX_WHOLE, PTX_PART, PTX_JOIN, PTX_REST, PTX_PHASES } PtxPhase;
+typedef enum PtxPhase { PTX_WHOLE, PTX_TILED, PTX_PART, PTX_JOIN, PTX_REST, PTX_PHASES } PtxPhase;
 
 /* One function that is being written: the kernel, or a math function inside it. */
 typedef struct PtxFn {
@@ -83,7 +83,8 @@ typedef struct PtxWriter {
   PtxNest nest;         /* loops dealt with the outermost one: how much their indices grow from item to item */
   Opnd nest_step[PTX_NEST_HEADS], nest_outer_step;
   PtxPhase phase;
-  const PtxSplit *split; /* of other phases than PTX_WHOLE, with its scratch memory and numbers, as in ptx.h */
+  const PtxTile *tile;   /* of PTX_TILED */
+  const PtxSplit *split; /* of the phases behind it, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
   Opnd item, item_trip, item_block; /* the item at work, from 0 */
   bool failed;          /* memory was refused */
@@ -175,6 +176,10 @@ struct PtxWide {
 bool ptx_wide(const LoopFn *fn, Allocator *alloc, PtxWide *s);
 void ptx_wide_free(PtxWide *s);
 void ptx_put_fours(PtxWriter *w); /* up to the outermost loop; w->lo is what is left for that */
+
+/* ---- ptx_tile.c: arrays that are read across ---------------------------------------------------------------- */
+
+void ptx_put_tiles(PtxWriter *w); /* the body of the entry */
 
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #   tests/tools/gpu-model.sh --card L4 [NAME…]   on another card
 #   tests/tools/gpu-model.sh --launches [NAME…]  each launch with its counts, too
 #   tests/tools/gpu-model.sh --check             `ok` or `not ok` for each case: has it its share?  .ci/check runs this
-#   tests/tools/gpu-model.sh --plant FAULT NAME…  with a fault of the stand-in: one-block, scalar
+#   tests/tools/gpu-model.sh --plant FAULT NAME…  with a fault of the stand-in: one-block, scalar, unpadded
 # It measures nothing. build/cuda/ptxas (make cuda-tools) tells registers; without it they are estimated.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -80,7 +80,7 @@ for name; do
 done
 # What the check is for: with a fault planted, it must fail.
 if [ "$check" ] && [ -z "$plant" ]; then
-  for fault in one-block:sum scalar:scaled; do
+  for fault in one-block:sum scalar:scaled unpadded:transpose; do
     if "$0" --plant "${fault%:*}" --check "${fault#*:}" | grep -q '^not ok gpu-model/.* of a copy'; then
       echo "ok gpu-model/plant-${fault%:*}"
     else

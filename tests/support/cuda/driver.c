@@ -9,7 +9,8 @@
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
  * whole. WEFT_MOCK_PTXAS names the assembler that tells registers. WEFT_MOCK_PLANT plants a fault that the model must
- * see: `one-block` launches every kernel in one block, `scalar` takes accesses of several elements apart. */
+ * see: `one-block` launches every kernel in one block, `scalar` takes accesses of several elements apart,
+ * `unpadded` takes the padding out of tiles in shared memory. */
 #include "tests/support/cuda/model.h"
 
 #include <stdio.h>
@@ -181,7 +182,8 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   char why[400] = "";
   if (!in_context("cuModuleLoadDataEx")) return INVALID_CONTEXT;
   if (fails("cuModuleLoadDataEx")) return INVALID_PTX;
-  Machine *m = machine_load(image, planted("scalar"), why, sizeof why);
+  MachinePlant plant = planted("scalar") ? PLANT_SCALAR : planted("unpadded") ? PLANT_UNPADDED : PLANT_NONE;
+  Machine *m = machine_load(image, plant, why, sizeof why);
   if (!m) {
     for (unsigned i = 0; i + 1 < count; i++)
       if (options[i] == 5 && options[i + 1] == 6) snprintf(values[i], (size_t)(uintptr_t)values[i + 1], "%s", why);

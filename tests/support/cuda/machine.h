@@ -14,9 +14,11 @@
 typedef struct Machine Machine;   /* a module */
 typedef struct MachineFn MachineFn;
 
-/* `scalar`: accesses of several elements become one for each, a fault that tests plant. NULL, and a line in `why`, when
- * the text is not understood. */
-Machine *machine_load(const char *ptx, bool scalar, char *why, size_t size);
+/* Faults that tests plant: accesses of several elements become one for each; rows of 33 words become rows of 32. */
+typedef enum MachinePlant { PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED } MachinePlant;
+
+/* NULL, and a line in `why`, when the text is not understood. */
+Machine *machine_load(const char *ptx, MachinePlant plant, char *why, size_t size);
 void machine_free(Machine *m);
 const MachineFn *machine_find(const Machine *m, const char *entry); /* NULL */
 unsigned machine_params(const MachineFn *f);

@@ -24,7 +24,8 @@ typedef struct Reader {
   unsigned line;
   char *why;
   size_t size;
-  bool scalar, failed;
+  MachinePlant plant;
+  bool failed;
 } Reader;
 
 __attribute__((format(printf, 2, 3))) static void wrong(Reader *r, const char *fmt, ...) {
@@ -180,8 +181,10 @@ static void instruction(Reader *r, char *s) {
     if ((in.op == LD_GLOBAL || in.op == ST_GLOBAL) && in.count != in.how + 1)
       wrong(r, "%d operands of %s", in.count, s);
   }
+  if (in.op == MAD && in.type == T_U32 && !in.v[2].is_reg && in.v[2].bits == 33 && r->plant == PLANT_UNPADDED)
+    in.v[2].bits = 32;
   bool global = in.op == LD_GLOBAL || in.op == ST_GLOBAL;
-  unsigned parts = global && r->scalar ? in.how : 1;
+  unsigned parts = global && r->plant == PLANT_SCALAR ? in.how : 1;
   for (unsigned i = 0; i < parts && !r->failed; i++) {
     Insn one = in;
     if (parts > 1) {
@@ -273,12 +276,12 @@ static void read_table(Reader *r, char **text) {
   *text = strstr(s, "};") + 2;
 }
 
-Machine *machine_load(const char *ptx, bool scalar, char *why, size_t size) {
+Machine *machine_load(const char *ptx, MachinePlant plant, char *why, size_t size) {
   char *copy = need(strdup(ptx)), *next = copy;
   Reader *r = need(calloc(1, sizeof *r));
   r->m = need(calloc(1, sizeof *r->m));
   r->why = why;
-  r->scalar = scalar;
+  r->plant = plant;
   r->size = size;
   bool header = false; /* between the name of an entry and its body */
   while (next && *next && !r->failed) {

@@ -1,0 +1,187 @@
+/* ptx_tile.c — kernels over two axes that read an array across: through tiles in shared memory.
+ *
+ * `par i { for j { … load x[i + j*n] … store y[i*m + j] } }`: threads beside one another do neighbouring j, so that
+ * y is written in whole sectors, and x would be read by a word of each. So a block does a tile of 32 times 32: its
+ * threads first read x with neighbouring i and leave it in shared memory, meet, and then take their own elements from
+ * there. A row of the tile has one word more than 32, which puts the words of a column into different banks. */
+#include "gpu/ptx_writer.h"
+
+enum { TILE_ROW = PTX_TILE_SIDE + 1, STEPS = PTX_TILE_SIDE / 8 /* eight warps: rows of a warp */, TILE_NODES = 64 };
+
+/* ---- which kernels ---------------------------------------------------------------------------------------- */
+
+/* The index counts in whole elements, and in no other term. */
+static bool goes_along(const LoopFn *fn, const LoopNode *access, u32 index) {
+  u32 terms = 0;
+  bool whole = false;
+  for (u32 i = 0; i < access->count; i++) {
+    const LoopTerm *t = &loop_terms(fn, access)[i];
+    if (t->var != index) continue;
+    terms++;
+    whole = t->coef == 1 && !t->stride[0] && !t->stride[1];
+  }
+  return terms == 1 && whole;
+}
+
+static bool reads_across(const LoopFn *fn, const LoopNode *n, u32 outer, u32 inner) {
+  return n->op == LOOP_LOAD && n->type != LT_I1 && loop_access_is_affine(fn, n) && goes_along(fn, n, outer) &&
+         !goes_along(fn, n, inner);
+}
+
+bool ptx_tile(const LoopFn *fn, PtxTile *tile) {
+  PtxNest nest;
+  *tile = (PtxTile){.count = 0};
+  if (!ptx_nest(fn, &nest) || nest.count != 1 || fn->body.count > TILE_NODES) return false;
+  u32 first = 0, at = 0;
+  while (!loop_is_head(loop_node(fn, fn->body.data[first]))) first++;
+  tile->outer = fn->body.data[first];
+  tile->inner = nest.heads[0];
+  tile->first = first;
+  for (u32 i = first + 1; i < fn->body.count; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    if (id == tile->inner || n->op == LOOP_END) continue;
+    if (loop_is_head(n) || loop_is_terminator(n) || n->op == LOOP_CHECK || n->op == LOOP_ELSE) return false;
+    if (n->op == LOOP_STORE && !goes_along(fn, n, loop_index_of(tile->inner, 0))) return false;
+    if (!reads_across(fn, n, loop_index_of(tile->outer, 0), loop_index_of(tile->inner, 0))) continue;
+    if (tile->count == PTX_TILE_LOADS) return false;
+    tile->loads[tile->count] = id;
+    tile->at[tile->count++] = at;
+    at += PTX_TILE_SIDE * TILE_ROW * (loop_type_bytes((LoopType)n->type) == 8 ? 8 : 4);
+  }
+  tile->bytes = at;
+  return tile->count > 0;
+}
+
+/* ---- the entry ---------------------------------------------------------------------------------------------- */
+
+static u32 word_bytes(LoopType t) { return loop_type_bytes(t) == 8 ? 8 : 4; }
+
+/* The address of element (row, column) of tile k. */
+static Opnd shared_at(PtxWriter *w, u32 k, Opnd row, Opnd column) {
+  Opnd at = ptx_new(w, REG_R), base = ptx_new(w, REG_R);
+  u32 bytes = word_bytes(loop_type_of(w->f->fn, w->tile->loads[k]));
+  INS(w, "mad.lo.u32", at, row, ptx_const(LT_U32, TILE_ROW), column);
+  ptx_line(w, "mov.u32 %s, tile;", ptx_text(base).s);
+  INS(w, "mad.lo.u32", at, at, ptx_const(LT_U32, bytes), base);
+  if (w->tile->at[k]) INS(w, "add.u32", at, at, ptx_const(LT_U32, w->tile->at[k]));
+  return at;
+}
+
+/* first + u64 of number */
+static Opnd moved_by(PtxWriter *w, Opnd first, Opnd number) {
+  Opnd wide = ptx_new(w, REG_RD), sum = ptx_new(w, REG_RD);
+  INS(w, "cvt.u64.u32", wide, number);
+  INS(w, "add.s64", sum, first, wide);
+  return sum;
+}
+
+/* Where i and j lie in the array: jumps to `L<label>_skip<number>` elsewhere. */
+static void put_bounds(PtxWriter *w, u32 label, u32 number, Opnd i, Opnd j) {
+  Opnd out = ptx_new(w, REG_P);
+  INS(w, "setp.ge.s64", out, i, w->hi);
+  ptx_line(w, "@%s bra L%u_skip%u;", ptx_text(out).s, label, number);
+  INS(w, "setp.ge.u64", out, j, ptx_value(w, loop_trips_of(w->f->fn, w->tile->inner, 0)));
+  ptx_line(w, "@%s bra L%u_skip%u;", ptx_text(out).s, label, number);
+}
+
+/* The tile's elements of what is read across, to shared memory: this thread's are i + x, j + y, j + y + 8 … */
+static void put_reads(PtxWriter *w, u32 label, Opnd i, Opnd j, Opnd x, Opnd y) {
+  const LoopFn *fn = w->f->fn;
+  Opnd own = moved_by(w, i, x), rows[STEPS], values[PTX_TILE_LOADS][STEPS];
+  INS(w, "mov.u64", ptx_define(w, loop_index_of(w->tile->outer, 0)), own);
+  for (u32 r = 0; r < STEPS; r++) {
+    rows[r] = ptx_new(w, REG_R);
+    INS(w, "add.u32", rows[r], y, ptx_const(LT_U32, 8 * r));
+    INS(w, "mov.u64", ptx_define(w, loop_index_of(w->tile->inner, 0)), moved_by(w, j, rows[r]));
+    for (u32 k = 0; k < w->tile->count; k++) {
+      LoopType t = loop_type_of(fn, w->tile->loads[k]);
+      values[k][r] = ptx_new_for(w, t);
+      ptx_move(w, t, values[k][r], ptx_const(t, 0));
+    }
+    put_bounds(w, label, r, own, ptx_define(w, loop_index_of(w->tile->inner, 0)));
+    for (u32 k = 0; k < w->tile->count; k++) ptx_load(w, loop_node(fn, w->tile->loads[k]), values[k][r]);
+    ptx_label(w, "L%u_skip%u", label, r);
+  }
+  for (u32 r = 0; r < STEPS; r++)
+    for (u32 k = 0; k < w->tile->count; k++) {
+      LoopType t = loop_type_of(fn, w->tile->loads[k]);
+      ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(t), ptx_text(shared_at(w, k, rows[r], x)).s,
+               ptx_text(values[k][r]).s);
+    }
+}
+
+static bool take_from_tile(PtxWriter *w, u32 id, Opnd row, Opnd column) {
+  for (u32 k = 0; k < w->tile->count; k++) {
+    if (w->tile->loads[k] != id) continue;
+    Opnd at = shared_at(w, k, row, column);
+    ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(loop_type_of(w->f->fn, id)), ptx_text(ptx_define(w, id)).s,
+             ptx_text(at).s);
+    return true;
+  }
+  return false;
+}
+
+/* The kernel's statements for i + y, i + y + 8 … and j + x. */
+static void put_elements(PtxWriter *w, u32 label, Opnd i, Opnd j, Opnd x, Opnd y) {
+  const LoopFn *fn = w->f->fn;
+  INS(w, "mov.u64", ptx_define(w, loop_index_of(w->tile->inner, 0)), moved_by(w, j, x));
+  for (u32 r = 0; r < STEPS; r++) {
+    Opnd row = ptx_new(w, REG_R);
+    INS(w, "add.u32", row, y, ptx_const(LT_U32, 8 * r));
+    INS(w, "mov.u64", ptx_define(w, loop_index_of(w->tile->outer, 0)), moved_by(w, i, row));
+    put_bounds(w, label, STEPS + r, ptx_define(w, loop_index_of(w->tile->outer, 0)),
+               ptx_define(w, loop_index_of(w->tile->inner, 0)));
+    for (u32 s = w->tile->first + 1; s < fn->body.count && !w->failed && !w->refused; s++) {
+      u32 id = fn->body.data[s];
+      if (id == w->tile->inner || loop_node(fn, id)->op == LOOP_END) continue;
+      if (!take_from_tile(w, id, x, row)) ptx_put_statement(w, id);
+    }
+    ptx_label(w, "L%u_skip%u", label, STEPS + r);
+  }
+}
+
+/* ceil(number of trips / 32) */
+static Opnd tiles_along(PtxWriter *w, Opnd trips) {
+  Opnd n = ptx_new(w, REG_RD);
+  INS(w, "add.u64", n, trips, ptx_number(PTX_TILE_SIDE - 1));
+  INS(w, "shr.u64", n, n, ptx_const(LT_U32, 5));
+  return n;
+}
+
+void ptx_put_tiles(PtxWriter *w) {
+  const LoopFn *fn = w->f->fn;
+  for (u32 i = 0; i < w->tile->first; i++) ptx_put_statement(w, fn->body.data[i]);
+  u32 label = ++w->labels;
+  Opnd block = ptx_new(w, REG_R), blocks = ptx_new(w, REG_R), thread = ptx_new(w, REG_R), x = ptx_new(w, REG_R),
+       y = ptx_new(w, REG_R), t = ptx_new(w, REG_RD), step = ptx_new(w, REG_RD), trips = ptx_new(w, REG_RD),
+       out = ptx_new(w, REG_P), i = ptx_new(w, REG_RD), j = ptx_new(w, REG_RD), all = ptx_new(w, REG_RD);
+  ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
+  ptx_line(w, "mov.u32 %s, %%nctaid.x;", ptx_text(blocks).s);
+  ptx_line(w, "mov.u32 %s, %%tid.x;", ptx_text(thread).s);
+  INS(w, "and.b32", x, thread, ptx_const(LT_U32, PTX_TILE_SIDE - 1));
+  INS(w, "shr.u32", y, thread, ptx_const(LT_U32, 5));
+  INS(w, "cvt.u64.u32", t, block);
+  INS(w, "cvt.u64.u32", step, blocks);
+  INS(w, "sub.s64", trips, w->hi, w->lo);
+  Opnd inner = ptx_in_register(w, ptx_value(w, loop_trips_of(fn, w->tile->inner, 0)));
+  Opnd along = tiles_along(w, inner), down = tiles_along(w, trips);
+  INS(w, "mul.lo.u64", all, along, down);
+  ptx_label(w, "L%u_tile", label);
+  INS(w, "setp.ge.u64", out, t, all);
+  ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
+  w->depth++;
+  INS(w, "div.u64", i, t, along);
+  INS(w, "mul.lo.u64", j, i, along);
+  INS(w, "sub.u64", j, t, j);
+  INS(w, "mad.lo.s64", i, i, ptx_number(PTX_TILE_SIDE), w->lo);
+  INS(w, "mul.lo.s64", j, j, ptx_number(PTX_TILE_SIDE));
+  put_reads(w, label, i, j, x, y);
+  ptx_line(w, "bar.sync 0;");
+  put_elements(w, label, i, j, x, y);
+  ptx_line(w, "bar.sync 0;");
+  INS(w, "add.u64", t, t, step);
+  ptx_line(w, "bra.uni L%u_tile;", label);
+  w->depth--;
+  ptx_label(w, "L%u_out", label);
+}
