@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { TOPK_SLACK = 64 }; /* entries that topk gathers beside twice as many as are asked for */
+
 /* ---- sort and argsort along an axis -------------------------------------------------------------- */
 
 /* `dense` along an axis, into `out` of the same shape: values, or (positions) where they stood. */
@@ -232,10 +234,47 @@ static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *o
 WeftStatus eager_sort(Vm *vm, Value *args, Value *out) { return sort_any(vm, OP_sort, false, args, out); }
 WeftStatus eager_argsort(Vm *vm, Value *args, Value *out) { return sort_any(vm, OP_argsort, true, args, out); }
 
+/* The first k positions of each lane in the order of sort_lanes, into `out`, whose axis has the size k. What may be
+ * among them is gathered, and cut to the k least whenever the room is full: n log k steps, whatever the order. */
+static WeftStatus topk_lanes(Vm *vm, Array *dense, u32 axis, i64 k, bool largest, i64 *out) {
+  u32 dtype = array_dtype(dense), bytes = dtype_bytes(dtype);
+  i64 n = array_dims(dense)[axis], lanes = n ? dense->size / n : 0, inner = 1;
+  for (u32 d = axis + 1; d < array_rank(dense); d++) inner *= array_dims(dense)[d];
+  if (dense->size == 0 || k == 0) return WEFT_OK;
+  i64 room = k > (n - TOPK_SLACK) / 2 ? n : 2 * k + TOPK_SLACK;
+  size_t size = (size_t)room * 2 * sizeof(Keyed) + (size_t)n * sizeof(u64);
+  char *memory = mem_alloc(&vm->alloc, size);
+  if (!memory) return vm_error_memory(vm);
+  Keyed *pairs = (Keyed *)memory, *spare = pairs + room;
+  u64 *keys = (u64 *)(spare + room);
+  WeftStatus status = WEFT_OK;
+  for (i64 l = 0; l < lanes && status == WEFT_OK; l++) {
+    keys_make(keys, (const char *)dense->data + (l / inner * n * inner + l % inner) * bytes, n, inner, dtype, largest);
+    i64 have = 0;
+    bool full = false; /* k are known: an equal key that comes later is behind all of them */
+    u64 last = 0;
+    for (i64 i = 0; i < n; i++) {
+      if (full && keys[i] >= last) continue;
+      pairs[have++] = (Keyed){keys[i], i};
+      if (have < room) continue;
+      keyed_sort(pairs, spare, have);
+      have = k;
+      last = pairs[k - 1].key;
+      full = true;
+    }
+    keyed_sort(pairs, spare, have);
+    i64 *o = out + l / inner * k * inner + l % inner;
+    for (i64 i = 0; i < k; i++) o[i * inner] = pairs[i].at;
+    status = kernel_poll(vm, n);
+  }
+  mem_free(&vm->alloc, memory, size);
+  return status;
+}
+
 __attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
   i64 k = 0;
   bool largest = true;
-  Value axis_arg = args[2].kind == V_HOLE ? value_weak_i64(-1) : args[2], x, order, first, values;
+  Value axis_arg = args[2].kind == V_HOLE ? value_weak_i64(-1) : args[2], x, first, values;
   u32 axis;
   TRY(args_size(vm, OP_topk, 1, args[1], &k));
   TRY(args_bool(vm, OP_topk, 3, args[3], &largest));
@@ -248,13 +287,12 @@ __attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
     value_drop(vm, x);
     return vm_error(vm, EK_value, "topk: k is %lld, axis %u has the size %lld", (long long)k, axis, (long long)size);
   }
-  WeftStatus status = array_new(vm, DT_i64, rank, array_dims(x.array), &order);
+  memcpy(dims, array_dims(x.array), rank * sizeof *dims);
+  dims[axis] = k;
+  WeftStatus status = array_new(vm, DT_i64, rank, dims, &first);
   if (status == WEFT_OK) {
-    status = sort_lanes(vm, x.array, axis, largest, true, order.array->data);
-    memcpy(dims, array_dims(x.array), rank * sizeof *dims);
-    dims[axis] = k;
-    if (status == WEFT_OK) status = array_view(vm, order.array, 0, rank, dims, array_strides(order.array), &first);
-    value_drop(vm, order);
+    status = topk_lanes(vm, x.array, axis, k, largest, first.array->data);
+    if (status != WEFT_OK) value_drop(vm, first);
   }
   if (status != WEFT_OK) {
     value_drop(vm, x);
