@@ -253,10 +253,38 @@ static const char *const month_names[] = {"January", "February", "March", "April
                                           "September", "October", "November", "December"};
 static const char *const day_names[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
 
-/* As C's strftime, in English; false: the sign is unknown. */
+/* The week of ISO 8601, which belongs to the year of its Thursday, and that year. */
+static void iso_week(const Moment *m, i64 *year, i64 *week) {
+  const i64 thursday = (i64)m->yearday + 4 - m->weekday; /* of this week, counted in days of the year from 1 */
+  const bool before = thursday < 1;
+  const i64 days = is_leap(m->year) ? 366 : 365, last = is_leap(m->year - 1) ? 366 : 365;
+  *year = before ? m->year - 1 : thursday > days ? m->year + 1 : m->year;
+  *week = ((before ? thursday + last : thursday > days ? thursday - days : thursday) + 6) / 7;
+}
+
+/* As C's strftime in the locale "C"; false: the sign is unknown. */
 static bool put_part(char sign, const Moment *m, Buf *b) {
   const u32 twelve = m->hour % 12 ? m->hour % 12 : 12;
+  i64 year, week;
+  iso_week(m, &year, &week);
   switch (sign) {
+    case 'C': buf_printf(b, "%02lld", (long long)(m->year / 100)); break;
+    case 'G': buf_printf(b, "%04lld", (long long)year); break;
+    case 'g': buf_printf(b, "%02lld", (long long)(year % 100)); break;
+    case 'V': buf_printf(b, "%02lld", (long long)week); break;
+    case 'U': buf_printf(b, "%02u", (m->yearday + 6 - m->weekday % 7) / 7); break; /* weeks from the first Sunday on */
+    case 'W': buf_printf(b, "%02u", (m->yearday + 7 - m->weekday) / 7); break;     /* from the first Monday on */
+    case 'w': buf_printf(b, "%u", m->weekday % 7); break;
+    case 'e': buf_printf(b, "%2u", m->day); break;
+    case 'D': case 'x': buf_printf(b, "%02u/%02u/%02lld", m->month, m->day, (long long)(m->year % 100)); break;
+    case 'R': buf_printf(b, "%02u:%02u", m->hour, m->minute); break;
+    case 'r': buf_printf(b, "%02u:%02u:%02u %s", twelve, m->minute, m->second, m->hour < 12 ? "AM" : "PM"); break;
+    case 'c':
+      buf_printf(b, "%.3s %.3s %2u %02u:%02u:%02u %04lld", day_names[m->weekday - 1], month_names[m->month - 1], m->day,
+                 m->hour, m->minute, m->second, (long long)m->year);
+      break;
+    case 'n': buf_putc(b, '\n'); break;
+    case 't': buf_putc(b, '\t'); break;
     case 'Y': buf_printf(b, "%04lld", (long long)m->year); break;
     case 'y': buf_printf(b, "%02lld", (long long)(m->year % 100)); break;
     case 'm': buf_printf(b, "%02u", m->month); break;
@@ -272,9 +300,9 @@ static bool put_part(char sign, const Moment *m, Buf *b) {
     case 'A': buf_puts(b, day_names[m->weekday - 1]); break;
     case 'a': buf_put(b, day_names[m->weekday - 1], 3); break;
     case 'B': buf_puts(b, month_names[m->month - 1]); break;
-    case 'b': buf_put(b, month_names[m->month - 1], 3); break;
+    case 'b': case 'h': buf_put(b, month_names[m->month - 1], 3); break;
     case 'F': buf_printf(b, "%04lld-%02u-%02u", (long long)m->year, m->month, m->day); break;
-    case 'T': buf_printf(b, "%02u:%02u:%02u", m->hour, m->minute, m->second); break;
+    case 'T': case 'X': buf_printf(b, "%02u:%02u:%02u", m->hour, m->minute, m->second); break;
     case 'z': put_offset(m, false, b); break;
     case '%': buf_putc(b, '%'); break;
     default: return false;
@@ -297,8 +325,8 @@ WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
       if (*s != '%') buf_putc(&b, *s);
       else if (s + 1 == end || !put_part(*++s, &m, &b))
         status = vm_error(vm, EK_value, "date.format: pattern: %%%.1s is unknown; "
-                                        "%%Y %%y %%m %%d %%H %%I %%M %%S %%f %%p "
-                                        "%%j %%u %%a %%A %%b %%B %%F %%T %%z %%%% are",
+                                        "%%a %%A %%b %%B %%c %%C %%d %%D %%e %%f %%F %%g %%G %%h %%H %%I %%j %%m %%M "
+                                        "%%n %%p %%r %%R %%S %%t %%T %%u %%U %%V %%w %%W %%x %%X %%y %%Y %%z %%%% are",
                           s < end && (u8)*s < 0x80 ? s : "");
     }
   if (status == WEFT_OK)
