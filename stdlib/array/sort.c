@@ -249,20 +249,24 @@ static WeftStatus topk_lanes(Vm *vm, Array *dense, u32 axis, i64 k, bool largest
   u64 *keys = (u64 *)(spare + room);
   WeftStatus status = WEFT_OK;
   for (i64 l = 0; l < lanes && status == WEFT_OK; l++) {
-    keys_make(keys, (const char *)dense->data + (l / inner * n * inner + l % inner) * bytes, n, inner, dtype, largest);
+    const char *lane = (const char *)dense->data + (l / inner * n * inner + l % inner) * bytes;
+    if ((status = keys_make(vm, keys, lane, n, inner, dtype, largest, &(bool){false})) != WEFT_OK) break;
     i64 have = 0;
     bool full = false; /* k are known: an equal key that comes later is behind all of them */
     u64 last = 0;
-    for (i64 i = 0; i < n; i++) {
-      if (full && keys[i] >= last) continue;
-      pairs[have++] = (Keyed){keys[i], i};
-      if (have < room) continue;
-      keyed_sort(pairs, spare, have);
-      have = k;
-      last = pairs[k - 1].key;
-      full = true;
-    }
-    keyed_sort(pairs, spare, have);
+    Polled p = parts_in(vm, n, PART_ELEMENTS);
+    while (status == WEFT_OK && parts_next(&p))
+      for (i64 i = p.from; i < p.to && status == WEFT_OK; i++) {
+        if (full && keys[i] >= last) continue;
+        pairs[have++] = (Keyed){keys[i], i};
+        if (have < room) continue;
+        status = keyed_sort(vm, pairs, spare, have);
+        have = k;
+        last = pairs[k - 1].key;
+        full = true;
+      }
+    if (status == WEFT_OK) status = p.status == WEFT_OK ? keyed_sort(vm, pairs, spare, have) : WEFT_ERROR;
+    if (status != WEFT_OK) break;
     i64 *o = out + l / inner * k * inner + l % inner;
     for (i64 i = 0; i < k; i++) o[i * inner] = pairs[i].at;
     status = kernel_poll(vm, n);
