@@ -416,11 +416,16 @@ class Arrays(unittest.TestCase):
             self.assertIs(type(x), weft.Array)
             self.assertIn("1.0", repr(x))
             self.assertEqual((x.shape, x.dtype, x.tolist()), ((3,), weft.f64, [0, 1, 2]))
-            for look in (x.memoryview, x.__dlpack__, lambda: x.__array_interface__):
-                if look != x.__dlpack__:
-                    self.assertRaisesRegex(BufferError, "on a device: to", look)
-                else:
-                    self.assertRaisesRegex(BufferError, "on a device; to", lambda: look(max_version=(1, 0)))
+            self.assertRaisesRegex(BufferError, "on a device: to", x.memoryview)
+            self.assertRaisesRegex(BufferError, "on a device; to", lambda: x.__dlpack__(max_version=(1, 0), copy=False))
+            for version in (None, (1, 0)):
+                class Only:
+                    def __dlpack__(self, **given):
+                        return x.__dlpack__(max_version=version)
+                self.assertEqual(list(vm.eval("x => x + 1")(Only())), [1, 2, 3])
+            if np is not None:
+                self.assertEqual(np.asarray(x, dtype=np.float32).tolist(), [0, 1, 2])
+                self.assertEqual(np.from_dlpack(x).tolist(), [0, 1, 2])
             self.assertEqual(list(vm.eval('x => to(x, "cpu")')(x)), [0, 1, 2])
             self.assertIn("gpu", vm.eval("x => x.device")(x))
             self.assertEqual(vm.eval('sum(to(arange(3.0), "gpu"))'), 3)

@@ -199,29 +199,43 @@ class Array(Value):
     def __array_interface__(self):
         if self.dtype.numpy is None:
             raise AttributeError(f"NumPy has no {self.dtype}")
+        if self._on_device():
+            raise AttributeError("the array is on a device")  # then NumPy asks __array__
         return interface(self._view(), True)
 
     def __array__(self, dtype=None, copy=None):
         import numpy
         if self.dtype.numpy is None:
             raise TypeError(f"NumPy has no {self.dtype}: convert it in the program, f32(x)")
+        if self._on_device():
+            if copy is False:
+                raise ValueError("the array is on a device: a copy is needed")
+            return numpy.frombuffer(self._dense(), dtype=self.dtype.numpy).reshape(self.shape).astype(
+                dtype or self.dtype.numpy, copy=False)
         plain = numpy.asarray(Memory(self._core, self._core.retain(self._ptr), True))
         if copy is False and dtype is not None and plain.dtype != dtype:
             raise ValueError("another dtype needs a copy")
         return numpy.array(plain, dtype=dtype, copy=True) if copy else plain.astype(dtype or plain.dtype, copy=False)
 
+    def _on_device(self):
+        with self._core as core:
+            return quick.weft_array_view(core.vm, self._ptr, byref(ArrayView())) != OK
+
     def __dlpack_device__(self):
         return (1, 0)  # kDLCPU
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """DLPack. A consumer older than version 1 gets a copy, unless copy=False: it may write into what it gets."""
+        """DLPack. A consumer older than version 1 gets a copy, unless copy=False: it may write into what it gets. An
+        array on a device is copied to the processor."""
         if stream is not None:
             raise BufferError("stream: there is none on a processor")
         if dl_device is not None and tuple(dl_device) != (1, 0):
             raise BufferError("dl_device: copies to a device are not supported")
         versioned = max_version is not None and tuple(max_version)[0] >= 1
+        if copy is None:
+            copy = not versioned or self._on_device()
         with self._core as core:
-            return _dlpack.export(core, self._ptr, versioned, bool(copy) or (copy is None and not versioned))
+            return _dlpack.export(core, self._ptr, versioned, bool(copy))
 
 
 def _nested(items, shape):
