@@ -111,6 +111,10 @@ class Programs(unittest.TestCase):
         vm.eval('print("a", 1)')
         self.assertEqual("".join(said), "a 1\n")
         self.assertEqual(vm.eval("(read_line(), len(read_line()), read_line())"), ["one", 100, None])
+        lines = iter(["a\nb", "", "y" * 100000, None])
+        vm = weft.VM(input=lambda: next(lines))
+        self.assertEqual(vm.eval("(read_line(), read_line(), read_line())"), ["a", "b", None])
+        self.assertEqual(vm.eval("(len(read_line()), read_line())"), [100000, None])
         self.assertIsNone(weft.VM(input=lambda: None).eval("read_line()"))
 
     def test_output_that_raises(self):

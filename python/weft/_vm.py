@@ -36,10 +36,11 @@ class VM:
 
     A program in it has no files, environment, imports and GPU unless they are allowed.
 
-    files, env, imports, gpu: allow them.      memory: bytes it may hold.
-    fuel: steps (calls, loop trips, elements / 1024).      deadline: seconds from now on.
-    depth: nested calls.      output_limit: bytes printed.      threads: processors for long loops.
-    output: a function that gets what is printed (sys.stdout).      input: one that gives a line, "" or None at the end.
+    files, env, imports, gpu: allow them.
+    memory: bytes it may hold.  fuel: calls, loop trips, elements / 1024.  deadline: seconds from now on.
+    depth: nested calls.  output_limit: bytes printed.  threads: processors for long loops.
+    output: a function that gets what is printed, in place of sys.stdout.
+    input: sys.stdin.readline, or what gives lines like it.
     modules: a dict or function that gives the source of a module by its path, in place of files.
     arrays: "numpy", results are NumPy arrays, or "weft", they are weft.Array; NumPy where it is installed.
     backend, cpu, hot, device, cuda_driver, ignore_clock, explain: as WeftOptions in weft.h.
@@ -107,9 +108,13 @@ class VM:
 
         def give(_, to, room):
             text = rest.pop() if rest else (read() or "").encode()
-            rest.extend([text[room:]] if len(text) > room else [])
-            ctypes.memmove(to, text[:room], min(len(text), room))
-            return min(len(text), room)
+            if text and not text.endswith(b"\n"):
+                text += b"\n"
+            count = min(text.find(b"\n") + 1, room)  # no further than the end of a line
+            if len(text) > count:
+                rest.append(text[count:])
+            ctypes.memmove(to, text, count)
+            return count
         return self._guarded(give, 0)
 
     def _guarded_modules(self, modules):
