@@ -349,7 +349,8 @@ void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const
 
 WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
                                const void *src, const i64 *src_strides) {
-  enum { PART = 1 << 22 }; /* elements: several threads share one, and store it past the caches */
+  /* elements; along rows, several threads share a part, and store it past the caches */
+  const i64 most = rank && dst_strides[rank - 1] == 1 && src_strides[rank - 1] == 1 ? 1 << 22 : 1 << 20;
   i64 part[ARRAY_MAX_RANK], total = 1;
   u32 axis = 0;
   for (u32 d = 0; d < rank; d++) {
@@ -357,11 +358,11 @@ WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, voi
     total *= dims[d];
     if (dims[d] > dims[axis]) axis = d;
   }
-  if (total <= PART) {
+  if (total <= most) {
     strided_copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides);
     return WEFT_OK;
   }
-  const i64 row = total / dims[axis], each = row < PART ? PART / row : 1;
+  const i64 row = total / dims[axis], each = row < most ? most / row : 1;
   for (i64 at = 0; at < dims[axis]; at += each) {
     part[axis] = dims[axis] - at < each ? dims[axis] - at : each;
     strided_copy(vm, bytes, rank, part, (char *)dst + at * dst_strides[axis] * bytes, dst_strides,

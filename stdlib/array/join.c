@@ -150,14 +150,11 @@ WeftStatus eager_tile(Vm *vm, Value *args, Value *out) {
   if (total > 0) {
     Reader r;
     reader_start_raw(&r, stdlib_of(vm)->strips, a->data, type.dtype, rank, dims, strides, type.dtype);
-    const i64 each = 1 << 22; /* between two polls */
-    for (i64 at = 0, m; at < total; at += m) {
-      m = total - at < each ? total - at : each;
-      reader_read(&r, (char *)data + at * dtype_bytes(type.dtype), m);
-      if (at + m < total && vm_poll(vm, 0) != WEFT_OK) {
-        value_drop(vm, *out);
-        return WEFT_ERROR;
-      }
+    Polled p = parts_in(vm, total, PART_ELEMENTS);
+    while (parts_next(&p)) reader_read(&r, (char *)data + p.from * dtype_bytes(type.dtype), p.to - p.from);
+    if (p.status != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
     }
   }
   result_finish(vm, out);
@@ -187,7 +184,7 @@ WeftStatus take_positions(Vm *vm, Value x, u32 axis, const i64 *index, i64 n, Va
   WeftStatus status = WEFT_OK;
   for (i64 k = 0; k < outer && out->array->size; k++, from += size * inner * bytes)
     for (i64 lo = 0, hi; lo < n && status == WEFT_OK; lo = hi) {
-      const i64 most = 1 << 20; /* between two polls */
+      const i64 most = PART_ELEMENTS;
       hi = n - lo < most ? n : lo + most;
 #define GATHER(T) \
   for (i64 i = lo; i < hi; i++, o += sizeof(T)) memcpy(o, from + index[i] * (i64)sizeof(T), sizeof(T));
@@ -251,12 +248,12 @@ WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   Value positions;
   status = array_new(vm, DT_i64, 1, &total, &positions);
   if (status != WEFT_OK) goto drop_counts;
-  i64 *p = positions.array->data;
+  i64 *p = positions.array->data, polled = 0;
   for (i64 i = 0; i < size && status == WEFT_OK; i++)
     for (i64 k = 0, most; k < n[i * step] && status == WEFT_OK; k = most) {
-      most = n[i * step] - k < 1 << 20 ? n[i * step] : k + (1 << 20);
+      most = n[i * step] - k < PART_ELEMENTS ? n[i * step] : k + PART_ELEMENTS;
       for (i64 j = k; j < most; j++) *p++ = i;
-      if (most - k == 1 << 20 || (i & 0xFFFF) == 0xFFFF) status = vm_poll(vm, 0);
+      if ((polled += most - k) >= PART_ELEMENTS) status = vm_poll(vm, 0), polled = 0;
     }
   if (status == WEFT_OK) status = take_positions(vm, x, axis, positions.array->data, total, out);
   value_drop(vm, positions);
@@ -268,38 +265,39 @@ drop_x:
 }
 
 /* Copies the slices [from, from + n) of an axis of `a` to `to` (same dims, dense), beginning at `at`. */
-static void copy_part(Vm *vm, Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *to_strides, i64 at) {
+static WeftStatus copy_part(Vm *vm, Array *a, u32 axis, i64 from, i64 n, char *to, const i64 *to_strides, i64 at) {
   i64 dims[ARRAY_MAX_RANK];
   u32 rank = array_rank(a), bytes = dtype_bytes(array_dtype(a));
-  if (n <= 0) return;
+  if (n <= 0) return WEFT_OK;
   memcpy(dims, array_dims(a), rank * sizeof *dims);
   dims[axis] = n;
   const char *start = (const char *)a->data + from * array_strides(a)[axis] * bytes;
-  strided_copy(vm, bytes, rank, dims, to + at * to_strides[axis] * bytes, to_strides, start, array_strides(a));
+  return strided_copy_polled(vm, bytes, rank, dims, to + at * to_strides[axis] * bytes, to_strides, start,
+                             array_strides(a));
 }
 
-static void copy_run(Vm *vm, u32 bytes, i64 n, void *to, const void *from) {
-  strided_copy(vm, bytes, 1, &n, to, &(i64){1}, from, &(i64){1});
+static WeftStatus copy_run(Vm *vm, u32 bytes, i64 n, void *to, const void *from) {
+  return strided_copy_polled(vm, bytes, 1, &n, to, &(i64){1}, from, &(i64){1});
 }
 
 /* The elements of `a` turned by `by` places (0 <= by < its size) along an axis, to `to` (same dims, dense). A dense
  * array is moved as one, its shorter way round; then what went over an end of the axis is put right. */
-static void turn(Vm *vm, Array *a, u32 axis, i64 by, Array *to) {
+static WeftStatus turn(Vm *vm, Array *a, u32 axis, i64 by, Array *to) {
   i64 size = array_dims(a)[axis], back = size - by;
   u32 bytes = dtype_bytes(array_dtype(a));
   const i64 *strides = array_strides(to);
   if (!array_dense(a)) {
-    copy_part(vm, a, axis, back, by, to->data, strides, 0);
-    copy_part(vm, a, axis, 0, back, to->data, strides, by);
-  } else if (by <= back) {
-    i64 most = by * strides[axis];
-    copy_run(vm, bytes, a->size - most, (char *)to->data + most * bytes, a->data);
-    copy_part(vm, a, axis, back, by, to->data, strides, 0);
-  } else {
-    i64 most = back * strides[axis];
-    copy_run(vm, bytes, a->size - most, to->data, (const char *)a->data + most * bytes);
-    copy_part(vm, a, axis, 0, back, to->data, strides, by);
+    TRY(copy_part(vm, a, axis, back, by, to->data, strides, 0));
+    return copy_part(vm, a, axis, 0, back, to->data, strides, by);
   }
+  if (by <= back) {
+    i64 most = by * strides[axis];
+    TRY(copy_run(vm, bytes, a->size - most, (char *)to->data + most * bytes, a->data));
+    return copy_part(vm, a, axis, back, by, to->data, strides, 0);
+  }
+  i64 most = back * strides[axis];
+  TRY(copy_run(vm, bytes, a->size - most, to->data, (const char *)a->data + most * bytes));
+  return copy_part(vm, a, axis, 0, back, to->data, strides, by);
 }
 
 WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
@@ -344,7 +342,11 @@ WeftStatus eager_roll(Vm *vm, Value *args, Value *out) {
     if (a->size) {
       i64 by = shifts[i] % size;
       if (by < 0) by += size;
-      turn(vm, a, (u32)axes[i], by, turned.array);
+      if (turn(vm, a, (u32)axes[i], by, turned.array) != WEFT_OK) {
+        value_drop(vm, turned);
+        value_drop(vm, x);
+        return WEFT_ERROR;
+      }
     }
     value_drop(vm, x);
     x = turned;
@@ -432,14 +434,15 @@ WeftStatus eager_pad(Vm *vm, Value *args, Value *out) {
     TRY(result_new(vm, type.dtype, &shape, &place_at, &data));
     num_store_as(one, type.dtype, number);
     u32 bytes = dtype_bytes(type.dtype);
-    strip_fill(data, one, place_at.array->size, bytes);
+    WeftStatus status = fill_dense(vm, data, one, place_at.array->size, bytes);
     i64 offset = 0;
     for (u32 d = 0; d < type.rank; d++) offset += before[d] * array_strides(place_at.array)[d];
-    if (args[0].array->size)
-      strided_copy(vm, bytes, type.rank, type.dims, (char *)data + offset * bytes, array_strides(place_at.array),
-                   args[0].array->data, array_strides(args[0].array));
-    *out = place_at;
-    return WEFT_OK;
+    if (status == WEFT_OK && args[0].array->size)
+      status = strided_copy_polled(vm, bytes, type.rank, type.dims, (char *)data + offset * bytes,
+                                   array_strides(place_at.array), args[0].array->data, array_strides(args[0].array));
+    if (status == WEFT_OK) *out = place_at;
+    else value_drop(vm, place_at);
+    return status;
   }
   Value x = value_keep(args[0]);
   for (u32 d = 0; d < type.rank; d++) {
