@@ -181,15 +181,16 @@ static void move_up(FILE *to, int rows) {
   if (rows > 0) fprintf(to, "\033[%dA", rows);
 }
 
-static void draw(const char *text, int point, bool matched) {
+/* `edited`: as high as the window at most, around the cursor; else all of it, as it stays above what follows. */
+static void draw(const char *text, int point, bool edited) {
   block.stale = false;
   int height, width;
   Place cursor;
   rl_get_screen_size(&height, &width);
-  Place end = lay_out(rl_display_prompt && *rl_display_prompt ? rl_display_prompt : block.prompt, text, point, matched,
+  Place end = lay_out(rl_display_prompt && *rl_display_prompt ? rl_display_prompt : block.prompt, text, point, edited,
                       &cursor);
   int rows = out.row_count, top = 0;
-  if (rows > height && height > 1) {
+  if (edited && rows > height && height > 1) {
     top = cursor.row - height / 2;
     if (top > rows - height) top = rows - height;
     if (top < 0) top = 0;
@@ -397,6 +398,21 @@ static int on_down(int count, int key) {
   return 0;
 }
 
+static int on_kill_back(int count, int key) {
+  (void)count, (void)key;
+  int from = line_start(rl_point);
+  if (from == rl_point && from > 0) from--; /* at its beginning: the end of the line above */
+  rl_kill_text(from, rl_point);
+  return rl_point = from, 0;
+}
+
+static int on_kill(int count, int key) {
+  (void)count, (void)key;
+  int end = line_end(rl_point);
+  rl_kill_text(rl_point, end == rl_point && end < rl_end ? end + 1 : end);
+  return 0;
+}
+
 static int on_home(int count, int key) {
   (void)count, (void)key;
   return rl_point = line_start(rl_point), 0;
@@ -556,12 +572,14 @@ bool block_begin(void) {
     int key;
     rl_command_func_t *run;
   } keys[] = {{'\r', on_enter}, {'\n', on_enter}, {1, on_home}, {5, on_end}, {4, on_delete}, {12, on_clear},
-              {16, on_up}, {14, on_down}, {')', on_close}, {']', on_close}, {'}', on_close}};
+              {16, on_up}, {14, on_down}, {21, on_kill_back}, {11, on_kill}, {')', on_close},
+              {']', on_close}, {'}', on_close}};
   const char *term = getenv("TERM");
   if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0) return false;
   rl_reset_terminal(NULL);
   const char *up = rl_get_termcap("up");
   if (!up || up[0] != '\033' || up[1] != '[') return false;
+  rl_variable_bind("bind-tty-special-chars", "off"); /* Ctrl-U among them */
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) rl_bind_key(keys[i].key, keys[i].run);
   for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
     rl_bind_keyseq(sequences[i].keys, sequences[i].run);

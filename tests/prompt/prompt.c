@@ -341,6 +341,15 @@ static void blocks(void) {
   type(&s, "\r");
   wait_prompt(&s);
   said(&s, "f(2)", "20");
+  type(&s, "[100,\r");
+  wait_more(&s);
+  type(&s, "200, 300");
+  wait_row(&s, "...   200, 300");
+  key(&s, CTRL_U); /* of its line alone */
+  wait_row(&s, "...");
+  type(&s, "4, 55\002\002\013"); /* Ctrl-K */
+  wait_row(&s, "... 4,");
+  said(&s, "5]", "i64 (3,)  [100, 4, 5]");
   type(&s, "y = 1\033\r"); /* Alt-Enter */
   wait_more(&s);
   wait_column(&s, 4);
@@ -372,9 +381,13 @@ static void blocks_at_widths(void) {
       type(&s, "\"日本語日本語日本語日本語日本語日本語日本語\",\r");
     }
     wait_row(&s, "...");
+    s.from = 0;
     type(&s, "))\r");
     wait_text(&s, "15");
     wait_prompt(&s);
+    int begins = 0; /* all of it stays above the answer */
+    for (int y = s.screen.y > 40 ? s.screen.y - 40 : 0; y < s.screen.y; y++) begins += row_begins(&s, y, "... ");
+    must(begins >= 16, "the block keeps %d rows", begins);
     type(&s, "\"abcdefghijklmnopqrstuvwxyz日本語日本語\" + \"日本語\"");
     key(&s, CTRL_A);
     type(&s, "len(");
