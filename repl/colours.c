@@ -13,14 +13,15 @@ bool colours_on(int fd) {
   return isatty(fd) && !(no && *no) && term && *term && strcmp(term, "dumb") != 0;
 }
 
+/* Each ends the one before. */
 const char *colour_code(int colour) {
   static const char *const codes[] = {
-    [COLOUR_NONE] = "\033[0m", [COLOUR_BOLD] = "\033[1m", [COLOUR_DIM] = "\033[90m", [COLOUR_MATCH] = "\033[1;4m",
-    [COLOUR_PROMPT] = "\033[1;32m", [COLOUR_ERROR] = "\033[1;31m", [COLOUR_PAINT + WEFT_PAINT_PLAIN] = "\033[0m",
-    [COLOUR_PAINT + WEFT_PAINT_WORD] = "\033[35m", [COLOUR_PAINT + WEFT_PAINT_NUMBER] = "\033[36m",
-    [COLOUR_PAINT + WEFT_PAINT_TEXT] = "\033[32m", [COLOUR_PAINT + WEFT_PAINT_COMMENT] = "\033[90m",
-    [COLOUR_PAINT + WEFT_PAINT_FUNCTION] = "\033[34m", [COLOUR_PAINT + WEFT_PAINT_BRACKET] = "\033[0m",
-    [COLOUR_PAINT + WEFT_PAINT_WRONG] = "\033[31m",
+    [COLOUR_NONE] = "\033[0m", [COLOUR_BOLD] = "\033[0;1m", [COLOUR_DIM] = "\033[0;90m", [COLOUR_MATCH] = "\033[0;1;4m",
+    [COLOUR_PROMPT] = "\033[0;1;32m", [COLOUR_ERROR] = "\033[0;1;31m", [COLOUR_PAINT + WEFT_PAINT_PLAIN] = "\033[0m",
+    [COLOUR_PAINT + WEFT_PAINT_WORD] = "\033[0;35m", [COLOUR_PAINT + WEFT_PAINT_NUMBER] = "\033[0;36m",
+    [COLOUR_PAINT + WEFT_PAINT_TEXT] = "\033[0;32m", [COLOUR_PAINT + WEFT_PAINT_COMMENT] = "\033[0;90m",
+    [COLOUR_PAINT + WEFT_PAINT_FUNCTION] = "\033[0;34m", [COLOUR_PAINT + WEFT_PAINT_BRACKET] = "\033[0m",
+    [COLOUR_PAINT + WEFT_PAINT_WRONG] = "\033[0;31m",
   };
   return codes[colour];
 }
