@@ -19,15 +19,65 @@ void session_enter(Session *s) {
   s->last = strdup(s->text);
 }
 
-void session_keep(Session *s) {
-  if (!s->last) return;
-  size_t n = strlen(s->last);
-  char *kept = realloc(s->kept, s->kept_len + n + 2);
+static void keep(Session *s, const char *text, size_t n) {
+  char *kept = realloc(s->kept, s->kept_len + n + 1);
   if (!kept) return;
-  memcpy(kept + s->kept_len, s->last, n + 1);
+  memcpy(kept + s->kept_len, text, n);
   s->kept = kept;
   s->kept_len += n;
-  if (n && s->last[n - 1] != '\n') strcpy(s->kept + s->kept_len++, "\n");
+  s->kept[s->kept_len] = 0;
+}
+
+static size_t name_at(const char *s) {
+  size_t n = 0;
+  while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || s[n] == '_' || (unsigned char)s[n] >= 0x80 ||
+         (n && s[n] >= '0' && s[n] <= '9'))
+    n++;
+  return n;
+}
+
+/* Was the name declared by what is kept: by `let`, also in a pattern, `fn` or `as`, at the beginning of a line? */
+static bool is_declared(const Session *s, const char *name, size_t n) {
+  for (const char *line = s->kept; line && *line;) {
+    size_t end = strcspn(line, "\n");
+    bool fn = strncmp(line, "fn ", 3) == 0, import = strncmp(line, "import ", 7) == 0;
+    size_t until = fn ? 3 + name_at(line + 3) : import ? end : strcspn(line, "=\n");
+    if (fn || import || strncmp(line, "let ", 4) == 0) {
+      for (size_t at = fn ? 3 : import ? 7 : 4; at < until;) {
+        size_t m = name_at(line + at);
+        if (m == n && strncmp(line + at, name, n) == 0) return true;
+        at += m ? m : 1;
+      }
+    }
+    line += end + (line[end] == '\n');
+  }
+  return false;
+}
+
+/* The prompt declares by `x = e`, a program by `let x = e`: each statement of the input gets its line; inside of
+ * brackets all stays as it is. */
+void session_keep(Session *s) {
+  const char *text = s->text;
+  size_t len = strlen(text), begin = 0;
+  unsigned char *paint = malloc(len + 1);
+  if (!paint) return;
+  (void)weft_paint(text, len, paint);
+  int depth = 0;
+  for (size_t i = 0; i <= len; i++) {
+    bool bracket = i < len && paint[i] == WEFT_PAINT_BRACKET;
+    if (bracket) depth += strchr("([{", text[i]) ? 1 : -1;
+    bool plain = i < len && paint[i] == WEFT_PAINT_PLAIN;
+    if (i < len && !(depth == 0 && plain && (text[i] == ';' || text[i] == '\n'))) continue;
+    while (begin < i && (text[begin] == ' ' || text[begin] == '\t')) begin++;
+    size_t n = name_at(text + begin), behind = begin + n + strspn(text + begin + n, " \t");
+    bool assigns = n && paint[begin] == WEFT_PAINT_PLAIN && text[behind] == '=' && text[behind + 1] != '=' &&
+                   text[behind + 1] != '>';
+    if (assigns && !is_declared(s, text + begin, n)) keep(s, "let ", 4);
+    keep(s, text + begin, i - begin);
+    if (i > begin) keep(s, "\n", 1);
+    begin = i + 1;
+  }
+  free(paint);
 }
 
 void session_end(Session *s) {

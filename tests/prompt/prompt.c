@@ -1210,10 +1210,18 @@ static void saved(void) {
   told(&s, "nowhere", "error");
   said(&s, "fn twice(a) = 2 * a", "");
   said(&s, "twice(x)", "40");
+  said(&s, "x = x + 1; y = {k: \"a = 1; b\"}; let (p, q) = (1, 2)", "");
+  said(&s, "p = 7", "");
+  type(&s, "r =\r");
+  wait_more(&s);
+  said(&s, "8", "");
+  said(&s, "y == 3; 5", "5");
   said(&s, ":save", ":save needs the name of a file");
   said(&s, ":save session.weft", "");
   char *text = read_file("session.weft");
-  must(strcmp(text, "x = 20\nfn twice(a) = 2 * a\ntwice(x)\n") == 0, "the file holds %s", text);
+  must(strcmp(text, "let x = 20\nfn twice(a) = 2 * a\ntwice(x)\nx = x + 1\n"
+              "let y = {k: \"a = 1; b\"}\nlet (p, q) = (1, 2)\np = 7\nlet r =\n8\ny == 3\n5\n") == 0,
+       "the file holds %s", text);
   free(text);
   told(&s, ":save session.weft", "is there already; :save! session.weft replaces it");
   said(&s, ":save! session.weft", "");
@@ -1224,7 +1232,8 @@ static void saved(void) {
   told(&s, "x", "x is not declared");
   told(&s, "twice(1)", "twice is not declared");
   told(&s, ":vars", "nothing is declared yet");
-  said(&s, "1 + 1", "2");
+  said(&s, ":load session.weft", ""); /* it is a program */
+  said(&s, "(x, p, r)", "(21, 7, 8)");
   leave(&s);
 }
 
