@@ -179,6 +179,10 @@ static void run(Page *p, size_t line, const char *text, Marks *m) {
   WeftValue *v = NULL;
   begin_output();
   WeftInput input = weft_input(p->vm, text);
+  if (input == WEFT_INPUT_UNFINISHED) {
+    fault(p, line, "the block ends inside of a statement", text);
+    return;
+  }
   if (input == WEFT_INPUT_COMMAND) {
     const char *said = "";
     if (weft_command(p->vm, text, &said) == WEFT_COMMAND_FAILED) error = weft_error_kind(p->vm);
