@@ -258,6 +258,7 @@ static void begin_spread(PtxWriter *w, OpenHead *h) {
     INS(w, "add.u64", h->limit, h->base, ptx_number(block));
     INS(w, "min.u64", h->limit, h->limit, h->total);
   }
+  if (!h->split) ptx_put_trips_by_four(w, h, WARP);
   ptx_label(w, "L%u_trip", h->label);
   INS(w, "setp.ge.u64", out, h->number, h->limit);
   ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h->label);
@@ -288,6 +289,7 @@ static void begin_block(PtxWriter *w, OpenHead *h) {
     INS(w, "add.u64", h->number, h->number, lane);
     w->spread_depth++;
   }
+  if (w->phase == PTX_PART) ptx_put_trips_by_four(w, h, spread ? WARP : 1);
   ptx_label(w, "L%u_trip", h->label);
   INS(w, "setp.ge.u64", out, h->number, h->limit);
   ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h->label);

@@ -1,4 +1,4 @@
-/* ptx_wide.c — elementwise kernels four elements at a time.
+/* ptx_wide.c — elementwise kernels, and the loops of reductions, four elements at a time.
  *
  * A thread takes the elements 4 g … 4 g + 3 of arrays whose elements lie one behind the other, with loads and stores of
  * 16 bytes; all loads stand in front of all stores, so that they are under way together. Each value has a register for
@@ -173,4 +173,71 @@ void ptx_put_fours(PtxWriter *w) {
   INS(w, "add.s64", rest, rest, w->lo);
   ptx_label(w, "L%u_rest", label);
   w->lo = rest;
+}
+
+/* ---- reductions ------------------------------------------------------------------------------------------- */
+
+/* A loop over one axis that loads, computes and yields, and does nothing else. *from and *end: its statements. */
+static bool is_plain(const LoopFn *fn, u32 head, u32 *from, u32 *end) {
+  u32 i = 0;
+  while (fn->body.data[i] != head) i++;
+  *from = i + 1;
+  *end = ptx_end_of(fn, i);
+  if (loop_node(fn, head)->a != 1 || *end - *from > WIDE_NODES / 4) return false;
+  for (i = *from; i < *end; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (loop_is_head(n) || n->op == LOOP_CHECK || n->op == LOOP_STORE || n->op == LOOP_MATH || n->op == LOOP_PREFIX ||
+        (loop_is_terminator(n) && (n->op != LOOP_YIELD || i + 1 != *end)))
+      return false;
+  }
+  return true;
+}
+
+/* The statements of elements numbers[0 …], loads first, and their values in this order to the reduction. */
+static void put_elements_of(PtxWriter *w, OpenHead *h, u32 from, u32 end, Opnd *const *values, const Opnd *numbers) {
+  const LoopFn *fn = w->f->fn;
+  Opnd own = h->number;
+  for (u32 pass = 0; pass < 2; pass++)
+    for (u32 i = from; i + 1 < end; i++) {
+      const LoopNode *n = loop_node(fn, fn->body.data[i]);
+      bool load = n->op == LOOP_LOAD && loop_access_is_affine(fn, n);
+      for (u32 c = 0; c < WIDE && load == (pass == 0); c++) {
+        w->f->values = values[c];
+        ptx_put_statement(w, fn->body.data[i]);
+      }
+    }
+  const LoopNode *yield = loop_node(fn, fn->body.data[end - 1]);
+  for (u32 c = 0; c < WIDE; c++) {
+    w->f->values = values[c];
+    h->number = numbers[c];
+    ptx_fold_take(w, h, ptx_value(w, loop_list(fn, yield)[0]));
+  }
+  h->number = own;
+}
+
+void ptx_put_trips_by_four(PtxWriter *w, OpenHead *h, u32 stride) {
+  u32 from, end, index = loop_index_of(h->head, 0);
+  size_t bytes = sizeof(Opnd) * (w->f->fn->nodes.count + 1);
+  Opnd *own = w->f->values, *values[WIDE] = {NULL}, numbers[WIDE], out = ptx_new(w, REG_P);
+  if (!is_plain(w->f->fn, h->head, &from, &end)) return;
+  for (u32 c = 0; c < WIDE; c++) numbers[c] = c ? ptx_new(w, REG_RD) : h->number;
+  ptx_label(w, "L%u_four", h->label);
+  for (u32 c = 1; c < WIDE; c++) INS(w, "add.u64", numbers[c], h->number, ptx_number(c * stride));
+  INS(w, "setp.ge.u64", out, numbers[WIDE - 1], h->limit);
+  ptx_line(w, "@%s bra L%u_trip;", ptx_text(out).s, h->label);
+  w->depth++;
+  for (u32 c = 0; c < WIDE && !w->failed; c++) {
+    if (!(values[c] = mem_alloc(w->alloc, bytes))) {
+      w->failed = true;
+      break;
+    }
+    memcpy(values[c], own, bytes);
+    values[c][index] = numbers[c];
+  }
+  if (!w->failed) put_elements_of(w, h, from, end, values, numbers);
+  w->f->values = own;
+  for (u32 c = 0; c < WIDE; c++) mem_free(w->alloc, values[c], bytes);
+  INS(w, "add.u64", h->number, h->number, ptx_number(WIDE * stride));
+  ptx_line(w, "bra L%u_four;", h->label);
+  w->depth--;
 }

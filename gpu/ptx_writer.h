@@ -175,6 +175,9 @@ struct PtxWide {
 /* False: it is none of that kind, or memory was refused. */
 bool ptx_wide(const LoopFn *fn, Allocator *alloc, PtxWide *s);
 void ptx_wide_free(PtxWide *s);
+/* Of a reduction whose element h->number is at work: elements h->number, + stride, … four at a time, as long as there
+ * are four below h->limit; nothing where its body does more than load and compute. */
+void ptx_put_trips_by_four(PtxWriter *w, OpenHead *h, u32 stride);
 void ptx_put_fours(PtxWriter *w); /* up to the outermost loop; w->lo is what is left for that */
 
 /* ---- ptx_tile.c: arrays that are read across ---------------------------------------------------------------- */
