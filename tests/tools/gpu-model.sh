@@ -21,6 +21,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+case $plant in '' | one-block | scalar | unpadded) ;; *) echo "gpu-model: no fault is called $plant"; exit 2 ;; esac
 [ $# -gt 0 ] || set -- $(awk '!/^#/ { print $1 }' bench/gpu-floors)
 ptxas=${WEFT_PTXAS:-build/cuda/ptxas}
 [ -x "$ptxas" ] || ptxas=

@@ -48,7 +48,7 @@ struct MachineFn {
   unsigned shared; /* bytes of shared memory */
   char shared_names[4][16];
   unsigned shared_at[4], shared_count;
-  bool meets; /* has bar.sync: the warps of a block run side by side */
+  bool meets; /* has bar.sync or shared memory: the warps of a block run side by side */
   Insn *code;
   unsigned count, cap;
 };

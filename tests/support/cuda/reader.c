@@ -255,6 +255,7 @@ static void declare_shared(Reader *r, const char *s) {
   f->shared = (f->shared + align - 1) & ~(align - 1);
   f->shared_at[f->shared_count++] = f->shared;
   f->shared += bytes;
+  f->meets = true;
   if (f->shared > 48 * 1024) wrong(r, "more than 48 KB of shared memory");
 }
 

@@ -1,0 +1,93 @@
+"""Tests of the stand-in for the CUDA driver: kernels with a fault planted in each, which it must refuse, and one good.
+Usage: python3 tests/tools/gpu_machine.py [LIBRARY]      (build/tests/libcuda.so)"""
+import ctypes
+import sys
+
+HEAD = ".version 6.4\n.target sm_70\n.address_size 64\n"
+# Each thread writes a word of shared memory, the block meets, and it reads its neighbour's; four words leave at once.
+GOOD = """.visible .entry k (
+  .param .u64 a0
+) {
+  .reg .pred  %p<3>;
+  .reg .b32   %r<9>;
+  .reg .b64   %rd<6>;
+  .shared .align 8 .b8 tile[256];
+  ld.param.u64 %rd1, [a0];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  mad.lo.u32 %r3, %r1, 4, %r2;
+  st.shared.u32 [%r3], %r1;
+  bar.sync 0;
+  xor.b32 %r4, %r1, 33;
+  mad.lo.u32 %r4, %r4, 4, %r2;
+  ld.shared.u32 %r5, [%r4];
+  cvt.u64.u32 %rd2, %r1;
+  mad.lo.s64 %rd3, %rd2, 16, %rd1;
+  st.global.v4.u32 [%rd3], {%r5, %r5, %r5, %r5};
+  ret;
+}
+"""
+# name, what is replaced, by what, part of the message
+FAULTS = [
+    ("no-meeting", "  bar.sync 0;\n", "", "between meetings"),
+    ("shared-outside", "tile[256]", "tile[128]", "misaligned or outside"),
+    ("shared-misaligned", "%r1, 4, %r2;\n  st", "%r1, 2, %r2;\n  st", "misaligned or outside"),
+    ("one-ends-early", "  bar.sync 0;\n", "  setp.gt.u32 %p1, %r1, 40;\n  @%p1 bra end;\n  bar.sync 0;\n",
+     "ended before the others meet"),
+    ("vector-misaligned", "%rd2, 16, %rd1", "%rd2, 8, %rd1", "not aligned to 16"),
+    ("vector-outside", "%rd2, 16, %rd1", "%rd2, 32, %rd1", "in no memory"),
+    ("vector-short", "{%r5, %r5, %r5, %r5}", "{%r5, %r5, %r5}", None),
+    ("never-written", "{%r5, %r5, %r5, %r5}", "{%r5, %r5, %r5, %r8}", "before it is written"),
+]
+
+
+class Driver:
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(path)
+
+    def __call__(self, name, *arguments):
+        fn = ctypes.c_void_p()
+        if self.lib.cuGetProcAddress_v2(name.encode(), ctypes.byref(fn), 12000, ctypes.c_ulonglong(0), None):
+            raise SystemExit(f"no {name}")
+        return ctypes.CFUNCTYPE(ctypes.c_int)(fn.value)(*arguments)
+
+
+def launch(cu, text):
+    """What came of it, for 64 threads: the words that were written, or a message."""
+    module, fn, at = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_ulonglong()
+    said = ctypes.c_char_p()
+    if cu("cuModuleLoadDataEx", ctypes.byref(module), ctypes.c_char_p(text.encode()), 0, None, None):
+        return "not loaded"
+    cu("cuModuleGetFunction", ctypes.byref(fn), module, b"k")
+    cu("cuMemAlloc", ctypes.byref(at), ctypes.c_size_t(1024))
+    params = (ctypes.c_void_p * 1)(ctypes.addressof(at))
+    error = cu("cuLaunchKernel", fn, 1, 1, 1, 64, 1, 1, 0, None, params, None)
+    cu("cuGetErrorString", error, ctypes.byref(said))
+    words = (ctypes.c_uint32 * 256)()
+    if not error:
+        cu("cuMemcpyDtoH", words, at, ctypes.c_size_t(1024))
+    cu("cuMemFree", at)
+    cu("cuModuleUnload", module)
+    return said.value.decode() if error else list(words)
+
+
+def main():
+    cu = Driver(sys.argv[1] if len(sys.argv) > 1 else "build/tests/libcuda.so")
+    context, bad = ctypes.c_void_p(), 0
+    cu("cuInit", 0)
+    cu("cuDevicePrimaryCtxRetain", ctypes.byref(context), 7)
+    cu("cuCtxPushCurrent", context)
+    good = launch(cu, HEAD + GOOD)
+    right = good == [t // 4 ^ 33 for t in range(256)]
+    print("ok gpu-machine/good" if right else f"not ok gpu-machine/good: {good}")
+    bad += not right
+    for name, old, new, part in FAULTS:
+        text = (HEAD + GOOD).replace(old, new).replace("  ret;", "end:\n  ret;")
+        said = launch(cu, text)
+        seen = said == "not loaded" if part is None else isinstance(said, str) and part in said
+        print(f"ok gpu-machine/{name}" if seen else f"not ok gpu-machine/{name}: {said}")
+        bad += not seen
+    return bad != 0
+
+
+sys.exit(main())
