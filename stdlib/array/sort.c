@@ -259,7 +259,7 @@ static WeftStatus topk_lanes(Vm *vm, Array *dense, u32 axis, i64 k, bool largest
       for (i64 i = p.from; i < p.to && status == WEFT_OK; i++) {
         if (full && keys[i] >= last) continue;
         pairs[have++] = (Keyed){keys[i], i};
-        if (have < room) continue;
+        if (have < room || i + 1 == n) continue;
         status = keyed_sort(vm, pairs, spare, have);
         have = k;
         last = pairs[k - 1].key;
