@@ -100,7 +100,11 @@ static void tell_failed(Run *r, int line, const char *what) {
   r->failed++;
 }
 
-static void tell_error(Run *r) { err_puts(weft_error_text(r->vm)); }
+static void tell_error(Run *r) {
+  int code = weft_exit_code(r->vm);
+  if (code < 0) err_puts(weft_error_text(r->vm));
+  else fprintf(stderr, "  it ended the program: exit(%d)\n", code);
+}
 
 static void run_example(Run *r, const Example *e) {
   WeftValue *v = NULL;
@@ -223,7 +227,7 @@ static void tell_file(const Program *p) {
     if (strncmp(at, "fn ", 3) == 0) {
       const char *end = at + 3;
       int depth = 0;
-      for (; *end && *end != '\n'; end++) {
+      for (; *end && (*end != '\n' || depth > 0); end++) {
         depth += *end == '(';
         if (*end == ')' && --depth == 0) break;
       }
@@ -258,7 +262,7 @@ int tell_docs(int argc, char **argv, MakeVm make, void *context) {
       continue;
     }
     if (asprintf(&question, "?%s", name) < 0) status = 1;
-    else if (weft_input(vm, question) != WEFT_INPUT_COMMAND)
+    else if (!*name || weft_input(vm, question) != WEFT_INPUT_COMMAND)
       fprintf(stderr, "weft doc: \"%s\" is no name\n", name), status = 1;
     else if (weft_command(vm, question, &text) == WEFT_COMMAND_FAILED)
       fprintf(stderr, "weft doc: %s\n", weft_error_message(vm)), status = 1;

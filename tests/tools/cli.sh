@@ -139,6 +139,9 @@ expect test-unknown-option 2 '^weft test: unknown option: --fast~' "$W" test --f
 printf '## > 1 + nowhere\n## 2\nfn f() = 1\n' >error.weft
 expect test-example-fails 1 'FAILED error.weft:1: example `1 \+ nowhere`~error: nowhere is not declared' \
   "$W" test error.weft
+printf 'fn test_stop() = exit(3)\nfn test_more() = true\n' >stopped.weft
+expect test-exits 1 'FAILED stopped.weft:1: test_stop~  it ended the program: exit\(3\)~2 tests, 1 failed~$' \
+  "$W" test stopped.weft
 expect doc 0 '^sum\(x.*  .*sum' "$W" doc sum
 expect doc-of-module 0 '^linalg.svd\(' "$W" doc linalg.svd
 expect doc-of-word 0 '^if: a reserved word' "$W" doc if
@@ -146,6 +149,9 @@ expect doc-of-file 0 '^Squares and their sums\.~~square\(x\)~  Squares x\.~  ~  
   "$W" doc tested.weft
 expect doc-of-nothing 1 '^weft doc: nowhere is not declared' "$W" doc nowhere
 expect doc-no-name 1 '^weft doc: "1 \+ 1" is no name~$' "$W" doc '1 + 1'
+expect doc-empty-name 1 '^weft doc: "" is no name~$' "$W" doc ''
+printf '## Adds.\nfn add(a,\n       b=(1)) = a + b\n' >lines.weft
+expect doc-of-several-lines 0 '^~add\(a,~       b=\(1\)\)~  Adds\.~$' "$W" doc lines.weft
 expect doc-missing-file 2 '^weft: cannot read "nowhere.weft": No such file or directory~$' "$W" doc nowhere.weft
 expect doc-missing 2 '^weft doc: a name or a file is missing~' "$W" doc
 expect wrong-limit 2 'fuel' "$W" --fuel many two.weft
