@@ -80,12 +80,12 @@ bool weft_graph_node(const WeftGraph *h, size_t index, WeftGraphNode *out) {
   if (!id) return false;
   const Graph *g = graph_of(h);
   const GraphNode *n = graph_node_at(g, id);
-  *out = (WeftGraphNode){.kind = node_kind_name(n->kind), .name = node_name(n),
+  const WeftGraphNode found = {.kind = node_kind_name(n->kind), .name = node_name(n),
                          .depth = (int)(g->blocks.data[n->block].depth - g->blocks.data[1].depth),
                          .effect = node_is_effect(g, id), .plain = n->attr_count == 0 && node_subs(g, id) == 0,
                          .operand_count = n->operand_count, .result_count = n->result_count,
                          .operands = g->operands.data + n->operand_first, .result = n->result_first};
-  return true;
+  return struct_give(out, &found, sizeof found, BYTES_TO(WeftGraphNode, result));
 }
 
 const char *weft_graph_node_text(WeftVM *w, const WeftGraph *h, size_t index) {
@@ -107,16 +107,16 @@ bool weft_graph_value(const WeftGraph *h, uint32_t v, WeftGraphValue *out) {
   const ArrayType *t = value_type(g, v);
   Value number;
   if (!t) return false;
-  *out = (WeftGraphValue){.dtype = (WeftDType)t->dtype, .rank = t->rank, .weak = t->weak,
+  WeftGraphValue found = {.dtype = (WeftDType)t->dtype, .rank = t->rank, .weak = t->weak,
                           .known = g->values.data[v].origin != GV_result};
-  out->known = out->known && (g->values.data[v].origin != GV_param || is_input(g, v));
+  found.known = found.known && (g->values.data[v].origin != GV_param || is_input(g, v));
   for (u32 d = 0; d < t->rank; d++)
-    if (!size_is_const(&g->sizes, t->dims[d], &out->shape[d])) out->shape[d] = -1;
+    if (!size_is_const(&g->sizes, t->dims[d], &found.shape[d])) found.shape[d] = -1;
   if (value_const(g, v, &number)) {
-    out->constant = true;
-    out->number = num_as_f64(number);
+    found.constant = true;
+    found.number = num_as_f64(number);
   }
-  return true;
+  return struct_give(out, &found, sizeof found, BYTES_TO(WeftGraphValue, number));
 }
 
 /* The token is no input. */
@@ -396,7 +396,7 @@ WeftStatus weft_run_hand_on(WeftVM *w, WeftRun *look) {
 
 WeftStatus weft_run_value(WeftVM *w, const WeftRun *look, uint32_t v, WeftValue **out) {
   const HostRun *run = (const HostRun *)look;
-  WeftGraphValue type;
+  WeftGraphValue type = {.size = sizeof type};
   if (!w || !run || !out || run->ran || !weft_graph_value(run->look.graph, v, &type) || !type.known) return WEFT_MISUSE;
   const Graph *g = run->region->graph;
   Value made;

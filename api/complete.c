@@ -42,11 +42,13 @@ static void note_of_op(u32 op, Note *out) {
 /* A function of the program: its parameters, and the first line of its `##` lines. */
 static void note_of_closure(const Vm *vm, const Proto *p, Note *out) {
   size_t n = (size_t)snprintf(out->text, sizeof out->text, "(");
-  for (u32 i = 0; i < p->nparams && n < sizeof out->text; i++)
-    n += (size_t)snprintf(out->text + n, sizeof out->text - n, "%s%s%s%s", i ? ", " : "",
+  for (u32 i = 0; i < p->nparams && n < sizeof out->text; i++) {
+    const char *initial = !p->params[i].has_default ? "" : p->params[i].initial ? p->params[i].initial : "…";
+    n += (size_t)snprintf(out->text + n, sizeof out->text - n, "%s%s%s%s%s", i ? ", " : "",
                           (i32)i == p->rest_index ? "..." : "",
                           p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
-                          p->params[i].has_default ? "=…" : "");
+                          p->params[i].has_default ? "=" : "", initial);
+  }
   if (n < sizeof out->text)
     snprintf(out->text + n, sizeof out->text - n, ")%s%.*s", p->doc ? "  " : "",
              p->doc ? (int)strcspn(p->doc, "\n") : 0, p->doc ? p->doc : "");
@@ -302,10 +304,7 @@ static void find_words(Completer *c, const char *s, int at, WeftCompletion *out)
 
 static int in_order(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-void weft_complete(WeftVM *w, const char *line, size_t at, WeftCompletion *out) {
-  if (!out) return;
-  *out = (WeftCompletion){.from = at};
-  if (!usable(w) || !line || at > strlen(line) || at > INT32_MAX / 2) return;
+static void complete(WeftVM *w, const char *line, size_t at, WeftCompletion *out) {
   Words *words = &w->words;
   Completer c = {.w = w};
   words_free(w);
@@ -323,6 +322,15 @@ void weft_complete(WeftVM *w, const char *line, size_t at, WeftCompletion *out) 
   out->count = kept;
   out->words = words->sorted;
   out->notes = words->sorted + n;
+}
+
+WeftStatus weft_complete(WeftVM *w, const char *line, size_t at, WeftCompletion *out) {
+  enum { FIRST = BYTES_TO(WeftCompletion, notes) };
+  WeftCompletion found = {.from = at};
+  if (!struct_sized(out, FIRST)) return WEFT_MISUSE;
+  const bool ok = usable(w) && line;
+  if (ok && at <= strlen(line) && at <= INT32_MAX / 2) complete(w, line, at, &found);
+  return struct_give(out, &found, sizeof found, FIRST) && ok ? WEFT_OK : WEFT_MISUSE;
 }
 
 void words_free(WeftVM *w) {

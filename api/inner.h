@@ -84,8 +84,25 @@ WeftStatus get_in(WeftVM *w, struct Module *m, const char *name, WeftValue **out
 WeftStatus set_in(WeftVM *w, struct Module *m, const char *name, WeftValue *value) MUST_USE;
 WeftStatus define_in(WeftVM *w, struct Module *m, const char *name, WeftHostFunction function, void *context,
                      void (*release)(void *context), Value rule) MUST_USE;
+/* described.c: weft_define_described in any module. */
+WeftStatus describe_in(WeftVM *w, struct Module *m, const char *signature, const char *doc, WeftHostFunction function,
+                       void *context, void (*release)(void *context)) MUST_USE;
+/* A function of the host, without a release; with one from here on. */
+WeftStatus host_function_new(WeftVM *w, const char *name, WeftHostFunction function, void *context,
+                             Value *out) MUST_USE;
+void host_function_release(Value fn, void (*release)(void *context));
+/* Before the host has something run, between programs or inside of a host function: an interrupt is heeded. */
+WeftStatus host_may_run(WeftVM *w) MUST_USE;
 bool name_ok(const char *name); /* of a source text: NULL, or UTF-8 */
 void modules_forget(WeftVM *w);
+
+/* Fills a struct that the host made and that begins with its `size`, as weft.h says: no more than that many bytes, and
+ * zeros behind what this version has. `full` is of `bytes` bytes, `least` are those of the struct when it was new.
+ * False: the size was not set, and nothing was written. */
+bool struct_give(void *to, const void *full, size_t bytes, size_t least) MUST_USE;
+bool struct_sized(const void *to, size_t least) MUST_USE; /* was it? */
+/* From `size` to the end of the field. */
+#define BYTES_TO(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
 /* May the host call: not from a callback by which it takes something back? */
 static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }

@@ -94,6 +94,12 @@ WeftStatus weft_module_define(WeftVM *w, WeftValue *module, const char *name, We
   return m && m->state == MODULE_DONE ? define_in(w, m, name, function, context, release, value_nil()) : WEFT_MISUSE;
 }
 
+WeftStatus weft_module_define_described(WeftVM *w, WeftValue *module, const char *signature, const char *doc,
+                                        WeftHostFunction function, void *context, void (*release)(void *context)) {
+  Module *m = own_module(w, module);
+  return m && m->state == MODULE_DONE ? describe_in(w, m, signature, doc, function, context, release) : WEFT_MISUSE;
+}
+
 WeftStatus weft_module_free(WeftVM *w, WeftValue *module) {
   Module *m = own_module(w, module);
   if (!m || m->state != MODULE_DONE || w->vm->frame_count || w->vm->native_depth) return WEFT_MISUSE;

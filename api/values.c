@@ -356,6 +356,14 @@ WeftStatus define_in(WeftVM *w, struct Module *m, const char *name, WeftHostFunc
   return WEFT_OK;
 }
 
+WeftStatus host_function_new(WeftVM *w, const char *name, WeftHostFunction function, void *context, Value *out) {
+  return make_host(w, name, function, context, NULL, value_nil(), out, NULL);
+}
+
+void host_function_release(Value fn, void (*release)(void *context)) {
+  ((Defined *)fn.fn->host->ctx)->release = release;
+}
+
 WeftStatus weft_function(WeftVM *w, const char *name, WeftHostFunction function, void *context,
                          void (*release)(void *context), WeftValue **out) {
   if (!usable(w) || !name || !utf8_valid(name, strlen(name)) || !function || !out) return WEFT_MISUSE;

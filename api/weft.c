@@ -80,6 +80,25 @@ void weft_prepare_process(void) {
   stdlib_choose_blas_core();
 }
 
+/* ---- structs of the host ----------------------------------------------------------------------------------- */
+
+bool struct_sized(const void *to, size_t least) {
+  enum { MOST = 4096 }; /* no struct of weft.h is as large: what is larger was never set */
+  size_t size = 0;
+  if (to) memcpy(&size, to, sizeof size);
+  return size >= least && size <= MOST;
+}
+
+bool struct_give(void *to, const void *full, size_t bytes, size_t least) {
+  size_t size;
+  if (!struct_sized(to, least)) return false;
+  memcpy(&size, to, sizeof size);
+  const size_t both = size < bytes ? size : bytes;
+  memcpy((char *)to + sizeof size, (const char *)full + sizeof size, both - sizeof size);
+  memset((char *)to + both, 0, size - both);
+  return true;
+}
+
 /* ---- a VM --------------------------------------------------------------------------------------------------- */
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
@@ -321,6 +340,11 @@ static WeftStatus end(WeftVM *w, WeftStatus status) {
   return status;
 }
 
+WeftStatus host_may_run(WeftVM *w) {
+  if (w->vm->frame_count) return vm_catch_up(w->vm);
+  return begin(w) == WEFT_OK ? heed(w) : WEFT_ERROR;
+}
+
 WeftStatus evaluate_in(WeftVM *w, Module *m, const char *text, size_t len, const char *name, bool repl,
                        WeftValue **out) {
   Value v = value_nil();
@@ -421,7 +445,7 @@ WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, siz
     if (!api_is_name(names[i])) return WEFT_MISUSE;
   if (out) *out = NULL;
   ON_STACK_OF(w);
-  if (w->vm->frame_count ? vm_catch_up(w->vm) != WEFT_OK : begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
+  if (host_may_run(w) != WEFT_OK) return WEFT_ERROR;
   Value v = value_nil(), *given = mem_alloc(&w->vm->alloc, sizeof *given * (count + 1));
   Name *keys = named ? mem_alloc_zero(&w->vm->alloc, sizeof *keys * count) : NULL;
   bool ok = given && (!named || keys);

@@ -16,7 +16,17 @@
  * until the next call that returns a text from the same VM. NULL where a value is expected is WEFT_MISUSE, and so is
  * a value of another VM, or one that was released as far as that can be seen: weft_error_message says it. Names and
  * texts are UTF-8. Callbacks by which the host takes back what it gave (`release` of lent arrays, functions,
- * handles) may call weft_retain and weft_release and nothing else: all else gives WEFT_MISUSE there. */
+ * handles) may call weft_retain and weft_release and nothing else: all else gives WEFT_MISUSE there.
+ *
+ * Structs. One that the host makes begins with `size`, which the host sets to its sizeof before the call:
+ *
+ *     WeftCompletion c = {.size = sizeof c};
+ *     weft_complete(vm, line, at, &c);
+ *
+ * A later version of the library adds fields at the end alone. It writes no more than `size` bytes, so a host that was
+ * built with an older header keeps working, and what a newer host has behind is set to 0. A `size` that was not set is
+ * refused, and nothing is written. Two structs have none and keep their fields for ever: WeftArray and WeftPromise.
+ * What else there is to know of an array has functions of its own, such as weft_array_unshared. */
 #ifndef WEFT_H
 #define WEFT_H
 
@@ -319,6 +329,7 @@ typedef enum WeftCommandEnd {
 WEFT_API WeftCommandEnd weft_command(WeftVM *vm, const char *line, const char **text);
 
 typedef struct WeftCompletion {
+  size_t size; /* sizeof(WeftCompletion) */
   size_t from; /* where in the line the word begins that is completed */
   bool files;  /* the name of a file is wanted, which is the host's to look for: no words */
   bool blank;  /* a blank follows the word */
@@ -329,8 +340,9 @@ typedef struct WeftCompletion {
 
 /* How the line may go on at byte `at`: commands and their arguments, variables, built-in names, reserved words, members
  * behind a point, arguments by name. Runs nothing and raises nothing: names are followed through records and modules
- * only. No words when memory was refused. */
-WEFT_API void weft_complete(WeftVM *vm, const char *line, size_t at, WeftCompletion *out);
+ * only. No words when memory was refused, or `at` is behind the end of the line. WEFT_MISUSE: a pointer is NULL, or
+ * out->size was not set. */
+WEFT_API WeftStatus weft_complete(WeftVM *vm, const char *line, size_t at, WeftCompletion *out);
 
 typedef enum WeftPaint {
   WEFT_PAINT_PLAIN = 0,
@@ -424,7 +436,8 @@ WEFT_API WeftStatus weft_field(WeftVM *vm, WeftValue *record, const char *key, W
 
 enum { WEFT_MAX_RANK = 16 };
 
-typedef struct WeftArray { /* a look at an array: valid while the value is held and not updated by the program */
+/* A look at an array: valid while the value is held and not updated by the program. Its fields stay as they are. */
+typedef struct WeftArray {
   WeftDType dtype;
   int rank;
   int64_t shape[WEFT_MAX_RANK];
@@ -497,6 +510,27 @@ WEFT_API WeftStatus weft_function(WeftVM *vm, const char *name, WeftHostFunction
 /* weft_define in a module of the host's. */
 WEFT_API WeftStatus weft_module_define(WeftVM *vm, WeftValue *module, const char *name, WeftHostFunction function,
                                        void *context, void (*release)(void *context));
+/* weft_define with names, defaults and documentation:
+ *
+ *     weft_define_described(vm, "blur(image, radius=1, ...rest, edge=\"wrap\")", "Blurs an image.", blur, NULL, NULL);
+ *
+ * `signature` is what stands behind `fn` in a program: a name, and parameters with a name each. Programs give arguments
+ * by position or by name, and leave out those that have a default. `function` gets all of them, in the order of the
+ * signature: of `blur(x, edge="zero")` x, 1, an empty list and "zero". A default is an expression; its variables are
+ * those of the module, and it is computed in each call that leaves the argument out. Arguments that do not fit are the
+ * errors that functions of the language give, and the host is not called. `help(blur)` shows the signature and `doc`
+ * (NULL: none), a text of lines; completion shows both. WEFT_ERROR: the signature is none (kind "syntax", "name"), or
+ * memory was refused; the context is the host's as before. */
+WEFT_API WeftStatus weft_define_described(WeftVM *vm, const char *signature, const char *doc,
+                                          WeftHostFunction function, void *context, void (*release)(void *context));
+/* The same, declared nowhere: a value. Its defaults see the main module. */
+WEFT_API WeftStatus weft_function_described(WeftVM *vm, const char *signature, const char *doc,
+                                            WeftHostFunction function, void *context,
+                                            void (*release)(void *context), WeftValue **out);
+/* The same in a module of the host's, whose variables the defaults see. */
+WEFT_API WeftStatus weft_module_define_described(WeftVM *vm, WeftValue *module, const char *signature,
+                                                 const char *doc, WeftHostFunction function, void *context,
+                                                 void (*release)(void *context));
 /* weft_define for a construct of the host's own, with its trace rule: `rule` is a function of the language that takes
  * the same arguments and gives the same results, made at the top level (it captures nothing), as
  *
@@ -516,7 +550,7 @@ WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message)
 
 /* ---- host objects --------------------------------------------------------------------------------------- */
 
-/* What a host function gives: nil (dtype 0), or a number or array. */
+/* What a host function gives: nil (dtype 0), or a number or array. Its fields stay as they are. */
 typedef struct WeftPromise {
   int dtype; /* WeftDType, or 0 */
   int rank;
@@ -564,6 +598,7 @@ WEFT_API WeftStatus weft_handle_set(WeftVM *vm, WeftValue *handle, const char *f
 /* ---- graphs, for backends of the host --------------------------------------------------------------------- */
 
 typedef struct WeftGraphNode {
+  size_t size;      /* sizeof(WeftGraphNode) */
   const char *kind; /* "op", "index", "update", "check", "cond", "while" … (docs/ir.md) */
   const char *name; /* of an op its function, of a check what holds after it, else "" */
   int depth;        /* in how many blocks of other nodes it stands */
@@ -575,6 +610,7 @@ typedef struct WeftGraphNode {
 } WeftGraphNode;
 
 typedef struct WeftGraphValue {
+  size_t size; /* sizeof(WeftGraphValue) */
   WeftDType dtype;
   int rank;
   int64_t shape[WEFT_MAX_RANK]; /* -1: a symbol: another in each run */
@@ -591,7 +627,7 @@ WEFT_API const char *weft_graph_name(const WeftGraph *graph);
 WEFT_API const char *weft_graph_text(WeftVM *vm, const WeftGraph *graph);
 WEFT_API const char *weft_graph_node_text(WeftVM *vm, const WeftGraph *graph, size_t node);
 /* Nodes in the order in which they run, one that holds blocks before what stands in them. False: there is none of that
- * number. */
+ * number, or out->size was not set. */
 WEFT_API bool weft_graph_node(const WeftGraph *graph, size_t node, WeftGraphNode *out);
 WEFT_API bool weft_graph_value(const WeftGraph *graph, uint32_t value, WeftGraphValue *out);
 /* The number of the value that is input or output number `index`; 0: there is none. */

@@ -176,6 +176,7 @@ typedef struct Param {
   Name name;          /* 0 for a pattern parameter */
   bool has_default;   /* the body begins with jgiven over the code of the default */
   bool keyword_only;  /* stands after ...rest */
+  const char *initial; /* the default as it is written; NULL where that is long, or bytecode was loaded */
 } Param;
 
 /* Where a variable lies, for messages: from the place in the source where it is declared, until the register's next. */

@@ -90,6 +90,16 @@ static void default_value(FnState *fs, u32 reg, u32 value) {
   extent_close(fs, extent);
 }
 
+/* A default as it is written, to be shown in one line; NULL: it is too long. */
+static const char *initial_text(FnState *fs, Span at) {
+  enum { MOST = 24 };
+  const SourceFile *f = fs->c->o->sources ? sources_get(fs->c->o->sources, at.file) : NULL;
+  if (!f || at.len > MOST || memchr(f->text + at.start, '\n', at.len)) return NULL;
+  const char *text = arena_copy(&fs->proto->arena, f->text + at.start, at.len);
+  if (!text) compile_refused(fs->c);
+  return text;
+}
+
 /* One after the other, so that defaults see the parameters and sizes before them. */
 static void parameters(FnState *fs, const AstNode *fn) {
   const Ast *ast = fs->c->ast;
@@ -103,6 +113,7 @@ static void parameters(FnState *fs, const AstNode *fn) {
     const AstNode *param = ast_node(ast, ast_fn_param(ast, fn, i));
     u32 pattern = ast_kid(ast, param, 0), annot = ast_kid(ast, param, 1), value = ast_kid(ast, param, 2);
     p->params[i] = (Param){.name = param->ref, .has_default = value, .keyword_only = param->flags & AF_KEYWORD};
+    if (value) p->params[i].initial = initial_text(fs, ast_node(ast, value)->span);
     if (param->flags & AF_REST) {
       p->rest_index = (i32)i;
       p->npositional = i;

@@ -545,8 +545,8 @@ static void complete_file(size_t from, bool quoted) {
 }
 
 void block_complete(void) {
-  WeftCompletion offers;
-  weft_complete(block.vm, rl_line_buffer, (size_t)rl_point, &offers);
+  WeftCompletion offers = {.size = sizeof offers};
+  (void)weft_complete(block.vm, rl_line_buffer, (size_t)rl_point, &offers);
   if (offers.files) {
     bool quoted = offers.from > 0 && rl_line_buffer[offers.from - 1] == '"';
     return complete_file(offers.from, quoted);

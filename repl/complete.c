@@ -9,7 +9,7 @@
 #include "repl/complete.h"
 
 static WeftVM *completing;
-static WeftCompletion offers;
+static WeftCompletion offers = {.size = sizeof offers};
 
 static char *next_offer(const char *prefix, int again) {
   static size_t at;
@@ -20,7 +20,7 @@ static char *next_offer(const char *prefix, int again) {
 
 static char **complete(const char *text, int start, int end) {
   (void)start;
-  weft_complete(completing, rl_line_buffer, (size_t)end, &offers);
+  (void)weft_complete(completing, rl_line_buffer, (size_t)end, &offers);
   rl_attempted_completion_over = 1;
   rl_completion_append_character = offers.blank ? ' ' : '\0';
   if (!offers.files) return offers.count ? rl_completion_matches(text, next_offer) : NULL;
@@ -31,7 +31,7 @@ static char **complete(const char *text, int start, int end) {
 /* A name ends at everything that cannot stand in one; the name of a file, at blanks. */
 static char *breaks(void) {
   static char for_names[] = " \t\n\"'`!#$%&()*+,-./:;<=>?@[\\]^{|}~", for_files[] = " \t\n";
-  weft_complete(completing, rl_line_buffer, (size_t)rl_point, &offers);
+  (void)weft_complete(completing, rl_line_buffer, (size_t)rl_point, &offers);
   return offers.files ? for_files : for_names;
 }
 

@@ -157,8 +157,8 @@ static void run_test(Run *r, const Program *p, const char *name) {
 
 /* The names of variables that begin with `test_`: a copy, since looking one up forgets what completion said. */
 static char **test_names(WeftVM *vm, size_t *count) {
-  WeftCompletion found;
-  weft_complete(vm, "test_", 5, &found);
+  WeftCompletion found = {.size = sizeof found};
+  (void)weft_complete(vm, "test_", 5, &found);
   char **names = calloc(found.count + 1, sizeof *names);
   *count = 0;
   for (size_t i = 0; names && i < found.count; i++)

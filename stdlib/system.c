@@ -111,10 +111,12 @@ static void describe_name(const char *s, u32 len, Buf *b) {
 
 static void describe_closure(Vm *vm, const Proto *p, Buf *b) {
   buf_printf(b, "%s(", p->name ? name_text(&vm->names, p->name) : "fn");
-  for (u32 i = 0; i < p->nparams; i++)
-    buf_printf(b, "%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
+  for (u32 i = 0; i < p->nparams; i++) {
+    const char *initial = !p->params[i].has_default ? "" : p->params[i].initial ? p->params[i].initial : "…";
+    buf_printf(b, "%s%s%s%s%s", i ? ", " : "", (i32)i == p->rest_index ? "..." : "",
                p->params[i].name ? name_text(&vm->names, p->params[i].name) : "_",
-               p->params[i].has_default ? "=…" : "");
+               p->params[i].has_default ? "=" : "", initial);
+  }
   buf_puts(b, ")\n");
   if (!p->doc) return;
   buf_puts(b, "  ");

@@ -83,7 +83,7 @@ int main(void) {
   expect(strstr(window, "  area             fn\n") != NULL, "embed/prompt-variables");
   expect(strstr(window, ":nowhere: no such command") != NULL, "embed/prompt-no-command");
 
-  WeftCompletion tab;
+  WeftCompletion tab = {.size = sizeof tab};
   weft_complete(vm, "1 + ar", 6, &tab);
   expect(tab.from == 4 && tab.count > 1 && strcmp(tab.words[0], "arange") == 0, "embed/prompt-completion");
   weft_free(vm);

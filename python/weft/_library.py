@@ -80,7 +80,7 @@ class ArrayView(Structure):  # WeftArray
 
 
 class Completion(Structure):  # WeftCompletion
-    _fields_ = [("start", c_size_t), ("files", c_bool), ("blank", c_bool), ("count", c_size_t),
+    _fields_ = [("size", c_size_t), ("start", c_size_t), ("files", c_bool), ("blank", c_bool), ("count", c_size_t),
                 ("words", POINTER(c_char_p)), ("notes", POINTER(c_char_p))]
 
 
@@ -155,7 +155,7 @@ _declare(quick, {
     "weft_get_global": (c_int, c_void_p, c_char_p, _out),
     "weft_set_global": (c_int, c_void_p, c_char_p, c_void_p),
     "weft_input": (c_int, c_void_p, c_char_p),
-    "weft_complete": (None, c_void_p, c_char_p, c_size_t, POINTER(Completion)),
+    "weft_complete": (c_int, c_void_p, c_char_p, c_size_t, POINTER(Completion)),
     "weft_error_text": (c_char_p, c_void_p),
     "weft_error_message": (c_char_p, c_void_p),
     "weft_error_kind": (c_char_p, c_void_p),

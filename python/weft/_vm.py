@@ -295,8 +295,8 @@ class VM:
         text = line[:at].encode() if at is not None else line.encode()
         with self._core as core:
             core.ready()
-            found = Completion()
-            quick.weft_complete(core.vm, text, len(text), byref(found))
+            found = Completion(size=ctypes.sizeof(Completion))
+            core.check(quick.weft_complete(core.vm, text, len(text), byref(found)))
             return len(text[:found.start].decode("utf-8", "ignore")), [found.words[i].decode()
                                                                        for i in range(found.count)]
 

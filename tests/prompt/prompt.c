@@ -514,7 +514,7 @@ static void completion(void) {
   offers(&s, "linalg.solve", "solve_triangular", "(a, b)  x with a @ x == b");
   offers(&s, "linspace", "linspace  (start, stop", "num"); /* of the only one too, once it is whole */
   offers(&s, "arg", "argmax", "index of the");
-  offers(&s, "fi", "fit", "(values, step_size=…)");
+  offers(&s, "fi", "fit", "(values, step_size=1)");
   offers(&s, "fit(", "values=", "step_size=");
   offers(&s, ":g", "graph", "guards");
   key(&s, TAB); /* in front of a line it indents */

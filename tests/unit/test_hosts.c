@@ -160,8 +160,8 @@ typedef struct Calc {
 enum Bad { GOOD, MISSING, DTYPE, SHAPE, RANK, TEXT, FAILS, SILENT, GIVES_BACK, WRONG };
 
 static WeftCompiled calc_compile(WeftVM *vm, void *context, WeftGraph *graph, void **code) {
-  WeftGraphNode n;
-  WeftGraphValue v;
+  WeftGraphNode n = {.size = sizeof n};
+  WeftGraphValue v = {.size = sizeof v};
   (void)code;
   if (!weft_graph_simple(graph)) {
     (void)weft_fail(vm, NULL, "calc: no effects");
@@ -217,8 +217,8 @@ static WeftStatus calc_run(WeftVM *vm, void *context, WeftRun *r) {
   static double x[CALC_VALUES][CALC_SIZE];
   Calc *c = context;
   int64_t size = 0;
-  WeftGraphNode n;
-  WeftGraphValue v;
+  WeftGraphNode n = {.size = sizeof n};
+  WeftGraphValue v = {.size = sizeof v};
   c->ran++;
   if (c->bad == FAILS) return weft_fail(vm, "host", "calc broke down");
   if (c->bad == SILENT) return WEFT_ERROR;

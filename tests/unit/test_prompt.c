@@ -349,7 +349,7 @@ static void a_command_runs_a_file(void **state) {
 
 /* `line` ends where Tab is pressed; `word` is among what is offered, `other` is not. */
 static void completes(WeftVM *vm, const char *line, const char *before, const char *word, const char *other) {
-  WeftCompletion c;
+  WeftCompletion c = {.size = sizeof c};
   bool found = false;
   weft_complete(vm, line, strlen(line), &c);
   assert_false(c.files);
@@ -366,7 +366,7 @@ static void completes(WeftVM *vm, const char *line, const char *before, const ch
 static void lines_go_on(void **state) {
   (void)state;
   WeftVM *vm = host(&printed, defaults);
-  WeftCompletion c;
+  WeftCompletion c = {.size = sizeof c};
   run(vm, "let alpha = 1; let rec = {inner: {deep: 2, depth: 3}, f: (zebra, y) => zebra}");
   run(vm, "fn fun(first, second) = first");
   completes(vm, "", "", "alpha", "deep");
@@ -411,11 +411,11 @@ static void lines_go_on(void **state) {
 static void words_have_notes(void **state) {
   (void)state;
   WeftVM *vm = host(&printed, defaults);
-  WeftCompletion c;
+  WeftCompletion c = {.size = sizeof c};
   run(vm, "## Adds them.\nfn adder(one, two=1) = one + two\nlet advice = {text: \"some\", table: [[1.0, 2.0]]}");
   static const struct {
     const char *line, *word, *note;
-  } want[] = {{"adder", "adder", "(one, two=…)  Adds them."}, {"advice.te", "text", "text of 4 characters"},
+  } want[] = {{"adder", "adder", "(one, two=1)  Adds them."}, {"advice.te", "text", "text of 4 characters"},
               {"advice.ta", "table", "array f64 (1, 2)"}, {"advic", "advice", "record of 2 keys"},
               {"whil", "while", "reserved word"}, {"linal", "linalg", "module"},
               {"x.ndi", "ndim", "property of arrays"},
