@@ -211,9 +211,9 @@ WeftStatus weft_array_copy_into(WeftVM *w, WeftValue *value, const WeftArray *to
     buf_init(&b, &w->vm->alloc);
     buf_puts(&b, "the host's buffer is of shape (");
     for (u32 d = 0; d < (u32)to->rank; d++) buf_printf(&b, "%s%lld", d ? ", " : "", (long long)to->shape[d]);
-    buf_puts(&b, "), the array of (");
+    buf_puts(&b, to->rank == 1 ? ",), the array of (" : "), the array of (");
     for (u32 d = 0; d < rank; d++) buf_printf(&b, "%s%lld", d ? ", " : "", (long long)dims[d]);
-    buf_puts(&b, ")");
+    buf_puts(&b, rank == 1 ? ",)" : ")");
     WeftStatus status = vm_error(w->vm, EK_shape, "%s",
                                  b.failed ? "the host's buffer has another shape" : buf_text(&b));
     buf_free(&b);

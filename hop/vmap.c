@@ -192,8 +192,8 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
     if (status != WEFT_OK) break;
     if (i == 0) tree = value_keep(got);
     else if (!tree_same(vm, tree, got))
-      status = vm_error(vm, EK_type, "vmap: f gives a %s of another structure for lane %lld than for lane 0",
-                        value_type_name(got), (long long)i);
+      status = vm_error(vm, EK_type, "vmap: f gives %s of another structure for lane %lld than for lane 0",
+                        value_type_phrase(got), (long long)i);
     parts.count = 0;
     if (status == WEFT_OK) status = tree_leaves_of(vm, got, &parts);
     width = parts.count;
@@ -235,8 +235,8 @@ static WeftStatus lanes_combine(Vm *vm, Value f, Value a, Value b, Value *out) {
   }
   if (vm_call(vm, f, pair, 2, out) != WEFT_OK) return WEFT_ERROR;
   if (tree_same(vm, a, *out)) return WEFT_OK;
-  WeftStatus status = vm_error(vm, EK_type, "associative_scan: f gives a %s of another structure than the items",
-                               value_type_name(*out));
+  WeftStatus status = vm_error(vm, EK_type, "associative_scan: f gives %s of another structure than the items",
+                               value_type_phrase(*out));
   value_drop(vm, *out);
   return status;
 }

@@ -100,11 +100,7 @@ static void tell_failed(Run *r, int line, const char *what) {
   r->failed++;
 }
 
-static void tell_error(Run *r) {
-  int code = weft_exit_code(r->vm);
-  if (code < 0) err_puts(weft_error_text(r->vm));
-  else fprintf(stderr, "  it ended the program: exit(%d)\n", code);
-}
+static void tell_error(Run *r) { err_puts(weft_error_text(r->vm)); }
 
 static void run_example(Run *r, const Example *e) {
   WeftValue *v = NULL;

@@ -39,25 +39,23 @@ static u32 called_name(const Vm *vm, char *out, u32 cap) {
   return end - begin;
 }
 
-static const char *not_function_type(Value v) { return v.kind == V_NUM ? "number" : value_type_name(v); }
-
 /* A built-in calls what it was given. */
 static WeftStatus given_no_function(Vm *vm, Value v) {
   char name[64];
   const u32 len = vm->frame_count ? called_name(vm, name, sizeof name) : 0;
-  return vm_error(vm, EK_type, "%s%sneeds a function, got %s%s", len ? name : "", len ? ": " : "",
-                  v.kind == V_NIL ? "" : "a ", not_function_type(v));
+  return vm_error(vm, EK_type, "%s%sneeds a function, got %s", len ? name : "", len ? ": " : "",
+                  value_type_phrase(v));
 }
 
 WeftStatus call_not_function(Vm *vm, Value v) {
   char name[64];
   u32 len = vm->frame_count ? called_name(vm, name, sizeof name) : 0;
-  const char *type = not_function_type(v);
+  const char *type = value_type_phrase(v);
   if (len && op_by_name(name, len) != OP_none)
-    return vm_error(vm, EK_type, "'%s' is %s%s here, not a function: it hides the built-in '%s'", name,
-                    v.kind == V_NIL ? "" : "a ", type, name);
-  if (len) return vm_error(vm, EK_type, "'%s' is %s%s, not a function", name, v.kind == V_NIL ? "" : "a ", type);
-  return vm_error(vm, EK_type, "this is %s%s, not a function", v.kind == V_NIL ? "" : "a ", type);
+    return vm_error(vm, EK_type, "'%s' is %s here, not a function: it hides the built-in '%s'", name, type,
+                    name);
+  if (len) return vm_error(vm, EK_type, "'%s' is %s, not a function", name, type);
+  return vm_error(vm, EK_type, "this is %s, not a function", type);
 }
 
 /* ---- closures --------------------------------------------------------------------------------- */

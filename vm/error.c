@@ -213,7 +213,10 @@ WeftStatus vm_raise_again(Vm *vm, Value record) {
 }
 
 WeftStatus vm_exit(Vm *vm, i32 code) {
-  ErrorState *e = begin(vm, EK_interrupt, vm_span(vm));
+  vm_error(vm, EK_interrupt, "the program has ended itself with the code %d", code);
+  ErrorState *e = &vm->error;
+  e->kind = EK_interrupt; /* also where there was no memory for the message */
+  e->out_of_memory = 0;
   e->final = true;
   e->limit = LIMIT_exit;
   vm->exiting = true;

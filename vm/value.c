@@ -237,3 +237,22 @@ const char *value_type_name(Value v) {
     default: return "nothing";
   }
 }
+
+const char *value_type_phrase(Value v) {
+  switch (v.kind) {
+    case V_NIL: return "nil";
+    case V_NUM: return "a number";
+    case V_ARRAY:
+    case V_TRACKED: return "an array";
+    case V_TEXT: return "a text";
+    case V_LIST: return "a list";
+    case V_RECORD: return "a record";
+    case V_RANGE: return "a range";
+    case V_FN: return "a fn";
+    case V_REF: return "a ref";
+    case V_MODULE: return "a module";
+    case V_DTYPE: return "a dtype";
+    case V_HANDLE: return "a handle";
+    default: return "nothing";
+  }
+}

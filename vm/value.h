@@ -310,6 +310,7 @@ WeftStatus handle_flatten(Vm *vm, const Handle *h, Value *out) MUST_USE; /* the 
 bool fn_transform(Vm *vm, u32 transform, Value inner, Value settings, Value *out) MUST_USE; /* consumes both */
 
 const char *value_type_name(Value v); /* "array", "text" … as type() says */
+const char *value_type_phrase(Value v); /* "an array", "a number" (of rank 0), "a text", "nil" … in a sentence */
 /* Structural equality as `==` on anything but two arrays; arrays inside compare elementwise-all. */
 WeftStatus value_equal(Vm *vm, Value a, Value b, bool *out) MUST_USE;
 

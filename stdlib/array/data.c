@@ -243,8 +243,8 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
   u32 count = t.kind == V_LIST ? t.list->count : t.record->shape->count;
   for (u32 i = 1; i < n; i++) {
     if (trees[i].kind != t.kind)
-      return vm_error(vm, EK_type, "tree_map: tree %u has a %s where the first has a %s", i, value_type_name(trees[i]),
-                      value_type_name(t));
+      return vm_error(vm, EK_type, "tree_map: tree %u has %s where the first has %s", i, value_type_phrase(trees[i]),
+                      value_type_phrase(t));
     u32 other = t.kind == V_LIST ? trees[i].list->count : trees[i].record->shape->count;
     if (other != count)
       return vm_error(vm, EK_value, "tree_map: tree %u has %u items where the first has %u", i, other, count);

@@ -140,7 +140,8 @@ printf '## > 1 + nowhere\n## 2\nfn f() = 1\n' >error.weft
 expect test-example-fails 1 'FAILED error.weft:1: example `1 \+ nowhere`~error: nowhere is not declared' \
   "$W" test error.weft
 printf 'fn test_stop() = exit(3)\nfn test_more() = true\n' >stopped.weft
-expect test-exits 1 'FAILED stopped.weft:1: test_stop~  it ended the program: exit\(3\)~2 tests, 1 failed~$' \
+expect test-exits 1 \
+  'FAILED stopped.weft:1: test_stop~error: the program has ended itself with the code 3~.*2 tests, 1 failed~$' \
   "$W" test stopped.weft
 expect doc 0 '^sum\(x.*  .*sum' "$W" doc sum
 expect doc-of-module 0 '^linalg.svd\(' "$W" doc linalg.svd

@@ -189,6 +189,8 @@ static void limits_are_told_apart(void **state) {
     if (weft_error_limit(vm) != table[i].limit)
       fail_msg("%s: limit %d (%s)", table[i].program, (int)weft_error_limit(vm), weft_error_message(vm));
     assert_int_equal(weft_exit_code(vm), table[i].limit == WEFT_LIMIT_EXIT ? 3 : -1);
+    if (table[i].limit == WEFT_LIMIT_EXIT)
+      assert_string_equal(weft_error_message(vm), "the program has ended itself with the code 3");
     weft_set_limits(vm, 0, 0, 1e-9);
     assert_int_equal(weft_eval(vm, "while true { }", "test", NULL), WEFT_ERROR);
     assert_int_equal(weft_error_limit(vm), WEFT_LIMIT_DEADLINE);
