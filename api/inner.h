@@ -84,6 +84,7 @@ WeftStatus get_in(WeftVM *w, struct Module *m, const char *name, WeftValue **out
 WeftStatus set_in(WeftVM *w, struct Module *m, const char *name, WeftValue *value) MUST_USE;
 WeftStatus define_in(WeftVM *w, struct Module *m, const char *name, WeftHostFunction function, void *context,
                      void (*release)(void *context), Value rule) MUST_USE;
+bool files_whole(const WeftFiles *files); /* files.c: has it all that weft.h asks for? */
 /* described.c: weft_define_described in any module. */
 WeftStatus describe_in(WeftVM *w, struct Module *m, const char *signature, const char *doc, WeftHostFunction function,
                        void *context, void (*release)(void *context)) MUST_USE;

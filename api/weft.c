@@ -161,6 +161,7 @@ static bool make_inner(WeftVM *w, const WeftOptions *o) {
   vm->draws = o->draws;
   vm->resolve_module = o->resolve_module;
   vm->resolver_ctx = o->resolve_context;
+  vm->files = (const VmFiles *)o->files;
   Tunables *tun = &vm->tunables;
   tun->threads = o->threads;
   if (o->hot > 0) tun->hot_calls = tun->hot_trips = tun->warm_calls = tun->warm_trips = o->hot > 1 ? o->hot : 0;
@@ -170,6 +171,7 @@ static bool make_inner(WeftVM *w, const WeftOptions *o) {
 static WeftStatus set_up(WeftVM *w, const WeftOptions *o, const Why *why) {
   const char *unknown = unknown_word(o->log);
   if (unknown) return say_why(why, WEFT_MISUSE, "log is unknown (" LOG_WORDS "): %s", unknown);
+  if (o->files && !files_whole(o->files)) return say_why(why, WEFT_MISUSE, "files is incomplete");
   if (o->cpu && !jit_cpu_known(o->cpu))
     return say_why(why, WEFT_MISUSE, "cpu is unknown (scalar, strip, avx2, avx512): %s", o->cpu);
   if (o->cpu && !jit_cpu_runs(o->cpu)) return say_why(why, WEFT_MISUSE, "cpu is beyond this processor: %s", o->cpu);
@@ -394,7 +396,7 @@ static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const c
   Module *m = w->main;
   const char *path_before = m->path;
   u8 state_before = m->state;
-  char *real = w->vm->resolve_module ? NULL : realpath(path, NULL);
+  char *real = w->vm->resolve_module || w->vm->files ? NULL : realpath(path, NULL);
   Name name = real ? name_cstr(&w->vm->names, real) : 0;
   bool refused = real && !name;
   free(real);

@@ -123,6 +123,36 @@ typedef struct WeftDevice { /* must live as long as the VM */
   bool (*from_host)(void *context, const void *host, void *data, size_t bytes);
 } WeftDevice;
 
+/* ---- files of the host ------------------------------------------------------------------------- */
+
+/* What programs see as files, in place of the system's: an archive, a database, the files below one folder. All that
+ * reads and writes files in a program goes through it, imports too (where they are allowed, and there is no
+ * resolve_module); what the host itself loads and dumps does not. Paths come as the program wrote them. Functions give
+ * 0, or an errno, which the program's error says: ENOENT "No such file or directory". They may weft_fail instead, and
+ * call nothing else of the VM. */
+typedef struct WeftFiles { /* must live as long as the VM */
+  size_t size; /* sizeof(WeftFiles) */
+  void *context;
+  int (*open)(void *context, const char *path, void **file); /* to be read */
+  /* Up to `room` bytes that stand from byte `at` on: how many, 0: the file ends there, below 0: a negative errno. */
+  ptrdiff_t (*read)(void *context, void *file, uint64_t at, char *to, size_t room);
+  void (*close)(void *context, void *file); /* may come as late as weft_free */
+  /* Makes the file, or replaces all of it; with `append` the bytes go behind what it holds. */
+  int (*write)(void *context, const char *path, const char *data, size_t bytes, bool append);
+  int (*about)(void *context, const char *path, uint64_t *bytes, bool *folder); /* ENOENT: it is not there */
+  /* Calls give(to, name) for each entry of a folder, in any order. "." is the outermost. */
+  int (*list)(void *context, const char *path, void (*give)(void *to, const char *name), void *to);
+  int (*make_folder)(void *context, const char *path); /* one; those around it came before. EEXIST: it is there */
+  int (*remove)(void *context, const char *path);      /* a file; EISDIR: it is a folder */
+} WeftFiles;
+
+/* The files below a folder of the system, and no others, into *out. A path must not begin with `/`, hold `..`, or lead
+ * through or to a symbolic link, else EACCES; so must what is neither a file nor a folder. Files are replaced as a
+ * whole. WEFT_MISUSE: a pointer is NULL. WEFT_ERROR: errno says why the folder cannot be opened. It may serve several
+ * VMs, in several threads. Linux and systems like it. */
+WEFT_API WeftStatus weft_files_below(const char *folder, const WeftFiles **out);
+WEFT_API void weft_files_free(const WeftFiles *below); /* after the VMs. May be NULL */
+
 /* ---- a VM ------------------------------------------------------------------------------------- */
 
 /* Every field that is 0 means its default: options may be cleared by memset as well as set to WEFT_OPTIONS_INIT. */
@@ -198,11 +228,13 @@ typedef struct WeftOptions {
   ptrdiff_t (*input)(void *context, char *to, size_t room);
   void *input_context;
   bool draws; /* standard error is a terminal on which progress() may draw */
+  /* What programs have for files; allows them. NULL: the system's files, where `allow_files` is set. */
+  const WeftFiles *files;
 } WeftOptions;
 
 #define WEFT_OPTIONS_INIT                                                                                         \
   {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
-   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, false, NULL, NULL, false}
+   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, false, NULL, NULL, false, NULL}
 
 /* The same for a struct of `size` bytes, as sizeof gives them to the host: for hosts in other languages. */
 WEFT_API void weft_options_init(WeftOptions *options, size_t size);
@@ -210,7 +242,7 @@ WEFT_API void weft_options_init(WeftOptions *options, size_t size);
 /* A VM into *vm. `why` (may be NULL) gets the reason for which there is none, a line of at most `room` bytes that
  * begins with the name of the option it is about: "cpu is beyond this processor: avx512".
  *   WEFT_MISUSE: `backend`, `device`, `force`, `cpu` or a word of `log` is unknown, `cpu` is beyond this processor, or
- *     `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many.
+ *     `files`, `own_device` or one of `backends` is incomplete, has a name that is taken, or is one too many.
  *   WEFT_ERROR: memory was refused, or `backend` is "ptx", the GPU is allowed, and there is none that can be used.
  * options may be NULL. */
 WEFT_API WeftStatus weft_open(const WeftOptions *options, WeftVM **vm, char *why, size_t room);

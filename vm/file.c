@@ -70,6 +70,55 @@ int vm_read_file(Vm *vm, const char *path, u64 most, char **data, size_t *len, s
   return code;
 }
 
+int vm_files_code(const Vm *vm, int code) {
+  if (vm->error.raised) return FAILED;
+  return code < 0 ? EIO : code;
+}
+
+ptrdiff_t vm_files_read(Vm *vm, void *file, u64 at, char *to, size_t room, int *code) {
+  if (vm_poll(vm, 0) != WEFT_OK) return *code = FAILED;
+  const ptrdiff_t got = vm->files->read(vm->files->context, file, at, to, room);
+  const bool wrong = got < 0 || (size_t)got > room;
+  *code = vm_files_code(vm, !wrong ? 0 : got < 0 && got > -4096 ? (int)-got : EIO);
+  return *code ? FAILED : got;
+}
+
+static int read_open(Vm *vm, void *file, u64 most, char **data, size_t *len, size_t *cap) {
+  enum { LEAST = 65536 };
+  for (;;) {
+    if (*cap - *len < 2) {
+      const size_t want = *cap ? *cap * 2 : LEAST;
+      if (*len > most) return EFBIG;
+      char *more = mem_resize(&vm->alloc, *data, *cap, want);
+      if (!more) return ENOMEM;
+      *data = more;
+      *cap = want;
+    }
+    int code;
+    const ptrdiff_t got = vm_files_read(vm, file, *len, *data + *len, *cap - *len - 1, &code);
+    if (got <= 0) return code ? code : *len > most ? EFBIG : 0;
+    *len += (size_t)got;
+  }
+}
+
+int vm_read_visible(Vm *vm, const char *path, u64 most, char **data, size_t *len, size_t *cap) {
+  if (!vm->files) return vm_read_file(vm, path, most, data, len, cap);
+  void *file = NULL;
+  *data = NULL;
+  *len = *cap = 0;
+  int code = vm_files_code(vm, vm->files->open(vm->files->context, path, &file));
+  if (code) return code;
+  code = read_open(vm, file, most, data, len, cap);
+  vm->files->close(vm->files->context, file);
+  if (code == 0) {
+    (*data)[*len] = 0;
+    return 0;
+  }
+  mem_free(&vm->alloc, *data, *cap);
+  *data = NULL;
+  return code;
+}
+
 /* ---- writing ---------------------------------------------------------------------------------- */
 
 /* A handler of the host's that does not restart calls leaves stdio's mark of an error behind, which would be told at

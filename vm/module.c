@@ -217,7 +217,7 @@ WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) {
 /* ---- importing -------------------------------------------------------------------------------- */
 
 static WeftStatus read_file(Vm *vm, const char *path, char **text, size_t *len, size_t *cap) {
-  int code = vm_read_file(vm, path, SOURCE_MOST, text, len, cap);
+  int code = vm_read_visible(vm, path, SOURCE_MOST, text, len, cap);
   if (code == 0) return WEFT_OK;
   if (code < 0) return WEFT_ERROR;
   if (code == ENOMEM) return vm_error_memory(vm);
@@ -232,7 +232,7 @@ static char *resolve(Vm *vm, Arena *a, const Module *from, const char *path) {
     (void)vm_error_memory(vm);
     return NULL;
   }
-  if (vm->resolve_module) return joined;
+  if (vm->resolve_module || vm->files) return joined;
   char *real = realpath(joined, NULL);
   if (!real) return joined;
   char *copy = arena_copy(a, real, strlen(real));

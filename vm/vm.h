@@ -169,6 +169,20 @@ typedef struct DeviceHooks {
   WeftStatus (*op)(Vm *vm, u32 op, Value *args, Value *out);
 } DeviceHooks;
 
+/* Files of the host in place of the system's: the WeftFiles of weft.h, which says what each does. */
+typedef struct VmFiles {
+  size_t size;
+  void *context;
+  int (*open)(void *context, const char *path, void **file);
+  ptrdiff_t (*read)(void *context, void *file, u64 at, char *to, size_t room);
+  void (*close)(void *context, void *file);
+  int (*write)(void *context, const char *path, const char *data, size_t bytes, bool append);
+  int (*about)(void *context, const char *path, u64 *bytes, bool *folder);
+  int (*list)(void *context, const char *path, void (*give)(void *to, const char *name), void *to);
+  int (*make_folder)(void *context, const char *path);
+  int (*remove)(void *context, const char *path);
+} VmFiles;
+
 /* A host function: arguments borrowed, *out owned by the caller. */
 typedef struct HostFn {
   const char *name;
@@ -350,6 +364,7 @@ struct Vm {
   void *tell_ctx;
   bool draws; /* the host lets the library draw on standard error, which is a terminal (progress) */
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
+  const VmFiles *files; /* what programs read and write; NULL: the system's */
   void *resolver_ctx;
   int argc;
   char **argv;
@@ -540,6 +555,12 @@ void vm_tell_text(Vm *vm, const char *text, size_t len);
  * more than `most` bytes). */
 int vm_wait_data(Vm *vm, int fd) MUST_USE; /* until there is something to read, or its end; 0, or why not, likewise */
 int vm_read_file(Vm *vm, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
+/* The same for a program: from the files that it may see. */
+int vm_read_visible(Vm *vm, const char *path, u64 most, char **data, size_t *len, size_t *cap) MUST_USE;
+/* Of what a function of Vm.files gave: 0, an errno, or -1: the host raised an error. */
+int vm_files_code(const Vm *vm, int code) MUST_USE;
+/* Bytes of an open file from `at` on, at most `room`; 0: it ends there. Below 0: why not is in *code, likewise. */
+ptrdiff_t vm_files_read(Vm *vm, void *file, u64 at, char *to, size_t room, int *code) MUST_USE;
 
 /* Truth of a condition; error that says to use any/all. */
 WeftStatus vm_truth(Vm *vm, Value v, bool *out) MUST_USE;

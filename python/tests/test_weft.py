@@ -5,9 +5,11 @@ import copy
 import gc
 import inspect
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -204,6 +206,50 @@ class Errors(unittest.TestCase):
         self.assertEqual(self.vm.eval("1"), 1)
 
 
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        os.mkdir(os.path.join(self.folder.name, "in"))
+        with open(os.path.join(self.folder.name, "secret"), "w") as f:
+            f.write("secret")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_below_a_folder(self):
+        inside = os.path.join(self.folder.name, "in")
+        for files in (inside, os.fsencode(inside), pathlib.Path(inside)):
+            vm = weft.VM(files=files)
+            self.assertEqual(vm.eval('write_text("a.txt", "text"); read_text("a.txt")'), "text")
+            self.assertEqual(vm.eval("list_dir()"), ["a.txt"])
+            for path in ("../secret", os.path.join(self.folder.name, "secret")):
+                with self.assertRaisesRegex(OSError, "Permission denied"):
+                    vm.eval(f'read_text("{path}")')
+            with self.assertRaises(weft.LimitError):
+                vm.eval("read_line()")
+        with open(os.path.join(inside, "a.txt")) as f:
+            self.assertEqual(f.read(), "text")
+
+    def test_folders_that_are_none(self):
+        with self.assertRaises(FileNotFoundError):
+            weft.VM(files=os.path.join(self.folder.name, "none"))
+        with self.assertRaises(NotADirectoryError):
+            weft.VM(files=os.path.join(self.folder.name, "secret"))
+        with self.assertRaisesRegex(TypeError, "files: a folder"):
+            weft.VM(files=1)
+        with self.assertRaisesRegex(ValueError, "zero byte"):
+            weft.VM(files="a\0b")
+        with self.assertRaises(ValueError):
+            weft.VM(files=self.folder.name, backend="none")
+
+    def test_all_or_none(self):
+        path = os.path.join(self.folder.name, "secret")
+        self.assertEqual(weft.VM(files=True).eval(f'read_text("{path}")'), "secret")
+        for files in (False, None):
+            with self.assertRaises(weft.LimitError):
+                weft.VM(files=files).eval(f'read_text("{path}")')
+
+
 class PythonFunctions(unittest.TestCase):
     def setUp(self):
         self.vm = weft.VM()
@@ -254,6 +300,61 @@ class PythonFunctions(unittest.TestCase):
             self.vm.eval("two(1)")
         with self.assertRaisesRegex(TypeError, "takes no arguments by name"):
             self.vm.eval("two(1, b=2)")
+
+    def test_signature_and_documentation_come_along(self):
+        def blur(image, radius=1, *rest, edge="wrap", flag=True, scale=1e-06):
+            """Blurs an image.
+
+            Twice.
+            """
+            return [image, radius, list(rest), edge, flag, scale]
+        self.vm["blur"] = blur
+        self.assertEqual(self.vm.eval("blur(5)"), [5, 1, [], "wrap", True, 1e-06])
+        self.assertEqual(self.vm.eval("blur(5, 2, 3, 4, edge=nil)"), [5, 2, [3, 4], None, True, 1e-06])
+        self.assertEqual(self.vm.eval("blur(radius=7, image=1, flag=false)"), [1, 7, [], "wrap", False, 1e-06])
+        self.assertEqual(self.vm["blur"](1, radius=3), [1, 3, [], "wrap", True, 1e-06])
+        with self.assertRaisesRegex(TypeError, "blur: there is no parameter 'raduis'; did you mean 'radius'"):
+            self.vm.eval("blur(1, raduis=2)")
+        with self.assertRaisesRegex(TypeError, "blur: the argument 'image' is missing"):
+            self.vm.eval("blur()")
+        printed = []
+        vm = weft.VM(output=printed.append)
+        vm["tools"] = {"blur": blur}
+        vm.eval("help(tools.blur)")
+        self.assertEqual("".join(printed),
+                         'blur(image, radius=1, ...rest, edge="wrap", flag=true, scale=1e-06)\n'
+                         "  Blurs an image.\n  \n  Twice.\n")
+
+    def test_keyword_only_arguments(self):
+        def only(*, a, b=2):
+            return [a, b]
+        f = self.vm.function(only)
+        self.assertEqual(f(a=1), [1, 2])
+        self.assertEqual(f(b=1, a=0), [0, 1])
+
+    def test_a_signature_that_has_no_like_is_left_out(self):
+        def options(x, **more):
+            return [x, more]
+        def word(fn, b=1):
+            return [fn, b]
+        def late(a=1, *, b):
+            return [a, b]
+        def default(a, b=(1, 2)):
+            return [a, list(b)]
+        for f, args, want in ((options, "1", [1, {}]), (word, "1", [1, 1]), (default, "1", [1, [1, 2]]),
+                              (lambda x, y=2: [x, y], "1", [1, 2]), (max, "(1, 2)", 2), (len, "(1, 2)", 2)):
+            self.vm["f"] = f
+            self.assertEqual(self.vm.eval(f"f({args})"), want)
+        self.vm["f"] = late
+        with self.assertRaisesRegex(TypeError, "missing 1 required keyword-only argument: 'b'"):
+            self.vm.eval("f(1)")
+
+    def test_defaults_of_every_kind(self):
+        def f(a=None, b=-3, c=2.5, d='say "no" \\ {x}', e="", g=1e300, h=-0.0):
+            return [a, b, c, d, e, g, str(h)]
+        self.vm["f"] = f
+        self.assertEqual(self.vm.eval("f()"), [None, -3, 2.5, 'say "no" \\ {x}', "", 1e300, "-0.0"])
+        self.assertEqual(self.vm.eval("f(b=1)")[1], 1)
 
     def test_system_exit_comes_out(self):
         self.vm["leave"] = lambda: sys.exit(3)

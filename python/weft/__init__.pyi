@@ -1,5 +1,6 @@
 # __init__.pyi — types of the package.
 import builtins
+import os
 from typing import Any, Callable, Iterator, Mapping, Optional, Tuple, Union
 
 __version__: str
@@ -89,7 +90,8 @@ class Array(Value):
                    dl_device: Optional[Tuple[int, int]] = ..., copy: Optional[bool] = ...) -> Any: ...
 
 class VM:
-    def __init__(self, *, files: bool = ..., env: bool = ..., imports: bool = ..., gpu: bool = ...,
+    def __init__(self, *, files: Union[bool, str, bytes, "os.PathLike[str]"] = ..., env: bool = ...,
+                 imports: bool = ..., gpu: bool = ...,
                  memory: Optional[int] = ..., fuel: Optional[int] = ..., deadline: Optional[float] = ...,
                  depth: Optional[int] = ..., output_limit: Optional[int] = ..., threads: Optional[int] = ...,
                  output: Optional[Callable[[str], Any]] = ..., input: Optional[Callable[[], str]] = ...,

@@ -8,7 +8,7 @@ import threading
 import weakref
 from ctypes import byref, c_char_p, c_size_t, c_void_p, string_at
 
-from . import _dlpack, _errors
+from . import _dlpack, _errors, _signature
 from ._buffer import Memory as Lent
 from ._buffer import what_is
 from ._interrupt import Watch
@@ -82,6 +82,7 @@ class Core:
         self.raised = None   # the last exception of a Python function, and its message
         self.dtypes = {}     # values of dtypes, by name
         self.keep = None     # callbacks that the VM holds
+        self.files = None    # of weft_files_below
         self.process = os.getpid()
         _cores[vm.value] = self
 
@@ -89,6 +90,7 @@ class Core:
         if sys is not None and not sys.is_finalizing() and self.process == os.getpid():
             self.freed = True
             runs.weft_free(self.vm)
+            quick.weft_files_free(self.files)
 
     def __enter__(self):
         self.lock.acquire()
@@ -393,7 +395,7 @@ class Core:
         if isinstance(thing, (list, tuple)):
             return self._many(thing, None, copy)
         if callable(thing) and not isinstance(thing, type):
-            return self._function(thing)
+            return self._described(thing) if copy else self._function(thing)
         raise TypeError(f"{what_is(thing)} is nothing that a program can have: arrays, numbers, texts, None, lists, "
                         "records (dict) and functions are")
 
@@ -429,6 +431,24 @@ class Core:
                 raise TypeError(f"{dtype.name} is no dtype in this program: it has a variable of that name")
             held = self.dtypes[dtype.name] = Value._of(_Weak(self), made.value)
         return self.retain(held._ptr)
+
+    def _described(self, thing):
+        """A function with the names, defaults and documentation that it has in Python, where they can be written."""
+        said = _signature.of(thing)
+        if said is None:
+            return self._function(thing)
+        signature, doc, call = said
+        number, out = next(_numbers), c_void_p()
+        _functions[number] = call
+        status = runs.weft_function_described(self.vm, signature.encode("utf-8", "replace"),
+                                              doc.encode("utf-8", "replace"), _call_python, number, _function_gone,
+                                              byref(out))
+        if status == OK:
+            return out.value
+        del _functions[number]
+        if status != MISUSE and quick.weft_error_kind(self.vm) in (b"syntax", b"name"):
+            return self._function(thing)  # a word of the language is the name of a parameter, say
+        self.check(status)
 
     def _function(self, thing):
         number, out = next(_numbers), c_void_p()

@@ -71,7 +71,8 @@ class Options(Structure):  # WeftOptions
         ("cuda_driver", c_char_p), ("keep", c_uint64), ("threads", c_uint32), ("backends", c_void_p),
         ("backend_count", c_size_t), ("own_device", c_void_p), ("device", c_char_p), ("stack", c_size_t),
         ("log", c_char_p), ("log_output", OUTPUT), ("log_context", c_void_p), ("ignore_clock", c_bool),
-        ("explain", c_bool), ("input", INPUT), ("input_context", c_void_p), ("draws", c_bool)]
+        ("explain", c_bool), ("input", INPUT), ("input_context", c_void_p), ("draws", c_bool),
+        ("files", c_void_p)]
 
 
 class ArrayView(Structure):  # WeftArray
@@ -138,6 +139,7 @@ _declare(runs, {
     "weft_eval_length": (c_int, c_void_p, c_char_p, c_size_t, c_char_p, _out),
     "weft_eval_line": (c_int, c_void_p, c_char_p, c_char_p, _out),
     "weft_load_file": (c_int, c_void_p, c_char_p, _out),
+    "weft_function_described": (c_int, c_void_p, c_char_p, c_char_p, HOST_FUNCTION, c_void_p, RELEASE, _out),
     "weft_call_named": (c_int, c_void_p, c_void_p, _out, c_size_t, POINTER(c_char_p), c_size_t, _out),
     "weft_command": (c_int, c_void_p, c_char_p, POINTER(c_char_p)),
     "weft_show": (c_char_p, c_void_p, c_void_p),
@@ -147,6 +149,7 @@ _declare(runs, {
 })
 _declare(quick, {
     "weft_version": (c_char_p,),
+    "weft_files_free": (None, c_void_p),
     "weft_interrupt": (None, c_void_p),
     "weft_interrupt_forget": (None, c_void_p),
     "weft_set_limits": (None, c_void_p, c_uint64, c_uint64, c_double),
@@ -190,4 +193,7 @@ _declare(quick, {
     "weft_fail": (c_int, c_void_p, c_char_p, c_char_p),
     "weft_stat_at": (c_char_p, c_void_p, ctypes.c_uint, POINTER(c_double)),
 })
+# With use_errno: it says why a folder cannot be opened.
+below = ctypes.CDLL(PATH, use_errno=True).weft_files_below
+below.restype, below.argtypes = c_int, (c_char_p, _out)
 VERSION = quick.weft_version().decode()

@@ -7,7 +7,8 @@ from ctypes import byref, c_char_p, c_double, c_void_p, create_string_buffer, st
 
 from . import _errors
 from ._core import Core, numpy_loaded
-from ._library import (DTYPES, ERROR, INPUT, MISUSE, OK, OUTPUT, RESOLVE, BY_NAME, Completion, Options, quick, runs)
+from ._library import (DTYPES, ERROR, INPUT, MISUSE, OK, OUTPUT, RESOLVE, BY_NAME, Completion, Options, below, quick,
+                       runs)
 from ._values import Array, Function
 
 _libc = ctypes.CDLL(None)
@@ -36,7 +37,8 @@ class VM:
 
     A program in it has no files, environment, imports and GPU unless they are allowed.
 
-    files, env, imports, gpu: allow them.
+    files: a folder, all that the program sees of files lies below it; True, all files of this machine.
+    env, imports, gpu: allow them.
     memory: bytes it may hold.  fuel: calls, loop trips, elements / 1024.  deadline: seconds from now on.
     depth: nested calls.  output_limit: bytes printed.  threads: processors for long loops.
     output: a function that gets what is printed, in place of sys.stdout.
@@ -61,7 +63,7 @@ class VM:
         o = Options(size=ctypes.sizeof(Options), memory=_count("memory", memory), fuel=_count("fuel", fuel),
                     deadline=_seconds(deadline), depth=_count("depth", depth, 2**32 - 1),
                     output_limit=_count("output_limit", output_limit), threads=_count("threads", threads, 1024),
-                    allow_files=bool(files), allow_env=bool(env), allow_imports=bool(imports or modules is not None),
+                    allow_files=files is True, allow_env=bool(env), allow_imports=bool(imports or modules is not None),
                     allow_gpu=bool(gpu), hot=_count("hot", hot, 2**31 - 1), ignore_clock=bool(ignore_clock),
                     explain=bool(explain))
         for name, text in (("backend", backend), ("cpu", cpu), ("device", device), ("cuda_driver", cuda_driver)):
@@ -73,14 +75,18 @@ class VM:
             o.input = INPUT(self._guarded_input(input))
         if modules is not None:
             o.resolve_module = RESOLVE(self._guarded_modules(modules))
+        folder = _below(files)
+        o.files = folder
         vm, why = c_void_p(), create_string_buffer(300)
         status = runs.weft_open(byref(o), byref(vm), why, len(why))
         if status != OK:
             reason = why.value.decode("utf-8", "replace")
+            quick.weft_files_free(folder)
             raise MemoryError(reason) if status == ERROR and "memory" in reason else ValueError(reason)
         self._core = Core(vm, arrays or "numpy")
         self._slot.append(weakref.ref(self._core))
         self._core.keep = o
+        self._core.files = folder
 
     # What the VM calls: an exception ends the program, and is raised where that was called.
     def _guarded(self, run, failed):
@@ -224,12 +230,13 @@ class VM:
             core.garbage.append(make)
 
     def function(self, f):
-        """A function of Python as one of the program. One that is passed often is made once."""
+        """A function of Python as one of the program, with its names of arguments, defaults and documentation. One that
+        is passed often is made once."""
         if not callable(f):
             raise TypeError(f"a function is wanted, got {type(f).__name__}")
         with self._core as core:
             core.ready()
-            return Function._of(core, core._function(f))
+            return Function._of(core, core._described(f))
 
     # ---- limits -------------------------------------------------------------------------------------------------
 
@@ -299,6 +306,21 @@ class VM:
             core.check(quick.weft_complete(core.vm, text, len(text), byref(found)))
             return len(text[:found.start].decode("utf-8", "ignore")), [found.words[i].decode()
                                                                        for i in range(found.count)]
+
+
+def _below(files):
+    """What the program sees of files, where that is a folder."""
+    if files is None or isinstance(files, bool):
+        return None
+    if not isinstance(files, (str, bytes, os.PathLike)):
+        raise TypeError(f"files: a folder, True or False is wanted, got {files!r}")
+    found, path = c_void_p(), os.fsencode(files)
+    if b"\0" in path:
+        raise ValueError("files: the name of a folder holds no zero byte")
+    if below(path, byref(found)) != OK:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), os.fsdecode(path))
+    return found
 
 
 def _seconds(deadline):

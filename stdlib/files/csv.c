@@ -464,6 +464,7 @@ static WeftStatus try_numbers(Vm *vm, const char *path, const Form *form, int he
   *done = false;
   if (form->decimal != '.' || form->comment || form->na || form->dtype || !separates_numbers(form->sep))
     return WEFT_OK;
+  if (vm->files) return WEFT_OK;
   struct stat about; /* a pipe must not be opened twice: who writes to it would be gone */
   if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < LEAST) return WEFT_OK;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

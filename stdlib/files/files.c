@@ -6,7 +6,8 @@
 
 WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
   if (v.kind != V_TEXT) return args_error(vm, op, 0, v, "a text");
-  if (!vm->limits.allow_files) return vm_limit(vm, LIMIT_files, "%s: the host does not allow files", op_name(op));
+  if (!vm->limits.allow_files && !vm->files)
+    return vm_limit(vm, LIMIT_files, "%s: the host does not allow files", op_name(op));
   if (v.text->len == 0 || memchr(v.text->data, 0, v.text->len))
     return vm_error(vm, EK_value, "%s: the path is empty or holds a zero byte", op_name(op));
   *out = v.text->data;
@@ -15,12 +16,13 @@ WeftStatus file_path(Vm *vm, u32 op, Value v, const char **out) {
 
 WeftStatus file_error(Vm *vm, u32 op, const char *path, const char *what, int code) {
   char why[128] = "unknown error";
+  if (vm->error.raised) return WEFT_ERROR; /* by the host, whose files they are */
   if (strerror_r(code, why, sizeof why) != 0) why[sizeof why - 1] = 0;
   return vm_error(vm, EK_io, "%s: cannot %s \"%s\": %s", op_name(op), what, path, why);
 }
 
 WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, size_t *len, size_t *cap) {
-  int code = vm_read_file(vm, path, most, data, len, cap);
+  int code = vm_read_visible(vm, path, most, data, len, cap);
   if (code == 0) return WEFT_OK;
   if (code < 0) return WEFT_ERROR;
   if (code == ENOMEM) return vm_error_memory(vm);
@@ -31,7 +33,8 @@ WeftStatus file_read(Vm *vm, u32 op, const char *path, u64 most, char **data, si
 }
 
 WeftStatus file_write(Vm *vm, u32 op, const char *path, const char *data, size_t len) {
-  int code = file_put(vm, path, data, len);
+  int code = vm->files ? vm_files_code(vm, vm->files->write(vm->files->context, path, data, len, false))
+                       : file_put(vm, path, data, len);
   return code == FILE_STOPPED ? WEFT_ERROR : code ? file_error(vm, op, path, "write", code) : WEFT_OK;
 }
 

@@ -19,7 +19,9 @@ typedef struct Lines {
   Allocator *alloc;
   char *path;
   size_t path_bytes;
-  int fd;
+  int fd;          /* of a file of the system */
+  void *file;      /* of the host's files, which `files` are */
+  const VmFiles *files;
   bool seeks;      /* a regular file; a pipe is read once, in order */
   u64 begins;      /* of the file: of the first byte in buf */
   char *buf;
@@ -30,6 +32,7 @@ typedef struct Lines {
 static void lines_release(void *object) {
   Lines *l = object;
   if (l->fd >= 0) (void)close(l->fd);
+  if (l->files) l->files->close(l->files->context, l->file);
   mem_free(l->alloc, l->buf, l->cap);
   mem_free(l->alloc, l->path, l->path_bytes);
   mem_free(l->alloc, l, sizeof *l);
@@ -37,6 +40,7 @@ static void lines_release(void *object) {
 
 static WeftStatus lines_error(Vm *vm, const Lines *l, int code) {
   char why[128] = "unknown error";
+  if (vm->error.raised) return WEFT_ERROR;
   if (strerror_r(code, why, sizeof why) != 0) why[sizeof why - 1] = 0;
   return vm_error(vm, EK_io, "lines: cannot read \"%s\": %s", l->path, why);
 }
@@ -50,6 +54,14 @@ static WeftStatus lines_more(Vm *vm, Lines *l) {
     if (!buf) return vm_error_memory(vm);
     l->buf = buf;
     l->cap = cap;
+  }
+  if (l->files) {
+    int code;
+    const ptrdiff_t got = vm_files_read(vm, l->file, l->begins + l->len, l->buf + l->len, l->cap - l->len, &code);
+    if (got < 0) return lines_error(vm, l, code);
+    l->len += (size_t)got;
+    l->ended = got == 0;
+    return WEFT_OK;
   }
   for (;;) {
     int code = l->seeks ? (vm_poll(vm, 1) == WEFT_OK ? 0 : -1) : vm_wait_data(vm, l->fd);
@@ -89,7 +101,8 @@ static WeftStatus lines_open(Vm *vm, Handle *h, u64 *count) {
   if (l->seeks) l->begins = l->len = 0, l->ended = false; /* what it holds now */
   TRY(lines_at(vm, l, 0));
   *count = l->len == 0 && l->ended ? 0 : INT64_MAX;
-  if (*count && l->seeks && fstat(l->fd, &st) == 0 && st.st_size > 0) *count = (u64)st.st_size; /* what is to come */
+  if (*count && l->fd >= 0 && l->seeks && fstat(l->fd, &st) == 0 && st.st_size > 0)
+    *count = (u64)st.st_size; /* what is to come */
   return WEFT_OK;
 }
 
@@ -141,6 +154,17 @@ WeftStatus eager_lines(Vm *vm, Value *args, Value *out) {
     return vm_error_memory(vm);
   }
   memcpy(l->path, path, l->path_bytes);
+  if (vm->files) {
+    const int code = vm_files_code(vm, vm->files->open(vm->files->context, path, &l->file));
+    if (!code) l->files = vm->files, l->seeks = true;
+    WeftStatus status = code ? lines_error(vm, l, code) : WEFT_OK;
+    if (status == WEFT_OK && handle_new(vm, &lines_type, l, value_nil(), out)) {
+      out->handle->stream = &lines_stream;
+      return WEFT_OK;
+    }
+    lines_release(l);
+    return WEFT_ERROR;
+  }
   while ((l->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0 && errno == EINTR) continue;
   struct stat st;
   int code = l->fd < 0 || fstat(l->fd, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;

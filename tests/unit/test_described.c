@@ -235,7 +235,7 @@ static void without_memory(void **state) {
   assert_int_equal(made, 3);
 }
 
-/* ---- structs of the host ---------------------------------------------------------------------------------------- */
+/* ---- structs of the host -------------------------------------------------------------------------------------- */
 
 enum { BEHIND = 64 };
 typedef struct Guarded { /* of a host that is newer or older than the library */
