@@ -548,7 +548,7 @@ class Arrays(unittest.TestCase):
         out = array.array("d", [0, 0, 0])
         self.assertIs(f.into(out, array.array("d", [1, 2, 3])), out)
         self.assertEqual(out.tolist(), [2, 4, 6])
-        with self.assertRaisesRegex(ValueError, r"shape \(3\), the array of \(2\)"):
+        with self.assertRaisesRegex(ValueError, r"shape \(3,\), the array of \(2,\)"):
             f.into(out, array.array("d", [1, 2]))
         with self.assertRaisesRegex(TypeError, "dtype f64, the array of i64"):
             f.into(out, array.array("q", [1, 2, 3]))
