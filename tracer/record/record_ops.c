@@ -307,7 +307,9 @@ static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   bool ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
   for (u32 i = 0; i < info->nparams; i++) value_drop(r->vm, args[i]);
   if (!ok) {
+    const bool interrupted = r->vm->error.limit == LIMIT_interrupt; /* still to be told: nobody sees this error */
     vm_error_clear(r->vm);
+    if (interrupted) r->vm->interrupted = 1;
     *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
     return true;
   }

@@ -56,7 +56,10 @@ static bool known_computed(Recorder *r, u32 op, const Av *params, Av *out, Outco
   bool known = got == n;
   if (known) ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
   while (got > 0) value_drop(r->vm, args[--got]);
+  /* Nobody sees this error, so an interrupt that it told of is still to be told. */
+  const bool interrupted = !ok && r->vm->error.limit == LIMIT_interrupt;
   vm_error_clear(r->vm);
+  if (interrupted) r->vm->interrupted = 1;
   if (!known) return false;
   if (!ok) {
     *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
