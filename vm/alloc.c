@@ -113,6 +113,7 @@ static void *counted_resize(Allocator *self, void *p, size_t old_size, size_t ne
     vm->refusals++;
     return NULL;
   }
+  if (new_size > old_size) vm_worked(vm, (new_size - old_size) / sizeof(u64));
   vm->stats.bytes_now += new_size - old_size;
   if (vm->stats.bytes_now > vm->stats.bytes_peak) vm->stats.bytes_peak = vm->stats.bytes_now;
   return q;

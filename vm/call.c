@@ -316,10 +316,7 @@ static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   cstack_leave(stack);
   vm->native_depth--;
   /* nobody knows how long the host took: the next safepoint looks at the clock */
-  if (vm->limits.deadline > 0 && vm->poll_countdown > 1) {
-    vm->poll_batch -= vm->poll_countdown - 1;
-    vm->poll_countdown = 1;
-  }
+  if (vm->limits.deadline > 0) vm_poll_soon(vm);
   if (status != WEFT_OK && !vm->error.raised) return vm_error(vm, EK_host, "%s failed", host->name);
   if (status != WEFT_OK) return WEFT_ERROR;
   if (host->gives != host_word(*out)) host->gives = host->gives ? HOST_GIVES_VARIES : host_word(*out);

@@ -184,12 +184,14 @@ static bool is_whole_mask(Array *a, const u8 *items, u32 item_count, const Value
   return bytes <= 8;
 }
 
+enum { PART_PLACES = 1 << 19 }; /* elements at any places, between two looks at the clock */
+
 /* Elements of a row by an array of i64 without gaps. False: it is not so simple, or an index is out of bounds. */
 #define PICK(T)                                                            \
   {                                                                        \
     T *d = out->array->data;                                               \
     const T *f = a->data;                                                  \
-    for (i64 k = 0; k < n; k++) {                                          \
+    for (i64 k = lo; k < hi; k++) {                                        \
       i64 i = at[k] < 0 ? at[k] + size : at[k];                            \
       bool beyond = (u64)i >= (u64)size;                                   \
       bad |= beyond;                                                       \
@@ -209,11 +211,18 @@ static WeftStatus pick_elements(Vm *vm, Array *a, Array *places, bool *done, Val
   bool bad = false;
   *done = false;
   if (array_new(vm, array_dtype(a), 1, &n, out) != WEFT_OK) return *done = true, WEFT_ERROR;
-  switch (dtype_bytes(array_dtype(a))) {
-    case 1: PICK(u8) break;
-    case 2: PICK(u16) break;
-    case 4: PICK(u32) break;
-    default: PICK(u64) break;
+  for (i64 lo = 0; lo < n && !bad; lo += PART_PLACES) {
+    const i64 hi = n - lo < PART_PLACES ? n : lo + PART_PLACES;
+    if (lo && vm_poll(vm, 0) != WEFT_OK) {
+      value_drop(vm, *out);
+      return *done = true, WEFT_ERROR;
+    }
+    switch (dtype_bytes(array_dtype(a))) {
+      case 1: PICK(u8) break;
+      case 2: PICK(u16) break;
+      case 4: PICK(u32) break;
+      default: PICK(u64) break;
+    }
   }
   if (bad) value_drop(vm, *out); /* the error is found and said by the places */
   *done = !bad;
@@ -230,6 +239,7 @@ static WeftStatus pick_elements(Vm *vm, Array *a, Array *places, bool *done, Val
 static WeftStatus compress_whole(Vm *vm, const Array *a, const Array *mask, Value *out) {
   const u8 *p = mask->data;
   i64 count = bools_count(p, mask->size);
+  vm_worked(vm, (u64)mask->size);
   if (array_new(vm, array_dtype(a), 1, &count, out) != WEFT_OK) return WEFT_ERROR;
   switch (dtype_bytes(array_dtype(a))) {
     case 1: COMPRESS(u8) break;
@@ -300,6 +310,7 @@ static WeftStatus add_mask(Builder *b, Array *mask) {
   if (array_device(mask) != DEV_CPU)
     return vm_error(b->vm, EK_unsupported, "a mask on a device is not supported as an index");
   Advanced adv = {.owned = true, .raw = true, .axis = b->axis, .stride = 1};
+  vm_worked(b->vm, (u64)mask->size);
   if (mask_places(b, mask, &adv.v) != WEFT_OK) return WEFT_ERROR;
   add_advanced(b, adv);
   b->axis += rank;
@@ -509,7 +520,7 @@ u32 selection_dims(const Selection *s, i64 *dims) {
   {                                                                        \
     T *d = to;                                                             \
     const T *f = (const T *)(const void *)from;                            \
-    for (i64 k = 0; k < s->count; k++) d[k] = f[s->places[k]];             \
+    for (i64 k = lo; k < hi; k++) d[k] = f[s->places[k]];                  \
   }
 
 static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
@@ -522,18 +533,23 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   void *to = r->data;
   const char *from = (const char *)a->data + s->offset * (i64)bytes;
   if (r->size == 0) return WEFT_OK;
-  if (s->rank == 0) {
+  for (i64 lo = 0; lo < s->count && s->rank == 0; lo += PART_PLACES) {
+    const i64 hi = s->count - lo < PART_PLACES ? s->count : lo + PART_PLACES;
+    if (lo && vm_poll(vm, 0) != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
     switch (bytes) {
       case 1: GATHER(u8) break;
       case 2: GATHER(u16) break;
       case 4: GATHER(u32) break;
       case 8: GATHER(u64) break;
       default:
-        for (i64 k = 0; k < s->count; k++) memcpy((char *)to + k * bytes, from + s->places[k] * bytes, bytes);
+        for (i64 k = lo; k < hi; k++) memcpy((char *)to + k * bytes, from + s->places[k] * bytes, bytes);
         break;
     }
-    return WEFT_OK;
   }
+  if (s->rank == 0) return WEFT_OK;
   /* One block of the view's axes for every place. */
   i64 block[ARRAY_MAX_RANK], step = 1;
   memcpy(block, array_strides(r), sizeof(i64) * s->at);

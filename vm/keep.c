@@ -56,6 +56,7 @@ void *keep_alloc(Vm *vm, size_t n, size_t *got) {
   KeptBlock b = k->blocks[best];
   k->bytes -= b.bytes;
   memmove(k->blocks + best, k->blocks + best + 1, sizeof b * (--k->count - best));
+  vm_worked(vm, n / sizeof(u64));
   vm->stats.bytes_now += b.bytes;
   if (vm->stats.bytes_now > vm->stats.bytes_peak) vm->stats.bytes_peak = vm->stats.bytes_now;
   vm->counters.at[STAT_recycled]++;

@@ -2,12 +2,15 @@
  *
  * Safepoints count poll_countdown down from poll_batch; at 0, or when the host interrupts, vm_poll settles the
  * account: the batch is taken from the fuel, the clock is looked at, and the next batch begins. A batch is never
- * longer than the fuel that is left, so fuel is exact. */
+ * longer than the fuel that is left, so fuel is exact. Where there is a deadline, a batch is as long as some
+ * milliseconds take: a trip of a loop is nothing, or works on a large array. What works on one ends the batch besides
+ * (vm_worked), so that a loop whose trips become slow is noticed in its first slow trip. */
 #include <time.h>
 
 #include "vm/vm.h"
 
-enum { POLL_BATCH = 1024 };
+enum { POLL_BATCH = 1024, POLL_FIRST = 16 };
+static const f64 POLL_LONG = 0.004, POLL_SHORT = 0.001; /* seconds that a batch may take, and should */
 
 f64 vm_clock(void) {
   struct timespec t;
@@ -17,10 +20,21 @@ f64 vm_clock(void) {
 
 static void next_batch(Vm *vm) {
   u64 fuel = vm->limits.fuel;
-  vm->poll_batch = vm->poll_countdown = fuel >= POLL_BATCH ? POLL_BATCH : (u32)fuel + 1;
+  vm->poll_batch = vm->poll_countdown = fuel >= vm->poll_most ? vm->poll_most : (u32)fuel + 1;
 }
 
-void vm_poll_reset(Vm *vm) { next_batch(vm); }
+static void fit_batch(Vm *vm) {
+  const f64 now = vm_clock(), took = now - vm->polled;
+  vm->polled = now;
+  if (took > POLL_LONG) vm->poll_most = vm->poll_most / 4 ? vm->poll_most / 4 : 1;
+  else if (took < POLL_SHORT && vm->poll_most < POLL_BATCH) vm->poll_most *= 2;
+}
+
+void vm_poll_reset(Vm *vm) {
+  vm->poll_most = vm->limits.deadline > 0 ? POLL_FIRST : POLL_BATCH;
+  vm->polled = vm->limits.deadline > 0 ? vm_clock() : 0;
+  next_batch(vm);
+}
 
 /* The fuel used so far stays what it is: the batch ends earlier. */
 void vm_poll_soon(Vm *vm) {
@@ -60,6 +74,7 @@ WeftStatus vm_poll(Vm *vm, u64 units) {
     }
     vm->limits.fuel -= used;
   }
+  if (vm->limits.deadline > 0) fit_batch(vm);
   next_batch(vm);
   return vm_look(vm);
 }

@@ -311,6 +311,9 @@ WeftStatus update_array(Vm *vm, Value *slot, const u8 *items, u32 item_count, co
   Selection s;
   WeftStatus status = selection_make(vm, target->array, items, item_count, regs, &s);
   if (status == WEFT_OK) {
+    i64 each = s.gathers ? s.count : 1; /* elements that are written */
+    for (u32 d = 0; d < s.rank; d++) each *= s.dims[d];
+    vm_worked(vm, (u64)each);
     if (op != BC_move) status = combine(vm, target, items, item_count, regs, &s, op, value);
     else status = s.gathers ? store_places(vm, target->array, &s, value) : store_view(vm, target->array, &s, value);
     selection_free(vm, &s);

@@ -332,6 +332,8 @@ struct Vm {
   Tunables tunables;   /* hot_calls, hot_trips: from when on the tier is asked */
   Stats counters;      /* rows of stats.def that the rooms above count */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
+  u32 poll_most;       /* units of a batch, where there is so much fuel */
+  f64 polled;          /* when the clock was looked at last; 0: there is no deadline */
   u64 work;            /* units that kernels used up so far */
   /* units of 1024 elements that eager operations may make until the tier is asked; below 0: it is to be */
   i64 large_left;
@@ -522,6 +524,11 @@ void *vm_small_alloc(Vm *vm, size_t n) MUST_USE; /* vm/alloc.h's objects, for ot
 void vm_small_free(Vm *vm, void *p, size_t n);
 void vm_poll_reset(Vm *vm); /* after limits were changed */
 void vm_poll_soon(Vm *vm);  /* the next safepoint looks at the clock */
+enum { WORK_SEEN = 1 << 15 }; /* elements, or words of new memory, behind which the clock is looked at */
+/* Something that costs no fuel by its size went through so many elements. */
+static inline void vm_worked(Vm *vm, u64 elements) {
+  if (UNLIKELY(elements >= WORK_SEEN) && vm->limits.deadline > 0) vm_poll_soon(vm);
+}
 static inline WeftStatus vm_safepoint(Vm *vm) { /* one unit of fuel */
   if (LIKELY(--vm->poll_countdown && !vm->interrupted)) return WEFT_OK;
   return vm_poll(vm, 0);
