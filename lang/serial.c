@@ -1,14 +1,16 @@
 /* serial.c — compiled functions as bytes: magic, version, names, module slots, then each function's tables in order.
  *
- * Numbers are little-endian; names and slots are numbered as they first occur. Sites are not stored: the code says
- * them. Nothing that is read is trusted: counts are compared with the bytes left, and the result is verified. */
+ * Numbers take as many bytes as they need: seven bits in each, the lowest first, and the top bit says that another one
+ * follows (LEB128). Signed ones are folded first: 0 -1 1 -2 … are 0 1 2 3 … Names and slots are numbered as they first
+ * occur. Sites are not stored: the code says them. Nothing that is read is trusted: counts are compared with the bytes
+ * left, and the result is verified. */
 #include "lang/compile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char magic[4] = {'W', 'F', 'B', 'C'};
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 2 };
 
 /* ---- writing -------------------------------------------------------------------------------------------- */
 
@@ -19,17 +21,29 @@ typedef struct Writer {
   u32 *name_ids, *slot_ids; /* + 1; 0: not seen yet */
   VEC(u32) used_names;
   VEC(u32) used_slots;
+  u32 place; /* of the source, where the last span began */
   bool failed;
 } Writer;
 
-static void put_number(Buf *b, u64 n, u32 bytes) {
+static void put_bytes(Buf *b, u64 n, u32 bytes) {
   char text[8];
   for (u32 i = 0; i < bytes; i++) text[i] = (char)(n >> (8 * i));
   buf_put(b, text, bytes);
 }
-static void put8(Writer *w, u32 n) { put_number(&w->body, n, 1); }
-static void put32(Writer *w, u32 n) { put_number(&w->body, n, 4); }
-static void put64(Writer *w, u64 n) { put_number(&w->body, n, 8); }
+
+static void put_number(Buf *b, u64 n) {
+  char text[10];
+  u32 bytes = 0;
+  for (; n >= 0x80; n >>= 7) text[bytes++] = (char)(n | 0x80);
+  text[bytes++] = (char)n;
+  buf_put(b, text, bytes);
+}
+static u64 folded(i64 n) { return (u64)n << 1 ^ (n < 0 ? UINT64_MAX : 0); }
+static i64 unfolded(u64 n) { return (i64)(n >> 1 ^ (n & 1 ? UINT64_MAX : 0)); }
+
+static void put8(Writer *w, u32 n) { put_bytes(&w->body, n, 1); }
+static void put32(Writer *w, u32 n) { put_number(&w->body, n); }
+static void put_signed(Writer *w, i64 n) { put_number(&w->body, folded(n)); }
 
 static u32 name_id(Writer *w, Name name) {
   if (w->name_ids[name]) return w->name_ids[name] - 1;
@@ -51,20 +65,23 @@ static u32 slot_id(Writer *w, u32 slot) {
 
 static void put_name(Writer *w, Name name) { put32(w, name_id(w, name)); }
 
+/* Spans that follow each other lie close together: each is written by its distance from the one before. */
 static void serial_put_span(Writer *w, Span at) {
-  put32(w, at.start);
+  put_signed(w, (i64)at.start - (i64)w->place);
   put32(w, at.len);
+  w->place = at.start;
 }
 
 static void put_text(Buf *b, const char *s, u32 len) {
-  put_number(b, len, 4);
+  put_number(b, len);
   buf_put(b, s, len);
 }
 
 static void serial_put_const(Writer *w, const Const *k) {
   put8(w, k->kind);
   if (k->kind == CK_TEXT) put_text(&w->body, k->text, k->len);
-  else put64(w, (u64)k->i);
+  else if (k->kind == CK_FLOAT || k->kind == CK_IMAG) put_bytes(&w->body, (u64)k->i, 8);
+  else put_signed(w, k->i);
 }
 
 static void serial_put_desc(Writer *w, const Desc *d) {
@@ -105,7 +122,7 @@ static void serial_put_desc(Writer *w, const Desc *d) {
     put8(w, d->has_dims);
     put32(w, d->rank);
     for (u32 i = 0; i < d->rank; i++) {
-      put64(w, (u64)d->dim_consts[i]);
+      put_signed(w, d->dim_consts[i]);
       put_name(w, d->dim_names[i]);
       put32(w, d->dim_regs[i]);
       put8(w, d->dim_binds[i]);
@@ -113,11 +130,22 @@ static void serial_put_desc(Writer *w, const Desc *d) {
   }
 }
 
+/* The top bit of an operand, which tells constants from registers, becomes the lowest one. */
+static u32 turned(u32 operand) { return (operand << 1 | operand >> 15) & 0xffff; }
+static u32 turned_back(u32 operand) { return (operand >> 1 | operand << 15) & 0xffff; }
+
+enum { INS_FLAGGED = 0x80 }; /* with the operation: a byte of flags follows */
+
 static void put_ins(Writer *w, Ins ins) {
-  u32 op = ins_op(ins);
-  if (op == BC_getmod || op == BC_setmod) ins = ins_make_x(op, ins_flags(ins), ins_a(ins), slot_id(w, ins_x(ins)));
-  put64(w, ins);
+  u32 op = ins_op(ins), flags = ins_flags(ins);
+  if (op == BC_getmod || op == BC_setmod) ins = ins_make_x(op, flags, ins_a(ins), slot_id(w, ins_x(ins)));
+  put8(w, op | (flags ? INS_FLAGGED : 0));
+  if (flags) put8(w, flags);
+  put32(w, turned(ins_a(ins)));
+  put32(w, turned(ins_b(ins)));
+  put32(w, turned(ins_c(ins)));
 }
+_Static_assert((u32)BC_COUNT <= INS_FLAGGED, "an operation and a mark share a byte");
 
 static void put_extent(Writer *w, const Extent *e) {
   put8(w, e->kind);
@@ -173,14 +201,14 @@ void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, Bu
   for (u32 i = 0; !w.failed && i < w.used_slots.count; i++) (void)name_id(&w, scope->slots.data[w.used_slots.data[i]]);
   if (!w.failed) {
     buf_put(out, magic, sizeof magic);
-    put_number(out, FORMAT_VERSION, 4);
-    put_number(out, w.used_names.count, 4);
+    put_bytes(out, FORMAT_VERSION, 4);
+    put_number(out, w.used_names.count);
     for (u32 i = 0; i < w.used_names.count; i++)
       put_text(out, name_text(names, w.used_names.data[i]), name_len(names, w.used_names.data[i]));
-    put_number(out, w.used_slots.count, 4);
+    put_number(out, w.used_slots.count);
     for (u32 i = 0; i < w.used_slots.count; i++) {
-      put_number(out, name_id(&w, scope->slots.data[w.used_slots.data[i]]), 4);
-      put_number(out, scope->flags.data[w.used_slots.data[i]] & MODVAR_DECLARED, 1);
+      put_number(out, name_id(&w, scope->slots.data[w.used_slots.data[i]]));
+      put_bytes(out, scope->flags.data[w.used_slots.data[i]] & MODVAR_DECLARED, 1);
     }
     buf_put(out, w.body.data, w.body.len);
   }
@@ -208,6 +236,7 @@ typedef struct Reader {
   u32 slot_count;
   Arena *arena; /* of the function that is being read */
   u32 depth;
+  u32 place; /* of the source, where the last span began */
   const char *wrong; /* what is malformed; NULL: memory was refused */
   bool failed;
 } Reader;
@@ -219,7 +248,7 @@ static void malformed(Reader *r, const char *what) {
 
 static void refused(Reader *r) { r->failed = true; }
 
-static u64 get_number(Reader *r, u32 bytes) {
+static u64 get_bytes(Reader *r, u32 bytes) {
   if (r->failed || (size_t)(r->end - r->at) < bytes) {
     malformed(r, "the bytes end early");
     return 0;
@@ -229,9 +258,24 @@ static u64 get_number(Reader *r, u32 bytes) {
   r->at += bytes;
   return n;
 }
-static u8 get8(Reader *r) { return (u8)get_number(r, 1); }
-static u32 get32(Reader *r) { return (u32)get_number(r, 4); }
-static u64 get64(Reader *r) { return get_number(r, 8); }
+
+static u64 get_number(Reader *r) {
+  u64 n = 0;
+  for (u32 shift = 0;; shift += 7) {
+    const u64 part = get_bytes(r, 1);
+    if (shift == 63 && part > 1) malformed(r, "a number is too long");
+    if (r->failed) return 0;
+    n |= (part & 0x7f) << shift;
+    if (part < 0x80) return n;
+  }
+}
+static u8 get8(Reader *r) { return (u8)get_bytes(r, 1); }
+static u32 get32(Reader *r) {
+  const u64 n = get_number(r);
+  if (n > UINT32_MAX) malformed(r, "a number is too large");
+  return r->failed ? 0 : (u32)n;
+}
+static i64 get_signed(Reader *r) { return unfolded(get_number(r)); }
 
 static bool get_bool(Reader *r) {
   u8 b = get8(r);
@@ -274,7 +318,9 @@ static u32 map_slot(Reader *r, u32 id) {
 
 static Span get_span(Reader *r) {
   Span at = {.file = r->file};
-  at.start = get32(r);
+  const u64 start = (u64)r->place + (u64)get_signed(r); /* below 0 it is a huge one */
+  if (start > UINT32_MAX) malformed(r, "a span lies outside of its source");
+  at.start = r->place = r->failed ? 0 : (u32)start;
   at.len = get32(r);
   if (at.len > UINT32_MAX - at.start) malformed(r, "a span is too long");
   return at;
@@ -283,7 +329,8 @@ static Span get_span(Reader *r) {
 static Const get_const(Reader *r) {
   Const k = {.kind = get8(r)};
   if (k.kind == CK_TEXT) k.text = get_text(r, &k.len);
-  else k.i = (i64)get64(r);
+  else if (k.kind == CK_FLOAT || k.kind == CK_IMAG) k.i = (i64)get_bytes(r, 8);
+  else k.i = get_signed(r);
   return k;
 }
 
@@ -292,7 +339,7 @@ static void get_path(Reader *r, Desc *d) {
   u8 *items = room(r, 1, d->item_count);
   for (u32 i = 0; !r->failed && i < d->item_count; i++) items[i] = get8(r);
   d->items = items;
-  d->step_count = get_count(r, 9);
+  d->step_count = get_count(r, 3);
   PathStep *steps = room(r, sizeof *steps, d->step_count);
   u32 item = 0;
   for (u32 i = 0; !r->failed && i < d->step_count; i++) {
@@ -314,13 +361,13 @@ static void get_annotation(Reader *r, Desc *d) {
   d->param = get_name(r);
   d->dtype = get8(r);
   d->has_dims = get_bool(r);
-  d->rank = get_count(r, 17);
+  d->rank = get_count(r, 4);
   i64 *consts = room(r, sizeof *consts, d->rank);
   Name *names = room(r, sizeof *names, d->rank);
   u16 *regs = room(r, sizeof *regs, d->rank);
   u8 *binds = room(r, 1, d->rank);
   for (u32 i = 0; !r->failed && i < d->rank; i++) {
-    consts[i] = (i64)get64(r);
+    consts[i] = get_signed(r);
     names[i] = get_name(r);
     u32 reg = get32(r);
     if (reg > 0xffff) malformed(r, "a register is out of bounds");
@@ -338,7 +385,7 @@ static Desc get_desc(Reader *r) {
   switch (d.kind) {
   case DESC_NAME: d.name = get_name(r); break;
   case DESC_KEYS: case DESC_UNPACK: {
-    d.name_count = get_count(r, 4);
+    d.name_count = get_count(r, 1);
     Name *names = room(r, sizeof *names, d.name_count);
     for (u32 i = 0; !r->failed && i < d.name_count; i++) names[i] = get_name(r);
     d.names = names;
@@ -348,7 +395,7 @@ static Desc get_desc(Reader *r) {
     break;
   }
   case DESC_CALL: {
-    d.argc = d.name_count = get_count(r, 5);
+    d.argc = d.name_count = get_count(r, 2);
     Name *names = room(r, sizeof *names, d.argc);
     u8 *spread = room(r, 1, d.argc);
     for (u32 i = 0; !r->failed && i < d.argc; i++) {
@@ -367,8 +414,15 @@ static Desc get_desc(Reader *r) {
 }
 
 static Ins get_ins(Reader *r) {
-  Ins ins = get64(r);
-  u32 op = ins_op(ins);
+  const u32 first = get8(r), op = first & (INS_FLAGGED - 1);
+  const u32 flags = first & INS_FLAGGED ? get8(r) : 0;
+  u32 operands[3];
+  for (u32 i = 0; i < 3; i++) {
+    const u32 operand = get32(r);
+    if (operand > 0xffff) malformed(r, "an operand is out of bounds");
+    operands[i] = turned_back(operand);
+  }
+  Ins ins = ins_make(op, flags, operands[0], operands[1], operands[2]);
   if (op == BC_getmod || op == BC_setmod) ins = ins_make_x(op, ins_flags(ins), ins_a(ins), map_slot(r, ins_x(ins)));
   return ins;
 }
@@ -387,7 +441,7 @@ static int serial_by_number(const void *x, const void *y) {
 
 /* Slots have other numbers here: each extent's list is sorted again. */
 static void get_writes(Reader *r, Proto *p) {
-  u32 n = get_count(r, 4);
+  u32 n = get_count(r, 1);
   p->writes = room(r, sizeof *p->writes, n);
   for (u32 i = 0; !r->failed && i < n; i++) {
     u32 x = get32(r);
@@ -411,7 +465,7 @@ static void get_head(Reader *r, Proto *p) {
   p->nregs = get32(r);
   p->group_index = get32(r);
   p->group_size = get32(r);
-  p->nparams = get_count(r, 6);
+  p->nparams = get_count(r, 3);
   p->params = room(r, sizeof *p->params, p->nparams);
   for (u32 i = 0; !r->failed && i < p->nparams; i++) {
     p->params[i].name = get_name(r);
@@ -421,22 +475,22 @@ static void get_head(Reader *r, Proto *p) {
 }
 
 static void get_tables(Reader *r, Proto *p) {
-  p->ncode = get_count(r, 16);
+  p->ncode = get_count(r, 6);
   p->code = room(r, sizeof *p->code, p->ncode);
   p->spans = room(r, sizeof *p->spans, p->ncode);
   for (u32 i = 0; !r->failed && i < p->ncode; i++) p->code[i] = get_ins(r);
   for (u32 i = 0; !r->failed && i < p->ncode; i++) p->spans[i] = get_span(r);
-  p->nconsts = get_count(r, 5);
+  p->nconsts = get_count(r, 2);
   p->consts = room(r, sizeof *p->consts, p->nconsts);
   for (u32 i = 0; !r->failed && i < p->nconsts; i++) p->consts[i] = get_const(r);
-  p->ndescs = get_count(r, 5);
+  p->ndescs = get_count(r, 2);
   p->descs = room(r, sizeof *p->descs, p->ndescs);
   for (u32 i = 0; !r->failed && i < p->ndescs; i++) p->descs[i] = get_desc(r);
-  p->nextents = get_count(r, 29);
+  p->nextents = get_count(r, 8);
   p->extents = room(r, sizeof *p->extents, p->nextents);
   for (u32 i = 0; !r->failed && i < p->nextents; i++) p->extents[i] = get_extent(r);
   get_writes(r, p);
-  p->ncaptures = get_count(r, 9);
+  p->ncaptures = get_count(r, 3);
   p->captures = room(r, sizeof *p->captures, p->ncaptures);
   for (u32 i = 0; !r->failed && i < p->ncaptures; i++) {
     p->captures[i].kind = get8(r);
@@ -450,7 +504,7 @@ static void get_tables(Reader *r, Proto *p) {
 static Proto *get_proto(Reader *r);
 
 static void get_children(Reader *r, Proto *p) {
-  u32 n = get_count(r, 60);
+  u32 n = get_count(r, 16);
   p->protos = room(r, sizeof *p->protos, n);
   for (u32 i = 0; !r->failed && i < n; i++) {
     p->protos[i] = get_proto(r);
@@ -495,7 +549,7 @@ static Proto *get_proto(Reader *r) {
 }
 
 static void get_names(Reader *r) {
-  r->name_count = get_count(r, 4);
+  r->name_count = get_count(r, 1);
   r->name_of = room(r, sizeof *r->name_of, r->name_count);
   for (u32 i = 0; !r->failed && i < r->name_count; i++) {
     u32 len;
@@ -507,7 +561,7 @@ static void get_names(Reader *r) {
 }
 
 static void get_slots(Reader *r) {
-  r->slot_count = get_count(r, 5);
+  r->slot_count = get_count(r, 2);
   r->slot_of = room(r, sizeof *r->slot_of, r->slot_count);
   r->slot_flags = room(r, 1, r->slot_count);
   for (u32 i = 0; !r->failed && i < r->slot_count; i++) {
@@ -538,7 +592,7 @@ WeftStatus proto_load(const char *bytes, size_t len, u32 file, Allocator *alloc,
   bool known = len >= 8 && memcmp(bytes, magic, sizeof magic) == 0;
   if (!known) malformed(&r, "these bytes are no compiled Weft code");
   else r.at += sizeof magic;
-  if (known && get32(&r) != FORMAT_VERSION) malformed(&r, "compiled by another version");
+  if (known && get_bytes(&r, 4) != FORMAT_VERSION) malformed(&r, "compiled by another version");
   get_names(&r);
   get_slots(&r);
   Proto *p = get_proto(&r);
