@@ -71,6 +71,7 @@ static struct {
   /* a case runs in eager, in `mir` as a function, and in one in so many of the other tiers: another one in the next
    * case */
   int sample;
+  bool rotate; /* `mir` takes its turn as the others do */
   const char *only_case;
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
@@ -277,7 +278,7 @@ static bool runs_in(const Case *c, int index, int tier) {
   /* where they strike differs */
   if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline")))
     return false;
-  bool always = strcmp(t->label, "mir") == 0 || case_directive(c, "exits");
+  bool always = (strcmp(t->label, "mir") == 0 && !options.rotate) || case_directive(c, "exits");
   if (!t->force || strcmp(t->force, "threads") == 0)
     return always || (index / options.parts + tier) % options.sample == 0;
   if (always) return true;
@@ -440,7 +441,7 @@ static void run_file(const char *path) {
 
 static void usage(void) {
   fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample "
-                  "N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
+                  "N] [--rotate N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -471,8 +472,9 @@ int main(int argc, char **argv) {
       if (sscanf(argv[i + 1], "%d/%d", &options.part, &options.parts) != 2 || options.part < 0 ||
           options.part >= options.parts)
         usage();
-    } else if (strcmp(argv[i], "--sample") == 0) {
+    } else if (strcmp(argv[i], "--sample") == 0 || strcmp(argv[i], "--rotate") == 0) {
       options.sample = atoi(argv[i + 1]);
+      options.rotate = strcmp(argv[i], "--rotate") == 0;
       if (options.sample < 1) usage();
     } else if (strcmp(argv[i], "--slow") == 0) { /* so many milliseconds of processor time */
       options.slow_ms = atof(argv[i + 1]);
