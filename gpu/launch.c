@@ -173,11 +173,11 @@ static bool start_split(Device *d, const LoadedKernel *k, Spread s, u64 trips, v
   u64 few = k->split.block; /* more make several items of a join */
   void *one, *two = NULL;
   if (s.blocks > SIZE_MAX / 2 / words || device_alloc(d->vm, words * s.blocks, &one) != WEFT_OK) {
-    vm_error_clear(d->vm);
+    vm_error_forget(d->vm);
     return false;
   }
   if (left > few && device_alloc(d->vm, words * next, &two) != WEFT_OK) {
-    vm_error_clear(d->vm);
+    vm_error_forget(d->vm);
     device_free(d->vm, one, words * s.blocks);
     return false;
   }
@@ -272,7 +272,7 @@ static void move_error(Vm *vm, Buf *why) {
   size_t len;
   const char *text = vm_error_message(vm, &len);
   buf_put(why, text, len);
-  vm_error_clear(vm);
+  vm_error_forget(vm);
 }
 
 static bool find_entry(Device *d, CuModule module, const LoopFn *fn, const char *suffix, CuFunction *out, Buf *why) {

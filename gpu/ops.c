@@ -144,7 +144,7 @@ static WeftStatus call_fn(Device *d, Value fn, Value *args, u32 count, Value *ou
   if (!copy) return vm_error_memory(vm);
   memcpy(copy, message, len);
   copy[len] = 0;
-  vm_error_clear(vm);
+  vm_error_forget(vm);
   (void)vm_error(vm, kind, "%s", copy);
   mem_free(&vm->alloc, copy, len + 1);
   return WEFT_ERROR;

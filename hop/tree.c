@@ -53,7 +53,7 @@ static bool same_from(Vm *vm, Value a, Value b, u32 depth) {
   if (a.kind == V_LIST || a.kind == V_RECORD) return true;
   bool equal = false;
   if (value_equal(vm, a, b, &equal) != WEFT_OK) {
-    vm_error_clear(vm);
+    vm_error_forget(vm);
     return false;
   }
   return equal;

@@ -232,6 +232,12 @@ void vm_error_clear(Vm *vm) {
   *e = (ErrorState){0};
 }
 
+void vm_error_forget(Vm *vm) {
+  const bool interrupted = vm->error.raised && vm->error.limit == LIMIT_interrupt;
+  vm_error_clear(vm);
+  if (interrupted) vm->interrupted = 1;
+}
+
 bool vm_error_catchable(const Vm *vm) { return !vm->error.final; }
 bool vm_error_own(const Vm *vm) { return !vm->error.final && !vm->error.out_of_memory; }
 

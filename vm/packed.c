@@ -209,7 +209,7 @@ static bool packed_reserve(Vm *vm, List *l, u64 need) {
     Value more;
     if (array_writable(a) && capacity(a) >= need) continue;
     if (!grown(vm, a, l->count, need, &more)) {
-      if (!raised) vm_error_clear(vm);
+      if (!raised) vm_error_forget(vm);
       return false;
     }
     value_drop(vm, p->column[i]);
@@ -240,7 +240,7 @@ bool packed_extend(Vm *vm, Value *list, const Value *items, u32 n) {
   if (l->head.refs > 1) {
     Value own;
     if (!packed_copy(vm, l, &own)) {
-      if (!raised) vm_error_clear(vm);
+      if (!raised) vm_error_forget(vm);
       return false;
     }
     if (!packed_reserve(vm, own.list, count)) {

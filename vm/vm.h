@@ -489,6 +489,8 @@ i32 library_param(const Vm *vm, u32 op, u32 param);
 WeftStatus vm_error_memory(Vm *vm);
 WeftStatus vm_error_stack(Vm *vm); /* the C stack is used up (parser/base.h: cstack_has) */
 void vm_error_clear(Vm *vm);
+/* Drops an error of work that the program did not ask for. An interrupt that it told of is still to be told. */
+void vm_error_forget(Vm *vm);
 bool vm_error_catchable(const Vm *vm);           /* not fuel, deadline, interrupt, exit */
 bool vm_error_own(const Vm *vm);                 /* the program's: not these, nor memory that was refused */
 /* Memory for an array of these sizes was refused: an error of kind limit that tells them. */

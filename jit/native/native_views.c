@@ -18,7 +18,7 @@ typedef struct Ask {
 /* Eager code has failed: what is not the program's own error is not forgotten lightly. */
 static bool refused(Native *n) {
   bool own = vm_error_own(n->c->vm);
-  vm_error_clear(n->c->vm);
+  vm_error_forget(n->c->vm);
   return own ? native_bail(n, "an operation that does not lower") : native_no_memory(n);
 }
 

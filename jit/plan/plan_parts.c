@@ -46,7 +46,7 @@ static bool part_of(Run *r, const PlanStep *alloc, const PlanStep *u, Array *bas
   if (!dims_of(r, alloc, dims)) return false;
   if (attr_index(&(AttrSource){r->vm, plan_attr_size, plan_attr_operand, &x}, a, items, regs) != WEFT_OK ||
       vm_index(r->vm, array_value(base), items, a->count, regs, &view) != WEFT_OK) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return false;
   }
   Array *v = view.kind == V_ARRAY ? view.array : NULL;

@@ -39,7 +39,7 @@ Went plan_leave(Run *r, u32 exit, WeftStatus status) {
 /* An error stands in the VM: one of the program's is raised again by the interpreter, so it only takes the exit. */
 Went plan_leave_raised(Run *r, u32 exit) {
   if (!vm_error_catchable(r->vm)) return plan_leave(r, exit, WEFT_ERROR);
-  vm_error_clear(r->vm);
+  vm_error_forget(r->vm);
   return plan_leave(r, exit, WEFT_OK);
 }
 
@@ -663,7 +663,7 @@ static bool set_element(Run *r, const PlanStep *s, const GraphAttr *a, AttrRun *
     if (it->kind != INDEX_int) return false;
     if (it->part[0] == PART_dim) {
       if (plan_attr_size(x, it->at[0], 3 * i, &at) != WEFT_OK) {
-        vm_error_clear(r->vm);
+        vm_error_forget(r->vm);
         return false;
       }
     } else if (plan_attr_operand(x, (u32)it->at[0], &n) != WEFT_OK || n.kind != V_NUM || n.dtype != DT_i64) {

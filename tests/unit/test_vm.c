@@ -559,6 +559,15 @@ static void safepoints(void **state) {
   assert_string_equal(buf_text(&b), "interrupt: interrupted");
   result_of(vm, m, "1 + 1", &b);
   assert_string_equal(buf_text(&b), "2");
+  vm->interrupted = 1; /* seen by work that the program did not ask for: the program is interrupted all the same */
+  assert_int_equal(vm_poll(vm, 0), WEFT_ERROR);
+  vm_error_forget(vm);
+  assert_false(vm->error.raised);
+  result_of(vm, m, "while true { }", &b);
+  assert_string_equal(buf_text(&b), "interrupt: interrupted");
+  (void)vm_error(vm, EK_value, "another one");
+  vm_error_forget(vm);
+  assert_int_equal(vm->interrupted, 0);
   vm->limits.bytes = vm->stats.bytes_now + 100000;
   result_of(vm, m, "let a = zeros(1000000)", &b);
   assert_string_equal(buf_text(&b), "limit: zeros: an array of 1000000 f64, shape (1000000,), takes 7.6 MiB: "

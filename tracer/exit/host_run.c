@@ -39,7 +39,7 @@ static bool same(const Value *a, const Value *b) {
 static bool fields_hold(Vm *vm, const GuardSet *gs, SourceId of, Value v) {
   Value now;
   if (v.kind != V_HANDLE || !v.handle->type->flatten || !MECHANISM(vm, flattened_behind_calls)) return true;
-  if (handle_flatten(vm, v.handle, &now) != WEFT_OK) return vm_error_clear(vm), false;
+  if (handle_flatten(vm, v.handle, &now) != WEFT_OK) return vm_error_forget(vm), false;
   bool holds = true;
   for (u32 i = 1; i < gs->sources.items.count && holds; i++) {
     const Source *s = &gs->sources.items.data[i];

@@ -232,7 +232,7 @@ WeftStatus region_leave(Tracer *t, Region *region, u32 exit, u64 *slots, bool *r
     if (depth) journal_path(table, e->journal, path);
     status = build_all(&build, e, path, depth, values, &made, &written);
     if (status != WEFT_OK && vm->error.out_of_memory) { /* once more, with what only cycles hold */
-      vm_error_clear(vm);
+      vm_error_forget(vm);
       while (made) value_drop(vm, values[--made]);
       build_free(&build);
       ref_collect(vm);
@@ -321,7 +321,7 @@ WeftStatus region_leave_early(Vm *vm, Region *region, u32 exit, u64 *slots) {
   if (p->failed) {
     ErrorState refused = vm->error;
     vm->error = held;
-    vm_error_clear(vm);
+    vm_error_forget(vm);
     vm->error = refused;
     return WEFT_ERROR;
   }

@@ -38,7 +38,7 @@ static bool items_of_numbers(Vm *vm, Value all, u64 count, u32 form, Value *list
   if (dtype_bytes(dtype) > 8 || list->list->count || count > UINT32_MAX / 4) return false;
   Value made;
   if (!list_new(vm, (u32)count, &made)) {
-    vm_error_clear(vm);
+    vm_error_forget(vm);
     return false;
   }
   const u8 *at = all.array->data;

@@ -766,7 +766,7 @@ WeftStatus run_root(GraphRun *r, u32 *exit) {
   if (f != FLOW_ERROR)
     return vm_error(r->vm, EK_unsupported, "the graph interpreter: the root does not end by an exit");
   if (vm_error_catchable(r->vm) && r->limit_exit != NO_EXIT) { /* it raises when it is run again */
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return WEFT_OK;
   }
   return WEFT_ERROR;

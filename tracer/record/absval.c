@@ -90,7 +90,7 @@ Av av_record(Recorder *r, const Name *keys, const Av *items, u32 count) {
   /* the shape is counted by an empty record that the recorder keeps */
   Value holder;
   if (!record_new_keys(r->vm, keys, count, &holder)) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     r->failed = true;
     return 0;
   }

@@ -193,7 +193,7 @@ static Outcome step_closure(Recorder *r, Ins i) {
   for (u32 k = 0; k < n; k++) {
     Code *code = code_child(r->vm, f->code, first + k);
     if (!code) {
-      vm_error_clear(r->vm);
+      vm_error_forget(r->vm);
       return OUT_FAIL;
     }
     Av a = av_closure_of(r, code, items, ins_op(i) == BC_group ? k + 1 : 0);

@@ -81,7 +81,7 @@ Outcome rec_equal(Recorder *r, Av a, Av b, Av *out) {
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN) {
     bool equal = false;
     if (value_equal(r->vm, x, y, &equal) != WEFT_OK) {
-      vm_error_clear(r->vm);
+      vm_error_forget(r->vm);
       return rec_stuck(r, REASON_raises, "`==` raises an error");
     }
     return rec_made(r, av_const(r, value_bool(equal)), out);
@@ -206,7 +206,7 @@ Outcome rec_in_keys(Recorder *r, Av a, const Shape *s, Av *out) {
     Value key;
     if (n == COUNT_OF(points)) return rec_stuck(r, REASON_no_rule, "`in` of text and record");
     if (!text_new(r->vm, name_text(&r->vm->names, s->keys[i]), name_len(&r->vm->names, s->keys[i]), &key)) {
-      vm_error_clear(r->vm);
+      vm_error_forget(r->vm);
       return OUT_FAIL;
     }
     bool numbered = !text_has_number(key.text) || text_number(r->vm, key.text, &points[n++]);

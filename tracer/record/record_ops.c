@@ -81,7 +81,7 @@ Outcome rec_binary(Recorder *r, u32 bc, Av a, Av b, Av *out) {
   if (av_const_value(r, a, &x) && av_const_value(r, b, &y) && x.kind != V_FN && y.kind != V_FN) {
     Value v;
     if (vm_binary(r->vm, bc, x, y, &v) != WEFT_OK) {
-      vm_error_clear(r->vm);
+      vm_error_forget(r->vm);
       return rec_stuck(r, REASON_raises, "`%s` raises an error", bc_info[bc].name);
     }
     Av c = av_const(r, v);
@@ -307,9 +307,7 @@ static bool fold(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   bool ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
   for (u32 i = 0; i < info->nparams; i++) value_drop(r->vm, args[i]);
   if (!ok) {
-    const bool interrupted = r->vm->error.limit == LIMIT_interrupt; /* still to be told: nobody sees this error */
-    vm_error_clear(r->vm);
-    if (interrupted) r->vm->interrupted = 1;
+    vm_error_forget(r->vm);
     *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
     return true;
   }

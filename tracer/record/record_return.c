@@ -72,7 +72,7 @@ static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b, boo
   if (a->kind != b->kind || a->count != b->count) return false;
   if (kind_is_constant(a->kind) &&
       (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return false;
   }
   for (u32 i = 0; i < a->count; i++)

@@ -90,7 +90,7 @@ Outcome repr_items_length(Recorder *r, Av a, Av *out) {
 Outcome repr_known_truth(Recorder *r, Av a, Value v, Av *out) {
   bool t;
   if (vm_truth(r->vm, v, &t) == WEFT_OK) return rec_made(r, av_const(r, value_bool(t)), out);
-  vm_error_clear(r->vm);
+  vm_error_forget(r->vm);
   return rec_stuck(r, REASON_raises, "the condition is %s", av_kind_text(r, a));
 }
 
@@ -100,7 +100,7 @@ Outcome repr_known_format(Recorder *r, Value v, Av spec, Av *out) {
   Value how, text;
   if (!av_const_value(r, spec, &how)) return rec_stuck(r, REASON_text_value, "a computed format spec");
   if (vm_text(r->vm, v, how, &text) != WEFT_OK) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return rec_stuck(r, REASON_raises, "the format spec does not fit");
   }
   Av a = av_const(r, text);
@@ -137,7 +137,7 @@ bool repr_same_value(Recorder *r, Av a, Av b) {
   bool equal = false;
   if (x.kind != y.kind) return false;
   if (value_equal(r->vm, x, y, &equal) == WEFT_OK) return equal;
-  vm_error_clear(r->vm);
+  vm_error_forget(r->vm);
   return false;
 }
 

@@ -75,7 +75,7 @@ static bool look_at_array(Recorder *r, const ArrayType *t, Value *out) {
   if (size > ROW_ARRAY) return false;
   bool raised = r->vm->error.raised;
   if (array_new_zero(r->vm, t->dtype, t->rank, dims, out) == WEFT_OK) return true;
-  if (!raised) vm_error_clear(r->vm);
+  if (!raised) vm_error_forget(r->vm);
   return !(r->failed = true);
 }
 
@@ -121,7 +121,7 @@ bool rec_tree_layout(Recorder *r, Av a, u32 depth, Value *out) {
 refused_made:
   value_drop(vm, *out);
 refused:
-  vm_error_clear(vm);
+  vm_error_forget(vm);
   r->failed = true;
   return false;
 }
@@ -175,7 +175,7 @@ static bool has_arrays(Value kind) {
 
 static bool text_kind(Recorder *r, Value *kind) {
   if (!text_new(r->vm, "", 0, kind)) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return !(r->failed = true);
   }
   bool kept = av_const(r, *kind);

@@ -391,6 +391,6 @@ Outcome rec_rows_zip(Recorder *r, const Av *seqs, u32 n, bool numbered, Av *out)
 refused_made:
   value_drop(r->vm, kind);
 refused:
-  vm_error_clear(r->vm);
+  vm_error_forget(r->vm);
   return OUT_FAIL;
 }

@@ -56,10 +56,7 @@ static bool known_computed(Recorder *r, u32 op, const Av *params, Av *out, Outco
   bool known = got == n;
   if (known) ok = vm_op(r->vm, op, args, &v) == WEFT_OK;
   while (got > 0) value_drop(r->vm, args[--got]);
-  /* Nobody sees this error, so an interrupt that it told of is still to be told. */
-  const bool interrupted = !ok && r->vm->error.limit == LIMIT_interrupt;
-  vm_error_clear(r->vm);
-  if (interrupted) r->vm->interrupted = 1;
+  vm_error_forget(r->vm);
   if (!known) return false;
   if (!ok) {
     *o = rec_stuck(r, REASON_raises, "%s raises an error", op_name(op));
@@ -76,7 +73,7 @@ static Outcome keys_of(Recorder *r, const Shape *shape, Av *out) {
   for (u32 i = 0; i < shape->count; i++) {
     Value key;
     if (!text_new(r->vm, name_text(&r->vm->names, shape->keys[i]), name_len(&r->vm->names, shape->keys[i]), &key)) {
-      vm_error_clear(r->vm);
+      vm_error_forget(r->vm);
       return OUT_FAIL;
     }
     items[i] = av_const(r, key);
@@ -141,7 +138,7 @@ static Outcome known_text_length(Recorder *r, Av a, Av *out) {
 static Outcome index_known(Recorder *r, Av a, u8 how, const Value *parts, Av *out) {
   Value got;
   if (vm_index(r->vm, av_at(r, a)->konst, &how, 1, parts, &got) != WEFT_OK) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return rec_stuck(r, REASON_raises, "the index raises an error");
   }
   Av c = av_const(r, got);

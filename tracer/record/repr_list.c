@@ -15,7 +15,7 @@
 bool rec_look_into(Recorder *r, List *l) {
   bool raised = r->vm->error.raised;
   if (list_boxed(r->vm, l)) return true;
-  if (!raised) vm_error_clear(r->vm);
+  if (!raised) vm_error_forget(r->vm);
   r->failed = true;
   return false;
 }

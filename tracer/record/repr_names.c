@@ -162,7 +162,7 @@ static Outcome is_key(Recorder *r, Av record, Av key, u32 i, ValueId *out) {
   i64 number;
   Av same;
   if (!text_new(r->vm, name_text(&r->vm->names, name), name_len(&r->vm->names, name), &text)) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return OUT_FAIL;
   }
   bool numbered = text_has_number(text.text) && text_number(r->vm, text.text, &number);

@@ -155,7 +155,7 @@ static bool spec_fits(Recorder *r, const ArrayType *t, Value spec) {
   if (spec.text->data[spec.text->len - 1] == 'c') return false;
   if (dtype_kind(t->dtype) > DK_FLOAT) return false;
   if (vm_text(r->vm, (Value){.kind = V_NUM, .dtype = t->dtype}, spec, &text) != WEFT_OK) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return false;
   }
   value_drop(r->vm, text);

@@ -81,7 +81,7 @@ static Outcome outer_module_field(Recorder *r, Av a, Name name, Av *out, bool *f
   if (!scope_find(&m->scope, name, &slot) || m->slots[slot].value.kind == V_HOLE || *text == '_')
     return rec_stuck(r, REASON_raises, "module has no variable %s", text);
   if (module_ready(r->vm, m, slot) != WEFT_OK) { /* memory was refused */
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     r->failed = true;
     return OUT_FAIL;
   }
@@ -104,7 +104,7 @@ static Outcome outer_handle_field(Recorder *r, Av obj, Name name, Av *out, bool 
   Handle *h = v.konst.handle;
   const char *text = name_text(&r->vm->names, name);
   bool fresh = handle_refresh(r->vm, h) == WEFT_OK;
-  if (!fresh) vm_error_clear(r->vm); /* the interpreter raises it */
+  if (!fresh) vm_error_forget(r->vm); /* the interpreter raises it */
   const Value *now = fresh ? value_field(v.konst, name) : NULL;
   if (!now || !v.source) return rec_stuck(r, REASON_handle_value, "field %s of <%s>", text, h->type->name);
   u64 word = h->type->guard ? h->type->guard(h->object) : 0;

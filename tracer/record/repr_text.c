@@ -66,7 +66,7 @@ Outcome rec_join(Recorder *r, const Av *parts, u32 count, Av *out) {
   for (u32 i = 0; i < n && known; i++) known = av_const_value(r, all[i], &texts[i]);
   if (!known) return rec_made(r, av_joined(r, all, n), out);
   if (!text_concat(r->vm, texts, n, &text)) {
-    vm_error_clear(r->vm);
+    vm_error_forget(r->vm);
     return OUT_FAIL;
   }
   Av a = av_const(r, text);

@@ -317,7 +317,7 @@ void rehearsal_raised(Rehearsal *r) {
     size_t len;
     log_copy(text, sizeof text, vm_error_message(vm, &len));
     log_copy(name, sizeof name, r->name);
-    vm_error_clear(vm);
+    vm_error_forget(vm);
     vm->counters.at[STAT_rehearsed]++;
     vm->counters.at[STAT_refuted]++;
     (void)vm_error(vm, EK_assert, "verify: region %s: compiled code raises by itself: %s", name, text);
@@ -357,7 +357,7 @@ void value_show(Vm *vm, Value v, char out[SHOWN]) {
   for (u32 i = 0; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
   args[0] = v;
   log_copy(out, SHOWN, "?");
-  if (v.kind == V_HOLE || v.kind == V_TRACKED || vm_op(vm, OP_str, args, &text) != WEFT_OK) return vm_error_clear(vm);
+  if (v.kind == V_HOLE || v.kind == V_TRACKED || vm_op(vm, OP_str, args, &text) != WEFT_OK) return vm_error_forget(vm);
   if (text.kind == V_TEXT) log_copy(out, SHOWN, text.text->data);
   value_drop(vm, text);
 }
@@ -538,7 +538,7 @@ WeftStatus rehearsal_compare(Rehearsal *r, bool returned) {
   hold_effects(r, true);
   Rehearsed went = begin_again(r) ? go(r, base, returned, value, &after, &why) : REHEARSED_unknown;
   while (vm->frame_count > base) frame_pop(vm);
-  if (vm->error.raised) vm_error_clear(vm);
+  if (vm->error.raised) vm_error_forget(vm);
   hold_effects(r, false);
   end_output(r);
   put_state(vm, &after);

@@ -21,7 +21,7 @@ static void read_items(void *ctx, u32 value, RecipeId count) {
   Value v = value_hole(), made;
   i64 items = INT64_MAX;
   if (value != r->value) return;
-  if (n->kind == RCP_size && run_size(r->run, n->dim, &items) != WEFT_OK) vm_error_clear(r->run->vm);
+  if (n->kind == RCP_size && run_size(r->run, n->dim, &items) != WEFT_OK) vm_error_forget(r->run->vm);
   if (n->kind == RCP_value && value_const(g, n->a, &made)) v = made;
   else if (n->kind == RCP_value) v = r->run->values[n->a];
   if (v.kind == V_NUM && (!num_as_index(v, &items) || items < 0)) items = INT64_MAX;
@@ -79,7 +79,7 @@ static Value *copy_inputs(Vm *vm, const Graph *g, const u64 *slots) {
       continue;
     }
     copies[i] = value_hole();
-    vm_error_clear(vm); /* not compared */
+    vm_error_forget(vm); /* not compared */
   }
   return copies;
 }

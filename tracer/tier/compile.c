@@ -250,7 +250,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
       t->demand.refusal.raised = true;
       return NULL;
     }
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (vm->error.raised && !had_error) vm_error_forget(vm);
     if (was_stopped(t, p, rec.span)) return NULL;
     /* the whole would have taken as much again, and more */
     if (rec.reason == REASON_too_long) decide_wasted(p, (u64)(vm->tunables.record_dear - 1) * t->record_most);
@@ -281,7 +281,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   if (!guards || !region) {
     if (guards) guard_prog_free(vm, guards);
     if (region) region_free(vm, region);
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (vm->error.raised && !had_error) vm_error_forget(vm);
     if (!was_stopped(t, p, rec.span))
       place_failed(t, p, REASON_trace_failed, rec.span, unsafe ? "a source is read without a guard" : "out of memory");
     buf_free(&why);
@@ -299,7 +299,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   BackendResult made = backend->compile(vm, backend, region, &limits, &why);
   if (made != BACKEND_ok) {
     stats->at[STAT_compile_failures]++;
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (vm->error.raised && !had_error) vm_error_forget(vm);
     if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
     bool stopped = was_stopped(t, p, rec.span), again = !stopped && made == BACKEND_restart && !t->restarted;
     if (!again && !stopped) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
@@ -318,7 +318,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   log_compile(t, region, p, reason, begin, phases);
   entry = cache_add(vm, &p->cache, guards, region, place_is_open(p));
   if (!entry) {
-    if (vm->error.raised && !had_error) vm_error_clear(vm);
+    if (vm->error.raised && !had_error) vm_error_forget(vm);
     return NULL;
   }
   p->compiles++;

@@ -181,7 +181,7 @@ static __attribute__((noinline)) Ran leave_run(Tracer *t, const Run *r, WeftStat
   end_run(t, r);
   /* memory for what the exit needs was refused: the interpreter raises the error where it belongs, or needs less */
   if (anew_here) {
-    vm_error_clear(vm);
+    vm_error_forget(vm);
     code_drop(vm, r->code);
     return RAN_NOT;
   }
