@@ -43,6 +43,7 @@ typedef struct ValueUse {
   u32 last;   /* schedule.c: when it was needed last … */
   u32 read;   /* … by the block itself, or by exits that make something else of it */
   u32 told;   /* schedule.c: the block that said so, of a value inside of it; 0: another */
+  u32 asked;  /* schedule.c: the question that looked at it last, see Compiler.questions */
 } ValueUse;
 
 typedef struct ValueInfo {
@@ -96,6 +97,7 @@ typedef struct Compiler {
   bool late; /* compile_late said so */
   bool restart; /* unsupported, but a trace without inlined calls may do */
   u64 deadline; /* nanoseconds of the limits' clock; 0: none */
+  u32 questions; /* schedule.c: how many walks over values there were, each of which looks at a value once */
 } Compiler;
 
 static inline bool compile_stopped(const Compiler *c) {

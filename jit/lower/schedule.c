@@ -97,25 +97,26 @@ static void exit_value_lives(void *ctx, u32 v) {
   }
 }
 
-/* What the exit finds in the slots of arrays that the block was donated, by whatever name, lives; in doubt all of
- * them. */
+/* What the exit finds in the slots of arrays that the block was donated, by whatever name, lives. */
 static void exit_donated_lives(void *ctx, u32 v) {
   const ExitLife *e = ctx;
   Compiler *c = e->b->c;
   const GraphBlock *block = &c->g->blocks.data[e->b->id];
   ValueStack stack = {0};
   if (!vec_push(c->alloc, &stack, v)) compile_no_memory(c);
-  for (u32 steps = 0; stack.count && !compile_stopped(c); steps++) {
+  c->questions++;
+  while (stack.count && !compile_stopped(c)) {
     u32 at = stack.data[--stack.count], slot = value_info(c, at)->slot;
+    if (value_info(c, at)->use.asked == c->questions) continue;
+    value_info(c, at)->use.asked = c->questions;
     const GraphValue *x = &c->g->values.data[at];
     NodeId n = value_node(c->g, at);
     if (x->origin == GV_const || x->origin == GV_size ||
         (n && graph_node_at(c->g, n)->block == e->b->id && is_stored(c, at, e->when)))
       continue;
     for (u32 i = 0; i < block->captures.count; i++)
-      if (steps == 64 || (slot != NO_SLOT && value_info(c, block->captures.data[i].inner)->slot == slot))
+      if (slot != NO_SLOT && value_info(c, block->captures.data[i].inner)->slot == slot)
         live_until(e->b, block->captures.data[i].inner, e->when);
-    if (steps == 64) break;
     if (slot != NO_SLOT) continue;
     if (n) schedule_push_makers(c, &stack, n);
     else if (x->origin == GV_param && x->def)
@@ -200,6 +201,32 @@ static bool is_settle(const Graph *g, NodeId n) {
   return x->kind == NODE_host && g->hosts.data[x->host].kind == HOST_settle;
 }
 
+/* An ordinary array in a slot of its own, once its unit is done: what a control structure gives or takes in, and
+ * updates of that. */
+static bool is_ordinary(const Block *b, ValueId v) {
+  const Graph *g = b->g;
+  for (;;) {
+    if (g->values.data[v].origin == GV_param) return g->values.data[v].def == b->id;
+    NodeId n = value_node(g, v);
+    if (!n || graph_node_at(g, n)->block != b->id) return false;
+    const u8 kind = graph_node_at(g, n)->kind;
+    if (kind != NODE_update) return kind == NODE_while || kind == NODE_cond;
+    v = node_operand(g, n, 0);
+  }
+}
+
+/* Does handing on the block's results never leave? Else an array may have to be made for it, or a size. */
+static bool gives_for_sure(const Block *b) {
+  const GraphBlock *block = &b->g->blocks.data[b->id];
+  bool sure = block->term == TERM_yield;
+  for (u32 i = 0; i < block->term_count && sure; i++) {
+    ValueId v = block_result(b->g, b->id, i);
+    if (value_is_token(b->g, v)) continue;
+    sure = type_is_number(value_type(b->g, v)) ? b->g->values.data[v].origin != GV_size : is_ordinary(b, v);
+  }
+  return sure;
+}
+
 static void find_lifetimes(Block *b) {
   Graph *g = b->g;
   bool unbacked = false;
@@ -239,7 +266,7 @@ static void find_lifetimes(Block *b) {
     if (behind != NO_EXIT) now = behind;
   }
   const GraphBlock *block = &g->blocks.data[b->id];
-  if (b->donated && now != NO_EXIT)
+  if (b->donated && now != NO_EXIT && !gives_for_sure(b))
     graph_exit_values(g, now, exit_donated_lives,
                       &(ExitLife){.b = b, .when = BEFORE(b->part.units.count), .unbacked = unbacked});
   for (u32 i = 0; i < block->term_count; i++) read_until(b, block_result(g, b->id, i), UINT32_MAX);

@@ -189,14 +189,14 @@ static bool is_held(const Recorder *r, NodeId n) {
   return false;
 }
 
-/* In a loop the update, or the cond around it, itself names the exit behind it: what comes later in the trip and
+/* The update, or the cond around it, itself names the exit behind it: what comes later and
  * has no exit of its own (memory, a limit, code that is not compiled) leaves by that one, and the array is changed
  * in place. Not among effects, which have settles; nor as long as a variable of the module holds the array as it
  * was, which an exit here would need beside the new one: the next check has one. */
 void rec_behind_update(Recorder *r) {
   NodeId n = r->written;
   r->written = 0;
-  if (!n || !r->loop || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) ||
+  if (!n || r->tokens || r->pulls || r->no_exits || r->abstract || r->ins_depth != rec_depth(r) ||
       n + 1 != r->g->nodes.count)
     return;
   const GraphNode *node = graph_node_at(r->g, n);
