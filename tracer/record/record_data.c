@@ -399,36 +399,30 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
   Outcome o = build_index(r, x, kinds, count, regs, &ix);
   if (o != OUT_GO) return o;
   u32 combine = OP_none;
-  bool each = op == BC_div || op == BC_pow || op == BC_mod || op == BC_floordiv;
-  if (each && ix.arrays && dtype_kind(dtype) != DK_FLOAT) /* of integers they may raise an error at some place */
-    return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
+  bool each = op != BC_move && op != BC_add && op != BC_sub && op != BC_mul; /* an update node adds and multiplies */
   if (op != BC_move && !ix.arrays) {
     Av old, next;
     if ((o = rec_index_array(r, obj, kinds, count, regs, &old)) != OUT_GO) return o;
     if ((o = rec_binary(r, op, old, value, &next)) != OUT_GO) return o;
     value = next;
   } else if (op != BC_move) {
-    switch (op) {
-      case BC_add: combine = OP_add; break;
-      case BC_sub: combine = OP_subtract; break;
-      case BC_mul: combine = OP_multiply; break;
-      case BC_div: combine = OP_divide; break;
-      case BC_pow: combine = OP_power; break;
-      case BC_mod: combine = OP_remainder; break;
-      case BC_floordiv: combine = OP_floor_divide; break;
-      default: return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
-    }
+    combine = rec_operation_of(op);
+    if (!combine || op_info(combine)->family != FAM_elementwise)
+      return rec_stuck(r, REASON_no_rule, "`%s=` through an index array", bc_info[op].name);
   }
   ValueId given = av_value(r, value);
-  if (combine && given) { /* computed by the rules of the operation, then stored: only where both are one step */
+  if (combine && given) { /* computed by the rules of the operation, then stored: an update node takes one dtype */
     const ArrayType element = {.dtype = (u8)dtype}, *pair[2] = {&element, value_type(r->g, given)};
     DTypeResult d;
     RuleError err;
-    if (!rule_dtype(combine, 2, pair, &d, &err) || d.compute != dtype || d.result != dtype)
-      return rec_stuck(r, REASON_no_rule, "`%s=` of %s into %s through an index array", bc_info[op].name,
-                       dtype_name(pair[1]->dtype), dtype_name(dtype));
+    if (!rule_dtype(combine, 2, pair, &d, &err) || dtype_kind(d.result) > dtype_kind(dtype))
+      return rec_stuck(r, REASON_raises, "`%s=` of %s into %s", bc_info[op].name, dtype_name(pair[1]->dtype),
+                       dtype_name(dtype));
+    bool other = d.compute != dtype || d.result != dtype;
+    each |= other;
+    if (other && !pair[1]->weak) v = given;
   }
-  if ((o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
+  if (!v && (o = store_value(r, value, dtype, &v)) != OUT_GO) return o;
   /* else one value, wherever the mask is true */
   bool spread = has_mask(&ix) && (value_type(r->g, v)->rank > 0 || combine || index_arrays(&ix) > 1);
   if (spread && (o = expand_masks(r, x, &ix)) != OUT_GO) return o;
@@ -451,6 +445,8 @@ Outcome rec_update_array(Recorder *r, Av obj, const u8 *kinds, u32 count, const 
   }
   ValueId after = 0;
   if (each) {
+    const GraphArg both[2] = {{.kind = ARG_value, .value = x}, {.kind = ARG_value, .value = v}};
+    if ((o = rec_integer_check(r, combine, both)) != OUT_GO) return o;
     o = rec_each_place(r, x, ix.operands, ix.count, ix.items, ix.nitems, &part, combine, v, &after);
     r->updated = true;
     r->written = 0;

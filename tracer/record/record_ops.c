@@ -27,6 +27,8 @@ static const u16 op_of_bc[BC_COUNT] = {
     [BC_pos] = OP_positive, [BC_bnot] = OP_bitwise_not,
 };
 
+u32 rec_operation_of(u32 bc) { return op_of_bc[bc]; }
+
 /* ---- integers as sizes --------------------------------------------------------------------------- */
 
 enum { DIM_HINT_LIMIT_BITS = 40 }; /* not a threshold: larger products stay ordinary wrapping arithmetic */
@@ -373,7 +375,9 @@ static Outcome not_empty(Recorder *r, u32 op, const GraphArg *args) {
 }
 
 /* An integer operand that is not known to be one which the check lets pass; floats have no such error. */
-static Outcome integer_check(Recorder *r, CheckKind check, const GraphArg *args) {
+Outcome rec_integer_check(Recorder *r, u32 op, const GraphArg *args) {
+  CheckKind check = (CheckKind)op_info(op)->check;
+  if (check != CHECK_zero_div && check != CHECK_neg_power) return OUT_GO;
   const ArrayType *x = value_type(r->g, args[0].value), *y = value_type(r->g, args[1].value);
   Value known;
   if (dtype_kind(x->dtype) >= DK_FLOAT || dtype_kind(y->dtype) >= DK_FLOAT) return OUT_GO;
@@ -414,7 +418,7 @@ static Outcome op_checks(Recorder *r, u32 op, DimCtx *dims, const GraphArg *args
   switch (check) {
     case CHECK_index: return places_check(r, op, dims, args, result);
     case CHECK_zero_div:
-    case CHECK_neg_power: return integer_check(r, check, args);
+    case CHECK_neg_power: return rec_integer_check(r, op, args);
     case CHECK_cast_range: return astype_check(r, args);
     case CHECK_empty: return not_empty(r, op, args);
     default: return OUT_GO;

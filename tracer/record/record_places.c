@@ -16,18 +16,19 @@ static Dim size_of_type(Graph *g, const ArrayType *t) {
   return n;
 }
 
-/* One trip: flat[at] = flat[at] op v */
+/* One trip: flat[at] = flat[at] op v, as the array's dtype has it */
 static BlockId one_place(Graph *g, const ValueId *xs, u32 op, ValueId flat) {
   static const IndexItem at = {.kind = INDEX_int, .part = {PART_operand}, .at = {1}};
-  const ArrayType *x = value_type(g, xs[0]), *v = value_type(g, xs[1]);
-  TypeId types[3] = {g->values.data[flat].type, graph_scalar_type(g, x->dtype, false),
-                     graph_scalar_type(g, v->dtype, false)};
+  const u32 dtype = value_type(g, flat)->dtype;
+  TypeId types[3] = {g->values.data[flat].type, graph_scalar_type(g, value_type(g, xs[0])->dtype, false),
+                     graph_scalar_type(g, value_type(g, xs[1])->dtype, false)};
   ValueId params[3];
   BlockId b = graph_open(g);
   for (u32 i = 0; i < 3 && b; i++)
     if (!(params[i] = graph_param(g, b, types[i]))) return 0;
-  ValueId old = b ? graph_index(g, params[0], &params[1], 1, &at, 1, types[2]) : 0;
+  ValueId old = b ? graph_index(g, params[0], &params[1], 1, &at, 1, graph_scalar_type(g, dtype, false)) : 0;
   ValueId next = old ? graph_op2(g, op, old, params[2]) : 0;
+  next = next ? graph_convert(g, next, dtype) : 0;
   ValueId after = next ? graph_update(g, OP_none, params[0], &params[1], 1, &at, 1, next) : 0;
   return after && graph_close(g, TERM_next, &after, 1, 0) ? b : 0;
 }
