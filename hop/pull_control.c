@@ -193,97 +193,40 @@ bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count
   return true;
 }
 
-/* The trips of a while loop that goes on only while a carried number, which counts up by 1, is less than what does not
- * change: hi - lo. `test`: the comparison. DIM_NONE: not such a loop. */
-static Dim counted_trips(Graph *g, const Loop *l, NodeId test) {
-  const GraphBlock *c = &g->blocks.data[graph_node_at(g, l->node)->sub[0]], *b = &g->blocks.data[l->body];
-  if (!test || b->term != TERM_next || graph_node_at(g, test)->kind != NODE_op || graph_node_at(g, test)->op != OP_less)
-    return DIM_NONE;
-  u32 i = 0;
-  while (i < l->carried && c->params.data[i] != node_operand(g, test, 0)) i++;
-  if (i == l->carried) return DIM_NONE;
-  ValueId bound = node_operand(g, test, 1);
-  for (u32 k = 0; k < l->ncaps; k++)
-    if (c->captures.data[k].inner == bound) bound = node_operand(g, l->node, l->first + k);
-  NodeId step = value_node(g, block_result(g, l->body, i));
-  Value one;
-  if (!step || graph_node_at(g, step)->kind != NODE_op || graph_node_at(g, step)->op != OP_add) return DIM_NONE;
-  if (node_operand(g, step, 0) != b->params.data[i] || !value_const(g, node_operand(g, step, 1), &one) ||
-      one.dtype != DT_i64 || one.i != 1)
-    return DIM_NONE;
-  Dim lo, hi;
-  if (!value_dim(g, node_operand(g, l->node, i), &lo) || !value_dim(g, bound, &hi) || lo == DIM_NONE || hi == DIM_NONE)
-    return DIM_NONE;
-  return size_max(&g->sizes, size_sub(&g->sizes, hi, lo), 0);
-}
-
-/* How often a while loop goes round: it is run once more, with a count. DIM_NONE: memory was refused, or none can be
- * told here. */
-static Dim run_to_count(Recorder *r, const Loop *l) {
+/* What of the way back nothing has stacked yet: the loop runs once more for it, and stacks that. */
+static bool save_missing(Recorder *r, Loop *l) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
-  ValueVec init = {0}, params = {0}, next = {0};
-  BlockId subs[2] = {0, 0};
-  TypeId count = graph_scalar_type(g, DT_i64, false);
-  bool ok = true;
-  for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, i));
-  ok = ok && vec_push(alloc, &init, graph_const_f64(g, DT_i64, 0));
-  for (u32 k = 0; k < 2 && ok; k++) {
-    BlockId of = graph_node_at(g, l->node)->sub[k];
-    ValueMap map;
-    ValueId n = 0;
-    map_init(&map, alloc);
-    params.count = next.count = 0;
-    ok = (subs[k] = graph_open(g)) && loop_params_like(r, subs[k], l, 0, l->carried, &params) &&
-         (n = graph_param(g, subs[k], count)) && loop_run_again(r, l->node, of, params.data, l->carried, &map);
-    for (u32 i = 0; i < (k ? l->carried : 1) && ok; i++)
-      ok = vec_push(alloc, &next, map_get(&map, block_result(g, of, i)));
-    if (ok && k) ok = vec_push(alloc, &next, graph_op2(g, OP_add, n, graph_const(g, value_weak_i64(1))));
-    ok = ok && graph_close(g, k ? TERM_next : TERM_yield, next.data, next.count, 0);
-    map_free(&map);
-  }
-  NodeId node = ok ? graph_while(g, init.data, init.count, subs[0], subs[1]) : 0;
-  Dim trips = node ? size_unbacked(&g->sizes, NULL, node_result(g, node, l->carried), 0, SIZE_LIMIT - 1) : DIM_NONE;
-  if (trips != DIM_NONE && rec_anchor(r, trips) != OUT_GO) trips = DIM_NONE;
-  vec_free(alloc, &init);
-  vec_free(alloc, &params);
-  vec_free(alloc, &next);
-  return trips;
-}
-
-/* A while loop of at most `trips`, as a scan of so many: a trip either runs the body or leaves all as it is. */
-static NodeId as_scan(Recorder *r, const Loop *l, Dim trips) {
-  Graph *g = r->g;
-  Allocator *alloc = &r->vm->alloc;
-  ValueVec init = {0}, params = {0}, next = {0};
-  BlockId arms[2] = {0, 0}, test = graph_node_at(g, l->node)->sub[0];
+  const GraphBlock *b = &g->blocks.data[l->body];
+  ValueVec wanted = {0}, init = {0}, next = {0};
+  LoopKept kept = {0};
   ValueMap map;
   map_init(&map, alloc);
   bool ok = true;
-  for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, i));
-  BlockId parent = g->at, made = ok ? graph_open(g) : 0;
-  ok = made && loop_params_like(r, made, l, 0, l->carried, &params) &&
-       loop_run_again(r, l->node, test, params.data, l->carried, &map);
-  ValueId more = ok ? map_get(&map, block_result(g, test, 0)) : 0;
+  for (u32 i = 0; i < l->saved.count && ok; i++)
+    if ((i >= l->carried || l->needed[i]) && !l->saved.data[i])
+      ok = vec_push(alloc, &wanted, i < l->carried ? b->params.data[i] : l->cut.data[i - l->carried]);
+  ok = ok && loop_keep(r, l, 0, &wanted, &kept) && loop_kept_init(r, l, &kept, &init);
+  u32 carried = init.count;
+  for (u32 i = 0; i < l->nxs && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, l->carried + i));
+  BlockId made = ok ? graph_open(g) : 0;
+  ok = made && loop_run_kept(r, l, &kept, l->body, &map) && loop_kept_next(r, l, &kept, &map, &next);
+  for (u32 i = 0; i < wanted.count && ok; i++) {
+    ValueId v = map_get(&map, wanted.data[i]);
+    ok = vec_push(alloc, &next, graph_convert(g, v, value_type(g, v)->dtype));
+  }
+  ok = ok && graph_close(g, TERM_next, next.data, next.count, 0);
+  NodeId node = 0;
+  if (ok) node = graph_scan(g, init.data, carried, init.data + carried, l->nxs, l->trips, l->reverse, l->index, made);
+  ok = node && pull_drop_captures(r, node);
+  for (u32 i = 0, k = carried; i < l->saved.count && ok; i++)
+    if ((i >= l->carried || l->needed[i]) && !l->saved.data[i]) l->saved.data[i] = node_result(g, node, k++);
+  loop_keep_free(r, &kept);
   map_free(&map);
-  map_init(&map, alloc);
-  ok = ok && (arms[0] = graph_open(g)) && loop_run_again(r, l->node, l->body, params.data, l->carried, &map);
-  for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &next, map_get(&map, block_result(g, l->body, i)));
-  ok = ok && graph_close(g, TERM_yield, next.data, next.count, 0);
-  ok = ok && (arms[1] = graph_open(g)) && graph_close(g, TERM_yield, params.data, params.count, 0);
-  NodeId choice = ok ? graph_cond(g, more, arms[0], arms[1]) : 0;
-  next.count = 0;
-  for (u32 i = 0; i < l->carried && choice; i++) ok = ok && vec_push(alloc, &next, node_result(g, choice, i));
-  for (u32 i = 0; i < l->carried && choice && ok; i++)
-    ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
-  ok = ok && choice && graph_close(g, TERM_next, next.data, next.count, 0);
-  if (ok) graph_at_end(g, parent);
-  NodeId node = ok ? graph_scan(g, init.data, init.count, NULL, 0, trips, false, false, made) : 0;
-  map_free(&map);
+  vec_free(alloc, &wanted);
   vec_free(alloc, &init);
-  vec_free(alloc, &params);
   vec_free(alloc, &next);
-  return node;
+  return ok;
 }
 
 /* The carried values that the way back needs, of each trip: of the loop itself where it stacks them, else by running
@@ -308,35 +251,7 @@ static bool save_carries(Recorder *r, Loop *l) {
     if (!vec_push(alloc, &l->saved, found)) return false;
     missing += !found;
   }
-  if (!missing) return true;
-  ValueVec init = {0}, xs = {0}, params = {0}, next = {0};
-  ValueMap map;
-  map_init(&map, alloc);
-  bool ok = true;
-  for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, i));
-  for (u32 i = 0; i < l->nxs && ok; i++) ok = vec_push(alloc, &xs, node_operand(g, l->node, l->carried + i));
-  BlockId made = ok ? graph_open(g) : 0;
-  ok = made && loop_params_like(r, made, l, 0, l->carried + l->nxs + l->index, &params);
-  ok = ok && loop_run_again(r, l->node, l->body, params.data, params.count, &map);
-  for (u32 i = 0; i < l->carried && ok; i++) ok = vec_push(alloc, &next, map_get(&map, block_result(g, l->body, i)));
-  for (u32 i = 0; i < l->carried && ok; i++)
-    if (l->needed[i] && !l->saved.data[i])
-      ok = vec_push(alloc, &next, graph_convert(g, params.data[i], value_type(g, params.data[i])->dtype));
-  for (u32 i = 0; i < l->cut.count && ok; i++) {
-    ValueId v = map_get(&map, l->cut.data[i]);
-    if (!l->saved.data[l->carried + i])
-      ok = vec_push(alloc, &next, graph_convert(g, v, value_type(g, v)->dtype));
-  }
-  ok = ok && graph_close(g, TERM_next, next.data, next.count, 0);
-  NodeId node = ok ? graph_scan(g, init.data, init.count, xs.data, xs.count, l->trips, l->reverse, l->index, made) : 0;
-  for (u32 i = 0, k = l->carried; i < l->saved.count && node; i++)
-    if ((i >= l->carried || l->needed[i]) && !l->saved.data[i]) l->saved.data[i] = node_result(g, node, k++);
-  map_free(&map);
-  vec_free(alloc, &init);
-  vec_free(alloc, &xs);
-  vec_free(alloc, &params);
-  vec_free(alloc, &next);
-  return node != 0;
+  return !missing || save_missing(r, l);
 }
 
 /* ---- what carried values stand for ------------------------------------------------------------------------------ */
@@ -461,27 +376,6 @@ static Outcome need_a_trip(const Walk *w, const Loop *l) {
   return some ? OUT_GO : rec_stuck(r, REASON_no_rule, "the derivative of a loop that may have no trips");
 }
 
-static void loop_read(const Graph *g, Loop *l, NodeId node) {
-  const GraphNode *x = graph_node_at(g, node);
-  l->node = node;
-  l->carried = x->carried;
-  l->reverse = x->reverse;
-  l->index = x->index;
-  l->nxs = x->kind == NODE_scan ? x->xs : 0;
-  l->body = x->sub[x->kind == NODE_scan ? 0 : 1];
-  l->stacked = x->result_count - x->carried;
-  l->ncaps = node_captures(g, node, &l->first);
-}
-
-Dim loop_trips(Graph *g, NodeId n) {
-  Loop l = {0};
-  loop_read(g, &l, n);
-  BlockId asks = graph_node_at(g, n)->sub[0];
-  NodeId test = value_node(g, block_result(g, asks, 0));
-  bool alone = g->blocks.data[asks].first == test && g->blocks.data[asks].last == test;
-  return alone ? counted_trips(g, &l, test) : DIM_NONE;
-}
-
 /* Trials of the way back, each undone, until they say what it reaches, and what is saved for it. */
 static Outcome try_back(Walk *w, Loop *l) {
   Graph *g = w->r->g;
@@ -570,25 +464,12 @@ Outcome pull_loop(Walk *w, NodeId node) {
   l.there = ct + room;
   l.trips = x.length;
   if (x.kind == NODE_while && o == OUT_GO) {
-    BlockId asks = graph_node_at(g, l.node)->sub[0];
-    NodeId test = value_node(g, block_result(g, asks, 0));
     l.trips = loop_trips(g, l.node);
+    graph_at_end(g, home);
     /* in a lane a bound is better: each lane has a number of trips of its own */
-    if (l.trips == DIM_NONE && r->lane_deep && test && graph_node_at(g, test)->kind == NODE_op &&
-        graph_node_at(g, test)->op == OP_logical_and) {
-      l.trips = counted_trips(g, &l, value_node(g, node_operand(g, test, 1)));
-      graph_at_end(g, home);
-      NodeId scan = l.trips != DIM_NONE ? as_scan(r, &l, l.trips) : 0;
-      graph_at_end(g, here);
-      if (l.trips != DIM_NONE && !scan) o = OUT_FAIL;
-      if (scan) loop_read(g, &l, scan);
-    }
-    if (l.trips == DIM_NONE && o == OUT_GO) {
-      graph_at_end(g, home);
-      l.trips = run_to_count(r, &l);
-      graph_at_end(g, here);
-      if (l.trips == DIM_NONE) o = OUT_FAIL;
-    }
+    if (l.trips == DIM_NONE && r->lane_deep && !loop_bound(r, &l)) o = OUT_FAIL;
+    if (l.trips == DIM_NONE && o == OUT_GO && (l.trips = loop_count(r, &l)) == DIM_NONE) o = OUT_FAIL;
+    graph_at_end(g, here);
   }
   marks = 6 * l.carried + l.nxs + l.ncaps + w->aliases.count + 1;
   if ((l.needed = mem_alloc_zero(alloc, marks))) {

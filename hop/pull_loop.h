@@ -57,7 +57,30 @@ u64 pull_bytes(const Graph *g, ValueId v, bool carried);
  * give these as results (pull_reads.c), or 0. */
 bool loop_reads_inside(const Graph *g, BlockId body);
 NodeId loop_read_inside(Recorder *r, NodeId n);
-Dim loop_trips(Graph *g, NodeId n); /* of a while loop that counts up to what is known; else DIM_NONE */
+
+/* How often a loop goes round (pull_trips.c). */
+void loop_read(const Graph *g, Loop *l, NodeId node); /* what the node says of it */
+/* Of a while loop that counts up to what is known; else DIM_NONE. */
+Dim loop_trips(Graph *g, NodeId n);
+/* Of any while loop, by nodes at the cursor: from its ends, or by running once more what its test needs. DIM_NONE:
+ * memory was refused. */
+Dim loop_count(Recorder *r, const Loop *l);
+/* A while loop that also ends at a number that is known becomes a scan of so many trips, some of which do nothing. Any
+ * other stays as it is. False: memory was refused. */
+bool loop_bound(Recorder *r, Loop *l);
+
+/* What of a loop has to run once more so that values of its body are there, and its test, if it is given one. */
+typedef struct LoopKept {
+  u8 *live; /* per value */
+  u32 count;
+} LoopKept;
+bool loop_keep(Recorder *r, const Loop *l, BlockId test, const ValueVec *wanted, LoopKept *k);
+void loop_keep_free(Recorder *r, LoopKept *k);
+bool loop_keeps(const Recorder *r, const Loop *l, const LoopKept *k, u32 i); /* carried value i */
+bool loop_kept_init(Recorder *r, const Loop *l, const LoopKept *k, ValueVec *init);
+/* The nodes of its body that are kept, or all of its test, in the current block, behind their parameters. */
+bool loop_run_kept(Recorder *r, const Loop *l, const LoopKept *k, BlockId of, ValueMap *map);
+bool loop_kept_next(Recorder *r, const Loop *l, const LoopKept *k, const ValueMap *map, ValueVec *next);
 
 /* What runs once more (pull_dead.c): the nodes of block b up to `last`. `passed`: they ran before as they stand, so
  * that their checks are needless; but those of sizes tell what holds of them. */
