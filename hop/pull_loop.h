@@ -73,13 +73,15 @@ bool loop_bound(Recorder *r, Loop *l);
 typedef struct LoopKept {
   u8 *live; /* per value */
   u32 count;
+  VEC(TypeId) with; /* what is carried beside carried values of the loop: types */
+  ValueVec given;   /* and the parameters for it, in the block that was made last */
 } LoopKept;
 bool loop_keep(Recorder *r, const Loop *l, BlockId test, const ValueVec *wanted, LoopKept *k);
 void loop_keep_free(Recorder *r, LoopKept *k);
 bool loop_keeps(const Recorder *r, const Loop *l, const LoopKept *k, u32 i); /* carried value i */
 bool loop_kept_init(Recorder *r, const Loop *l, const LoopKept *k, ValueVec *init);
 /* The nodes of its body that are kept, or all of its test, in the current block, behind their parameters. */
-bool loop_run_kept(Recorder *r, const Loop *l, const LoopKept *k, BlockId of, ValueMap *map);
+bool loop_run_kept(Recorder *r, const Loop *l, LoopKept *k, BlockId of, ValueMap *map);
 bool loop_kept_next(Recorder *r, const Loop *l, const LoopKept *k, const ValueMap *map, ValueVec *next);
 
 /* What runs once more (pull_dead.c): the nodes of block b up to `last`. `passed`: they ran before as they stand, so

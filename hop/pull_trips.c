@@ -52,7 +52,8 @@ static bool keeps_node(const Graph *g, NodeId n, const u8 *live) {
 bool loop_keep(Recorder *r, const Loop *l, BlockId test, const ValueVec *wanted, LoopKept *k) {
   Graph *g = r->g;
   const GraphBlock *body = &g->blocks.data[l->body];
-  *k = (LoopKept){.count = g->values.count, .live = mem_alloc_zero(&r->vm->alloc, g->values.count)};
+  k->count = g->values.count;
+  k->live = mem_alloc_zero(&r->vm->alloc, k->count);
   if (!k->live) return false;
   for (u32 i = 0; wanted && i < wanted->count; i++) k->live[wanted->data[i]] = 1;
   if (test) {
@@ -74,6 +75,8 @@ bool loop_keep(Recorder *r, const Loop *l, BlockId test, const ValueVec *wanted,
 }
 
 void loop_keep_free(Recorder *r, LoopKept *k) {
+  vec_free(&r->vm->alloc, &k->with);
+  vec_free(&r->vm->alloc, &k->given);
   if (k->live) mem_free(&r->vm->alloc, k->live, k->count);
 }
 
@@ -88,27 +91,28 @@ bool loop_kept_init(Recorder *r, const Loop *l, const LoopKept *k, ValueVec *ini
   return ok;
 }
 
-/* Parameters of the current block like those of block `of`, those of carried values that are kept. */
-static bool kept_params(Recorder *r, const Loop *l, const LoopKept *k, BlockId of, ValueMap *map) {
+/* Parameters of the current block like those of block `of`, those of carried values that are kept; then those of what
+ * is carried beside them; then the rest. */
+static bool kept_params(Recorder *r, const Loop *l, LoopKept *k, BlockId of, ValueMap *map) {
   Graph *g = r->g;
   bool ok = true;
-  for (u32 i = 0; i < g->blocks.data[of].params.count && ok; i++) {
-    ValueId old = g->blocks.data[of].params.data[i], v;
-    if (i < l->carried && !loop_keeps(r, l, k, i)) continue;
-    ok = (v = graph_param(g, g->at, g->values.data[old].type)) != 0 && map_set(map, old, v);
+  k->given.count = 0;
+  for (u32 i = 0; i <= g->blocks.data[of].params.count && ok; i++) {
+    for (u32 n = 0; i == l->carried && n < k->with.count && ok; n++)
+      ok = vec_push(&r->vm->alloc, &k->given, graph_param(g, g->at, k->with.data[n])) && k->given.data[n];
+    if (!ok || i == g->blocks.data[of].params.count || (i < l->carried && !loop_keeps(r, l, k, i))) continue;
+    ValueId old = g->blocks.data[of].params.data[i], v = graph_param(g, g->at, g->values.data[old].type);
+    ok = v && map_set(map, old, v);
   }
   return ok;
 }
 
-bool loop_run_kept(Recorder *r, const Loop *l, const LoopKept *k, BlockId of, ValueMap *map) {
+bool loop_run_kept(Recorder *r, const Loop *l, LoopKept *k, BlockId of, ValueMap *map) {
   Graph *g = r->g;
   bool ok = kept_params(r, l, k, of, map);
   for (u32 i = 0; i < l->ncaps && ok; i++)
     ok = map_set(map, g->blocks.data[of].captures.data[i].inner, node_operand(g, l->node, l->first + i));
-  if (of != l->body) return ok && graph_inline(g, of, map);
-  for (NodeId n = block_first(g, of); n && ok; n = node_next(g, n))
-    if (keeps_node(g, n, k->live)) ok = graph_clone_node(g, n, map) != 0;
-  return ok;
+  return ok && graph_inline_some(g, of, map, of == l->body ? keeps_node : NULL, k->live);
 }
 
 bool loop_kept_next(Recorder *r, const Loop *l, const LoopKept *k, const ValueMap *map, ValueVec *next) {
@@ -183,19 +187,18 @@ static ValueId run_to_count(Recorder *r, const Loop *l) {
   Allocator *alloc = &r->vm->alloc;
   ValueVec init = {0}, next = {0};
   BlockId subs[2] = {0, 0}, test = graph_node_at(g, l->node)->sub[0];
-  TypeId count = graph_scalar_type(g, DT_i64, false);
-  LoopKept kept;
+  LoopKept kept = {0};
   bool ok = loop_keep(r, l, test, NULL, &kept) && loop_kept_init(r, l, &kept, &init) &&
-            vec_push(alloc, &init, graph_const_f64(g, DT_i64, 0));
+            vec_push(alloc, &init, graph_const_f64(g, DT_i64, 0)) &&
+            vec_push(alloc, &kept.with, graph_scalar_type(g, DT_i64, false));
   for (u32 k = 0; k < 2 && ok; k++) {
     BlockId of = graph_node_at(g, l->node)->sub[k];
     ValueMap map;
-    ValueId n = 0;
     map_init(&map, alloc);
     next.count = 0;
-    ok = (subs[k] = graph_open(g)) && loop_run_kept(r, l, &kept, of, &map) && (n = graph_param(g, subs[k], count));
+    ok = (subs[k] = graph_open(g)) && loop_run_kept(r, l, &kept, of, &map);
     ok = ok && (k ? loop_kept_next(r, l, &kept, &map, &next) &&
-                        vec_push(alloc, &next, graph_op2(g, OP_add, n, graph_const(g, value_weak_i64(1))))
+                        vec_push(alloc, &next, graph_op2(g, OP_add, kept.given.data[0], graph_const(g, value_weak_i64(1))))
                   : vec_push(alloc, &next, map_get(&map, block_result(g, of, 0))));
     ok = ok && graph_close(g, k ? TERM_next : TERM_yield, next.data, next.count, 0);
     map_free(&map);

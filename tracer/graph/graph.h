@@ -469,6 +469,9 @@ bool map_carried(Graph *g, ValueMap *m, ValueId from, ValueId to) MUST_USE;
 TypeId map_type(Graph *g, const ValueMap *m, TypeId t);
 static inline ValueId map_get(const ValueMap *m, ValueId v) { return v < m->count && m->to[v] ? m->to[v] : v; }
 bool graph_inline(Graph *g, BlockId from, ValueMap *map) MUST_USE;
+/* Of them those that `keeps` says yes to. */
+bool graph_inline_some(Graph *g, BlockId from, ValueMap *map, bool (*keeps)(const Graph *g, NodeId n, const u8 *live),
+                       const u8 *live) MUST_USE;
 /* One node with everything in it, operands through the map, results entered into it. 0 when refused. */
 NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map);
 /* A copy of a whole block as a new open-and-closed block inside the cursor's block, with fresh parameters. */

@@ -302,7 +302,8 @@ NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map) {
   return 0;
 }
 
-bool graph_inline(Graph *g, BlockId from, ValueMap *map) {
+bool graph_inline_some(Graph *g, BlockId from, ValueMap *map, bool (*keeps)(const Graph *g, NodeId n, const u8 *live),
+                       const u8 *live) {
   NodeId last = g->blocks.data[from].last; /* the cursor may stand in the same block */
   for (u32 i = 0; i < g->blocks.data[from].params.count; i++) { /* what they carry, their copies carry */
     ValueId old = g->blocks.data[from].params.data[i], v = map_get(map, old);
@@ -312,11 +313,13 @@ bool graph_inline(Graph *g, BlockId from, ValueMap *map) {
       set_carried_type(g, map, old, v);
   }
   for (NodeId n = g->blocks.data[from].first; n; n = g->nodes.data[n].next) {
-    if (!graph_clone_node(g, n, map)) return false;
+    if ((!keeps || keeps(g, n, live)) && !graph_clone_node(g, n, map)) return false;
     if (n == last) break;
   }
   return true;
 }
+
+bool graph_inline(Graph *g, BlockId from, ValueMap *map) { return graph_inline_some(g, from, map, NULL, NULL); }
 
 BlockId graph_clone_block(Graph *g, BlockId from, ValueMap *map) {
   BlockId b = graph_open(g);
