@@ -193,67 +193,6 @@ bool loop_params_like(Recorder *r, BlockId b, const Loop *l, u32 from, u32 count
   return true;
 }
 
-/* What of the way back nothing has stacked yet: the loop runs once more for it, and stacks that. */
-static bool save_missing(Recorder *r, Loop *l) {
-  Graph *g = r->g;
-  Allocator *alloc = &r->vm->alloc;
-  const GraphBlock *b = &g->blocks.data[l->body];
-  ValueVec wanted = {0}, init = {0}, next = {0};
-  LoopKept kept = {0};
-  ValueMap map;
-  map_init(&map, alloc);
-  bool ok = true;
-  for (u32 i = 0; i < l->saved.count && ok; i++)
-    if ((i >= l->carried || l->needed[i]) && !l->saved.data[i])
-      ok = vec_push(alloc, &wanted, i < l->carried ? b->params.data[i] : l->cut.data[i - l->carried]);
-  ok = ok && loop_keep(r, l, 0, &wanted, &kept) && loop_kept_init(r, l, &kept, &init);
-  u32 carried = init.count;
-  for (u32 i = 0; i < l->nxs && ok; i++) ok = vec_push(alloc, &init, node_operand(g, l->node, l->carried + i));
-  BlockId made = ok ? graph_open(g) : 0;
-  ok = made && loop_run_kept(r, l, &kept, l->body, &map) && loop_kept_next(r, l, &kept, &map, &next);
-  for (u32 i = 0; i < wanted.count && ok; i++) {
-    ValueId v = map_get(&map, wanted.data[i]);
-    ok = vec_push(alloc, &next, graph_convert(g, v, value_type(g, v)->dtype));
-  }
-  ok = ok && graph_close(g, TERM_next, next.data, next.count, 0);
-  NodeId node = 0;
-  if (ok) node = graph_scan(g, init.data, carried, init.data + carried, l->nxs, l->trips, l->reverse, l->index, made);
-  ok = node && pull_drop_captures(r, node);
-  for (u32 i = 0, k = carried; i < l->saved.count && ok; i++)
-    if ((i >= l->carried || l->needed[i]) && !l->saved.data[i]) l->saved.data[i] = node_result(g, node, k++);
-  loop_keep_free(r, &kept);
-  map_free(&map);
-  vec_free(alloc, &wanted);
-  vec_free(alloc, &init);
-  vec_free(alloc, &next);
-  return ok;
-}
-
-/* The carried values that the way back needs, of each trip: of the loop itself where it stacks them, else by running
- * it once more. */
-static bool save_carries(Recorder *r, Loop *l) {
-  Graph *g = r->g;
-  Allocator *alloc = &r->vm->alloc;
-  const GraphBlock *b = &g->blocks.data[l->body];
-  u32 missing = 0;
-  l->saved.count = 0;
-  for (u32 i = 0; i < l->carried; i++) {
-    ValueId found = 0;
-    for (u32 k = 0; k < l->stacked && !found; k++)
-      if (loop_stacks(g, l, k, b->params.data[i])) found = node_result(g, l->node, l->carried + k);
-    if (!vec_push(alloc, &l->saved, found)) return false;
-    missing += l->needed[i] && !found;
-  }
-  for (u32 i = 0; i < l->cut.count; i++) {
-    ValueId found = 0;
-    for (u32 k = 0; k < l->stacked && !found; k++)
-      if (loop_stacks(g, l, k, l->cut.data[i])) found = node_result(g, l->node, l->carried + k);
-    if (!vec_push(alloc, &l->saved, found)) return false;
-    missing += !found;
-  }
-  return !missing || save_missing(r, l);
-}
-
 /* ---- what carried values stand for ------------------------------------------------------------------------------ */
 
 /* A value that the next trip begins with, and the arms that lead to it. */
@@ -453,15 +392,17 @@ Outcome pull_loop(Walk *w, NodeId node) {
     loop_read(g, &l, again);
   }
   u32 nresults = x.result_count, room = 2 * l.carried + x.result_count + 1, marks = 0;
-  ValueId *ct = mem_alloc_zero(alloc, sizeof *ct * 2 * room);
+  ValueId *ct = mem_alloc_zero(alloc, sizeof *ct * 3 * room); /* cotangents, whether they are there, Filled */
   if (!ct) return OUT_FAIL;
   Outcome o = OUT_GO;
   for (u32 i = 0; i < nresults; i++) {
     ct[i] = w->ct[node_result(g, node, i)];
     ct[room + i] = w->there[node_result(g, node, i)];
+    ((u8 *)(ct + 2 * room))[i] = w->filled[node_result(g, node, i)];
   }
   l.ct = ct;
   l.there = ct + room;
+  l.filled = (const u8 *)(ct + 2 * room);
   l.trips = x.length;
   if (x.kind == NODE_while && o == OUT_GO) {
     l.trips = loop_trips(g, l.node);
@@ -496,7 +437,7 @@ Outcome pull_loop(Walk *w, NodeId node) {
   while (o == OUT_GO && !done) {
     GraphMark mark = graph_mark(g);
     graph_at_end(g, home);
-    if (!save_carries(r, &l)) o = OUT_FAIL;
+    if (!loop_save(r, &l)) o = OUT_FAIL;
     graph_at_end(g, here);
     if (o == OUT_GO) o = loop_back(w, &l, NULL);
     done = !l.missed;
@@ -512,7 +453,8 @@ Outcome pull_loop(Walk *w, NodeId node) {
   if (o == OUT_GO) r->vm->counters.at[STAT_loops_back]++;
   vec_free(alloc, &l.saved);
   vec_free(alloc, &l.cut);
+  vec_free(alloc, &l.starts);
   if (l.needed) mem_free(alloc, l.needed, marks);
-  mem_free(alloc, ct, sizeof *ct * 2 * room);
+  mem_free(alloc, ct, sizeof *ct * 3 * room);
   return o;
 }

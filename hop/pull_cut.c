@@ -30,6 +30,7 @@ typedef struct Flow {
   u32 ids;
   VEC(u32) heads;
   VEC(Pipe) pipes;
+  bool ragged;     /* values whose length differs from trip to trip can be saved: not where lanes are */
   bool ok;
 } Flow;
 
@@ -55,7 +56,7 @@ u64 pull_bytes(const Graph *g, ValueId v, bool carried) {
   if (!carried && (t->rank >= TYPE_MAX_RANK || graph_carries_size(g, v))) return PULL_ENDLESS;
   for (u32 d = 0; d < t->rank; d++) {
     i64 n;
-    if (!carried && size_is_unbacked(&g->sizes, t->dims[d])) return PULL_ENDLESS;
+    if (!carried && d && size_is_unbacked(&g->sizes, t->dims[d])) return PULL_ENDLESS;
     if (!size_is_const(&g->sizes, t->dims[d], &n)) n = FLOW_SIZE;
     bytes = n && bytes > PULL_ENDLESS / 2 / (u64)n ? PULL_ENDLESS / 2 : bytes * (u64)n;
   }
@@ -74,7 +75,8 @@ static void flow_value(Flow *f, const Graph *g, const Loop *l, ValueId v, ValueI
   f->ok = f->ok && vec_push(f->alloc, &f->values, v) && vec_push(f->alloc, &f->in, in);
   if (!f->ok) return;
   f->of[v] = f->of[copy] = f->values.count;
-  flow_pipe(f, in, out, is_stacked(g, l, v) ? 0 : pull_bytes(g, v, carried));
+  bool endless = !carried && !f->ragged && pull_ragged(g, v);
+  flow_pipe(f, in, out, is_stacked(g, l, v) ? 0 : endless ? PULL_ENDLESS : pull_bytes(g, v, carried));
   if (carried) flow_pipe(f, 0, in, PULL_ENDLESS);
 }
 
@@ -215,7 +217,7 @@ static void flow_captures(Flow *f, const Graph *g, const Loop *l, BlockId back) 
 static bool cut_with(Recorder *r, Loop *l, BlockId back, NodeId last, const ValueMap *map, const ValueId *params,
                      const u8 *live, bool stacked, bool *took) {
   Graph *g = r->g;
-  Flow f = {.alloc = &r->vm->alloc, .ids = g->values.count, .ok = true};
+  Flow f = {.alloc = &r->vm->alloc, .ids = g->values.count, .ragged = !r->lane_deep, .ok = true};
   f.of = mem_alloc_zero(f.alloc, sizeof *f.of * f.ids);
   f.ok = f.of != NULL;
   (void)flow_place(&f);

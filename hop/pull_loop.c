@@ -89,6 +89,12 @@ static bool add_cap(Back *b, ValueId v, u32 uses) {
   return true;
 }
 
+/* An array that is there in some trips only is carried as 0 where it is not: else each use of an element of it in each
+ * trip would look at all of it. */
+static bool carries_zeros(const Graph *g, const Loop *l, u32 i) {
+  return l->maybe[i] && value_type(g, g->blocks.data[l->body].params.data[i])->rank > 0;
+}
+
 /* What the scan carries, as it begins: cotangents of carried values that have any, sums of captures, and bools. */
 static bool begin(Back *b) {
   Walk *w = b->w;
@@ -98,7 +104,9 @@ static bool begin(Back *b) {
   for (u32 i = 0; i < l->carried && ok; i++) {
     if (!takes(g, l, i)) continue;
     ArrayType t = strong(g, g->blocks.data[l->body].params.data[i]);
-    ok = pull_loop_push(b, &b->init, l->ct[i] ? deriv_fit(&w->d.head, l->ct[i], &t) : pull_zeros(g, &t));
+    ValueId ct = l->ct[i];
+    if (ct && carries_zeros(g, l, i) && l->filled[i] != FILLED_zero) ct = pull_only_if(w, l->there[i], ct, 0);
+    ok = pull_loop_push(b, &b->init, ct ? deriv_fit(&w->d.head, ct, &t) : pull_zeros(g, &t));
   }
   b->ncarried = b->init.count;
   for (u32 i = 0; i < l->nxs; i++) b->nitems += item_counts(b, i);
@@ -146,7 +154,7 @@ static bool walked(Back *b) {
   for (u32 i = 0; i < l->carried && ok && !b->trial; i++)
     if (l->needed[i]) ok = pull_loop_push(b, &b->xs, l->saved.data[i]);
   for (u32 i = 0; i < l->cut.count && ok && !b->trial; i++)
-    ok = pull_loop_push(b, &b->xs, l->saved.data[l->carried + i]);
+    ok = pull_loop_push(b, &b->xs, l->starts.data[i] ? l->starts.data[i] : l->saved.data[l->carried + i]);
   for (u32 i = 0; i < l->nxs && ok; i++) ok = pull_loop_push(b, &b->xs, node_operand(g, l->node, l->carried + i));
   for (u32 i = 0; i < l->stacked && ok; i++) {
     ArrayType t = *value_type(g, node_result(g, l->node, l->carried + i));
@@ -171,8 +179,10 @@ static bool carried_params(Back *b) {
     /* a variable is no constant */
     ok = pull_loop_push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero);
   }
+  TypeId start = graph_scalar_type(g, DT_i64, false);
   for (u32 i = 0; i < l->cut.count && ok && !b->trial; i++)
-    ok = pull_loop_push(b, &b->cut, graph_param(g, b->block, g->values.data[l->cut.data[i]].type));
+    ok = pull_loop_push(b, &b->cut,
+                        graph_param(g, b->block, l->starts.data[i] ? start : g->values.data[l->cut.data[i]].type));
   return ok;
 }
 
@@ -259,7 +269,8 @@ static void pull_loop_seed(Back *b, const ValueMap *map) {
   for (u32 i = 0; i < l->carried; i++) {
     if (!takes(g, l, i)) continue;
     ValueId y = map_get(map, block_result(g, l->body, i)), to = graph_lift(g, b->block, y);
-    pull_give_if(&b->inner, to ? to : y, b->cts.data[k++], l->maybe[i] ? b->flags.data[f++] : 0);
+    pull_give_filled(&b->inner, to ? to : y, b->cts.data[k++], l->maybe[i] ? b->flags.data[f++] : 0,
+                     carries_zeros(g, l, i));
   }
   for (u32 i = 0; i < l->stacked; i++) {
     if (!b->rows.data[i]) continue;
@@ -291,12 +302,30 @@ static void learn(Back *b, bool *grown) {
   for (u32 i = 0; k < b->variables.count; i++) l->given[i] = how_given(b, b->variables.data[k++]);
 }
 
+/* A part of what all trips saved is read in front of where the trip would compute it: its length is known there. */
+static bool replace_cut(Back *b, const ValueMap *map) {
+  Graph *g = b->w->r->g;
+  const Loop *l = b->l;
+  for (u32 i = 0; i < l->cut.count; i++) {
+    ValueId v = map_get(map, l->cut.data[i]), saved = b->cut.data[i];
+    if (l->starts.data[i]) {
+      ValueId all = graph_lift(g, b->block, l->saved.data[l->carried + i]);
+      graph_at(g, value_node(g, v));
+      saved = all ? loop_saved_part(g, all, saved, g->values.data[v].type) : 0;
+      graph_at_end(g, b->block);
+    }
+    if (!saved) return false;
+    graph_replace_one(g, v, saved);
+  }
+  return true;
+}
+
 /* Where the way back reads what the trip computes, it reads what was saved of it. What it does not read is not
  * computed. */
 static bool read_saved(Back *b, NodeId last, const ValueMap *map) {
   Recorder *r = b->w->r;
   Loop *l = b->l;
-  for (u32 i = 0; i < l->cut.count; i++) graph_replace_one(r->g, map_get(map, l->cut.data[i]), b->cut.data[i]);
+  if (!replace_cut(b, map)) return false;
   u32 count = r->g->values.count;
   u8 *live = pull_live(r, b->block, last, !l->unsaved);
   if (!live) return false;
@@ -339,8 +368,10 @@ static bool finish(Back *b) {
   for (u32 i = 0; i < b->variables.count && ok; i++) {
     ValueId v = b->variables.data[i];
     ArrayType t = strong(g, v);
-    if (i < b->ncarried || i >= ncaps)
-      ok = pull_loop_push(b, &b->next, w->ct[v] ? deriv_fit(&w->d.head, w->ct[v], &t) : pull_zeros(g, &t));
+    if (i >= b->ncarried && i < ncaps) continue;
+    ValueId ct = w->ct[v];
+    if (i < b->ncarried && t.rank && ct && w->filled[v] != FILLED_zero) ct = pull_only_if(w, w->there[v], ct, 0);
+    ok = pull_loop_push(b, &b->next, ct ? deriv_fit(&w->d.head, ct, &t) : pull_zeros(g, &t));
   }
   for (u32 i = 0; i < l->carried && ok; i++)
     if (b->trial ? pull_is_float(g, b->params.data[i]) : takes(g, l, i)) {
@@ -405,7 +436,8 @@ static void deliver(Back *b, NodeId back) {
   for (u32 i = 0; i < l->carried; i++)
     if (takes(g, l, i)) {
       ValueId ct = node_result(g, back, k++), there = l->maybe[i] ? node_result(g, back, flag++) : 0;
-      if (!l->alias[i]) pull_give_if(w, loop_operand(w, l, i), ct, there); /* else its sum has got it */
+      if (!l->alias[i]) /* else its sum has got it */
+        pull_give_filled(w, loop_operand(w, l, i), ct, there, carries_zeros(g, l, i));
     }
   for (u32 i = 0, n = 0; i < l->nxs; i++) {
     if (!item_counts(b, i)) continue;

@@ -21,9 +21,12 @@ typedef struct Loop {
   u8 *alias;
   ValueVec saved; /* carried values that are needed, stacked; 0 where not; then those of `cut` */
   ValueVec cut;   /* results of nodes of the body that are saved as well: what is computed from them needs no others */
+  /* of each value in `cut`: where the part of each trip begins in `saved`, one array for all; 0: it is stacked */
+  ValueVec starts;
   bool unsaved;   /* nothing at all is saved: nothing says that the way back comes behind the loop */
   bool missed;    /* what is in `cut` was not enough: carried values alone are saved */
   const ValueId *ct, *there; /* of the results, as in Walk */
+  const u8 *filled;
 } Loop;
 enum { GIVEN_never, GIVEN_maybe, GIVEN_always };
 
@@ -52,6 +55,12 @@ bool loop_choose_saved(Recorder *r, Loop *l, BlockId back, NodeId last, const Va
 /* Bytes of a value, sizes that the code serves all of counted alike; PULL_ENDLESS: it cannot be saved. */
 u64 pull_bytes(const Graph *g, ValueId v, bool carried);
 #define PULL_ENDLESS ((u64)1 << 60)
+
+/* Fills l->saved with what l->needed and l->cut ask for, and l->starts (pull_save.c). */
+bool loop_save(Recorder *r, Loop *l);
+bool pull_ragged(const Graph *g, ValueId v); /* its length, and nothing else of its type, is known in the trip alone */
+/* What a trip saved at `at` of `all`, of that type, at the cursor. */
+ValueId loop_saved_part(Graph *g, ValueId all, ValueId at, TypeId type);
 
 /* Do blocks inside of a loop's body read parts of arrays; the loop once more at the cursor, whose branches and loops
  * give these as results (pull_reads.c), or 0. */

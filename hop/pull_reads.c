@@ -20,7 +20,7 @@ static bool is_read(const Graph *g, NodeId n) {
   const GraphNode *x = graph_node_at(g, n);
   if ((x->kind != NODE_index && x->kind != NODE_op) || x->result_count != 1 || node_is_effect(g, n)) return false;
   ValueId v = node_result(g, n, 0);
-  if (value_is_token(g, v)) return false;
+  if (value_is_token(g, v) || pull_ragged(g, v)) return false;
   u64 bytes = pull_bytes(g, v, false), most = 0;
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId of = node_operand(g, n, i);
@@ -128,7 +128,8 @@ static bool reads_loop(Reads *s, NodeId n, Dim trips, ValueVec *given) {
   ok = made != 0;
   if (ok) g->nodes.data[made].lanes = x.lanes;
   for (u32 i = 0; ok && i < x.result_count; i++) ok = map_set(&s->map, node_result(g, n, i), node_result(g, made, i));
-  for (u32 i = x.result_count; ok && given && i < graph_node_at(g, made)->result_count; i++)
+  bool same = !size_is_unbacked(&g->sizes, trips); /* else a block around could not stack them */
+  for (u32 i = x.result_count; ok && given && same && i < graph_node_at(g, made)->result_count; i++)
     ok = reads_push(s, given, node_result(g, made, i));
   vec_free(&s->r->vm->alloc, &init);
   vec_free(&s->r->vm->alloc, &params);
@@ -137,13 +138,19 @@ static bool reads_loop(Reads *s, NodeId n, Dim trips, ValueVec *given) {
   return ok;
 }
 
-/* The trips of a loop inside, where what its trips read can be stacked. */
-static Dim inside_trips(Reads *s, NodeId n) {
+/* The trips of a loop inside, where what its trips read can be stacked. Those of a while loop may be told only where it
+ * stands: then *copy is the loop there, which nothing reads. */
+static Dim inside_trips(Reads *s, NodeId n, NodeId *copy) {
   Graph *g = s->r->g;
   const GraphNode *x = graph_node_at(g, n);
+  *copy = 0;
   if ((x->kind != NODE_scan && x->kind != NODE_while) || !settled(g, n) || flow_body_leaves(g, n)) return DIM_NONE;
   Dim trips = x->kind == NODE_scan ? x->length : loop_trips(g, n);
-  return trips != DIM_NONE && size_is_unbacked(&g->sizes, trips) ? DIM_NONE : trips;
+  if (trips != DIM_NONE && !size_is_unbacked(&g->sizes, trips)) return trips;
+  if (x->kind == NODE_scan || s->r->lane_deep || !(*copy = graph_clone_node(g, n, &s->map))) return DIM_NONE;
+  Loop l = {0};
+  loop_read(g, &l, *copy);
+  return loop_count(s->r, &l);
 }
 
 /* The nodes of a block once more at the cursor; what they read goes to `given`, if anybody asks. Depth is that of
@@ -158,11 +165,14 @@ static bool reads_nodes(Reads *s, BlockId from, ValueVec *given) {
     for (u32 i = 0; i < node_subs(g, n) && x->kind != NODE_call; i++) inside |= block_reads(g, x->sub[i]);
     bool arms = x->kind == NODE_cond && inside && settled(g, n);
     for (u32 k = 0; k < 2 && arms; k++) arms = g->blocks.data[x->sub[k]].term == TERM_yield;
-    Dim trips = inside && x->kind != NODE_cond ? inside_trips(s, n) : DIM_NONE;
+    NodeId copy = 0;
+    Dim trips = inside && x->kind != NODE_cond ? inside_trips(s, n, &copy) : DIM_NONE;
     if (arms) ok = reads_cond(s, n, given);
-    else if (trips != DIM_NONE) ok = reads_loop(s, n, trips, given);
-    else {
-      NodeId copy = graph_clone_node(g, n, &s->map);
+    else if (trips != DIM_NONE) {
+      ok = reads_loop(s, n, trips, given);
+      if (copy) graph_unlink(g, copy);
+    } else {
+      if (!copy) copy = graph_clone_node(g, n, &s->map);
       ok = copy != 0;
       if (ok && given && is_read(g, copy)) ok = reads_push(s, given, node_result(g, copy, 0));
     }

@@ -188,6 +188,7 @@ static ValueId run_to_count(Recorder *r, const Loop *l) {
   ValueVec init = {0}, next = {0};
   BlockId subs[2] = {0, 0}, test = graph_node_at(g, l->node)->sub[0];
   LoopKept kept = {0};
+  const ValueId one = graph_const(g, value_weak_i64(1));
   bool ok = loop_keep(r, l, test, NULL, &kept) && loop_kept_init(r, l, &kept, &init) &&
             vec_push(alloc, &init, graph_const_f64(g, DT_i64, 0)) &&
             vec_push(alloc, &kept.with, graph_scalar_type(g, DT_i64, false));
@@ -198,7 +199,7 @@ static ValueId run_to_count(Recorder *r, const Loop *l) {
     next.count = 0;
     ok = (subs[k] = graph_open(g)) && loop_run_kept(r, l, &kept, of, &map);
     ok = ok && (k ? loop_kept_next(r, l, &kept, &map, &next) &&
-                        vec_push(alloc, &next, graph_op2(g, OP_add, kept.given.data[0], graph_const(g, value_weak_i64(1))))
+                        vec_push(alloc, &next, graph_op2(g, OP_add, kept.given.data[0], one))
                   : vec_push(alloc, &next, map_get(&map, block_result(g, of, 0))));
     ok = ok && graph_close(g, k ? TERM_next : TERM_yield, next.data, next.count, 0);
     map_free(&map);

@@ -296,6 +296,11 @@ void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there) {
   w->ct[to] = sum_with(w, to, ct, there);
   w->there[to] = pull_or(w->d.g, w->there[to], there);
 }
+void pull_give_filled(Walk *w, ValueId to, Dv ct, ValueId there, bool zeros) {
+  bool begins = ct && pull_is_active(w, to) && !w->ct[to];
+  pull_give_if(w, to, ct, there);
+  if (begins && zeros && there && w->ct[to] == ct) w->filled[to] = FILLED_zero;
+}
 void pull_give(Walk *w, ValueId to, Dv ct) { pull_give_if(w, to, ct, 0); }
 
 /* The cotangents of a node's results, and whether any is there. */
@@ -357,13 +362,16 @@ static Outcome pull_node(Walk *w, NodeId node) {
   if (sum && w->filled[operands[0]] != FILLED_zero) sum = pull_only_if(w, w->there[operands[0]], sum, 0);
   if (sum && ct[0] && value_type(g, sum)->dtype == value_type(g, ct[0])->dtype) { /* into the sum that stands already */
     w->ct[operands[0]] = update_again(&w->d.head, &n, OP_add, sum, pull_only_if(w, there, ct[0], -0.0));
+    if (w->there[operands[0]]) w->filled[operands[0]] = FILLED_zero;
     w->there[operands[0]] = pull_or(g, w->there[operands[0]], there);
     return w->ct[operands[0]] ? OUT_GO : OUT_FAIL;
   }
   if (!deriv_pull(&w->d.head, &n, ct, wants, out, &why))
     return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
+  bool keeps = x.kind == NODE_update && (x.op == OP_none || x.op == OP_add) && wants[0] &&
+               w->filled[results[0]] == FILLED_zero;
   for (u32 i = 0; i < n.count; i++)
-    if (wants[i]) pull_give_if(w, operands[i], out[i], there);
+    if (wants[i]) pull_give_filled(w, operands[i], out[i], there, keeps && i == 0);
   if (w->d.head.failed) return g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_no_rule, "the derivative of %s", why);
   return OUT_GO;
 }

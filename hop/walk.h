@@ -58,6 +58,7 @@ bool pull_walk_init(Walk *w, Recorder *r, BlockId b, NodeId after, const ValueId
 void pull_walk_free(Walk *w);
 void pull_give(Walk *w, ValueId to, Dv ct); /* adds to the cotangent of a value, if it depends on a variable */
 void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there);
+void pull_give_filled(Walk *w, ValueId to, Dv ct, ValueId there, bool zeros); /* zeros: it is 0 where it is not there */
 Dv pull_only_if(Walk *w, ValueId there, Dv ct, f64 otherwise); /* ct itself when there is 0 */
 ValueId pull_or(Graph *g, ValueId a, ValueId b);               /* of two bools, 0: always */
 ValueId pull_and(Graph *g, ValueId a, ValueId b);

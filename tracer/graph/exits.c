@@ -464,7 +464,7 @@ u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*si
   if (!m.found && !size) return exit;
   Exit e = t->exits.data[exit];
   u32 nrecipes = t->recipes.count, made = NO_EXIT;
-  RecipeId *to = mem_alloc_zero(t->alloc, sizeof *to * nrecipes);
+  RecipeId *to = mem_alloc_zero(t->alloc, sizeof *to * (nrecipes + 1)); /* an exit may write nothing */
   if (!to) goto fail;
   for (u32 i = 0; i < e.frame_count; i++) {
     const ExitFrame *f = &t->frames.data[e.frame_first + i];
@@ -496,10 +496,10 @@ u32 exit_clone_sized(ExitTable *t, u32 exit, const u32 *map, u32 count, Dim (*si
       if (!exit_reg(t, made, reg.reg, to[reg.recipe])) goto fail;
     }
   }
-  mem_free(t->alloc, to, sizeof *to * nrecipes);
+  mem_free(t->alloc, to, sizeof *to * (nrecipes + 1));
   return made;
 fail:
-  mem_free(t->alloc, to, sizeof *to * nrecipes);
+  mem_free(t->alloc, to, sizeof *to * (nrecipes + 1));
   t->failed = true;
   return NO_EXIT;
 }
