@@ -18,6 +18,31 @@
 
 static Graph *graph_of(Deriv *d) { return ((GraphDeriv *)d)->g; }
 
+/* Two sizes that the function took for equal: where that is not proved here, a guard says so. */
+static bool equal_now(Graph *g, Dim a, Dim b) {
+  i64 x, y;
+  return size_same(&g->sizes, a, b) ||
+         (!size_is_unbacked(&g->sizes, a) && !size_is_unbacked(&g->sizes, b) && size_hint(&g->sizes, a, &x) &&
+          size_hint(&g->sizes, b, &y) && x == y &&
+          guard_relation(&g->guards, &g->sizes, REL_eq, a, b, "a derivative", (Span){0}) &&
+          size_same(&g->sizes, a, b));
+}
+
+/* A cotangent has the shape of its value: if not by the names of its sizes, then by their numbers. */
+static void equate(Graph *g, Dv x, const GraphAttr *shape) {
+  const ArrayType t = *value_type(g, x);
+  for (u32 d = 0; d < t.rank && shape->kind == ATTR_dims && shape->count == t.rank; d++)
+    if (!equal_now(g, t.dims[d], shape->ints[d])) return;
+}
+
+static void equate_operands(Graph *g, Dv x, Dv y) {
+  if (!x || !y) return;
+  const ArrayType a = *value_type(g, x), b = *value_type(g, y);
+  for (u32 d = 0; d < a.rank && a.rank == b.rank; d++)
+    if (!size_same(&g->sizes, a.dims[d], 1) && !size_same(&g->sizes, b.dims[d], 1))
+      (void)equal_now(g, a.dims[d], b.dims[d]);
+}
+
 /* Settings lie with the caller: the graph keeps copies. */
 static Dv run(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *attrs, u32 nattrs) {
   Graph *g = graph_of(d);
@@ -30,6 +55,9 @@ static Dv run(Deriv *d, u32 op, const Dv *operands, u32 count, const GraphAttr *
               : a->kind == ATTR_text ? attr_text(g, a->param, a->text, a->count)
                                      : *a;
   }
+  if (op == OP_reshape && count == 1 && nattrs == 1) equate(g, operands[0], attrs);
+  for (u32 i = 1; i < count && op_info(op)->family == FAM_elementwise; i++)
+    equate_operands(g, operands[0], operands[i]);
   const OpInfo *info = op_info(op); /* the parameters that are not given are said to be so */
   GraphArg args[OP_MAX_PARAMS];
   bind_args(op, operands, count, kept, n, args);
@@ -92,12 +120,7 @@ static Dv part(Deriv *d, Dv x, u32 axis, Dim start, Dim stop) {
   guard_dims_init(&dims, NULL, &g->sizes, "index", (Span){0});
   if (!x || !graph_infer_index(g, &dims.base, x, NULL, 0, items, axis + 1, &t, NULL)) return 0;
   Dim length = size_sub(&g->sizes, stop, start);
-  i64 a, b;
-  if (length != DIM_NONE && !size_same(&g->sizes, t.dims[axis], length) &&
-      size_hint(&g->sizes, t.dims[axis], &a) && size_hint(&g->sizes, length, &b) && a == b &&
-      guard_relation(&g->guards, &g->sizes, REL_eq, t.dims[axis], length, "a derivative", (Span){0}) &&
-      size_same(&g->sizes, t.dims[axis], length))
-    t.dims[axis] = length;
+  if (length != DIM_NONE && equal_now(g, t.dims[axis], length)) t.dims[axis] = length;
   return graph_index(g, x, NULL, 0, items, axis + 1, graph_type(g, &t));
 }
 
