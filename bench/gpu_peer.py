@@ -31,6 +31,7 @@ cases = {
     "sum": (torch.sum, x),
     "sum-columns": (lambda x: torch.sum(x, 0), x.view(8192, 8192)),
     "softmax": (lambda x: torch.softmax(x, 1), x.view(16384, 4096)),
+    "layer-norm": (lambda x: torch.nn.functional.layer_norm(x, (4096,)), x.view(16384, 4096)),
     "cumsum": (lambda x: torch.cumsum(x, 1), x.view(16384, 4096)),
     "transpose": (lambda x: x.T.contiguous(), x.view(8192, 8192)),
     "small": (lambda x: x * 1.5 + 2, x[:1000].clone()),

@@ -10,10 +10,11 @@
 #include "gpu/ptx.h"
 
 typedef struct LoadedKernel {
-  CuFunction function, tiled, part, join, rest; /* tiled, and the last three where it can be split, or NULL */
+  CuFunction function, tiled, rows, part, join, rest; /* NULL: the kernel has none; the last three are of a split */
   PtxSplit split;
   PtxNest nest;
   PtxTile tile;
+  PtxRows row;
   bool checks, warps;
 } LoadedKernel;
 
@@ -146,12 +147,16 @@ static bool is_worth_splitting(const Device *d, const LoadedKernel *k, const Loo
   return out->blocks >= LEAST_BLOCKS;
 }
 
-static CuResult start(const Device *d, CuFunction f, bool warps, u64 items, void **params) {
-  u64 threads = items * (warps ? 32 : 1), blocks = (threads + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
+static CuResult start_blocks(const Device *d, CuFunction f, u64 blocks, u64 shared, void **params) {
   u64 most = (u64)(d->sms > 0 ? d->sms : 1) * DEVICE_BLOCKS_PER_SM;
   if (blocks > most) blocks = most;
   d->vm->counters.at[STAT_launches]++;
-  return d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL, params, NULL);
+  return d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, DEVICE_BLOCK, 1, 1, (unsigned)shared, NULL, params, NULL);
+}
+
+static CuResult start(const Device *d, CuFunction f, bool warps, u64 items, void **params) {
+  u64 threads = items * (warps ? 32 : 1);
+  return start_blocks(d, f, (threads + DEVICE_BLOCK - 1) / DEVICE_BLOCK, 0, params);
 }
 
 /* A kernel that has tiles: one block for each. False: the array is too narrow for them. */
@@ -161,6 +166,19 @@ static bool start_tiled(const Device *d, const LoadedKernel *k, const LoopFn *fn
   if (trips < side / 2 || inner < side / 2 || trips > UINT32_MAX || inner > UINT32_MAX) return false;
   u64 tiles = ((trips + side - 1) / side) * ((inner + side - 1) / side);
   *error = start(d, k->tiled, false, tiles * DEVICE_BLOCK, params);
+  return true;
+}
+
+/* A kernel that goes over rows several times: a block for each row. False: a row is short, so that most threads of a
+ * block would wait, or too long for shared memory. */
+static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips,
+                       void **params, CuResult *error) {
+  enum { LEAST = 128, MOST = 48 << 10 };
+  u64 length = k->rows ? trips_of(fn, k->row.heads[0], 0, words) : 0;
+  if (length < LEAST || length > MOST) return false;
+  u64 shared = PTX_ROW_PARTIAL_BYTES + length * ptx_rows_bytes(&k->row);
+  if (shared > MOST) return false;
+  *error = start_blocks(d, k->rows, trips, shared, params);
   return true;
 }
 
@@ -242,6 +260,7 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     CuResult error;
     Spread s;
     bool started = start_tiled(d, loaded, fn, words, trips, params, &error) ||
+                   start_rows(d, loaded, fn, words, trips, params, &error) ||
                    (is_worth_splitting(d, loaded, fn, words, trips, &s) &&
                     start_split(d, loaded, s, trips, params, count + 3, &error));
     if (!started) error = start(d, loaded->function, loaded->warps, items_of(loaded, fn, words, trips), params);
@@ -262,8 +281,10 @@ static void unlink_kernels(Vm *vm, void *linked) {
     (void)d->driver.ModuleUnload(l->module);
     device_leave(d);
   }
-  for (u32 i = 0; i < l->count; i++)
+  for (u32 i = 0; i < l->count; i++) {
     if (l->kernels[i].split.late) ptx_split_free(&l->kernels[i].split);
+    if (l->kernels[i].row.same) ptx_rows_free(&l->kernels[i].row);
+  }
   mem_free(&vm->alloc, l, sizeof *l + sizeof *l->kernels * l->count);
 }
 
@@ -313,6 +334,7 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
       ok = find_entry(d, l->module, fns[i], "_part", &k->part, why) &&
            find_entry(d, l->module, fns[i], "_join", &k->join, why) &&
            find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
+    if (ok && ptx_rows(fns[i], &vm->alloc, &k->row)) ok = find_entry(d, l->module, fns[i], "_rows", &k->rows, why);
     (void)ptx_nest(fns[i], &k->nest);
     if (ok && ptx_tile(fns[i], &k->tile)) ok = find_entry(d, l->module, fns[i], "_tile", &k->tiled, why);
     k->checks = has_checks(fns[i]);

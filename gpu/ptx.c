@@ -447,7 +447,7 @@ static void put_place(PtxWriter *w) {
   INS(w, "shr.u64", w->step, w->step, ptx_const(LT_U32, 5));
 }
 
-static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_part", "_join", "_rest"};
+static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_part", "_join", "_rest"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
 static void put_scratch_params(PtxWriter *w) {
@@ -461,7 +461,9 @@ static void put_scratch_params(PtxWriter *w) {
 
 static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
-             w->spread == PTX_WARPS ? "the 32 threads of a warp" : "one thread");
+             w->phase == PTX_ROWS      ? "a block of threads"
+             : w->spread == PTX_WARPS ? "the 32 threads of a warp"
+                                       : "one thread");
   put_name(out, w->name);
   buf_printf(out, "%s (\n", suffixes[w->phase]);
   for (u32 i = 0; w->phase != PTX_JOIN && i < fn->params.count; i++)
@@ -490,6 +492,7 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   put_place(w);
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
+  else if (phase == PTX_ROWS) ptx_put_rows(w);
   else put_split_body(w);
   ptx_line(w, "ret;");
   put_signature(w, fn, out);
@@ -528,6 +531,17 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
     w->tile = NULL;
     w->phase = PTX_WHOLE;
   }
+  PtxRows rows;
+  if (!w->failed && !w->refused && ptx_rows(fn, w->alloc, &rows)) {
+    PtxSpread own = w->spread;
+    w->rows = &rows;
+    w->spread = PTX_THREADS;
+    put_phase(w, fn, PTX_ROWS, out);
+    ptx_rows_free(&rows);
+    w->rows = NULL;
+    w->spread = own;
+    w->phase = PTX_WHOLE;
+  }
   PtxSplit split;
   if (w->failed || w->refused || !ptx_split(fn, w->alloc, &split)) return;
   w->split = &split;
@@ -558,7 +572,7 @@ WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 co
   buf_init(&entries, out->alloc);
   for (u32 i = 0; i < count && !w.failed && !w.refused; i++)
     put_entry(&w, fns[i], names && names[i] ? names[i] : name_text(&fns[i]->module->names, fns[i]->name), &entries);
-  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n");
+  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n.extern .shared .align 16 .b8 rows[];\n");
   put_tables(&w, out);
   buf_put(out, w.functions.data, w.functions.len);
   buf_put(out, entries.data, entries.len);

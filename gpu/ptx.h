@@ -62,15 +62,35 @@ typedef struct PtxTile {
 /* False: it is none of that kind. */
 bool ptx_tile(const LoopFn *fn, PtxTile *tile);
 
+enum { PTX_ROW_HEADS = 8, PTX_ROW_SLOTS = 4, PTX_ROW_PARTIAL_BYTES = 512 };
+
+/* A kernel whose trips go over a row several times (ptx_rows.c). */
+typedef struct PtxRows {
+  Allocator *alloc;
+  u32 nodes, first;            /* where the outermost loop stands in the body */
+  u32 heads[PTX_ROW_HEADS], from[PTX_ROW_HEADS], end[PTX_ROW_HEADS], count; /* its loops and their statements */
+  u32 *same;                   /* by node: the first one that has the same value for an element of the same number */
+  u8 *slot, *made;             /* by such a node: its place in shared memory + 1; the loop that leaves it there */
+  u8 *needed;                  /* by node; for the analysis */
+  u8 slot_bytes[PTX_ROW_SLOTS];
+  u32 slots;
+} PtxRows;
+
+/* False: it is none of that kind, or memory was refused. */
+bool ptx_rows(const LoopFn *fn, Allocator *alloc, PtxRows *r);
+void ptx_rows_free(PtxRows *r);
+u32 ptx_rows_bytes(const PtxRows *r); /* of shared memory for each element; PTX_ROW_PARTIAL_BYTES come to that */
+
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 
 /* How the trips of a kernel are dealt. */
 PtxSpread ptx_spread(const LoopFn *fn);
 
 /* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_tile takes has one
- * more, NAME_tile, for blocks of 256 threads, a tile each. One that ptx_split takes has three more, NAME_part,
- * NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch memory to read
- * and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many blocks
+ * more, NAME_tile, for blocks of 256 threads, a tile each. One that ptx_rows takes has NAME_rows, for blocks of any
+ * number of warps, a trip each, with shared memory given at the launch. One that ptx_split takes has three more,
+ * NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch memory
+ * to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many blocks
  * (rest: 0) that makes. WEFT_ERROR: memory was refused, or a kernel is not supported: then `why` holds a line that
  * says so and which. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;

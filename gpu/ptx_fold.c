@@ -232,6 +232,22 @@ static void make_levels(PtxWriter *w, OpenHead *h, u32 levels, u32 parts) {
     }
 }
 
+void ptx_fold_make(PtxWriter *w, OpenHead *h) { make_levels(w, h, 1, lanes_per_thread(w, h)); }
+void ptx_fold_clear(PtxWriter *w, OpenHead *h) { clear_lanes(w, h, 0); }
+Opnd ptx_fold_join(PtxWriter *w, OpenHead *h) { return join_lanes(w, h, 0); }
+
+void ptx_fold_give(PtxWriter *w, OpenHead *h, u32 copy, Opnd at, Opnd v) {
+  LoopType t = fold_type(w, h->head);
+  Opnd wide = ptx_new(w, REG_RD);
+  if (copy != UINT32_MAX || lanes_per_thread(w, h) == 1) {
+    Opnd acc = h->acc[0][copy % lanes_per_thread(w, h)];
+    ptx_operation_to(w, op_of(w, h), t, acc, acc, v, (Opnd){0});
+    return;
+  }
+  INS(w, "cvt.u64.u32", wide, at);
+  give_lane(w, h, 0, wide, v, false);
+}
+
 static void begin_spread(PtxWriter *w, OpenHead *h) {
   LoopType t = fold_type(w, h->head);
   bool exact = ptx_is_exact(ptx_node(w, h->head), t);

@@ -331,7 +331,7 @@ static const char *memory_type(LoopType mem) {
 }
 
 /* The address of the element: 64-bit throughout. */
-static Opnd address(PtxWriter *w, const LoopNode *n) {
+Opnd ptx_address(PtxWriter *w, const LoopNode *n) {
   const LoopTerm *terms = loop_terms(w->f->fn, n);
   Opnd at = ptx_const(LT_I64, (i64)n->imm);
   for (u32 i = 0; i < n->count; i++) {
@@ -367,7 +367,7 @@ static Opnd address(PtxWriter *w, const LoopNode *n) {
 void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four) {
   u32 bytes = loop_type_bytes((LoopType)n->mem), each = 16 / bytes;
   const char *type = memory_type((LoopType)n->mem);
-  Opnd at = address(w, n);
+  Opnd at = ptx_address(w, n);
   for (u32 i = 0; i < 4; i += each) {
     if (i) INS(w, "add.s64", at, at, ptx_const(LT_I64, 16));
     char list[160];
@@ -380,9 +380,11 @@ void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four) {
   }
 }
 
-void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) {
+void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) { ptx_load_from(w, n, ptx_address(w, n), to); }
+
+void ptx_load_from(PtxWriter *w, const LoopNode *n, Opnd at, Opnd to) {
   const char *space = ptx_node(w, n->a)->op == LOOP_TABLE ? "const" : "global";
-  Opnd at = address(w, n), narrow;
+  Opnd narrow;
   switch (n->mem) {
     case LT_I1:
       narrow = ptx_new(w, REG_R);
@@ -404,10 +406,12 @@ void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) {
   }
 }
 
-void ptx_store(PtxWriter *w, const LoopNode *n) {
+void ptx_store(PtxWriter *w, const LoopNode *n) { ptx_store_to(w, n, ptx_address(w, n)); }
+
+void ptx_store_to(PtxWriter *w, const LoopNode *n, Opnd at) {
   /* All threads of a warp have the value; one stores it, when the others have read what lay there. */
   bool together = w->spread == PTX_WARPS && !w->spread_depth;
-  Opnd at = address(w, n), v = ptx_in_register(w, ptx_value(w, n->b)), first = none();
+  Opnd v = ptx_in_register(w, ptx_value(w, n->b)), first = none();
   if (n->mem == LT_I1) {
     Opnd byte = ptx_new(w, REG_R);
     INS(w, "selp.u32", byte, ptx_const(LT_U32, 1), ptx_const(LT_U32, 0), v);

@@ -10,22 +10,9 @@ enum { TILE_ROW = PTX_TILE_SIDE + 1, STEPS = PTX_TILE_SIDE / 8 /* eight warps: r
 
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
 
-/* The index counts in whole elements, and in no other term. */
-static bool goes_along(const LoopFn *fn, const LoopNode *access, u32 index) {
-  u32 terms = 0;
-  bool whole = false;
-  for (u32 i = 0; i < access->count; i++) {
-    const LoopTerm *t = &loop_terms(fn, access)[i];
-    if (t->var != index) continue;
-    terms++;
-    whole = t->coef == 1 && !t->stride[0] && !t->stride[1];
-  }
-  return terms == 1 && whole;
-}
-
 static bool reads_across(const LoopFn *fn, const LoopNode *n, u32 outer, u32 inner) {
-  return n->op == LOOP_LOAD && n->type != LT_I1 && loop_access_is_affine(fn, n) && goes_along(fn, n, outer) &&
-         !goes_along(fn, n, inner);
+  return n->op == LOOP_LOAD && n->type != LT_I1 && loop_access_is_affine(fn, n) && ptx_goes_along(fn, n, outer) &&
+         !ptx_goes_along(fn, n, inner);
 }
 
 bool ptx_tile(const LoopFn *fn, PtxTile *tile) {
@@ -42,7 +29,7 @@ bool ptx_tile(const LoopFn *fn, PtxTile *tile) {
     const LoopNode *n = loop_node(fn, id);
     if (id == tile->inner || n->op == LOOP_END) continue;
     if (loop_is_head(n) || loop_is_terminator(n) || n->op == LOOP_CHECK || n->op == LOOP_ELSE) return false;
-    if (n->op == LOOP_STORE && !goes_along(fn, n, loop_index_of(tile->inner, 0))) return false;
+    if (n->op == LOOP_STORE && !ptx_goes_along(fn, n, loop_index_of(tile->inner, 0))) return false;
     if (!reads_across(fn, n, loop_index_of(tile->outer, 0), loop_index_of(tile->inner, 0))) continue;
     if (tile->count == PTX_TILE_LOADS) return false;
     tile->loads[tile->count] = id;

@@ -47,7 +47,7 @@ typedef struct OpenHead {
 } OpenHead;
 
 /* Which entry of a kernel is written. */
-typedef enum PtxPhase { PTX_WHOLE, PTX_TILED, PTX_PART, PTX_JOIN, PTX_REST, PTX_PHASES } PtxPhase;
+typedef enum PtxPhase { PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_PART, PTX_JOIN, PTX_REST, PTX_PHASES } PtxPhase;
 
 /* One function that is being written: the kernel, or a math function inside it. */
 typedef struct PtxFn {
@@ -84,6 +84,7 @@ typedef struct PtxWriter {
   Opnd nest_step[PTX_NEST_HEADS], nest_outer_step;
   PtxPhase phase;
   const PtxTile *tile;   /* of PTX_TILED */
+  const PtxRows *rows;   /* of PTX_ROWS */
   const PtxSplit *split; /* of the phases behind it, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
   Opnd item, item_trip, item_block; /* the item at work, from 0 */
@@ -142,6 +143,9 @@ void ptx_convert(PtxWriter *w, const LoopNode *n, Opnd to, Opnd a);
 Opnd ptx_check(PtxWriter *w, LoopCheck kind, LoopType t, Opnd a, Opnd b);
 void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to);
 void ptx_store(PtxWriter *w, const LoopNode *n);
+Opnd ptx_address(PtxWriter *w, const LoopNode *n); /* of the element */
+void ptx_load_from(PtxWriter *w, const LoopNode *n, Opnd at, Opnd to);
+void ptx_store_to(PtxWriter *w, const LoopNode *n, Opnd at);
 /* A load or store of four elements of 4 or 8 bytes, one behind the other, from a multiple of 16 bytes on. */
 void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four);
 
@@ -153,6 +157,13 @@ void ptx_fold_take(PtxWriter *w, OpenHead *h, Opnd v); /* the element's value */
 Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v);
 void ptx_fold_end(PtxWriter *w, OpenHead *h); /* from the element's end on */
 bool ptx_body_has_lanes(const LoopFn *fn, u32 head); /* 0: the whole function */
+
+/* Of a reduction whose elements a warp deals among its threads, by parts: lanes of one level, in h->acc[0]. */
+void ptx_fold_make(PtxWriter *w, OpenHead *h);
+void ptx_fold_clear(PtxWriter *w, OpenHead *h);
+/* The thread's element; `at`: its number, u32, or `copy`: so many times 32 behind a multiple of 64 (at is not read). */
+void ptx_fold_give(PtxWriter *w, OpenHead *h, u32 copy, Opnd at, Opnd v);
+Opnd ptx_fold_join(PtxWriter *w, OpenHead *h); /* every thread has the result */
 
 bool ptx_is_exact(const LoopNode *n, LoopType t); /* any order gives the same bits */
 
@@ -183,6 +194,13 @@ void ptx_put_fours(PtxWriter *w); /* up to the outermost loop; w->lo is what is 
 /* ---- ptx_tile.c: arrays that are read across ---------------------------------------------------------------- */
 
 void ptx_put_tiles(PtxWriter *w); /* the body of the entry */
+
+bool ptx_goes_along(const LoopFn *fn, const LoopNode *access, u32 index); /* from trip to trip by one element */
+
+/* ---- ptx_rows.c: a block of threads does a row -------------------------------------------------------------- */
+
+typedef enum PtxRowPass { PTX_ROW_EACH, PTX_ROW_SUM } PtxRowPass; /* elements by threads; by lanes of a warp */
+void ptx_put_rows(PtxWriter *w); /* the body of the entry */
 
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 

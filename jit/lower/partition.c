@@ -13,7 +13,7 @@
 
 /* Making code takes time with the square of a kernel's length: UNIT_NODES results are enough for one. */
 enum { UNIT_NODES = 12 };
-enum { CHEAP_TWICE = 4, CHEAP_SPREAD = 8, MERGE_TRIES = 8, COST_MAX = 1 << 20 };
+enum { CHEAP_TWICE = 4, CHEAP_SPREAD = 8, CHEAP_ON_DEVICE = 64, ROW_READS = 3, MERGE_TRIES = 8, COST_MAX = 1 << 20 };
 enum { USED_NONE = 0, USED_MANY = UINT32_MAX };
 
 typedef enum NodeClass { CLASS_none, CLASS_point, CLASS_reduce, CLASS_check, CLASS_scan, CLASS_join, CLASS_index,
@@ -296,8 +296,12 @@ static void add_costs(Work *w) {
   }
 }
 
-static bool computed_where_used(const ValueUse *u) {
+/* On a device memory is what costs: what one kernel needs twice, by rows, is not stored and read again. */
+static bool computed_where_used(const Work *w, const ValueUse *u) {
   if (u->forced) return false;
+  if (w->c->device && u->kernel != USED_MANY && !u->strange && !u->spread && !u->across && u->moved < ROW_READS &&
+      u->cost <= CHEAP_ON_DEVICE)
+    return true;
   bool by_row = u->spread && !u->strange && !u->across && !u->same;
   if (by_row && u->kernel != USED_MANY) return true; /* once for each row, before its elements */
   bool twice = u->moved > 1 || (u->moved && u->same);
@@ -363,7 +367,7 @@ static void look_back(Work *w, NodeId n) {
         return;
       }
       /* an index that is itself gathered gets memory, so that gathers do not nest */
-      bool inside = class == CLASS_point ? computed_where_used(u) : computed_by_row(w, n, u);
+      bool inside = class == CLASS_point ? computed_where_used(w, u) : computed_by_row(w, n, u);
       bool view = !inside && class == CLASS_point && view_of_old(w, n);
       info->where = inside ? AT_USE : AT_SLOT;
       info->wanted = u->forced;

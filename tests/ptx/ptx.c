@@ -213,7 +213,7 @@ static bool write_module(const char *path, size_t from, size_t to) {
   FILE *f = fopen(path, "w");
   if (!f) return false;
   char *written = need(calloc(1, 1));
-  fputs(".version 6.4\n.target sm_70\n.address_size 64\n", f);
+  fputs(".version 6.4\n.target sm_70\n.address_size 64\n.extern .shared .align 16 .b8 rows[];\n", f);
   for (size_t i = from; i < to; i++) /* each table and each function once; tables come first */
     for (char *t = strstr(all.texts[i].head, "\n.const"); t; t = strstr(t + 1, "\n.const"))
       put_once(f, &written, t, "};");

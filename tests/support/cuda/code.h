@@ -64,6 +64,7 @@ struct Machine {
   unsigned fn_count;
   Table tables[32];
   unsigned table_count;
+  bool dynamic; /* it declares `rows`, shared memory whose size a launch gives */
 };
 
 enum { EQ, NE, LT, LE, GT, GE, NEU, UNORDERED };   /* comparisons */

@@ -207,11 +207,12 @@ static int cu_ModuleGetFunction(void **f, void *module, const char *name) {
   return *f ? OK : NOT_FOUND;
 }
 /* A launch of the model: its line, in front of what failed. */
-static bool launch_counted(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *words) {
+static bool launch_counted(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared,
+                           const uint64_t *words) {
   Tally *t = tally_new((TallyLatency){mock.card->from_memory, mock.card->from_cache, mock.card->from_shared});
   if (planted("one-block")) blocks = 1;
-  bool ok = machine_count(f, blocks, threads, words, live, t, mock.said, sizeof mock.said);
-  model_print(mock.model, mock.card, f, blocks, threads, tally_sums(t));
+  bool ok = machine_count(f, blocks, threads, shared, words, live, t, mock.said, sizeof mock.said);
+  model_print(mock.model, mock.card, f, blocks, threads, shared, tally_sums(t));
   fflush(mock.model);
   tally_free(t);
   return ok;
@@ -222,12 +223,12 @@ static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsig
   uint64_t words[600];
   if (!in_context("cuLaunchKernel")) return INVALID_CONTEXT;
   if (fails("cuLaunchKernel")) return LAUNCH_FAILED;
-  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || shared || stream || extra ||
-      machine_params(f) > 600)
+  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || shared > 48 * 1024 || stream ||
+      extra || machine_params(f) > 600)
     return INVALID_VALUE;
   for (unsigned i = 0; i < machine_params(f); i++) memcpy(&words[i], params[i], 8);
-  if (mock.model) return launch_counted(f, gx, bx, words) ? OK : LAUNCH_FAILED;
-  return machine_run(f, gx, bx, words, live, mock.launches++, mock.said, sizeof mock.said) ? OK : LAUNCH_FAILED;
+  if (mock.model) return launch_counted(f, gx, bx, shared, words) ? OK : LAUNCH_FAILED;
+  return machine_run(f, gx, bx, shared, words, live, mock.launches++, mock.said, sizeof mock.said) ? OK : LAUNCH_FAILED;
 }
 
 __attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name, void **function, int version,

@@ -35,7 +35,7 @@ typedef struct Run {
   const Machine *m;
   const MachineFn *f;
   const uint64_t *params;
-  unsigned block, blocks, threads;
+  unsigned block, blocks, threads, shared_bytes;
   MachineMemory memory;
   uint64_t steps;
   char *shared; /* of the block at work */
@@ -255,7 +255,7 @@ static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, bo
   unsigned bytes = type_bytes[ty];
   unsigned short me = (unsigned short)(t->number + 1);
   at = (uint32_t)at;
-  if (at % bytes || at + bytes > r->f->shared) {
+  if (at % bytes || at + bytes > r->shared_bytes) {
     trap(r, c, "the shared address %llu is misaligned or outside", (unsigned long long)at);
     return NULL;
   }
@@ -509,10 +509,10 @@ static void run_warp(Run *r, unsigned first, unsigned order) {
 static void run_block(Run *r, unsigned order) {
   unsigned count = r->threads / WARP;
   Warp *w = need(malloc(count * sizeof *w));
-  r->shared = need(malloc(r->f->shared + 1));
-  r->touched = need(calloc(r->f->shared + 1, sizeof *r->touched));
+  r->shared = need(malloc(r->shared_bytes + 1));
+  r->touched = need(calloc(r->shared_bytes + 1, sizeof *r->touched));
   r->met = 1;
-  memset(r->shared, 0xA5, r->f->shared); /* never clean */
+  memset(r->shared, 0xA5, r->shared_bytes); /* never clean */
   for (unsigned i = 0; i < count; i++) warp_begin(r, &w[i], i * WARP);
   for (bool live = true; live && !r->failed; r->met++) {
     live = false;
@@ -533,9 +533,10 @@ static void run_block(Run *r, unsigned order) {
   free(w);
 }
 
-bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
-                 unsigned seed, char *why, size_t size) {
+bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
+                 MachineMemory memory, unsigned seed, char *why, size_t size) {
   Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
+           .shared_bytes = shared ? ((f->shared + 15) & ~15u) + shared : f->shared,
            .size = size};
   unsigned order = seed * 2654435761u >> 20;
   for (unsigned b = 0; b < blocks && !r.failed; b++) {
@@ -547,10 +548,11 @@ bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const ui
   return !r.failed;
 }
 
-bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
-                   Tally *tally, char *why, size_t size) {
+bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
+                   MachineMemory memory, Tally *tally, char *why, size_t size) {
   enum { UNITS = 12, ENOUGH = 1500000 /* instructions of warps */ };
   Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
+           .shared_bytes = shared ? ((f->shared + 15) & ~15u) + shared : f->shared,
            .size = size, .tally = tally};
   unsigned warps = threads / WARP;
   uint64_t units = f->meets ? blocks : (uint64_t)blocks * warps, most = units < UNITS ? units : UNITS;

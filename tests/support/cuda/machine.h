@@ -25,14 +25,15 @@ unsigned machine_params(const MachineFn *f);
 
 /* True when `bytes` at `at` lie in live memory of the device. */
 typedef bool (*MachineMemory)(uint64_t at, size_t bytes);
-/* False with a line in `why` when a thread does what it must not. */
-bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
-                 unsigned seed, char *why, size_t size);
+/* False with a line in `why` when a thread does what it must not. `shared`: bytes of shared memory beside what the
+ * function declares. */
+bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
+                 MachineMemory memory, unsigned seed, char *why, size_t size);
 
 /* The same for a sample of the warps, spread over the grid, with what they do counted (tally.h); the rest of the
  * results is not computed. */
 typedef struct Tally Tally;
-bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, const uint64_t *params, MachineMemory memory,
-                   Tally *tally, char *why, size_t size);
+bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
+                   MachineMemory memory, Tally *tally, char *why, size_t size);
 
 #endif

@@ -92,17 +92,20 @@ static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 static unsigned parts(unsigned a, unsigned b) { return (a + b - 1) / b; }
 
 /* Blocks that a multiprocessor holds at once. Registers are given to warps by 256, shared memory with 1 KB more. */
-static unsigned resident_blocks(const Card *c, const MachineFn *f, unsigned warps, unsigned regs) {
+static unsigned resident_blocks(const Card *c, const MachineFn *f, unsigned warps, unsigned regs,
+                                unsigned shared) {
   unsigned per_warp = parts(regs * WARP, 256) * 256, n = least(c->blocks, c->warps / warps);
   n = least(n, FILE_REGS / (per_warp * warps));
-  if (f->shared) n = least(n, c->shared_kb * 1024 / (f->shared + 1024));
+  shared += f->shared;
+  if (shared) n = least(n, c->shared_kb * 1024 / (shared + 1024));
   return n ? n : 1;
 }
 
-void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, unsigned threads, const TallySums *s) {
+void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared,
+                 const TallySums *s) {
   enum { SCHEDULERS = 4, SPECIAL_LANES = 16 };
   bool known;
-  unsigned regs = registers(f, &known), warps = threads / WARP, held = resident_blocks(c, f, warps, regs);
+  unsigned regs = registers(f, &known), warps = threads / WARP, held = resident_blocks(c, f, warps, regs, shared);
   unsigned busiest = parts(blocks, c->sms); /* blocks of the multiprocessor that has most */
   double n = (double)s->warps, on_one = (double)busiest * warps, all = (double)blocks * warps, scale = all / n;
   double slots = 0, mhz = c->mhz;
@@ -124,7 +127,7 @@ void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, 
   double live = (double)least(busiest, held) * warps;
   fprintf(out, "launch %s us=%.2f bound=%s blocks=%u sms=%u regs=%u%s shared=%u warps_per_sm=%.0f", f->name,
           limits[bound].us, limits[bound].name, blocks, least(blocks, c->sms), regs, known ? "" : "(estimate)",
-          f->shared, live);
+          f->shared + shared, live);
   fprintf(out, " in_flight=%.0f", s->cycles > 0 ? s->under_way / s->cycles * live : 0);
   static const char *const kinds[TK_KINDS] = {"int", "f32", "f64", "special", "memory", "control"};
   for (unsigned k = 0; k < TK_KINDS; k++) fprintf(out, " %s=%.0f", kinds[k], s->slots[k] * scale);

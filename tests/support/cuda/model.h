@@ -17,7 +17,7 @@ const Card *card_find(const char *name); /* NULL: not known */
 /* Registers of each entry of the text, as `ptxas` tells them; what it does not tell is estimated. */
 void model_read_registers(const char *ptxas, const Card *card, const char *ptx);
 /* The line of one launch, `launch NAME key=value …` (tests/tools/gpu-model.sh reads it). */
-void model_print(FILE *out, const Card *card, const MachineFn *f, unsigned blocks, unsigned threads,
+void model_print(FILE *out, const Card *card, const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared,
                  const TallySums *sums);
 
 #endif
