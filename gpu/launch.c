@@ -182,13 +182,23 @@ static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn,
   return true;
 }
 
+/* Results of blocks that the last entry takes in of each trip; more are joined first, by the whole grid. Up to
+ * PTX_ROW_PARTIALS blocks of them are left to a block of threads, which is done with them in the time of a launch or
+ * two. A small device joins earlier; so does the stand-in of the tests, which could not hold the arrays for which a
+ * large one joins. */
+static u64 few_blocks(const Device *d, const LoadedKernel *k) {
+  u64 most = k->split.rows ? 16 : PTX_ROW_PARTIALS, least = k->split.rows ? 1 : 2,
+      few = d->sms > 8 ? (u64)d->sms / 4 : least;
+  return k->split.block * (few < most ? few : most);
+}
+
 /* The entries of a split kernel, one behind the other; `params` has room for four more behind its `count`. False:
  * scratch memory was refused, and nothing was launched. */
 static bool start_split(Device *d, const LoadedKernel *k, Spread s, u64 trips, void **params, u32 count,
                         CuResult *error) {
   size_t words = 8 * (size_t)k->split.count * trips;
   u64 left = s.blocks, next = blocks_of(&k->split, left), from = 0, to, total = s.total, blocks = s.blocks;
-  u64 few = k->split.block; /* more make several items of a join */
+  u64 few = few_blocks(d, k);
   void *one, *two = NULL;
   if (s.blocks > SIZE_MAX / 2 / words || device_alloc(d->vm, words * s.blocks, &one) != WEFT_OK) {
     vm_error_forget(d->vm);
@@ -214,7 +224,9 @@ static bool start_split(Device *d, const LoadedKernel *k, Spread s, u64 trips, v
   from = to;
   total = left;
   blocks = 0;
-  if (!*error) *error = start(d, k->rest, k->warps, trips, params);
+  if (!*error)
+    *error = k->split.rows ? start(d, k->rest, false, trips, params)
+                           : start_blocks(d, k->rest, trips, PTX_ROW_PARTIAL_BYTES, params);
   device_free(d->vm, one, words * s.blocks);
   device_free(d->vm, two, words * next);
   return true;

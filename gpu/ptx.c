@@ -493,6 +493,7 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
   else if (phase == PTX_ROWS) ptx_put_rows(w);
+  else if (phase == PTX_REST && !w->split->rows) ptx_put_rest(w);
   else put_split_body(w);
   ptx_line(w, "ret;");
   put_signature(w, fn, out);

@@ -62,7 +62,7 @@ typedef struct PtxTile {
 /* False: it is none of that kind. */
 bool ptx_tile(const LoopFn *fn, PtxTile *tile);
 
-enum { PTX_ROW_HEADS = 8, PTX_ROW_SLOTS = 4, PTX_ROW_PARTIAL_BYTES = 512 };
+enum { PTX_ROW_HEADS = 8, PTX_ROW_SLOTS = 4, PTX_ROW_PARTIALS = 32, PTX_ROW_PARTIAL_BYTES = 512 /* twice so many */ };
 
 /* A kernel whose trips go over a row several times (ptx_rows.c). */
 typedef struct PtxRows {
@@ -91,8 +91,9 @@ PtxSpread ptx_spread(const LoopFn *fn);
  * number of warps, a trip each, with shared memory given at the launch. One that ptx_split takes has three more,
  * NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch memory
  * to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many blocks
- * (rest: 0) that makes. WEFT_ERROR: memory was refused, or a kernel is not supported: then `why` holds a line that
- * says so and which. */
+ * (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with PTX_ROW_PARTIAL_BYTES of shared
+ * memory, where the reductions have the order LANES. WEFT_ERROR: memory was refused, or a kernel is not supported:
+ * then `why` holds a line that says so and which. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;
 
 #endif

@@ -274,12 +274,12 @@ static void begin_spread(PtxWriter *w, OpenHead *h) {
     INS(w, "add.u64", h->limit, h->base, ptx_number(block));
     INS(w, "min.u64", h->limit, h->limit, h->total);
   }
-  if (!h->split) ptx_put_trips_by_four(w, h, WARP);
+  ptx_put_trips_by_four(w, h, WARP);
   ptx_label(w, "L%u_trip", h->label);
   INS(w, "setp.ge.u64", out, h->number, h->limit);
   ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h->label);
   w->depth++;
-  if (!h->split) split_number(w, h);
+  split_number(w, h);
   w->spread_depth++;
 }
 
@@ -306,6 +306,7 @@ static void begin_block(PtxWriter *w, OpenHead *h) {
     w->spread_depth++;
   }
   if (w->phase == PTX_PART) ptx_put_trips_by_four(w, h, spread ? WARP : 1);
+  else ptx_put_scratch_trips(w, h);
   ptx_label(w, "L%u_trip", h->label);
   INS(w, "setp.ge.u64", out, h->number, h->limit);
   ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h->label);
@@ -316,7 +317,7 @@ static void begin_block(PtxWriter *w, OpenHead *h) {
 void ptx_fold_begin(PtxWriter *w, OpenHead *h) {
   h->fold = (u8)ptx_fold_mode(w, h->head);
   h->split = is_split(w, h->head);
-  if (h->split && (w->phase != PTX_REST || h->fold != FOLD_SPREAD)) {
+  if (h->split) {
     begin_block(w, h);
     return;
   }

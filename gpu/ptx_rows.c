@@ -261,14 +261,11 @@ u32 ptx_rows_bytes(const PtxRows *r) {
 
 /* ---- the entry ---------------------------------------------------------------------------------------------- */
 
-/* The registers of a block that is at work. */
 typedef struct RowState {
   const PtxRows *r;
-  Opnd thread, threads, warp, warps, lane; /* u32 */
-  Opnd count;                              /* elements of a row, u32 */
-  Opnd partial;                            /* u32: where results of warps lie in shared memory */
-  Opnd place[PTX_ROW_SLOTS];               /* u32 */
-  u32 joins;                               /* so many results were handed from warp to warp */
+  PtxBlock b;
+  Opnd count;                /* elements of a row, u32 */
+  Opnd place[PTX_ROW_SLOTS]; /* u32 */
 } RowState;
 
 static Opnd special(PtxWriter *w, const char *name) {
@@ -284,22 +281,58 @@ static Opnd word_at(PtxWriter *w, Opnd base, Opnd number, u32 bytes) {
   return at;
 }
 
+void ptx_block_begin(PtxWriter *w, PtxBlock *b) {
+  b->thread = special(w, "tid.x");
+  b->threads = special(w, "ntid.x");
+  b->warp = ptx_new(w, REG_R);
+  b->warps = ptx_new(w, REG_R);
+  b->lane = ptx_new(w, REG_R);
+  b->partial = ptx_new(w, REG_R);
+  INS(w, "shr.u32", b->warp, b->thread, word32(5));
+  INS(w, "shr.u32", b->warps, b->threads, word32(5));
+  INS(w, "and.b32", b->lane, b->thread, word32(WARP - 1));
+  ptx_line(w, "mov.u32 %s, rows;", ptx_text(b->partial).s);
+}
+
+Opnd ptx_block_place(PtxWriter *w, PtxBlock *b) {
+  Opnd place = ptx_new(w, REG_R);
+  INS(w, "add.u32", place, b->partial, word32(b->joins++ % 2 * PTX_ROW_PARTIAL_BYTES / 2));
+  return place;
+}
+
+void ptx_block_leave(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd number) {
+  LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
+  Opnd v = ptx_fold_join(w, h), first = ptx_new(w, REG_P), at = word_at(w, place, number, 8);
+  if (t == LT_I1) {
+    Opnd word = ptx_new(w, REG_R);
+    INS(w, "selp.u32", word, word32(1), word32(0), v);
+    v = word;
+  }
+  INS(w, "setp.eq.u32", first, b->lane, word32(0));
+  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(first).s, t == LT_I1 ? "u32" : ptx_type(t), ptx_text(at).s,
+           ptx_text(v).s);
+}
+
+Opnd ptx_block_join(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd count) {
+  LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
+  Opnd v = ptx_new_for(w, t), there = ptx_new(w, REG_P), word = t == LT_I1 ? ptx_new(w, REG_R) : v;
+  ptx_line(w, "bar.sync 0;");
+  ptx_line(w, "ld.shared.%s %s, [%s];", t == LT_I1 ? "u32" : ptx_type(t), ptx_text(word).s,
+           ptx_text(word_at(w, place, b->lane, 8)).s);
+  if (t == LT_I1) INS(w, "setp.ne.u32", v, word, word32(0));
+  INS(w, "setp.lt.u32", there, b->lane, count);
+  ptx_fold_clear(w, h);
+  ptx_select(w, t, h->acc[0][0], there, v, h->acc[0][0]);
+  return ptx_fold_join(w, h);
+}
+
 static void put_state(PtxWriter *w, RowState *s) {
   Opnd trips = ptx_in_register(w, ptx_value(w, loop_trips_of(w->f->fn, s->r->heads[0], 0)));
-  s->thread = special(w, "tid.x");
-  s->threads = special(w, "ntid.x");
-  s->warp = ptx_new(w, REG_R);
-  s->warps = ptx_new(w, REG_R);
-  s->lane = ptx_new(w, REG_R);
+  ptx_block_begin(w, &s->b);
   s->count = ptx_new(w, REG_R);
-  s->partial = ptx_new(w, REG_R);
-  INS(w, "shr.u32", s->warp, s->thread, word32(5));
-  INS(w, "shr.u32", s->warps, s->threads, word32(5));
-  INS(w, "and.b32", s->lane, s->thread, word32(WARP - 1));
   INS(w, "cvt.u32.u64", s->count, trips);
-  ptx_line(w, "mov.u32 %s, rows;", ptx_text(s->partial).s);
   Opnd at = ptx_new(w, REG_R);
-  INS(w, "add.u32", at, s->partial, word32(PTX_ROW_PARTIAL_BYTES));
+  INS(w, "add.u32", at, s->b.partial, word32(PTX_ROW_PARTIAL_BYTES));
   for (u32 bytes = 8; bytes >= 4; bytes -= 4) /* wide ones first: they are aligned */
     for (u32 k = 0; k < s->r->slots; k++) {
       if (s->r->slot_bytes[k] != bytes) continue;
@@ -441,25 +474,6 @@ static void put_row_loop(PtxWriter *w, const RowState *s, const RowLoop *l, u32 
   ptx_label(w, "L%u_out", label);
 }
 
-/* Results number 0 .. count of warps or blocks lie at `from`: joined, in every thread. */
-static Opnd join_partials(PtxWriter *w, const RowState *s, OpenHead *h, Opnd from, Opnd count) {
-  LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
-  Opnd v = ptx_new_for(w, t), there = ptx_new(w, REG_P);
-  ptx_line(w, "bar.sync 0;");
-  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(t), ptx_text(v).s, ptx_text(word_at(w, from, s->lane, 8)).s);
-  INS(w, "setp.lt.u32", there, s->lane, count);
-  ptx_fold_clear(w, h);
-  ptx_select(w, t, h->acc[0][0], there, v, h->acc[0][0]);
-  return ptx_fold_join(w, h);
-}
-
-/* The first thread of the warp leaves v as result `number`. */
-static void leave_partial(PtxWriter *w, const RowState *s, LoopType t, Opnd to, Opnd number, Opnd v) {
-  Opnd first = ptx_new(w, REG_P), at = word_at(w, to, number, 8);
-  INS(w, "setp.eq.u32", first, s->lane, word32(0));
-  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(first).s, ptx_type(t), ptx_text(at).s, ptx_text(v).s);
-}
-
 /* A sum: warp b does the blocks b, b + number of warps, … */
 static Opnd put_sum(PtxWriter *w, const RowState *s, u32 k, OpenHead *h, Opnd partial, const Opnd *bases, bool index) {
   LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
@@ -467,7 +481,7 @@ static Opnd put_sum(PtxWriter *w, const RowState *s, u32 k, OpenHead *h, Opnd pa
   Opnd block = ptx_new(w, REG_R), first = ptx_new(w, REG_R), limit = ptx_new(w, REG_R), out = ptx_new(w, REG_P),
        number = ptx_new(w, REG_R), blocks = ptx_new(w, REG_R);
   ptx_line(w, "bar.sync 0;");
-  INS(w, "mov.u32", block, s->warp);
+  INS(w, "mov.u32", block, s->b.warp);
   ptx_label(w, "L%u_block", label);
   INS(w, "mul.lo.u32", first, block, word32(length));
   INS(w, "setp.ge.u32", out, first, s->count);
@@ -475,20 +489,20 @@ static Opnd put_sum(PtxWriter *w, const RowState *s, u32 k, OpenHead *h, Opnd pa
   w->depth++;
   INS(w, "add.u32", limit, first, word32(length));
   INS(w, "min.u32", limit, limit, s->count);
-  INS(w, "add.u32", number, first, s->lane);
+  INS(w, "add.u32", number, first, s->b.lane);
   ptx_fold_clear(w, h);
   RowLoop l = {.k = k, .pass = PTX_ROW_SUM, .h = h, .number = number, .limit = limit, .step = word32(WARP),
                .bases = bases, .index = index};
   put_row_loop(w, s, &l, SUM_COPIES);
   put_row_loop(w, s, &l, 1);
-  leave_partial(w, s, t, partial, block, ptx_fold_join(w, h));
-  INS(w, "add.u32", block, block, s->warps);
+  ptx_block_leave(w, &s->b, h, partial, block);
+  INS(w, "add.u32", block, block, s->b.warps);
   ptx_line(w, "bra L%u_block;", label);
   w->depth--;
   ptx_label(w, "L%u_joined", label);
   INS(w, "add.u32", blocks, s->count, word32(length - 1));
   INS(w, "div.u32", blocks, blocks, word32(length));
-  return join_partials(w, s, h, partial, blocks);
+  return ptx_block_join(w, &s->b, h, partial, blocks);
 }
 
 static void put_loop(PtxWriter *w, RowState *s, u32 k) {
@@ -498,7 +512,7 @@ static void put_loop(PtxWriter *w, RowState *s, u32 k) {
   bool sum = is_sum(fn, head), reduces = loop_node(fn, head)->op == LOOP_REDUCE, index = reads_index(r, fn, k);
   OpenHead h = {.head = head, .label = label, .fold = FOLD_SPREAD};
   Opnd *bases = mem_alloc_zero(w->alloc, sizeof *bases * (fn->nodes.count + 1)), result = {0},
-       number = ptx_new(w, REG_R), partial = s->partial;
+       number = ptx_new(w, REG_R), partial = {0};
   if (!bases) {
     w->failed = true;
     return;
@@ -508,24 +522,23 @@ static void put_loop(PtxWriter *w, RowState *s, u32 k) {
   w->spread_depth++;
   if (reduces) {
     ptx_fold_make(w, &h);
-    partial = ptx_new(w, REG_R);
-    INS(w, "add.u32", partial, s->partial, word32(s->joins++ % 2 * PTX_ROW_PARTIAL_BYTES / 2));
+    partial = ptx_block_place(w, &s->b);
   }
   find_needed(r, fn, k, PTX_ROW_EACH);
   bool each = !sum;
   for (u32 i = r->from[k]; i < r->end[k]; i++) each |= r->needed[fn->body.data[i]];
   if (each) {
     RowLoop l = {.k = k, .pass = PTX_ROW_EACH, .h = sum || !reduces ? NULL : &h, .number = number, .limit = s->count,
-                 .step = s->threads, .bases = bases, .index = index};
-    INS(w, "mov.u32", number, s->thread);
+                 .step = s->b.threads, .bases = bases, .index = index};
+    INS(w, "mov.u32", number, s->b.thread);
     put_row_loop(w, s, &l, COPIES);
     put_row_loop(w, s, &l, 1);
   }
   if (sum) {
     result = put_sum(w, s, k, &h, partial, bases, index);
   } else if (reduces) {
-    leave_partial(w, s, loop_type_of(fn, loop_result_of(fn, head, 0)), partial, s->warp, ptx_fold_join(w, &h));
-    result = join_partials(w, s, &h, partial, s->warps);
+    ptx_block_leave(w, &s->b, &h, partial, s->b.warp);
+    result = ptx_block_join(w, &s->b, &h, partial, s->b.warps);
   }
   w->spread_depth--;
   u32 of = reduces ? loop_result_of(fn, head, 0) : 0;
@@ -551,13 +564,13 @@ void ptx_put_rows(PtxWriter *w) {
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
   w->depth++;
   for (u32 i = r->first + 1; i + 1 < fn->body.count && !w->failed && !w->refused; i++) {
-    w->lane = s.thread; /* of the row's own statements: thread 0 stores */
+    w->lane = s.b.thread; /* of the row's own statements: thread 0 stores */
     if (!loop_is_head(loop_node(fn, fn->body.data[i]))) {
       ptx_put_statement(w, fn->body.data[i]);
       continue;
     }
     i = r->end[k];
-    w->lane = s.lane;
+    w->lane = s.b.lane;
     put_loop(w, &s, k++);
   }
   ptx_line(w, "bar.sync 0;"); /* all have read this row */

@@ -6,7 +6,8 @@
  *   NAME_part  an item is (trip, block): the body of each reduction for the elements of that block; its result goes to
  *              scratch memory
  *   NAME_join  the same for blocks of what another entry left there; as often as many are left
- *   NAME_rest  an item is a trip: the reductions of what is left, then the rest of the trip
+ *   NAME_rest  an item is a trip: the reductions of what is left, then the rest of the trip. In the order LANES a
+ *              block of threads does it: each warp some blocks of what is left, joined through shared memory
  *
  * Scratch memory holds 8 bytes for each reduction, trip and block: block by block of a trip where a warp does an item
  * (order LANES), trip by trip of a block where a thread does it (order ROWS), so that neighbours read and write what
@@ -182,4 +183,141 @@ void ptx_scratch_store(PtxWriter *w, const OpenHead *h, Opnd v) {
   ptx_line(w, "%s%s%sst.global.%s [%s], %s;", w->spread == PTX_WARPS ? "@" : "",
            w->spread == PTX_WARPS ? ptx_text(first).s : "", w->spread == PTX_WARPS ? " " : "", word_type(t),
            ptx_text(at).s, ptx_text(word).s);
+}
+
+enum { SCRATCH_COPIES = 16 };
+
+/* Elements number, + stride, … below `limit`, 16 at a time, whose words lie `step` bytes apart from `at` on. `lanes`:
+ * they are a warp's. */
+static void put_scratch_loop(PtxWriter *w, OpenHead *h, Opnd limit, Opnd at, Opnd step, u32 stride,
+                             bool lanes) {
+  LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
+  Opnd values[SCRATCH_COPIES], words[SCRATCH_COPIES], last = ptx_new(w, REG_RD), out = ptx_new(w, REG_P),
+       number = h->number, each = ptx_new(w, REG_RD);
+  ptx_label(w, "L%u_many", h->label);
+  INS(w, "add.u64", last, number, ptx_number((SCRATCH_COPIES - 1) * (i64)stride));
+  INS(w, "setp.ge.u64", out, last, limit);
+  ptx_line(w, "@%s bra L%u_few;", ptx_text(out).s, h->label);
+  w->depth++;
+  INS(w, "mov.u64", each, at);
+  for (u32 c = 0; c < SCRATCH_COPIES; c++) {
+    values[c] = ptx_new_for(w, t);
+    words[c] = t == LT_I1 ? ptx_new(w, REG_R) : values[c];
+    ptx_line(w, "ld.global.%s %s, [%s];", word_type(t), ptx_text(words[c]).s, ptx_text(each).s);
+    INS(w, "add.u64", each, each, step);
+  }
+  INS(w, "mov.u64", at, each);
+  for (u32 c = 0; c < SCRATCH_COPIES; c++) {
+    if (t == LT_I1) INS(w, "setp.ne.u32", values[c], words[c], ptx_const(LT_U32, 0));
+    if (lanes) {
+      ptx_fold_give(w, h, c, (Opnd){0}, values[c]);
+      continue;
+    }
+    if (c) {
+      h->number = ptx_new(w, REG_RD);
+      INS(w, "add.u64", h->number, number, ptx_number(c));
+    }
+    ptx_fold_take(w, h, values[c]);
+  }
+  h->number = number;
+  INS(w, "add.u64", number, number, ptx_number(SCRATCH_COPIES * (i64)stride));
+  ptx_line(w, "bra L%u_many;", h->label);
+  w->depth--;
+  ptx_label(w, "L%u_few", h->label);
+}
+
+void ptx_put_scratch_trips(PtxWriter *w, OpenHead *h) {
+  Opnd step = ptx_new(w, REG_RD), trips = ptx_new(w, REG_RD);
+  bool spread = h->fold == FOLD_SPREAD;
+  Opnd at = scratch_at(w, w->from, number_of(w, h->head), w->item_trip, h->number, w->total);
+  if (spread) {
+    INS(w, "mov.u64", step, ptx_number(32 * 8));
+  } else {
+    INS(w, "sub.u64", trips, w->hi, w->lo);
+    INS(w, "mul.lo.u64", step, trips, ptx_number(8)); /* order ROWS: trip by trip of a block */
+  }
+  put_scratch_loop(w, h, h->limit, at, step, spread ? 32 : 1, spread);
+}
+
+/* What is left of one reduction: warp b joins the blocks b, b + number of warps, … */
+static void put_rest_of(PtxWriter *w, PtxBlock *b, u32 head) {
+  const LoopFn *fn = w->f->fn;
+  LoopType t = loop_type_of(fn, loop_result_of(fn, head, 0));
+  OpenHead h = {.head = head, .label = ++w->labels, .fold = FOLD_SPREAD, .total = w->total};
+  Opnd place = ptx_block_place(w, b), block = ptx_new(w, REG_R), first = ptx_new(w, REG_RD), out = ptx_new(w, REG_P),
+       lane = ptx_new(w, REG_RD), blocks = ptx_new(w, REG_RD), count = ptx_new(w, REG_R), low = ptx_new(w, REG_R),
+       empty = ptx_new(w, REG_P);
+  u32 length = w->split->block;
+  h.number = ptx_new(w, REG_RD);
+  h.limit = ptx_new(w, REG_RD);
+  ptx_fold_make(w, &h);
+  INS(w, "mov.u32", block, b->warp);
+  INS(w, "cvt.u64.u32", lane, b->lane);
+  ptx_label(w, "L%u_block", h.label);
+  INS(w, "mul.wide.u32", first, block, ptx_const(LT_U32, length));
+  INS(w, "setp.ge.u64", out, first, w->total);
+  ptx_line(w, "@%s bra L%u_joined;", ptx_text(out).s, h.label);
+  w->depth++;
+  INS(w, "add.u64", h.limit, first, ptx_number(length));
+  INS(w, "min.u64", h.limit, h.limit, w->total);
+  INS(w, "add.u64", h.number, first, lane);
+  ptx_fold_clear(w, &h);
+  ptx_put_scratch_trips(w, &h);
+  ptx_label(w, "L%u_trip", h.label);
+  INS(w, "setp.ge.u64", out, h.number, h.limit);
+  ptx_line(w, "@%s bra L%u_lanes;", ptx_text(out).s, h.label);
+  INS(w, "cvt.u32.u64", low, h.number);
+  ptx_fold_give(w, &h, UINT32_MAX, low, ptx_scratch_load(w, &h));
+  INS(w, "add.u64", h.number, h.number, ptx_number(32));
+  ptx_line(w, "bra L%u_trip;", h.label);
+  ptx_label(w, "L%u_lanes", h.label);
+  ptx_block_leave(w, b, &h, place, block);
+  INS(w, "add.u32", block, block, b->warps);
+  ptx_line(w, "bra L%u_block;", h.label);
+  w->depth--;
+  ptx_label(w, "L%u_joined", h.label);
+  INS(w, "add.u64", blocks, w->total, ptx_number(length - 1));
+  INS(w, "div.u64", blocks, blocks, ptx_number(length));
+  INS(w, "cvt.u32.u64", count, blocks);
+  Opnd v = ptx_block_join(w, b, &h, place, count), result = ptx_define(w, loop_result_of(fn, head, 0));
+  INS(w, "setp.eq.u64", empty, w->total, ptx_number(0));
+  ptx_select(w, t, result, empty, ptx_const(t, loop_reduce_empty((LoopReduce)loop_node(fn, head)->aux, t)), v);
+}
+
+void ptx_put_rest(PtxWriter *w) {
+  const LoopFn *fn = w->f->fn;
+  PtxBlock b = {0};
+  u32 first = 0;
+  for (; !loop_is_head(loop_node(fn, fn->body.data[first])); first++) ptx_put_statement(w, fn->body.data[first]);
+  ptx_block_begin(w, &b);
+  u32 label = ++w->labels;
+  Opnd index = ptx_define(w, loop_index_of(fn->body.data[first], 0)), step = ptx_new(w, REG_RD),
+       out = ptx_new(w, REG_P), block = ptx_new(w, REG_R), grid = ptx_new(w, REG_R);
+  ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
+  ptx_line(w, "mov.u32 %s, %%nctaid.x;", ptx_text(grid).s);
+  w->item_trip = ptx_new(w, REG_RD);
+  INS(w, "cvt.u64.u32", index, block);
+  INS(w, "add.s64", index, index, w->lo);
+  INS(w, "cvt.u64.u32", step, grid);
+  ptx_label(w, "L%u_trip", label);
+  INS(w, "setp.ge.s64", out, index, w->hi);
+  ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
+  w->depth++;
+  INS(w, "sub.s64", w->item_trip, index, w->lo);
+  for (u32 i = first + 1; i + 1 < fn->body.count && !w->failed && !w->refused; i++) {
+    u32 id = fn->body.data[i];
+    w->lane = b.thread; /* thread 0 stores */
+    if (!loop_is_head(loop_node(fn, id))) {
+      ptx_put_statement(w, id);
+      continue;
+    }
+    w->lane = b.lane;
+    put_rest_of(w, &b, id);
+    i = ptx_end_of(fn, i);
+  }
+  ptx_line(w, "bar.sync 0;"); /* all have read the results of this trip */
+  INS(w, "add.s64", index, index, step);
+  ptx_line(w, "bra.uni L%u_trip;", label);
+  w->depth--;
+  ptx_label(w, "L%u_out", label);
 }

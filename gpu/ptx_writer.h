@@ -202,11 +202,28 @@ bool ptx_goes_along(const LoopFn *fn, const LoopNode *access, u32 index); /* fro
 typedef enum PtxRowPass { PTX_ROW_EACH, PTX_ROW_SUM } PtxRowPass; /* elements by threads; by lanes of a warp */
 void ptx_put_rows(PtxWriter *w); /* the body of the entry */
 
+/* The block of threads at work, and the shared memory where its warps leave results for one another. */
+typedef struct PtxBlock {
+  Opnd thread, threads, warp, warps, lane; /* u32 */
+  Opnd partial; /* u32: where results lie */
+  u32 joins;    /* so many times results were handed on: places are used in turn */
+} PtxBlock;
+void ptx_block_begin(PtxWriter *w, PtxBlock *b);
+/* The place for the next results; PTX_ROW_PARTIALS at most. */
+Opnd ptx_block_place(PtxWriter *w, PtxBlock *b);
+/* Each warp leaves what its threads have, joined, as result `number`. */
+void ptx_block_leave(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd number);
+/* The threads of the block meet; results 0 .. count joined, in every thread. */
+Opnd ptx_block_join(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd count);
+
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 
 void ptx_items_begin(PtxWriter *w, u32 label);
 void ptx_items_end(PtxWriter *w, u32 label);
 Opnd ptx_scratch_load(PtxWriter *w, const OpenHead *h); /* element h->number of the trip */
+/* The elements of scratch memory, so many at a time that their loads are under way together. */
+void ptx_put_scratch_trips(PtxWriter *w, OpenHead *h);
+void ptx_put_rest(PtxWriter *w); /* the entry NAME_rest, where a block of threads does a trip */
 void ptx_scratch_store(PtxWriter *w, const OpenHead *h, Opnd v);
 
 /* ---- ptx.c ----------------------------------------------------------------------------------------------- */

@@ -79,8 +79,9 @@ for name; do
         printf "ok gpu-model/%s\n", name
         exit
       }
-      printf "%-12s %10.4f ms  %5.3g %% of a copy  %d launches, bound by %s%s\n", name, total * 1e-3, share, count,
-        copied ? "copies by way of the processor, then " : "", top
+      alone = 100 * bytes * part / ((total - call) * 1e-6) / (copy * 1e9)
+      printf "%-12s %10.4f ms  %5.3g %% of a copy (launches alone %.3g %%)  %d launches, bound by %s%s\n", name,
+        total * 1e-3, share, alone, count, copied ? "copies by way of the processor, then " : "", top
       for (i = 1; launches && i <= count; i++) { gsub(/ /, "\n    ", last[i]); print "  " last[i] }
     }' "$log" || bad=1
 done
