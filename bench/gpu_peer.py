@@ -33,6 +33,7 @@ cases = {
     "softmax": (lambda x: torch.softmax(x, 1), x.view(16384, 4096)),
     "layer-norm": (lambda x: torch.nn.functional.layer_norm(x, (4096,)), x.view(16384, 4096)),
     "cumsum": (lambda x: torch.cumsum(x, 1), x.view(16384, 4096)),
+    "cumsum-flat": (lambda x: torch.cumsum(x, 0), x),
     "transpose": (lambda x: x.T.contiguous(), x.view(8192, 8192)),
     "small": (lambda x: x * 1.5 + 2, x[:1000].clone()),
 }

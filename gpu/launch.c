@@ -10,11 +10,12 @@
 #include "gpu/ptx.h"
 
 typedef struct LoadedKernel {
-  CuFunction function, tiled, rows, part, join, rest; /* NULL: the kernel has none; the last three are of a split */
+  CuFunction function, tiled, rows, part, join, rest, scan, totals, over, final; /* NULL: the kernel has none */
   PtxSplit split;
   PtxNest nest;
   PtxTile tile;
   PtxRows row;
+  PtxScan along;
   bool checks, warps;
 } LoadedKernel;
 
@@ -182,6 +183,35 @@ static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn,
   return true;
 }
 
+/* Scans along rows: a block for each row; of few and long rows a block for each piece. False: rows are short, or
+ * scratch memory was refused: a thread does a row. */
+static bool start_scan(Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips, void **params,
+                       u32 count, CuResult *error) {
+  enum { LEAST = 256 };
+  u64 length = k->scan ? trips_of(fn, k->along.head, 0, words) : 0, shared = ptx_scan_bytes(&k->along);
+  u64 blocks = length / PTX_SCAN_PIECE + (length % PTX_SCAN_PIECE != 0), from = 0, to, total = length, items;
+  if (length < LEAST) return false;
+  if (blocks == 1 || trips >= 2 * (u64)(d->sms > 0 ? d->sms : 1)) {
+    *error = start_blocks(d, k->scan, trips, shared, params);
+    return true;
+  }
+  size_t bytes = 8 * PTX_SCAN_LEFT;
+  void *left;
+  if (__builtin_mul_overflow(blocks, trips, &items) || items > SIZE_MAX / bytes ||
+      device_alloc(d->vm, bytes * items, &left) != WEFT_OK) {
+    vm_error_clear(d->vm);
+    return false;
+  }
+  to = (u64)(uintptr_t)left;
+  void *more[] = {&from, &to, &total, &blocks};
+  memcpy(params + count, more, sizeof more);
+  *error = start_blocks(d, k->totals, items, shared, params);
+  if (!*error) *error = start_blocks(d, k->over, trips, shared, params);
+  if (!*error) *error = start_blocks(d, k->final, items, shared, params);
+  device_free(d->vm, left, bytes * items);
+  return true;
+}
+
 /* Results of blocks that the last entry takes in of each trip; more are joined first, by the whole grid. Up to
  * PTX_ROW_PARTIALS blocks of them are left to a block of threads, which is done with them in the time of a launch or
  * two. A small device joins earlier; so does the stand-in of the tests, which could not hold the arrays for which a
@@ -273,6 +303,7 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     Spread s;
     bool started = start_tiled(d, loaded, fn, words, trips, params, &error) ||
                    start_rows(d, loaded, fn, words, trips, params, &error) ||
+                   start_scan(d, loaded, fn, words, trips, params, count + 3, &error) ||
                    (is_worth_splitting(d, loaded, fn, words, trips, &s) &&
                     start_split(d, loaded, s, trips, params, count + 3, &error));
     if (!started) error = start(d, loaded->function, loaded->warps, items_of(loaded, fn, words, trips), params);
@@ -296,6 +327,7 @@ static void unlink_kernels(Vm *vm, void *linked) {
   for (u32 i = 0; i < l->count; i++) {
     if (l->kernels[i].split.late) ptx_split_free(&l->kernels[i].split);
     if (l->kernels[i].row.same) ptx_rows_free(&l->kernels[i].row);
+    if (l->kernels[i].along.before) ptx_scan_free(&l->kernels[i].along);
   }
   mem_free(&vm->alloc, l, sizeof *l + sizeof *l->kernels * l->count);
 }
@@ -347,6 +379,11 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
            find_entry(d, l->module, fns[i], "_join", &k->join, why) &&
            find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
     if (ok && ptx_rows(fns[i], &vm->alloc, &k->row)) ok = find_entry(d, l->module, fns[i], "_rows", &k->rows, why);
+    if (ok && ptx_scan(fns[i], &vm->alloc, &k->along))
+      ok = find_entry(d, l->module, fns[i], "_scan", &k->scan, why) &&
+           find_entry(d, l->module, fns[i], "_totals", &k->totals, why) &&
+           find_entry(d, l->module, fns[i], "_over", &k->over, why) &&
+           find_entry(d, l->module, fns[i], "_final", &k->final, why);
     (void)ptx_nest(fns[i], &k->nest);
     if (ok && ptx_tile(fns[i], &k->tile)) ok = find_entry(d, l->module, fns[i], "_tile", &k->tiled, why);
     k->checks = has_checks(fns[i]);

@@ -447,7 +447,8 @@ static void put_place(PtxWriter *w) {
   INS(w, "shr.u64", w->step, w->step, ptx_const(LT_U32, 5));
 }
 
-static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_part", "_join", "_rest"};
+static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_scan", "_part", "_join", "_rest",
+                                              "_totals", "_over", "_final"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
 static void put_scratch_params(PtxWriter *w) {
@@ -461,7 +462,7 @@ static void put_scratch_params(PtxWriter *w) {
 
 static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
-             w->phase == PTX_ROWS      ? "a block of threads"
+             w->phase == PTX_ROWS || w->scan ? "a block of threads"
              : w->spread == PTX_WARPS ? "the 32 threads of a warp"
                                        : "one thread");
   put_name(out, w->name);
@@ -493,6 +494,7 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
   else if (phase == PTX_ROWS) ptx_put_rows(w);
+  else if (phase == PTX_SCAN || phase >= PTX_TOTALS) ptx_put_scan(w);
   else if (phase == PTX_REST && !w->split->rows) ptx_put_rest(w);
   else put_split_body(w);
   ptx_line(w, "ret;");
@@ -543,10 +545,19 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
     w->spread = own;
     w->phase = PTX_WHOLE;
   }
+  PtxScan scan;
+  if (!w->failed && !w->refused && ptx_scan(fn, w->alloc, &scan)) {
+    static const PtxPhase phases[] = {PTX_SCAN, PTX_TOTALS, PTX_OVER, PTX_FINAL};
+    w->scan = &scan;
+    for (u32 i = 0; i < COUNT_OF(phases) && !w->failed && !w->refused; i++) put_phase(w, fn, phases[i], out);
+    ptx_scan_free(&scan);
+    w->scan = NULL;
+    w->phase = PTX_WHOLE;
+  }
   PtxSplit split;
   if (w->failed || w->refused || !ptx_split(fn, w->alloc, &split)) return;
   w->split = &split;
-  for (PtxPhase phase = PTX_PART; phase < PTX_PHASES && !w->failed && !w->refused; phase++)
+  for (PtxPhase phase = PTX_PART; phase <= PTX_REST && !w->failed && !w->refused; phase++)
     put_phase(w, fn, phase, out);
   w->split = NULL;
   w->phase = PTX_WHOLE;

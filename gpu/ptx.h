@@ -81,6 +81,22 @@ bool ptx_rows(const LoopFn *fn, Allocator *alloc, PtxRows *r);
 void ptx_rows_free(PtxRows *r);
 u32 ptx_rows_bytes(const PtxRows *r); /* of shared memory for each element; PTX_ROW_PARTIAL_BYTES come to that */
 
+enum { PTX_SCAN_PIECE = 4096, PTX_SCAN_WORDS = 4641, PTX_SCAN_LEFT = 4 };
+
+/* A kernel whose trips are scans along rows (ptx_scan.c). */
+typedef struct PtxScan {
+  Allocator *alloc;
+  u32 nodes, first;            /* where the outermost loop stands in the body */
+  u32 head, from, end, prefix; /* the scan, its statements, the one that gives results */
+  LoopType type;
+  u8 *before, *after;          /* by node: needed for what is scanned; for what is done with the results */
+} PtxScan;
+
+/* False: it is none of that kind, or memory was refused. */
+bool ptx_scan(const LoopFn *fn, Allocator *alloc, PtxScan *s);
+void ptx_scan_free(PtxScan *s);
+u32 ptx_scan_bytes(const PtxScan *s); /* of shared memory */
+
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 
 /* How the trips of a kernel are dealt. */
@@ -93,7 +109,9 @@ PtxSpread ptx_spread(const LoopFn *fn);
  * to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many blocks
  * (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with PTX_ROW_PARTIAL_BYTES of shared
  * memory, where the reductions have the order LANES. WEFT_ERROR: memory was refused, or a kernel is not supported:
- * then `why` holds a line that says so and which. */
+ * then `why` holds a line that says so and which. One that ptx_scan takes has NAME_scan, for blocks of 256 threads
+ * with ptx_scan_bytes of shared memory, a trip each; and NAME_totals, NAME_over and NAME_final, with the parameters of
+ * NAME_part: `to` is scratch memory of PTX_SCAN_LEFT words of 8 bytes for each of the `blocks` pieces of a trip. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;
 
 #endif

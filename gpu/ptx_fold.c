@@ -189,7 +189,7 @@ static Opnd finish_lanes(PtxWriter *w, OpenHead *h, u32 level, Opnd count) {
 /* ---- beginning ----------------------------------------------------------------------------------------------- */
 
 static bool is_split(const PtxWriter *w, u32 head) {
-  for (u32 k = 0; w->phase >= PTX_PART && k < w->split->count; k++)
+  for (u32 k = 0; w->split && w->phase >= PTX_PART && k < w->split->count; k++)
     if (w->split->heads[k] == head) return true;
   return false;
 }
@@ -402,6 +402,21 @@ static void scan_level(PtxWriter *w, OpenHead *h, u32 level, Opnd next, Opnd v, 
   scan_level(w, h, level + 1, next, acc, h->before[level]); /* eight levels */
   ptx_move(w, t, acc, identity(w, h));
   ptx_label(w, "L%u_open%u", h->label, tag);
+}
+
+void ptx_fold_begin_pieces(PtxWriter *w, OpenHead *h) {
+  LoopType t = fold_type(w, h->head);
+  make_levels(w, h, FOLD_LEVELS, 1);
+  for (u32 l = 0; l + 1 < FOLD_LEVELS; l++) {
+    h->before[l] = ptx_new_for(w, t);
+    ptx_move(w, t, h->before[l], identity(w, h));
+  }
+}
+
+void ptx_fold_piece(PtxWriter *w, OpenHead *h, Opnd next, Opnd total, Opnd to) {
+  enum { PIECE_LEVEL = 3 };
+  _Static_assert(1 << 4 * PIECE_LEVEL == PTX_SCAN_PIECE, "the level of totals of pieces");
+  scan_level(w, h, PIECE_LEVEL, next, total, to);
 }
 
 Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v) {

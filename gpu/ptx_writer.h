@@ -47,7 +47,9 @@ typedef struct OpenHead {
 } OpenHead;
 
 /* Which entry of a kernel is written. */
-typedef enum PtxPhase { PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_PART, PTX_JOIN, PTX_REST, PTX_PHASES } PtxPhase;
+/* Those from PTX_PART on have scratch memory. */
+typedef enum PtxPhase { PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_TOTALS, PTX_OVER,
+                        PTX_FINAL, PTX_PHASES } PtxPhase;
 
 /* One function that is being written: the kernel, or a math function inside it. */
 typedef struct PtxFn {
@@ -85,6 +87,7 @@ typedef struct PtxWriter {
   PtxPhase phase;
   const PtxTile *tile;   /* of PTX_TILED */
   const PtxRows *rows;   /* of PTX_ROWS */
+  const PtxScan *scan;   /* of PTX_SCAN and the last three */
   const PtxSplit *split; /* of the phases behind it, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
   Opnd item, item_trip, item_block; /* the item at work, from 0 */
@@ -165,6 +168,11 @@ void ptx_fold_clear(PtxWriter *w, OpenHead *h);
 void ptx_fold_give(PtxWriter *w, OpenHead *h, u32 copy, Opnd at, Opnd v);
 Opnd ptx_fold_join(PtxWriter *w, OpenHead *h); /* every thread has the result */
 
+/* Of a scan whose pieces, PTX_SCAN_PIECE elements each, are done elsewhere: the scan of their totals. `next`: elements
+ * up to the piece's end; *to: the scan up to and with it. */
+void ptx_fold_begin_pieces(PtxWriter *w, OpenHead *h);
+void ptx_fold_piece(PtxWriter *w, OpenHead *h, Opnd next, Opnd total, Opnd to);
+
 bool ptx_is_exact(const LoopNode *n, LoopType t); /* any order gives the same bits */
 
 /* ---- ptx_nest.c: loops inside the outermost one --------------------------------------------------------- */
@@ -215,6 +223,10 @@ Opnd ptx_block_place(PtxWriter *w, PtxBlock *b);
 void ptx_block_leave(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd number);
 /* The threads of the block meet; results 0 .. count joined, in every thread. */
 Opnd ptx_block_join(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd count);
+
+/* ---- ptx_scan.c: scans along rows ----------------------------------------------------------------------------- */
+
+void ptx_put_scan(PtxWriter *w); /* the body of the entry */
 
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 

@@ -1,0 +1,562 @@
+/* ptx_scan.c — scans along rows (`cumsum`, `cummax` …): a block of 256 threads takes a piece of a row.
+ *
+ * The order of a scan (ir.md section 10) is segments of 16, whose totals are scanned by the same rule. A piece is
+ * 16 · 16 · 16 elements. They go to shared memory; a thread scans a segment, 16 threads the totals of 256, one thread
+ * those of 16; then what lies before is put in front, from the outside in:
+ *
+ *   level 2   before the piece: the scan of totals of pieces
+ *   level 1   before a segment of 256: the scan on level 2 up to the segment before it
+ *   level 0   before a segment of 16: the scan on level 1 up to the segment before it
+ *
+ * For the first segments of a piece these come from the piece before it: `before[0 … 2]`.
+ *
+ *   NAME_scan    a block does a row, piece by piece
+ *   NAME_totals  long rows: a block does a piece, and leaves its totals in scratch memory
+ *   NAME_over    a block scans the totals of the pieces of a row, as if they were the row's elements
+ *   NAME_final   a block does a piece, with what lies before it from scratch memory
+ *
+ * A row of shared memory has a word more than 16, so that the threads' segments begin in different banks. */
+#include "gpu/ptx_writer.h"
+
+#include <string.h>
+
+enum { SEGMENT = 16, THREADS = 256, COPIES = 4, SCAN_NODES = 64, PIECE_LEVELS = 3 };
+_Static_assert(SEGMENT == (int)LOOP_SCAN_SEGMENT && SEGMENT * SEGMENT * SEGMENT == (int)PTX_SCAN_PIECE,
+               "levels of a piece");
+/* In words of shared memory: the elements, totals of segments, totals of those; behind them the piece's own. */
+enum { TOTALS_AT = PTX_SCAN_PIECE + PTX_SCAN_PIECE / SEGMENT, OVER_AT = TOTALS_AT + THREADS + SEGMENT,
+       WORDS = OVER_AT + SEGMENT + 1 };
+_Static_assert(WORDS == (int)PTX_SCAN_WORDS, "what a launch gives");
+/* Words of scratch memory of each piece. */
+enum { LEFT_TOTAL, LEFT_FIFTEEN, LEFT_LAST, LEFT_SCAN };
+_Static_assert(LEFT_SCAN + 1 == (int)PTX_SCAN_LEFT, "what a launch gives");
+
+static Opnd bits32(u32 v) { return ptx_const(LT_U32, v); }
+
+/* ---- which kernels ---------------------------------------------------------------------------------------- */
+
+static void mark_needed(void *ctx, u32 id) { ((u8 *)ctx)[id] = 1; }
+
+/* The index counts elements, up or down: 1, -1; 0: neither. */
+static i64 direction(const LoopFn *fn, const LoopNode *access, u32 index) {
+  i64 found = 0;
+  if (!loop_access_is_affine(fn, access)) return 0;
+  for (u32 i = 0; i < access->count; i++) {
+    const LoopTerm *t = &loop_terms(fn, access)[i];
+    if (t->var != index) continue;
+    if (found || t->stride[0] || t->stride[1] || (t->coef != 1 && t->coef != -1)) return 0;
+    found = t->coef;
+  }
+  return found;
+}
+
+static bool is_stored(const LoopFn *fn, u32 buffer) {
+  for (u32 i = 0; i < fn->body.count; i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (n->op == LOOP_STORE && n->a == buffer) return true;
+  }
+  return false;
+}
+
+/* The statements of the scan: loads and stores go along the row, one prefix, no check. */
+static bool take_body(const LoopFn *fn, PtxScan *s) {
+  u32 index = loop_index_of(s->head, 0);
+  for (u32 i = s->from; i < s->end; i++) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    bool access = n->op == LOOP_LOAD || n->op == LOOP_STORE;
+    if (loop_is_head(n) || loop_is_terminator(n) || n->op == LOOP_CHECK || n->op == LOOP_ELSE) return false;
+    if (n->op == LOOP_PREFIX) {
+      if (s->prefix) return false;
+      s->prefix = id;
+    }
+    if (access && !direction(fn, n, index)) return false;
+    if (n->op == LOOP_LOAD && is_stored(fn, n->a)) return false;
+    if (access) continue;
+    memset(s->before, 0, s->nodes);
+    loop_each_operand(fn, n, mark_needed, s->before);
+    if (s->before[index] || s->before[loop_result_of(fn, s->head, 0)]) return false;
+  }
+  return s->prefix != 0;
+}
+
+/* What the scan's elements need, and what is done with the results. */
+static void find_passes(const LoopFn *fn, PtxScan *s) {
+  memset(s->before, 0, s->nodes);
+  s->before[loop_node(fn, s->prefix)->a] = 1;
+  for (u32 i = s->end; i-- > s->from;) {
+    u32 id = fn->body.data[i];
+    const LoopNode *n = loop_node(fn, id);
+    if (s->before[id] && id != s->prefix) loop_each_operand(fn, n, mark_needed, s->before);
+    if (n->op == LOOP_STORE) s->after[id] = 1;
+    if (s->after[id] && id != s->prefix) loop_each_operand(fn, n, mark_needed, s->after);
+  }
+  s->before[s->prefix] = 0;
+}
+
+bool ptx_scan(const LoopFn *fn, Allocator *alloc, PtxScan *s) {
+  u32 i = 0;
+  *s = (PtxScan){.alloc = alloc, .nodes = fn->nodes.count};
+  while (i < fn->body.count && !loop_is_head(loop_node(fn, fn->body.data[i]))) i++;
+  if (fn->kind != LOOP_KERNEL || i == fn->body.count || fn->body.count > SCAN_NODES) return false;
+  const LoopNode *par = loop_node(fn, fn->body.data[i]);
+  if (par->op != LOOP_PAR || par->a != 1 || par->b || ptx_end_of(fn, i) + 1 != fn->body.count) return false;
+  s->first = i++;
+  for (; !loop_is_head(loop_node(fn, fn->body.data[i])); i++) {
+    const LoopNode *n = loop_node(fn, fn->body.data[i]);
+    if (n->op == LOOP_STORE || n->op == LOOP_CHECK || n->op == LOOP_END || loop_is_terminator(n) ||
+        (n->op == LOOP_LOAD && is_stored(fn, n->a)))
+      return false;
+  }
+  s->head = fn->body.data[i];
+  s->from = i + 1;
+  s->end = ptx_end_of(fn, i);
+  const LoopNode *scan = loop_node(fn, s->head);
+  if (scan->op != LOOP_SCAN || scan->a != 1 || s->end + 2 != fn->body.count) return false;
+  u32 trips = loop_node(fn, loop_trips_of(fn, s->head, 0))->op;
+  s->type = loop_type_of(fn, loop_result_of(fn, s->head, 0));
+  if ((trips != LOOP_CONST && trips != LOOP_PARAM) || s->type == LT_I1) return false;
+  s->before = mem_alloc_zero(alloc, s->nodes);
+  s->after = mem_alloc_zero(alloc, s->nodes);
+  if (s->before && s->after && take_body(fn, s)) {
+    find_passes(fn, s);
+    return true;
+  }
+  ptx_scan_free(s);
+  return false;
+}
+
+void ptx_scan_free(PtxScan *s) {
+  mem_free(s->alloc, s->before, s->nodes);
+  mem_free(s->alloc, s->after, s->nodes);
+  s->before = s->after = NULL;
+}
+
+u32 ptx_scan_bytes(const PtxScan *s) { return PTX_SCAN_WORDS * (loop_type_bytes(s->type) == 8 ? 8 : 4); }
+
+/* ---- a piece ------------------------------------------------------------------------------------------------ */
+
+typedef struct ScanState {
+  const PtxScan *s;
+  OpenHead h;
+  PtxBlock b;
+  u32 bytes;      /* of a word of shared memory */
+  LoopOp op;
+  Opnd *bases;    /* by node id: the address of the piece's first element */
+  Opnd left;      /* elements of the piece, u32 */
+  Opnd behind;    /* predicate: it is not the row's first one */
+  Opnd before[PIECE_LEVELS];
+  Opnd own[PIECE_LEVELS]; /* of this piece: its total, the first 15 parts of it, the last part */
+  Opnd elements, results; /* NAME_over: addresses of its row's words in scratch memory */
+} ScanState;
+
+static Opnd combine(PtxWriter *w, const ScanState *s, Opnd a, Opnd b) {
+  return ptx_operation(w, s->op, s->s->type, a, b, (Opnd){0});
+}
+
+/* Where word number + number / 16 lies, `first` words from the beginning. */
+static Opnd padded_at(PtxWriter *w, const ScanState *s, u32 first, Opnd number) {
+  Opnd at = ptx_new(w, REG_R), pad = ptx_new(w, REG_R);
+  INS(w, "shr.u32", pad, number, bits32(4));
+  INS(w, "add.u32", pad, pad, number);
+  INS(w, "mad.lo.u32", at, pad, bits32(s->bytes), s->b.partial);
+  if (first) INS(w, "add.u32", at, at, bits32(first * s->bytes));
+  return at;
+}
+
+static Opnd plain_at(PtxWriter *w, const ScanState *s, u32 first, Opnd number) {
+  Opnd at = ptx_new(w, REG_R);
+  INS(w, "mad.lo.u32", at, number, bits32(s->bytes), s->b.partial);
+  if (first) INS(w, "add.u32", at, at, bits32(first * s->bytes));
+  return at;
+}
+
+static Opnd get_word(PtxWriter *w, const ScanState *s, Opnd at) {
+  Opnd v = ptx_new_for(w, s->s->type);
+  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(at).s);
+  return v;
+}
+
+static void put_word(PtxWriter *w, const ScanState *s, Opnd at, Opnd v) {
+  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(s->s->type), ptx_text(at).s, ptx_text(v).s);
+}
+
+static void meet(PtxWriter *w) { ptx_line(w, "bar.sync 0;"); }
+
+/* Jumps to `L<label>_…` where the thread's number is `count` or more. */
+static u32 threads_below(PtxWriter *w, const ScanState *s, u32 count) {
+  u32 label = ++w->labels;
+  Opnd out = ptx_new(w, REG_P);
+  INS(w, "setp.ge.u32", out, s->b.thread, bits32(count));
+  ptx_line(w, "@%s bra L%u_skip;", ptx_text(out).s, label);
+  w->depth++;
+  return label;
+}
+
+static void threads_all(PtxWriter *w, u32 label) {
+  w->depth--;
+  ptx_label(w, "L%u_skip", label);
+}
+
+/* The 16 words from `at` on, scanned in place; in words[] what was there, in sums[] what is. */
+static void scan_segment(PtxWriter *w, const ScanState *s, Opnd at, Opnd *words, Opnd *sums) {
+  Opnd each[SEGMENT];
+  for (u32 k = 0; k < SEGMENT; k++) {
+    each[k] = k ? ptx_new(w, REG_R) : at;
+    if (k) INS(w, "add.u32", each[k], at, bits32(k * s->bytes));
+    words[k] = get_word(w, s, each[k]);
+  }
+  for (u32 k = 0; k < SEGMENT; k++) sums[k] = k ? combine(w, s, sums[k - 1], words[k]) : words[0];
+  for (u32 k = 0; k < SEGMENT; k++) put_word(w, s, each[k], sums[k]);
+}
+
+/* `first` ⊕ v where `has`, else v. */
+static Opnd put_before(PtxWriter *w, const ScanState *s, Opnd has, Opnd first, Opnd v) {
+  Opnd sum = combine(w, s, first, v), r = ptx_new_for(w, s->s->type);
+  ptx_select(w, s->s->type, r, has, sum, v);
+  return r;
+}
+
+/* Segments of all levels scanned, each by itself. */
+static void put_levels(PtxWriter *w, ScanState *s) {
+  Opnd words[SEGMENT], sums[SEGMENT], at = ptx_new(w, REG_R);
+  meet(w);
+  INS(w, "mad.lo.u32", at, s->b.thread, bits32((SEGMENT + 1) * s->bytes), s->b.partial);
+  scan_segment(w, s, at, words, sums);
+  put_word(w, s, padded_at(w, s, TOTALS_AT, s->b.thread), sums[SEGMENT - 1]);
+  meet(w);
+  u32 label = threads_below(w, s, SEGMENT);
+  Opnd row = ptx_new(w, REG_R);
+  INS(w, "mul.lo.u32", row, s->b.thread, bits32(SEGMENT + 1));
+  scan_segment(w, s, plain_at(w, s, TOTALS_AT, row), words, sums);
+  put_word(w, s, plain_at(w, s, OVER_AT, s->b.thread), sums[SEGMENT - 1]);
+  threads_all(w, label);
+  meet(w);
+}
+
+/* … and what lies before them: on level 2 by one thread, on level 1 by each thread one. */
+static void put_befores(PtxWriter *w, ScanState *s) {
+  Opnd words[SEGMENT], sums[SEGMENT], over = plain_at(w, s, OVER_AT, bits32(0));
+  u32 label = threads_below(w, s, 1);
+  scan_segment(w, s, over, words, sums);
+  put_word(w, s, plain_at(w, s, OVER_AT, bits32(SEGMENT)), sums[SEGMENT - 1]);
+  for (u32 k = 0; k < SEGMENT; k++)
+    put_word(w, s, plain_at(w, s, OVER_AT, bits32(k)), put_before(w, s, s->behind, s->before[2], sums[k]));
+  threads_all(w, label);
+  meet(w);
+  Opnd at = padded_at(w, s, TOTALS_AT, s->b.thread), group = ptx_new(w, REG_R), inner = ptx_new(w, REG_P),
+       has = ptx_new(w, REG_P), first = ptx_new_for(w, s->s->type), of = ptx_new(w, REG_R);
+  INS(w, "shr.u32", group, s->b.thread, bits32(4));
+  INS(w, "setp.gt.u32", inner, group, bits32(0));
+  INS(w, "selp.u32", of, group, bits32(1), inner);
+  INS(w, "sub.u32", of, of, bits32(1));
+  INS(w, "or.pred", has, inner, s->behind);
+  Opnd there = get_word(w, s, plain_at(w, s, OVER_AT, of));
+  ptx_select(w, s->s->type, first, inner, there, s->before[1]);
+  put_word(w, s, at, put_before(w, s, has, first, get_word(w, s, at)));
+  meet(w);
+}
+
+/* The scan up to and with element `number`. */
+static Opnd result_of(PtxWriter *w, ScanState *s, Opnd number) {
+  Opnd segment = ptx_new(w, REG_R), inner = ptx_new(w, REG_P), has = ptx_new(w, REG_P), of = ptx_new(w, REG_R),
+       first = ptx_new_for(w, s->s->type);
+  INS(w, "shr.u32", segment, number, bits32(4));
+  INS(w, "setp.gt.u32", inner, segment, bits32(0));
+  INS(w, "selp.u32", of, segment, bits32(1), inner);
+  INS(w, "sub.u32", of, of, bits32(1));
+  INS(w, "or.pred", has, inner, s->behind);
+  Opnd there = get_word(w, s, padded_at(w, s, TOTALS_AT, of)), own = get_word(w, s, padded_at(w, s, 0, number));
+  ptx_select(w, s->s->type, first, inner, there, s->before[0]);
+  return put_before(w, s, has, first, own);
+}
+
+/* Statement `id` for element `number` of the piece. */
+static void put_scan_statement(PtxWriter *w, ScanState *s, u32 id, Opnd number) {
+  const LoopNode *n = ptx_node(w, id);
+  if (n->op != LOOP_LOAD && n->op != LOOP_STORE) {
+    ptx_put_statement(w, id);
+    return;
+  }
+  Opnd at = ptx_new(w, REG_RD), bytes = bits32(loop_type_bytes((LoopType)n->mem));
+  if (direction(w->f->fn, n, loop_index_of(s->s->head, 0)) > 0) {
+    INS(w, "mad.wide.u32", at, number, bytes, s->bases[id]);
+  } else {
+    INS(w, "mul.wide.u32", at, number, bytes);
+    INS(w, "sub.s64", at, s->bases[id], at);
+  }
+  if (n->op == LOOP_LOAD) ptx_load_from(w, n, at, ptx_define(w, id));
+  else ptx_store_to(w, n, at);
+}
+
+/* Elements numbers[0 .. copies), loads first: into shared memory, or out of it and to the end. */
+static void put_scan_elements(PtxWriter *w, ScanState *s, bool after, u32 copies, const Opnd *numbers,
+                              Opnd *const *values) {
+  const LoopFn *fn = w->f->fn;
+  const u8 *needed = after ? s->s->after : s->s->before;
+  bool over = s->elements.kind != REG_NONE;
+  Opnd result[COPIES];
+  for (u32 c = 0; after && c < copies; c++) {
+    result[c] = result_of(w, s, numbers[c]);
+    values[c][s->s->prefix] = result[c];
+  }
+  for (u32 turn = 0; turn < 2 && !over; turn++)
+    for (u32 i = s->s->from; i < s->s->end; i++) {
+      u32 id = fn->body.data[i];
+      if (!needed[id] || id == s->s->prefix || (loop_node(fn, id)->op == LOOP_LOAD) != (turn == 0)) continue;
+      for (u32 c = 0; c < copies; c++) {
+        w->f->values = values[c];
+        put_scan_statement(w, s, id, numbers[c]);
+      }
+    }
+  for (u32 c = 0; c < copies; c++) {
+    Opnd at = ptx_new(w, REG_RD), v;
+    w->f->values = values[c];
+    if (over) INS(w, "mad.wide.u32", at, numbers[c], bits32(8), after ? s->results : s->elements);
+    if (over && after) {
+      ptx_line(w, "st.global.%s [%s], %s;", ptx_type(s->s->type), ptx_text(at).s, ptx_text(result[c]).s);
+    } else if (!after) {
+      v = over ? ptx_new_for(w, s->s->type) : ptx_in_register(w, ptx_value(w, loop_node(fn, s->s->prefix)->a));
+      if (over) ptx_line(w, "ld.global.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(at).s);
+      put_word(w, s, padded_at(w, s, 0, numbers[c]), v);
+    }
+  }
+}
+
+/* Elements thread, thread + 256 … of the piece, so many at a time as long as there are so many. */
+static void put_scan_loop(PtxWriter *w, ScanState *s, bool after, Opnd number, u32 copies) {
+  size_t bytes = sizeof(Opnd) * (w->f->fn->nodes.count + 1);
+  Opnd *own = w->f->values, *values[COPIES] = {NULL}, numbers[COPIES], out = ptx_new(w, REG_P);
+  u32 label = ++w->labels;
+  ptx_label(w, "L%u_trip", label);
+  for (u32 c = 0; c < copies; c++) {
+    numbers[c] = c ? ptx_new(w, REG_R) : number;
+    if (c) INS(w, "add.u32", numbers[c], number, bits32(c * THREADS));
+  }
+  INS(w, "setp.ge.u32", out, numbers[copies - 1], s->left);
+  ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
+  w->depth++;
+  for (u32 c = 0; c < copies && !w->failed; c++) {
+    if (!(values[c] = mem_alloc(w->alloc, bytes))) w->failed = true;
+    else memcpy(values[c], own, bytes);
+  }
+  if (!w->failed) put_scan_elements(w, s, after, copies, numbers, values);
+  w->f->values = own;
+  for (u32 c = 0; c < copies; c++) mem_free(w->alloc, values[c], bytes);
+  INS(w, "add.u32", number, number, bits32(copies * THREADS));
+  ptx_line(w, "bra L%u_trip;", label);
+  w->depth--;
+  ptx_label(w, "L%u_out", label);
+}
+
+static void put_all_elements(PtxWriter *w, ScanState *s, bool after) {
+  Opnd number = ptx_new(w, REG_R);
+  INS(w, "mov.u32", number, s->b.thread);
+  w->spread_depth++;
+  put_scan_loop(w, s, after, number, COPIES);
+  put_scan_loop(w, s, after, number, 1);
+  w->spread_depth--;
+}
+
+/* Words behind the last element: they belong to no result, but are added up with those that do. */
+static void clear_rest(PtxWriter *w, ScanState *s) {
+  u32 label = ++w->labels;
+  Opnd number = ptx_new(w, REG_R), out = ptx_new(w, REG_P);
+  LoopType t = s->s->type;
+  INS(w, "add.u32", number, s->b.thread, s->left);
+  ptx_label(w, "L%u_clear", label);
+  INS(w, "setp.ge.u32", out, number, bits32(PTX_SCAN_PIECE));
+  ptx_line(w, "@%s bra L%u_cleared;", ptx_text(out).s, label);
+  Opnd none = ptx_const(t, loop_reduce_identity((LoopReduce)loop_node(w->f->fn, s->s->head)->aux, t));
+  put_word(w, s, padded_at(w, s, 0, number), ptx_in_register(w, none));
+  INS(w, "add.u32", number, number, bits32(THREADS));
+  ptx_line(w, "bra L%u_clear;", label);
+  ptx_label(w, "L%u_cleared", label);
+}
+
+/* The addresses of accesses for the row's element `start` (u64). */
+static void put_scan_bases(PtxWriter *w, ScanState *s, Opnd start) {
+  const LoopFn *fn = w->f->fn;
+  w->f->values[loop_index_of(s->s->head, 0)] = start;
+  for (u32 i = s->s->from; i < s->s->end; i++) {
+    u32 id = fn->body.data[i], op = loop_node(fn, id)->op;
+    if (op == LOOP_LOAD || op == LOOP_STORE) s->bases[id] = ptx_address(w, loop_node(fn, id));
+  }
+}
+
+static void put_left(PtxWriter *w, ScanState *s, Opnd count, Opnd start) {
+  Opnd wide = ptx_new(w, REG_RD);
+  s->left = ptx_new(w, REG_R);
+  INS(w, "sub.u64", wide, count, start);
+  INS(w, "min.u64", wide, wide, ptx_number(PTX_SCAN_PIECE));
+  INS(w, "cvt.u32.u64", s->left, wide);
+}
+
+/* ---- entries -------------------------------------------------------------------------------------------------- */
+
+/* A row, piece by piece. */
+static void put_row(PtxWriter *w, ScanState *s, Opnd count) {
+  LoopType t = s->s->type;
+  u32 label = ++w->labels;
+  Opnd start = ptx_new(w, REG_RD), out = ptx_new(w, REG_P), next = ptx_new(w, REG_RD), scan = ptx_new_for(w, t);
+  s->behind = ptx_new(w, REG_P);
+  ptx_fold_begin_pieces(w, &s->h);
+  for (u32 k = 0; k < PIECE_LEVELS; k++) {
+    s->before[k] = ptx_new_for(w, t);
+    ptx_move(w, t, s->before[k], ptx_const(t, 0));
+  }
+  INS(w, "mov.u64", start, ptx_number(0));
+  ptx_label(w, "L%u_piece", label);
+  INS(w, "setp.ge.u64", out, start, count);
+  ptx_line(w, "@%s bra L%u_end;", ptx_text(out).s, label);
+  w->depth++;
+  INS(w, "setp.gt.u64", s->behind, start, ptx_number(0));
+  put_left(w, s, count, start);
+  if (s->elements.kind == REG_NONE) {
+    put_scan_bases(w, s, start);
+  }
+  put_all_elements(w, s, false);
+  clear_rest(w, s);
+  put_levels(w, s);
+  put_befores(w, s);
+  put_all_elements(w, s, true);
+  INS(w, "add.u64", next, start, ptx_number(PTX_SCAN_PIECE));
+  Opnd total = get_word(w, s, plain_at(w, s, OVER_AT, bits32(SEGMENT)));
+  ptx_fold_piece(w, &s->h, next, total, scan);
+  ptx_move(w, t, s->before[0], get_word(w, s, padded_at(w, s, TOTALS_AT, bits32(THREADS - 1))));
+  ptx_move(w, t, s->before[1], get_word(w, s, plain_at(w, s, OVER_AT, bits32(SEGMENT - 1))));
+  ptx_move(w, t, s->before[2], scan);
+  if (s->elements.kind != REG_NONE) {
+    INS(w, "add.s64", s->elements, s->elements, ptx_number(8 * PTX_SCAN_PIECE));
+    INS(w, "add.s64", s->results, s->results, ptx_number(8 * PTX_SCAN_PIECE));
+  }
+  INS(w, "mov.u64", start, next);
+  meet(w);
+  ptx_line(w, "bra.uni L%u_piece;", label);
+  w->depth--;
+  ptx_label(w, "L%u_end", label);
+}
+
+/* The address in scratch memory of word `which` of piece 0 of the trip. */
+static Opnd left_at(PtxWriter *w, u32 which) {
+  Opnd at = ptx_new(w, REG_RD), row = ptx_new(w, REG_RD);
+  INS(w, "mad.lo.u64", row, w->item_trip, ptx_number(PTX_SCAN_LEFT), ptx_number(which));
+  INS(w, "mul.lo.u64", row, row, w->blocks);
+  INS(w, "mad.lo.u64", at, row, ptx_number(8), w->to);
+  return at;
+}
+
+static Opnd of_piece(PtxWriter *w, u32 which, Opnd piece) {
+  Opnd at = ptx_new(w, REG_RD);
+  INS(w, "mad.lo.u64", at, piece, ptx_number(8), left_at(w, which));
+  return at;
+}
+
+static void put_totals(PtxWriter *w, ScanState *s, Opnd piece) {
+  Opnd words[SEGMENT], sums[SEGMENT];
+  put_all_elements(w, s, false);
+  clear_rest(w, s);
+  put_levels(w, s);
+  u32 label = threads_below(w, s, 1);
+  scan_segment(w, s, plain_at(w, s, OVER_AT, bits32(0)), words, sums);
+  const Opnd left[] = {[LEFT_TOTAL] = sums[SEGMENT - 1], [LEFT_FIFTEEN] = sums[SEGMENT - 2],
+                       [LEFT_LAST] = words[SEGMENT - 1]};
+  for (u32 k = 0; k < COUNT_OF(left); k++)
+    ptx_line(w, "st.global.%s [%s], %s;", ptx_type(s->s->type), ptx_text(of_piece(w, k, piece)).s,
+             ptx_text(left[k]).s);
+  threads_all(w, label);
+}
+
+static Opnd read_left(PtxWriter *w, const ScanState *s, u32 which, Opnd piece) {
+  Opnd v = ptx_new_for(w, s->s->type);
+  ptx_line(w, "ld.global.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(of_piece(w, which, piece)).s);
+  return v;
+}
+
+/* What lies before the piece: from the piece before it, and the scan up to the one before that. */
+static void read_befores(PtxWriter *w, ScanState *s, Opnd piece) {
+  Opnd last = ptx_new(w, REG_RD), other = ptx_new(w, REG_RD), more = ptx_new(w, REG_P);
+  INS(w, "setp.gt.u64", s->behind, piece, ptx_number(0));
+  INS(w, "setp.gt.u64", more, piece, ptx_number(1));
+  INS(w, "max.u64", last, piece, ptx_number(1));
+  INS(w, "sub.u64", last, last, ptx_number(1));
+  INS(w, "max.u64", other, last, ptx_number(1));
+  INS(w, "sub.u64", other, other, ptx_number(1));
+  Opnd scan = read_left(w, s, LEFT_SCAN, other), fifteen = read_left(w, s, LEFT_FIFTEEN, last),
+       part = read_left(w, s, LEFT_LAST, last), total = read_left(w, s, LEFT_TOTAL, last);
+  s->before[2] = read_left(w, s, LEFT_SCAN, last);
+  s->before[1] = put_before(w, s, more, scan, total);
+  s->before[0] = combine(w, s, put_before(w, s, more, scan, fifteen), part);
+}
+
+/* A trip, or a piece of one. */
+static void put_item(PtxWriter *w, ScanState *s, Opnd item) {
+  const LoopFn *fn = w->f->fn;
+  Opnd index = ptx_define(w, loop_index_of(fn->body.data[s->s->first], 0)), piece = ptx_new(w, REG_RD);
+  bool pieces = w->phase == PTX_TOTALS || w->phase == PTX_FINAL;
+  w->item_trip = item;
+  if (pieces) {
+    w->item_trip = ptx_new(w, REG_RD);
+    INS(w, "div.u64", w->item_trip, item, w->blocks);
+    INS(w, "rem.u64", piece, item, w->blocks);
+  }
+  INS(w, "add.s64", index, w->lo, w->item_trip);
+  for (u32 i = s->s->first + 1; fn->body.data[i] != s->s->head; i++) ptx_put_statement(w, fn->body.data[i]);
+  Opnd count = ptx_in_register(w, ptx_value(w, loop_trips_of(fn, s->s->head, 0)));
+  if (!pieces) {
+    if (w->phase == PTX_OVER) {
+      s->elements = left_at(w, LEFT_TOTAL);
+      s->results = left_at(w, LEFT_SCAN);
+    }
+    put_row(w, s, w->phase == PTX_OVER ? w->blocks : count);
+    return;
+  }
+  Opnd start = ptx_new(w, REG_RD);
+  INS(w, "mul.lo.u64", start, piece, ptx_number(PTX_SCAN_PIECE));
+  put_left(w, s, count, start);
+  put_scan_bases(w, s, start);
+  if (w->phase == PTX_TOTALS) {
+    put_totals(w, s, piece);
+  } else {
+    s->behind = ptx_new(w, REG_P);
+    read_befores(w, s, piece);
+    put_all_elements(w, s, false);
+    clear_rest(w, s);
+    put_levels(w, s);
+    put_befores(w, s);
+    put_all_elements(w, s, true);
+  }
+  meet(w);
+}
+
+void ptx_put_scan(PtxWriter *w) {
+  const LoopFn *fn = w->f->fn;
+  ScanState s = {.s = w->scan, .h = {.head = w->scan->head}, .bytes = loop_type_bytes(w->scan->type) == 8 ? 8 : 4};
+  size_t bytes = sizeof *s.bases * (fn->nodes.count + 1);
+  s.op = loop_reduce_op((LoopReduce)loop_node(fn, s.s->head)->aux);
+  if (!(s.bases = mem_alloc_zero(w->alloc, bytes))) {
+    w->failed = true;
+    return;
+  }
+  for (u32 i = 0; i < s.s->first; i++) ptx_put_statement(w, fn->body.data[i]);
+  ptx_block_begin(w, &s.b);
+  u32 label = s.h.label = ++w->labels;
+  Opnd item = ptx_new(w, REG_RD), items = ptx_new(w, REG_RD), step = ptx_new(w, REG_RD), out = ptx_new(w, REG_P),
+       block = ptx_new(w, REG_R), grid = ptx_new(w, REG_R);
+  ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
+  ptx_line(w, "mov.u32 %s, %%nctaid.x;", ptx_text(grid).s);
+  INS(w, "cvt.u64.u32", item, block);
+  INS(w, "cvt.u64.u32", step, grid);
+  INS(w, "sub.u64", items, w->hi, w->lo);
+  if (w->phase == PTX_TOTALS || w->phase == PTX_FINAL) INS(w, "mul.lo.u64", items, items, w->blocks);
+  ptx_label(w, "L%u_item", label);
+  INS(w, "setp.ge.u64", out, item, items);
+  ptx_line(w, "@%s bra L%u_done;", ptx_text(out).s, label);
+  w->depth++;
+  put_item(w, &s, item);
+  INS(w, "add.u64", item, item, step);
+  ptx_line(w, "bra.uni L%u_item;", label);
+  w->depth--;
+  ptx_label(w, "L%u_done", label);
+  mem_free(w->alloc, s.bases, bytes);
+}
