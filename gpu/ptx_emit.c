@@ -125,6 +125,21 @@ Opnd ptx_define(PtxWriter *w, u32 id) {
   return *v;
 }
 
+bool ptx_copies_begin(PtxWriter *w, u32 count, Opnd **values) {
+  size_t bytes = sizeof(Opnd) * (w->f->fn->nodes.count + 1);
+  memset(values, 0, sizeof *values * count);
+  for (u32 c = 0; c < count && !w->failed; c++) {
+    if (!(values[c] = mem_alloc(w->alloc, bytes))) w->failed = true;
+    else memcpy(values[c], w->f->values, bytes);
+  }
+  return !w->failed;
+}
+
+void ptx_copies_end(PtxWriter *w, u32 count, Opnd *const *values, Opnd *own) {
+  w->f->values = own;
+  for (u32 c = 0; c < count; c++) mem_free(w->alloc, values[c], sizeof(Opnd) * (w->f->fn->nodes.count + 1));
+}
+
 /* ---- functions of the module ------------------------------------------------------------------------------------ */
 
 void ptx_put_registers(const PtxWriter *w, Buf *out) {

@@ -435,8 +435,7 @@ typedef struct RowLoop {
 /* Elements number, number + step … below limit, so many at a time as long as there are so many. */
 static void put_row_loop(PtxWriter *w, const RowState *s, const RowLoop *l, u32 copies) {
   const LoopFn *fn = w->f->fn;
-  size_t bytes = sizeof(Opnd) * (fn->nodes.count + 1);
-  Opnd *own = w->f->values, *values[SUM_COPIES] = {NULL}, numbers[SUM_COPIES], out = ptx_new(w, REG_P);
+  Opnd *own = w->f->values, *values[SUM_COPIES], numbers[SUM_COPIES], out = ptx_new(w, REG_P);
   u32 label = ++w->labels, index = loop_index_of(s->r->heads[l->k], 0), yield = yield_of(s->r, fn, l->k);
   Opnd stride = ptx_new(w, REG_R);
   ptx_label(w, "L%u_trip", label);
@@ -447,17 +446,11 @@ static void put_row_loop(PtxWriter *w, const RowState *s, const RowLoop *l, u32 
   INS(w, "setp.ge.u32", out, numbers[copies - 1], l->limit);
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
   w->depth++;
-  for (u32 c = 0; c < copies && !w->failed; c++) {
-    if (!(values[c] = mem_alloc(w->alloc, bytes))) {
-      w->failed = true;
-      break;
+  if (ptx_copies_begin(w, copies, values)) {
+    for (u32 c = 0; c < copies && l->index; c++) {
+      values[c][index] = ptx_new(w, REG_RD);
+      INS(w, "cvt.u64.u32", values[c][index], numbers[c]);
     }
-    memcpy(values[c], own, bytes);
-    if (!l->index) continue;
-    values[c][index] = ptx_new(w, REG_RD);
-    INS(w, "cvt.u64.u32", values[c][index], numbers[c]);
-  }
-  if (!w->failed) {
     find_needed(s->r, fn, l->k, l->pass);
     put_row_elements(w, s, l->k, l->pass, l->bases, copies, numbers, values);
     for (u32 c = 0; c < copies && l->h; c++) {
@@ -465,8 +458,7 @@ static void put_row_loop(PtxWriter *w, const RowState *s, const RowLoop *l, u32 
       ptx_fold_give(w, l->h, copies == 1 ? UINT32_MAX : c, l->number, ptx_in_register(w, ptx_value(w, yield)));
     }
   }
-  w->f->values = own;
-  for (u32 c = 0; c < copies; c++) mem_free(w->alloc, values[c], bytes);
+  ptx_copies_end(w, copies, values, own);
   INS(w, "mul.lo.u32", stride, l->step, word32(copies));
   INS(w, "add.u32", l->number, l->number, stride);
   ptx_line(w, "bra L%u_trip;", label);

@@ -325,8 +325,7 @@ static void put_scan_elements(PtxWriter *w, ScanState *s, bool after, u32 copies
 
 /* Elements thread, thread + 256 … of the piece, so many at a time as long as there are so many. */
 static void put_scan_loop(PtxWriter *w, ScanState *s, bool after, Opnd number, u32 copies) {
-  size_t bytes = sizeof(Opnd) * (w->f->fn->nodes.count + 1);
-  Opnd *own = w->f->values, *values[COPIES] = {NULL}, numbers[COPIES], out = ptx_new(w, REG_P);
+  Opnd *own = w->f->values, *values[COPIES], numbers[COPIES], out = ptx_new(w, REG_P);
   u32 label = ++w->labels;
   ptx_label(w, "L%u_trip", label);
   for (u32 c = 0; c < copies; c++) {
@@ -336,13 +335,8 @@ static void put_scan_loop(PtxWriter *w, ScanState *s, bool after, Opnd number, u
   INS(w, "setp.ge.u32", out, numbers[copies - 1], s->left);
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
   w->depth++;
-  for (u32 c = 0; c < copies && !w->failed; c++) {
-    if (!(values[c] = mem_alloc(w->alloc, bytes))) w->failed = true;
-    else memcpy(values[c], own, bytes);
-  }
-  if (!w->failed) put_scan_elements(w, s, after, copies, numbers, values);
-  w->f->values = own;
-  for (u32 c = 0; c < copies; c++) mem_free(w->alloc, values[c], bytes);
+  if (ptx_copies_begin(w, copies, values)) put_scan_elements(w, s, after, copies, numbers, values);
+  ptx_copies_end(w, copies, values, own);
   INS(w, "add.u32", number, number, bits32(copies * THREADS));
   ptx_line(w, "bra L%u_trip;", label);
   w->depth--;

@@ -6,8 +6,6 @@
  * by the loop over single elements that stands behind. */
 #include "gpu/ptx_writer.h"
 
-#include <string.h>
-
 enum { WIDE = 4, WIDE_BYTES = 16, WIDE_NODES = 96 };
 
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
@@ -138,8 +136,7 @@ static void put_fours(PtxWriter *w, Opnd *const *values) {
 }
 
 void ptx_put_fours(PtxWriter *w) {
-  size_t bytes = sizeof(Opnd) * (w->f->fn->nodes.count + 1);
-  Opnd *own = w->f->values, *values[WIDE] = {NULL};
+  Opnd *own = w->f->values, *values[WIDE];
   u32 label = ++w->labels, index = loop_index_of(w->wide->head, 0);
   Opnd first = ptx_new(w, REG_RD), step = ptx_new(w, REG_RD), end = ptx_new(w, REG_RD), out = ptx_new(w, REG_P),
        rest = ptx_new(w, REG_RD);
@@ -152,18 +149,14 @@ void ptx_put_fours(PtxWriter *w) {
   INS(w, "setp.ge.s64", out, first, end);
   ptx_line(w, "@%s bra L%u_left;", ptx_text(out).s, label);
   w->depth++;
-  for (u32 c = 0; c < WIDE && !w->failed; c++) {
-    if (!(values[c] = mem_alloc(w->alloc, bytes))) {
-      w->failed = true;
-      break;
+  if (ptx_copies_begin(w, WIDE, values)) {
+    for (u32 c = 0; c < WIDE; c++) {
+      values[c][index] = c ? ptx_new(w, REG_RD) : first;
+      if (c) INS(w, "add.s64", values[c][index], first, ptx_number(c));
     }
-    memcpy(values[c], own, bytes);
-    values[c][index] = c ? ptx_new(w, REG_RD) : first;
-    if (c) INS(w, "add.s64", values[c][index], first, ptx_number(c));
+    put_fours(w, values);
   }
-  if (!w->failed) put_fours(w, values);
-  w->f->values = own;
-  for (u32 c = 0; c < WIDE; c++) mem_free(w->alloc, values[c], bytes);
+  ptx_copies_end(w, WIDE, values, own);
   INS(w, "add.s64", first, first, step);
   ptx_line(w, "bra L%u_fours;", label);
   w->depth--;
@@ -217,8 +210,7 @@ static void put_elements_of(PtxWriter *w, OpenHead *h, u32 from, u32 end, Opnd *
 
 void ptx_put_trips_by_four(PtxWriter *w, OpenHead *h, u32 stride) {
   u32 from, end, index = loop_index_of(h->head, 0);
-  size_t bytes = sizeof(Opnd) * (w->f->fn->nodes.count + 1);
-  Opnd *own = w->f->values, *values[WIDE] = {NULL}, numbers[WIDE], out = ptx_new(w, REG_P);
+  Opnd *own = w->f->values, *values[WIDE], numbers[WIDE], out = ptx_new(w, REG_P);
   if (!is_plain(w->f->fn, h->head, &from, &end)) return;
   for (u32 c = 0; c < WIDE; c++) numbers[c] = c ? ptx_new(w, REG_RD) : h->number;
   ptx_label(w, "L%u_four", h->label);
@@ -226,17 +218,11 @@ void ptx_put_trips_by_four(PtxWriter *w, OpenHead *h, u32 stride) {
   INS(w, "setp.ge.u64", out, numbers[WIDE - 1], h->limit);
   ptx_line(w, "@%s bra L%u_trip;", ptx_text(out).s, h->label);
   w->depth++;
-  for (u32 c = 0; c < WIDE && !w->failed; c++) {
-    if (!(values[c] = mem_alloc(w->alloc, bytes))) {
-      w->failed = true;
-      break;
-    }
-    memcpy(values[c], own, bytes);
-    values[c][index] = numbers[c];
+  if (ptx_copies_begin(w, WIDE, values)) {
+    for (u32 c = 0; c < WIDE; c++) values[c][index] = numbers[c];
+    put_elements_of(w, h, from, end, values, numbers);
   }
-  if (!w->failed) put_elements_of(w, h, from, end, values, numbers);
-  w->f->values = own;
-  for (u32 c = 0; c < WIDE; c++) mem_free(w->alloc, values[c], bytes);
+  ptx_copies_end(w, WIDE, values, own);
   INS(w, "add.u64", h->number, h->number, ptx_number(WIDE * stride));
   ptx_line(w, "bra L%u_four;", h->label);
   w->depth--;

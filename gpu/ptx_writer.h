@@ -120,6 +120,10 @@ typedef struct OpndText {
 } OpndText;
 OpndText ptx_text(Opnd v);
 void ptx_move(PtxWriter *w, LoopType t, Opnd to, Opnd from);
+/* Tables of values for `count` elements that are written side by side: copies of the function's own. False: memory was
+ * refused. end puts back the own one; both are called in any case. */
+bool ptx_copies_begin(PtxWriter *w, u32 count, Opnd **values);
+void ptx_copies_end(PtxWriter *w, u32 count, Opnd *const *values, Opnd *own);
 const char *ptx_type(LoopType t); /* as arithmetic has it: "s32", "f64" */
 
 /* A function of the module with parameters and result of one type. It is written in the midst of a kernel, which is put
