@@ -11,7 +11,8 @@ docs: all                  ## a site of the guide, the reference and the documen
 
 # As they lie here, so that links from one to another lead where they should.
 DOCDIR   ?= $(PREFIX)/share/doc/weft
-DOCUMENTS = LICENSE $(wildcard *.md api/weft.h api/*.md python/*.md docs/*.md docs/*/*.md examples/*.* examples/*/*.*)
+DOCUMENTS = LICENSE $(wildcard *.md api/weft.h api/*.md python/*.md rust/*.md docs/*.md docs/*/*.md examples/*.* \
+            examples/*/*.*)
 install: install-docs
 install-docs:
 	for f in $(DOCUMENTS); do $(INSTALL) -D -m 644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
