@@ -65,6 +65,8 @@ struct WeftVM {
   VEC(struct Module *) modules; /* the host's, in use or given back (modules.c) */
   struct HostBackend *backends[HOST_BACKENDS];
   u32 backend_count;
+  WeftHook hook; /* of debug.c */
+  void *hook_context;
   u32 compiling; /* compile hooks running: programs must not */
   struct Exported *dropped; /* by their consumers, in any thread; atomic (dlpack.c) */
   pthread_mutex_t export_lock; /* of the next two */

@@ -675,6 +675,54 @@ WEFT_API WeftCompiled weft_graph_hand_on(WeftVM *vm, WeftGraph *graph, const cha
 WEFT_API WeftStatus weft_run_hand_on(WeftVM *vm, WeftRun *run);
 WEFT_API WeftStatus weft_run_value(WeftVM *vm, const WeftRun *run, uint32_t value, WeftValue **out);
 
+/* ---- debuggers -------------------------------------------------------------------------------------------- */
+
+typedef enum WeftHookEvent {
+  WEFT_HOOK_CALL = 1,   /* a function of the program was entered; its parameters have their arguments */
+  WEFT_HOOK_RETURN = 2, /* it is about to return; not where an error leaves it */
+  WEFT_HOOK_LINE = 4,   /* the first instruction of a line is about to run, or the program has gone back to one */
+  WEFT_HOOK_ERROR = 8   /* an error was raised, which weft_error_* tell; no frame was left for it yet, and it may be
+                           caught. Once for each error, those of limits and interrupts too */
+} WeftHookEvent;
+
+/* Is told of steps of programs. WEFT_OK: the program goes on. WEFT_ERROR after weft_fail raises that there, in place
+ * of the error that stands, if there is one. It may call everything but weft_free, as a host function may: what it has
+ * run is told to nobody. */
+typedef WeftStatus (*WeftHook)(WeftVM *vm, void *context, WeftHookEvent event);
+/* From here on `hook` is told of the events in `mask`, a sum of WeftHookEvent. A NULL hook, or a mask of 0, ends that.
+ * Programs are interpreted meanwhile: nothing is compiled, code that is compiled is not entered, and one that is called
+ * from compiled code goes on interpreted behind the call. They may hold values for longer than they would, since
+ * variables stay readable to the end of their scope. May be called between programs, in a host function, and in the
+ * hook. What vmap, scan and their kind capture as a whole runs without being told of. Functions of the library are not
+ * told of. WEFT_MISUSE: a bit of mask is unknown. */
+WEFT_API WeftStatus weft_set_hook(WeftVM *vm, WeftHook hook, void *context, unsigned mask);
+
+typedef struct WeftFrame {
+  size_t size;          /* sizeof(WeftFrame) */
+  const char *function; /* its name; "" of a lambda, and of what is no function. As long as the VM */
+  const char *file;     /* as messages show it; until the frame ends */
+  int line, column;     /* where it stands, 1-based; 0: not known */
+  bool body;            /* of a module: a file, or a text that the host runs */
+} WeftFrame;
+
+/* Frames of programs that run now: of their functions and module bodies, not those of the library. For the hook and for
+ * host functions; 0 where no program runs. Their number tells whether a step went into a call, or out of one. */
+WEFT_API size_t weft_frame_count(WeftVM *vm);
+/* Frame `index`: 0 is the innermost one. WEFT_MISUSE: there is none of that number, or out->size was not set. */
+WEFT_API WeftStatus weft_frame(WeftVM *vm, size_t index, WeftFrame *out);
+/* How many variables it has that are in scope: parameters and local variables, of a module's body those of the module
+ * too. An inner one stands for outer ones of its name. */
+WEFT_API WeftStatus weft_frame_locals(WeftVM *vm, size_t index, size_t *count);
+/* Variable number `local` of these: its name, as long as the VM, and its value. NULL: it has none yet, or nothing reads
+ * it any more and it was given up for that (without a hook, soon behind its last use). WEFT_MISUSE: there is none of
+ * that number. */
+WEFT_API WeftStatus weft_frame_local(WeftVM *vm, size_t index, size_t local, const char **name, WeftValue **value);
+/* What `name` stands for in frame `index`: a variable in scope, one that the function captured, or one of its module.
+ * An error of kind "name": none of them, or it has no value yet. */
+WEFT_API WeftStatus weft_frame_get(WeftVM *vm, size_t index, const char *name, WeftValue **value);
+/* In the hook, at WEFT_HOOK_RETURN: what is about to be returned. Else WEFT_MISUSE. */
+WEFT_API WeftStatus weft_frame_result(WeftVM *vm, WeftValue **value);
+
 /* ---- looking inside -------------------------------------------------------------------------------------- */
 
 /* Counter number `index`, from 0: its name and value; NULL behind the last. */

@@ -179,11 +179,13 @@ typedef struct Param {
   const char *initial; /* the default as it is written; NULL where that is long, or bytecode was loaded */
 } Param;
 
-/* Where a variable lies, for messages: from the place in the source where it is declared, until the register's next. */
+/* Where a variable lies. For messages: from the place in the source where it is declared, until the register's next.
+ * For who looks at frames: it is in scope from one pc on until before another. */
 typedef struct LocalName {
   Name name;
   u32 reg;
-  u32 at; /* byte in the source; 0: from the beginning */
+  u32 at;          /* byte in the source; 0: from the beginning */
+  u32 from, until; /* pcs */
 } LocalName;
 
 typedef struct Proto Proto;

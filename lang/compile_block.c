@@ -52,7 +52,7 @@ static Scope enter(FnState *fs) {
 
 static void leave(FnState *fs, Scope s, bool kill, Span at) {
   if (kill) scope_kill(fs, s.locals, at);
-  fs->locals.count = s.locals;
+  scope_forget(fs, s.locals);
   fs->top = s.top;
   fs->top_level = s.top_level;
 }
@@ -66,8 +66,9 @@ void block_value(FnState *fs, u32 id, u32 want) {
   if (ends_in_function || !last) { /* the value of a declaration is the function */
     u32 v = last && fs->locals.count ? fs->locals.data[fs->locals.count - 1].reg
                                      : const_operand(fs, const_nil(), block->span);
-    if (want == ANY) emit(fs, ins_make(BC_ret, 0, v, 0, 0), block->span);
-    else emit_move(fs, want, v, block->span);
+    Span end = block->span.len ? (Span){block->span.file, block->span.start + block->span.len - 1, 0} : block->span;
+    if (want == ANY) emit(fs, ins_make(BC_ret, 0, v, 0, 0), end);
+    else emit_move(fs, want, v, end);
   } else if (want == ANY) {
     tail(fs, last);
   } else {

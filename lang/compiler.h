@@ -16,6 +16,7 @@ typedef struct FnState FnState;
 typedef struct Local {
   Name name;
   u32 reg;
+  u32 entry; /* of FnState.local_names */
 } Local;
 
 /* fn declarations that stand next to each other: one environment, so one capture list. */
@@ -99,6 +100,7 @@ void scope_captured(FnState *fs, Name name, Span at);                     /* rai
 void scope_local(FnState *fs, Name name, u32 reg);
 void scope_kill(FnState *fs, u32 locals, Span at);  /* empties the variables behind the first `locals` */
 void scope_close(FnState *fs, u32 locals, Span at); /* and forgets them */
+void scope_forget(FnState *fs, u32 locals); /* that alone: their scope ends here */
 u32 scope_declare(FnState *fs, Name name); /* on the top level of the module: its slot */
 void scope_expect(FnState *fs, Name name); /* it will be declared further down the top level */
 void scope_settle(Compiler *c);            /* end of compilation: nothing is expected any more, or all undone */

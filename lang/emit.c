@@ -175,6 +175,7 @@ void emit_nil(FnState *fs, u32 reg, Span at) { emit_const(fs, reg, const_nil(), 
 
 void emit_kill(FnState *fs, u32 reg, Span at) {
   u32 nil = const_add(fs, const_nil());
+  at.len = 0; /* no place where a program stands */
   if (nil < INS_CONST) emit(fs, ins_make(BC_move, INS_KILL, reg, nil | INS_CONST, 0), at);
 }
 

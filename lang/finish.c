@@ -137,6 +137,11 @@ static void compact(Proto *p, const u8 *gone, u32 *moved) {
     e->els = moved[e->els];
     e->end = moved[e->end];
   }
+  for (u32 i = 0; i < p->nlocals; i++) {
+    LocalName *v = &p->locals[i];
+    v->from = moved[v->from];
+    if (v->until != UINT32_MAX) v->until = moved[v->until];
+  }
 }
 
 static bool drop_kills(Proto *p, Allocator *alloc) {

@@ -98,9 +98,15 @@ static NameRef module_ref(FnState *fs, Name name) {
 
 void scope_local(FnState *fs, Name name, u32 reg) {
   u32 at = fs->spans.count ? fs->spans.data[fs->spans.count - 1].start : 0;
-  if (!vec_push(fs->c->o->alloc, &fs->locals, (Local){name, reg}) ||
-      !vec_push(fs->c->o->alloc, &fs->local_names, (LocalName){name, reg, at}))
+  Local local = {name, reg, fs->local_names.count};
+  LocalName entry = {name, reg, at, here(fs), UINT32_MAX};
+  if (!vec_push(fs->c->o->alloc, &fs->local_names, entry) || !vec_push(fs->c->o->alloc, &fs->locals, local))
     compile_refused(fs->c);
+}
+
+void scope_forget(FnState *fs, u32 locals) {
+  for (u32 i = locals; i < fs->locals.count; i++) fs->local_names.data[fs->locals.data[i].entry].until = here(fs);
+  fs->locals.count = locals;
 }
 
 void scope_kill(FnState *fs, u32 locals, Span at) {
@@ -109,7 +115,7 @@ void scope_kill(FnState *fs, u32 locals, Span at) {
 
 void scope_close(FnState *fs, u32 locals, Span at) {
   scope_kill(fs, locals, at);
-  fs->locals.count = locals;
+  scope_forget(fs, locals);
 }
 
 static bool own_ref(const FnState *fs, Name name, NameRef *out) {

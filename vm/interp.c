@@ -79,10 +79,16 @@ static inline bool asks_shape(Vm *vm, u32 op, Value v, Value *out) {
   return true;
 }
 
-/* once: one instruction of the top frame, errors not unwound; a return goes through vm_return. */
+/* once: one instruction of the top frame, errors not unwound; a return goes through vm_return. While there is a hook
+ * all instructions go through `told`; whether there is one is looked at where large_left says so. */
 static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
   static const void *const labels[BC_COUNT] = {
 #define BC(name, form, effects, meaning) &&op_##name,
+#include "lang/bytecode.def"
+#undef BC
+  };
+  static const void *const hooked[BC_COUNT] = {
+#define BC(name, form, effects, meaning) &&told,
 #include "lang/bytecode.def"
 #undef BC
   };
@@ -91,7 +97,7 @@ static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
 #include "lang/bytecode.def"
 #undef BC
   };
-  const void *const *next_label = once ? stops : labels;
+  const void *const *next_label = once ? stops : hook_on(vm) ? hooked : labels;
   Frame *f;
   Value *base;
   const Value *consts;
@@ -130,6 +136,12 @@ static WeftStatus run(Vm *vm, u32 floor, bool once, Value *out) {
 stepped:
   SAVE();
   return WEFT_OK;
+
+told: /* to the hook; operands stay in their registers, so that it finds the variables */
+  if (UNLIKELY(!hook_on(vm))) next_label = labels;
+  else TRY(hook_step(vm));
+  ins &= ~((Ins)(INS_A_DIES | INS_B_DIES | INS_C_DIES) << 8);
+  goto *labels[ins_op(ins)];
 
   /* ---- moving ---- */
 op_move: {
@@ -506,9 +518,16 @@ op_ret: {
   }
 }
 returning: /* result goes to the caller */
-  if (UNLIKELY(once)) {
-    vm_return(vm, result);
-    return WEFT_OK;
+  if (UNLIKELY(next_label != labels)) {
+    if (once) {
+      vm_return(vm, result);
+      return WEFT_OK;
+    }
+    SAVE();
+    if (hook_on(vm) && hook_returns(vm, &result) != WEFT_OK) {
+      value_drop(vm, result);
+      goto raised;
+    }
   }
   {
   f = &vm->frames[vm->frame_count - 1];
@@ -539,6 +558,7 @@ returning: /* result goes to the caller */
 }
 
 entered: /* a frame was just pushed: f, base, ip stand at its first instruction */
+  if (UNLIKELY(next_label != labels) && !once && hook_on(vm)) TRY(hook_entered(vm));
   if (vm->tier && !once && !(f->flags & (FRAME_EAGER | FRAME_MODULE)) && f->code->proto->nsites) {
     SiteState *s = &f->code->sites[0];
     if (LIKELY(s->count != INT32_MAX)) s->count++;
@@ -558,6 +578,7 @@ entered: /* a frame was just pushed: f, base, ip stand at its first instruction 
 
 large:
   vm->large_left = vm->tunables.large_units;
+  if (UNLIKELY(hook_on(vm)) && !once) next_label = hooked;
   if (vm->tier && !once && !(f->flags & FRAME_EAGER)) {
     SAVE();
     switch (vm->tier->large(vm, f)) {
@@ -574,6 +595,7 @@ tier_ran: /* frames were changed */
     vm->native_result = value_nil();
     return WEFT_OK;
   }
+  if (UNLIKELY(hook_on(vm))) next_label = hooked;
   LOAD_FRAME();
   DISPATCH();
 
@@ -700,13 +722,16 @@ op_checkarg: {
 
 raised:
   if (once) return WEFT_ERROR;
+  if (UNLIKELY(hook_on(vm))) hook_raised(vm);
   if (!frames_unwind(vm, floor)) return WEFT_ERROR;
   LOAD_FRAME();
   DISPATCH();
 }
 
 WeftStatus vm_run(Vm *vm, u32 floor, Value *out) {
-  if (run(vm, floor, false, out) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = run(vm, floor, false, out);
+  if (UNLIKELY(vm->hook.call != NULL)) vm->large_left = -1; /* set inside of it: the loop around looks, too */
+  if (status != WEFT_OK) return WEFT_ERROR;
   if (LIKELY(value_boxed(vm, *out))) return WEFT_OK;
   value_drop(vm, *out);
   return WEFT_ERROR;

@@ -33,6 +33,13 @@ WeftStatus step_for_item(Vm *vm, Value *at) MUST_USE;
 /* `r = remove(r, key)` of a record that nobody but the module's variable r holds happens in place. */
 void step_give_up_record(Vm *vm, const Frame *f, Ins ins, bool once, Value *args);
 
+/* ---- the hook (hook.c): while hook_on; the pc is set ------------------------------------------------ */
+
+WeftStatus hook_step(Vm *vm) MUST_USE;                  /* an instruction is about to run */
+WeftStatus hook_entered(Vm *vm) MUST_USE;               /* a frame was pushed */
+WeftStatus hook_returns(Vm *vm, const Value *v) MUST_USE; /* the top frame is about to return v */
+void hook_raised(Vm *vm);                               /* an error stands, and no frame was left for it yet */
+
 /* ---- frames (frames.c) ------------------------------------------------------------------------------ */
 
 /* Pushes a frame whose parameters are still empty. */

@@ -97,6 +97,7 @@ typedef struct ErrorState {
   VEC(TraceLine) trace;
   u8 limit;      /* LimitKind */
   bool final;    /* `try` does not catch it: fuel, deadline, interrupt, exit, a defect */
+  bool told;     /* to the hook */
 } ErrorState;
 
 /* ---- operations ------------------------------------------------------------------------------- */
@@ -151,6 +152,20 @@ typedef struct TierHooks {
   void (*point)(Vm *vm); /* calls sources_point for each text that a log points into */
   void (*vm_freed)(Vm *vm);
 } TierHooks;
+
+/* Who is told of steps of programs while they run (vm/hook.c): weft.h's WeftHook. */
+enum { HOOK_CALL = 1, HOOK_RETURN = 2, HOOK_LINE = 4, HOOK_ERROR = 8, HOOK_ALL = 15 };
+typedef struct Hook {
+  WeftStatus (*call)(void *ctx, u32 event); /* NULL: nobody. WEFT_ERROR: an error stands */
+  void *ctx;
+  u32 mask;           /* HOOK_* that it is told of */
+  bool busy;          /* it runs: what it has run is told to nobody */
+  /* the last instruction that was looked at: depth of its frame (0: none), pc, line */
+  u32 depth, pc, line, file;
+  const Value *result; /* while it is told of a return */
+  TierHooks resting;  /* what `tier` of the VM points to meanwhile: nothing is compiled, or entered */
+  const TierHooks *tier; /* and what it pointed to before */
+} Hook;
 
 typedef struct TapeHooks {
   /* An operation is about to run while a tape is active and some argument is tracked. */
@@ -295,6 +310,7 @@ struct Vm {
   OpHook ops[OP_COUNT];
   const TierHooks *tier;
   void *tier_state;   /* tracer's, per VM */
+  Hook hook;
   const TapeHooks *tape;
   void *tape_state;
   const DeviceHooks *devices[DEVICE_MAX];
@@ -535,6 +551,17 @@ static inline WeftStatus vm_safepoint(Vm *vm) { /* one unit of fuel */
   if (LIKELY(--vm->poll_countdown && !vm->interrupted)) return WEFT_OK;
   return vm_poll(vm, 0);
 }
+
+/* vm/hook.c. NULL: nobody is told from here on. A program that runs goes on interpreted behind the instruction that led
+ * here; frames must be up to date (vm_catch_up). */
+void vm_set_hook(Vm *vm, WeftStatus (*call)(void *ctx, u32 event), void *ctx, u32 mask);
+/* Is somebody told of what runs now? */
+static inline bool hook_on(const Vm *vm) { return UNLIKELY(vm->hook.call != NULL) && !vm->hook.busy; }
+/* Frames of the program's own functions and module bodies; number `index` from the innermost on, NULL behind the
+ * last. */
+u32 hook_frames(const Vm *vm);
+const Frame *hook_frame(const Vm *vm, u32 index);
+Span hook_span(const Frame *f); /* where it stands */
 
 /* vm/ref.c: frees cells that only reach each other; gives how many. */
 u64 ref_collect(Vm *vm);

@@ -244,7 +244,8 @@ static WeftStatus ask_whole(Tracer *t, const char *who, Value f) {
 
 static bool capturing(const Tracer *t) {
   const Vm *vm = t->vm;
-  return t->backend && !(vm->ambient & AMBIENT_TAPE) && !(vm->frame_count && top_frame(vm)->flags & FRAME_EAGER);
+  return t->backend && !vm->hook.call && !(vm->ambient & AMBIENT_TAPE) &&
+         !(vm->frame_count && top_frame(vm)->flags & FRAME_EAGER);
 }
 
 /* The tier is asked there again: it was given up before anybody asked for it. */

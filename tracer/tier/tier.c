@@ -465,7 +465,7 @@ static TierResult follow(Tracer *t, Ran ran, u32 depth, bool bottom) {
     }
     depth = vm->frame_count;
     bottom = is_bottom(vm);
-    ran = MECHANISM(vm, continuations) ? enter_rest(t) : RAN_NOT;
+    ran = MECHANISM(vm, continuations) && !vm->hook.call ? enter_rest(t) : RAN_NOT;
     if (ran == RAN_NOT) return TIER_RAN;
   }
 }
@@ -479,7 +479,7 @@ static bool near_limit(const Vm *vm) {
 
 static inline bool asleep(const Tracer *t, const Frame *frame) {
   return !t->backend || t->vm->ambient & AMBIENT_TAPE || frame->flags & FRAME_EAGER ||
-         t->depth > t->vm->tunables.regions_deep || UNLIKELY(near_limit(t->vm));
+         t->depth > t->vm->tunables.regions_deep || UNLIKELY(t->vm->hook.call != NULL) || UNLIKELY(near_limit(t->vm));
 }
 
 enum { SLEEP_MOST = 1 << 30 };

@@ -72,6 +72,12 @@ pub const WEFT_F64: WeftDType = 10;
 pub const WEFT_C64: WeftDType = 11;
 pub const WEFT_C128: WeftDType = 12;
 
+pub type WeftHookEvent = c_uint;
+pub const WEFT_HOOK_CALL: WeftHookEvent = 1;
+pub const WEFT_HOOK_RETURN: WeftHookEvent = 2;
+pub const WEFT_HOOK_LINE: WeftHookEvent = 4;
+pub const WEFT_HOOK_ERROR: WeftHookEvent = 8;
+
 #[repr(C)]
 pub struct DLManagedTensor {
     _private: [u8; 0],
@@ -103,6 +109,12 @@ pub type WeftHostFunction = Option<unsafe extern "C" fn(
     args: *const *mut WeftValue,
     count: usize,
     result: *mut *mut WeftValue,
+) -> WeftStatus>;
+
+pub type WeftHook = Option<unsafe extern "C" fn(
+    vm: *mut WeftVM,
+    context: *mut c_void,
+    event: WeftHookEvent,
 ) -> WeftStatus>;
 
 #[repr(C)]
@@ -315,6 +327,17 @@ pub struct WeftGraphValue {
     pub constant: bool,
     pub known: bool,
     pub number: f64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct WeftFrame {
+    pub size: usize,
+    pub function: *const c_char,
+    pub file: *const c_char,
+    pub line: c_int,
+    pub column: c_int,
+    pub body: bool,
 }
 
 extern "C" {
@@ -610,6 +633,19 @@ extern "C" {
     pub fn weft_graph_hand_on(vm: *mut WeftVM, graph: *mut WeftGraph, name: *const c_char) -> WeftCompiled;
     pub fn weft_run_hand_on(vm: *mut WeftVM, run: *mut WeftRun) -> WeftStatus;
     pub fn weft_run_value(vm: *mut WeftVM, run: *const WeftRun, value: u32, out: *mut *mut WeftValue) -> WeftStatus;
+    pub fn weft_set_hook(vm: *mut WeftVM, hook: WeftHook, context: *mut c_void, mask: c_uint) -> WeftStatus;
+    pub fn weft_frame_count(vm: *mut WeftVM) -> usize;
+    pub fn weft_frame(vm: *mut WeftVM, index: usize, out: *mut WeftFrame) -> WeftStatus;
+    pub fn weft_frame_locals(vm: *mut WeftVM, index: usize, count: *mut usize) -> WeftStatus;
+    pub fn weft_frame_local(
+        vm: *mut WeftVM,
+        index: usize,
+        local: usize,
+        name: *mut *const c_char,
+        value: *mut *mut WeftValue,
+    ) -> WeftStatus;
+    pub fn weft_frame_get(vm: *mut WeftVM, index: usize, name: *const c_char, value: *mut *mut WeftValue) -> WeftStatus;
+    pub fn weft_frame_result(vm: *mut WeftVM, value: *mut *mut WeftValue) -> WeftStatus;
     pub fn weft_stat_at(vm: *mut WeftVM, index: c_uint, value: *mut f64) -> *const c_char;
     pub fn weft_keep_log(vm: *mut WeftVM, runs: bool);
     pub fn weft_dump(vm: *mut WeftVM, function: *mut WeftValue, what: *const c_char) -> *const c_char;
@@ -743,4 +779,11 @@ pub const LAYOUT: &[(&str, usize)] = &[
     ("WeftGraphValue.constant", core::mem::offset_of!(WeftGraphValue, constant)),
     ("WeftGraphValue.known", core::mem::offset_of!(WeftGraphValue, known)),
     ("WeftGraphValue.number", core::mem::offset_of!(WeftGraphValue, number)),
+    ("WeftFrame", core::mem::size_of::<WeftFrame>()),
+    ("WeftFrame.size", core::mem::offset_of!(WeftFrame, size)),
+    ("WeftFrame.function", core::mem::offset_of!(WeftFrame, function)),
+    ("WeftFrame.file", core::mem::offset_of!(WeftFrame, file)),
+    ("WeftFrame.line", core::mem::offset_of!(WeftFrame, line)),
+    ("WeftFrame.column", core::mem::offset_of!(WeftFrame, column)),
+    ("WeftFrame.body", core::mem::offset_of!(WeftFrame, body)),
 ];
