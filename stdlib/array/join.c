@@ -219,6 +219,56 @@ static WeftStatus along_axis(Vm *vm, u32 op, u32 param, const Value *args, Value
   return WEFT_OK;
 }
 
+/* The sum of counts that are 0 or more. */
+static WeftStatus count_repeated(Vm *vm, const i64 *n, i64 step, i64 size, i64 *total) {
+  enum { SMALL_BITS = 31 };
+  u64 bits = 0, sum = 0; /* of counts that are small no sum overflows: they are looked at without a branch */
+  for (i64 i = 0; i < size; i++) bits |= (u64)n[i * step], sum += (u64)n[i * step];
+  *total = (i64)sum;
+  if (!(bits >> SMALL_BITS) && !(size >> SMALL_BITS)) return WEFT_OK;
+  *total = 0;
+  for (i64 i = 0; i < size; i++) {
+    if (n[i * step] < 0) return vm_error(vm, EK_value, "repeat: n has %lld, needs 0 or more", (long long)n[i * step]);
+    if (__builtin_add_overflow(*total, n[i * step], total)) return vm_error(vm, EK_limit, "repeat: too many elements");
+  }
+  return WEFT_OK;
+}
+
+/* Item number i of `from`, or i itself where that is NULL, n[i * step] times. Most counts are small and differ: four
+ * items are written at once, and as many of them count; so that no branch depends on the count. */
+static WeftStatus write_repeated(Vm *vm, const u64 *from, const i64 *n, i64 step, i64 size, u64 *to, i64 total) {
+  enum { FEW = 4 };
+  u64 *const end = to + total;
+  WeftStatus status = WEFT_OK;
+  for (i64 lo = 0, hi; lo < size && status == WEFT_OK; lo = hi) {
+    hi = size - lo < PART_ELEMENTS ? size : lo + PART_ELEMENTS;
+    for (i64 i = lo; i < hi && status == WEFT_OK; i++) {
+      const u64 item = from ? from[i] : (u64)i;
+      const i64 times = n[i * step];
+      if (LIKELY(times <= FEW && end - to >= FEW)) {
+        for (u32 k = 0; k < FEW; k++) to[k] = item;
+        to += times;
+        continue;
+      }
+      for (i64 k = 0, most; k < times && status == WEFT_OK; k = most) {
+        most = times - k < PART_ELEMENTS ? times : k + PART_ELEMENTS;
+        for (i64 j = k; j < most; j++) *to++ = item;
+        if (most < times) status = vm_poll(vm, 0);
+      }
+    }
+    if (hi - lo == PART_ELEMENTS && status == WEFT_OK) status = vm_poll(vm, 0);
+  }
+  return status;
+}
+
+/* Elements of eight bytes in a row, repeated where they are to be. */
+static WeftStatus repeat_words(Vm *vm, const Array *x, const i64 *n, i64 step, i64 total, Value *out) {
+  TRY(array_new(vm, array_dtype(x), 1, &total, out));
+  WeftStatus status = write_repeated(vm, x->data, n, step, x->size, out->array->data, total);
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
+}
+
 WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   Value x, counts;
   u32 axis;
@@ -239,22 +289,16 @@ WeftStatus eager_repeat(Vm *vm, Value *args, Value *out) {
   bool one = c->size == 1;
   i64 step = one ? 0 : array_strides(c)[0];
   const i64 *n = c->data;
-  for (i64 i = 0; i < size && status == WEFT_OK; i++) {
-    if (n[i * step] < 0) status = vm_error(vm, EK_value, "repeat: n has %lld, needs 0 or more", (long long)n[i * step]);
-    else if (__builtin_add_overflow(total, n[i * step], &total))
-      status = vm_error(vm, EK_limit, "repeat: too many elements");
-  }
+  status = count_repeated(vm, n, step, size, &total);
   if (status != WEFT_OK) goto drop_counts;
+  if (array_rank(x.array) == 1 && array_dense(x.array) && dtype_bytes(array_dtype(x.array)) == sizeof(u64)) {
+    status = repeat_words(vm, x.array, n, step, total, out);
+    goto drop_counts;
+  }
   Value positions;
   status = array_new(vm, DT_i64, 1, &total, &positions);
   if (status != WEFT_OK) goto drop_counts;
-  i64 *p = positions.array->data, polled = 0;
-  for (i64 i = 0; i < size && status == WEFT_OK; i++)
-    for (i64 k = 0, most; k < n[i * step] && status == WEFT_OK; k = most) {
-      most = n[i * step] - k < PART_ELEMENTS ? n[i * step] : k + PART_ELEMENTS;
-      for (i64 j = k; j < most; j++) *p++ = i;
-      if ((polled += most - k) >= PART_ELEMENTS) status = vm_poll(vm, 0), polled = 0;
-    }
+  status = write_repeated(vm, NULL, n, step, size, positions.array->data, total);
   if (status == WEFT_OK) status = take_positions(vm, x, axis, positions.array->data, total, out);
   value_drop(vm, positions);
 drop_counts:
