@@ -395,6 +395,95 @@ WEFT_API bool weft_paint(const char *text, size_t length, unsigned char *paint);
  * `ans` of its own. */
 WEFT_API void weft_remember(WeftVM *vm, WeftValue *value);
 
+/* ---- a program as an editor sees it ---------------------------------------------------------------- */
+
+/* What a program declares, what each name in it means, and its errors of syntax, names and types. It is read and
+ * compiled, never run, and has no part in the variables of the VM. With errors of syntax the broken statements are left
+ * out. Places are bytes of the text. `weft lsp` is built on this. */
+typedef struct WeftOutline WeftOutline;
+
+/* WEFT_ERROR: memory was refused, or the text is longer than 16 MiB. */
+WEFT_API WeftStatus weft_outline(WeftVM *vm, const char *text, size_t length, WeftOutline **out);
+WEFT_API void weft_outline_free(WeftVM *vm, WeftOutline *outline); /* before the VM. May be NULL */
+
+typedef struct WeftProblem {
+  size_t size; /* sizeof(WeftProblem); so in the structs below */
+  size_t at, length;
+  const char *kind, *message; /* "syntax", "name" …; one line */
+} WeftProblem;
+
+typedef enum WeftSymbolKind {
+  WEFT_SYMBOL_VARIABLE = 0,
+  WEFT_SYMBOL_FUNCTION,  /* by fn, or let f = x => … */
+  WEFT_SYMBOL_PARAMETER,
+  WEFT_SYMBOL_SIZE,      /* n in x: f64[n] */
+  WEFT_SYMBOL_FILE,      /* import "file.weft" as m */
+  WEFT_SYMBOL_MODULE     /* import linalg */
+} WeftSymbolKind;
+
+enum { WEFT_NO_SYMBOL = -1 };
+
+typedef struct WeftSymbol {
+  size_t size;
+  WeftSymbolKind kind;
+  const char *name;
+  size_t at;         /* the name, where it is declared first */
+  size_t from, to;   /* the statement, function or parameter that declares it */
+  size_t seen_from, seen_to; /* where it can be named; of a variable of the module also in functions before */
+  bool global;       /* a variable of the module */
+  int parent;        /* the function that it is declared in, or WEFT_NO_SYMBOL */
+  const char *signature; /* of a function "(x, n=2)", of a parameter as it is written, of an import what is imported */
+  const char *doc;   /* its ## lines, "" without */
+} WeftSymbol;
+
+typedef enum WeftMentionKind {
+  WEFT_MENTION_DECLARES = 0,
+  WEFT_MENTION_READS,
+  WEFT_MENTION_UPDATES, /* x = …, x[i] = … */
+  WEFT_MENTION_CALLS,   /* a.f(x): the function f, unless `a` has a field f */
+  WEFT_MENTION_MEMBER,  /* m.f of an import */
+  WEFT_MENTION_ARGUMENT, /* f(name=…): the parameter */
+  WEFT_MENTION_FIELD,   /* a.name of anything else */
+  WEFT_MENTION_KEY      /* {name: …} */
+} WeftMentionKind;
+
+typedef struct WeftMention {
+  size_t size;
+  WeftMentionKind kind;
+  size_t at, length;
+  const char *name; /* "x"; of a member of a standard module "linalg.inv" */
+  int symbol;       /* or WEFT_NO_SYMBOL: a built-in, a member, a field, an argument of a function from elsewhere */
+  bool builtin;     /* `name` is a built-in; of an argument, `function` is */
+  bool shared;      /* {x} for {x: x}: the name is a key as well */
+  int imported;     /* of a member of a file, or an argument of one: the symbol of the import; else WEFT_NO_SYMBOL */
+  const char *function; /* of an argument: whose it is, "" when that is not known */
+} WeftMention;
+
+/* Number `index` from 0, in the order of their places; false: there are no more, or out->size was not set. Texts live
+ * as long as the outline. */
+WEFT_API bool weft_outline_problem(const WeftOutline *outline, size_t index, WeftProblem *out);
+WEFT_API bool weft_outline_symbol(const WeftOutline *outline, size_t index, WeftSymbol *out);
+WEFT_API bool weft_outline_mention(const WeftOutline *outline, size_t index, WeftMention *out);
+
+typedef enum WeftBuiltinKind {
+  WEFT_BUILTIN_FUNCTION = 0,
+  WEFT_BUILTIN_DTYPE,
+  WEFT_BUILTIN_CONSTANT,
+  WEFT_BUILTIN_MODULE,
+  WEFT_BUILTIN_WORD /* reserved */
+} WeftBuiltinKind;
+
+typedef struct WeftBuiltin {
+  size_t size;
+  WeftBuiltinKind kind;
+  const char *name;      /* "sum", "linalg.inv" */
+  const char *signature; /* of a function "(x, axis=nil)", else "" */
+  const char *doc;       /* of a function: what it does; behind "; " an example */
+} WeftBuiltin;
+
+/* Number `index` of all that the language has names for, from 0; false: there are no more. */
+WEFT_API bool weft_builtin(size_t index, WeftBuiltin *out);
+
 /* ---- errors -------------------------------------------------------------------------------------- */
 
 WEFT_API const char *weft_error_text(WeftVM *vm);    /* message, source line with caret, call trace */

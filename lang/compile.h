@@ -9,6 +9,24 @@
 #include "lang/bytecode.h"
 #include "parser/ast.h"
 
+/* How a name is mentioned. SCOPE_calls: behind a point, a.f(x), where it is what the name means unless `a` has such a
+ * field. SCOPE_updates: `x = …` and `x[i] = …`. */
+typedef enum ScopeUse { SCOPE_reads, SCOPE_updates, SCOPE_calls } ScopeUse;
+
+/* Hears what names mean while a text is compiled: for editors. With a hook errors of names and types all go to
+ * `problem`, compiling goes on behind each, and lang_compile gives WEFT_ERROR at the end. The same place may be told
+ * more than once. A span of a function, parameter or import is that of its node, of all else that of its name. */
+typedef struct ScopeHook {
+  void *context;
+  void (*local)(void *context, u32 id, Name name, Span at);  /* a variable of a function: ids count from 1 on */
+  void (*module)(void *context, u32 slot, Name name, Span at);       /* a variable of the module is declared */
+  void (*end)(void *context, u32 id, Span of);               /* the local cannot be named behind the end of `of` */
+  void (*use)(void *context, u32 id, Name name, Span at, ScopeUse use); /* of a local */
+  /* `builtin`: no text has declared it; it is the built-in of that name */
+  void (*use_module)(void *context, u32 slot, Name name, bool builtin, Span at, ScopeUse use);
+  void (*problem)(void *context, const Diag *diag); /* the message lies in diag_arena */
+} ScopeHook;
+
 typedef struct CompileOptions {
   Allocator *alloc;    /* of the prototypes */
   Names *names;        /* those of the AST */
@@ -21,6 +39,7 @@ typedef struct CompileOptions {
   bool repl;
   /* a module of the library: a call at the end of a function keeps its frame, since errors name the function */
   bool library;
+  const ScopeHook *hook; /* or NULL */
 } CompileOptions;
 
 /* The body of a module (or of one more entry at the REPL). Running it gives the value of its last statement.

@@ -52,7 +52,7 @@ static Scope enter(FnState *fs) {
 
 static void leave(FnState *fs, Scope s, bool kill, Span at) {
   if (kill) scope_kill(fs, s.locals, at);
-  scope_forget(fs, s.locals);
+  scope_forget(fs, s.locals, at);
   fs->top = s.top;
   fs->top_level = s.top_level;
 }
@@ -91,7 +91,10 @@ void block_effect(FnState *fs, u32 id) {
 
 /* ---- the body of a module ---------------------------------------------------------------------------------- */
 
-static void expect_name(FnState *fs, Name name) { scope_expect(fs, name); }
+static void expect_name(FnState *fs, Name name, Span at) {
+  (void)at;
+  scope_expect(fs, name);
+}
 
 static void expect_names(FnState *fs, const AstNode *block) {
   const Ast *ast = fs->c->ast;
@@ -122,7 +125,7 @@ static void import(FnState *fs, const AstNode *n) {
                     name_text(names, what->ref), name_text(names, what->ref));
     v = const_operand(fs, (Const){.kind = CK_MODULE, .i = b.id}, what->span);
   }
-  emit(fs, ins_make_x(BC_setmod, 0, v, scope_declare(fs, n->ref)), n->span);
+  emit(fs, ins_make_x(BC_setmod, 0, v, scope_declare(fs, n->ref, n->span)), n->span);
   fs->top = save;
 }
 

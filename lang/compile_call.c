@@ -93,6 +93,7 @@ static void callee_value(FnState *fs, const CallShape *s, u32 base) {
   expr(fs, ast_kid(ast, field, 0), base + 1);
   Span at = field_name_span(fs->c, field);
   fallback(fs, field->ref, base, at);
+  scope_mention(fs, field->ref, at, SCOPE_calls);
   emit(fs, ins_make(BC_method, 0, base, desc_name(fs, field->ref), 0), at);
 }
 

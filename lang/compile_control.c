@@ -154,7 +154,7 @@ static void for_loop(FnState *fs, const AstNode *n) {
   if (counted) emit_kill(fs, hidden, n->span);
   if (counted) emit_kill(fs, hidden + 3, n->span);
   if (counted) scope_kill(fs, locals, n->span);
-  scope_forget(fs, locals);
+  scope_forget(fs, locals, n->span);
   fs->top = save;
 }
 

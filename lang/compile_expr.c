@@ -50,6 +50,7 @@ static bool literal(const Ast *ast, const AstNode *n, Const *k) {
 
 static u32 name(FnState *fs, const AstNode *n, u32 want) {
   NameRef ref = scope_read(fs, n->ref);
+  scope_mention(fs, n->ref, n->span, SCOPE_reads);
   if (ref.kind == REF_NONE) scope_not_declared(fs, n->ref, n->span, false);
   if (ref.kind == REF_LOCAL) {
     if (want == ANY) return ref.index;
@@ -60,6 +61,7 @@ static u32 name(FnState *fs, const AstNode *n, u32 want) {
   if (ref.kind == REF_CAPTURE) emit(fs, ins_make(BC_getcap, 0, dst, ref.index, 0), n->span);
   if (ref.kind == REF_GROUP) emit(fs, ins_make(BC_groupfn, 0, dst, ref.index, 0), n->span);
   if (ref.kind == REF_MODULE) emit(fs, ins_make_x(BC_getmod, 0, dst, ref.index), n->span);
+  if (ref.kind == REF_NONE) emit_nil(fs, dst, n->span); /* where a hook has compiling go on */
   return dst;
 }
 
@@ -322,7 +324,7 @@ static bool is_statement(u32 kind) {
 
 /* Expressions are up to AST_MAX_DEPTH deep, which a small stack does not hold. */
 static bool too_deep(FnState *fs, const AstNode *n) {
-  if (!cstack_has(CSTACK_CALL)) compile_error(fs->c, EK_limit, n->span, "nested too deeply: the C stack is used up");
+  if (!cstack_has(CSTACK_CALL)) compile_limit(fs->c, EK_limit, n->span, "nested too deeply: the C stack is used up");
   return fs->c->failed;
 }
 

@@ -47,11 +47,12 @@ static void dimension(FnState *fs, const AstNode *fn, u32 i, const AstNode *size
     compile_error(fs->c, EK_name, size->span,
                   "%s is a parameter further right: put that one first, or rename the size", text);
   d->names[at] = size->ref;
+  scope_mention(fs, size->ref, size->span, SCOPE_reads);
   if (!own_local(fs, size->ref, &reg)) {
     reg = reg_take(fs, 1);
     if (!d->bound++) d->base = reg;
     d->binds[at] = 1;
-    scope_local(fs, size->ref, reg);
+    scope_local(fs, size->ref, reg, size->span);
   }
   d->regs[at] = (u16)reg;
 }
@@ -120,7 +121,7 @@ static void parameters(FnState *fs, const AstNode *fn) {
     }
     if (value) default_value(fs, i, value);
     if (annot) annotation(fs, fn, i, ast_node(ast, annot), param->ref);
-    if (param->ref) scope_local(fs, param->ref, i);
+    if (param->ref) scope_local(fs, param->ref, i, param->span);
     else if (pattern) bind_pattern(fs, pattern, i);
   }
 }
@@ -174,7 +175,7 @@ static void close_group(FnState *fs, FnGroup *group, u32 first, u32 count) {
     p->group_index = i;
   }
   if (group->captures.count > 0xffff)
-    compile_error(c, EK_syntax, fs->proto->span, "a function captures more than 65535 values");
+    compile_limit(c, EK_syntax, fs->proto->span, "a function captures more than 65535 values");
   vec_free(c->o->alloc, &group->captures);
 }
 
@@ -187,14 +188,17 @@ void lambda(FnState *fs, u32 id, u32 want) {
 
 /* On the top level functions find each other as module variables. */
 static u32 declare_at_top(FnState *fs, const u32 *ids, u32 count) {
-  for (u32 i = 0; i < count; i++) scope_declare(fs, ast_node(fs->c->ast, ids[i])->ref);
+  for (u32 i = 0; i < count; i++) {
+    const AstNode *n = ast_node(fs->c->ast, ids[i]);
+    scope_declare(fs, n->ref, n->span);
+  }
   u32 reg = reg_take(fs, 1);
   for (u32 i = 0; i < count; i++) {
     const AstNode *n = ast_node(fs->c->ast, ids[i]);
     fs->top_level = false;
     lambda(fs, ids[i], reg);
     fs->top_level = true;
-    emit(fs, ins_make_x(BC_setmod, 0, reg, scope_declare(fs, n->ref)), n->span);
+    emit(fs, ins_make_x(BC_setmod, 0, reg, scope_declare(fs, n->ref, n->span)), n->span);
   }
   return reg;
 }
@@ -204,15 +208,17 @@ u32 declare_functions(FnState *fs, const u32 *ids, u32 count) {
   if (c->failed) return 0;
   if (fs->top_level) return declare_at_top(fs, ids, count);
   Name *names = proto_room(fs, sizeof *names * count);
-  if (!names) return 0;
+  u32 *told = c->o->hook ? proto_room(fs, sizeof *told * count) : NULL;
+  if (!names || (c->o->hook && !told)) return 0;
   for (u32 i = 0; i < count; i++) {
     names[i] = ast_node(c->ast, ids[i])->ref;
+    if (told) told[i] = scope_new_id(fs, names[i], ast_node(c->ast, ids[i])->span);
     for (u32 j = 0; j < i; j++)
       if (names[j] == names[i])
         compile_error(c, EK_name, ast_node(c->ast, ids[i])->span, "%s is declared twice in one group of functions",
                       name_text(c->o->names, names[i]));
   }
-  FnGroup group = {.names = names, .count = count};
+  FnGroup group = {.names = names, .ids = told, .count = count};
   u32 first = fs->protos.count, base = reg_take(fs, count);
   for (u32 i = 0; i < count && !c->failed; i++) add_proto(fs, function(fs, ids[i], &group));
   close_group(fs, &group, first, count);
@@ -220,8 +226,8 @@ u32 declare_functions(FnState *fs, const u32 *ids, u32 count) {
   if (count == 1) emit(fs, ins_make(BC_closure, 0, base, first, 0), at);
   else emit(fs, ins_make(BC_group, 0, base, first, count), at);
   if (first + count > 0xffff)
-    compile_error(c, EK_syntax, at, "this function is too large: more than 65535 functions inside");
-  for (u32 i = 0; i < count; i++) scope_local(fs, names[i], base + i);
+    compile_limit(c, EK_syntax, at, "this function is too large: more than 65535 functions inside");
+  for (u32 i = 0; i < count; i++) scope_member(fs, &group, i, base + i);
   return base + count - 1;
 }
 
@@ -244,7 +250,7 @@ static void check_result(Compiler *c, const Proto *p) {
   Buf why;
   buf_init(&why, c->o->alloc);
   if (!proto_verify(p, c->o->scope->slots.count, c->o->names->count, c->o->alloc, &why)) {
-    if (why.len) compile_error(c, EK_syntax, p->span, "the compiler made wrong code: %s", buf_text(&why));
+    if (why.len) compile_limit(c, EK_syntax, p->span, "the compiler made wrong code: %s", buf_text(&why));
     else compile_refused(c);
   }
   buf_free(&why);
@@ -265,7 +271,8 @@ WeftStatus lang_compile(const Ast *ast, const CompileOptions *options, Proto **o
   fn_open(&fs, &c, NULL, &group, 0, ast_node(ast, ast->root)->span);
   if (!c.failed) module_body(&fs);
   Proto *p = fn_close(&fs);
-  if (p) check_result(&c, p);
+  if (p && !c.faulty) check_result(&c, p);
+  c.failed |= c.faulty;
   if (c.failed) proto_drop(p);
   else *out = p;
   scope_settle(&c);

@@ -46,7 +46,7 @@ static void bind_parts(FnState *fs, const AstNode *p, u32 base) {
 
 void bind_pattern(FnState *fs, u32 pattern, u32 reg) {
   const AstNode *p = ast_node(fs->c->ast, pattern);
-  if (p->kind == AST_NAME) scope_local(fs, p->ref, reg);
+  if (p->kind == AST_NAME) scope_local(fs, p->ref, reg, p->span);
   if (p->kind == AST_HOLE) emit_kill(fs, reg, p->span);
   if (p->kind == AST_PATTERN) bind_parts(fs, p, unpack(fs, p, reg, reg_take(fs, p->count)));
 }
@@ -73,10 +73,10 @@ static void parts_of_value(FnState *fs, const AstNode *p, u32 value, u32 base) {
   fs->top = save;
 }
 
-void each_name(FnState *fs, u32 pattern, void (*visit)(FnState *, Name)) {
+void each_name(FnState *fs, u32 pattern, void (*visit)(FnState *, Name, Span)) {
   const Ast *ast = fs->c->ast;
   const AstNode *p = ast_node(ast, pattern);
-  if (p->kind == AST_NAME) visit(fs, p->ref);
+  if (p->kind == AST_NAME) visit(fs, p->ref, p->span);
   for (u32 i = 0; p->kind == AST_PATTERN && i < p->count; i++)
     each_name(fs, part_target(ast, ast_kid(ast, p, i)), visit);
 }
@@ -89,7 +89,7 @@ static void set_module(FnState *fs, u32 slot, u32 v, Span at) { emit(fs, ins_mak
 static void declare_parts(FnState *fs, u32 pattern, u32 reg) {
   const Ast *ast = fs->c->ast;
   const AstNode *p = ast_node(ast, pattern);
-  if (p->kind == AST_NAME) set_module(fs, scope_declare(fs, p->ref), reg, p->span);
+  if (p->kind == AST_NAME) set_module(fs, scope_declare(fs, p->ref, p->span), reg, p->span);
   if (p->kind != AST_PATTERN) return;
   u32 save = fs->top, base = unpack(fs, p, reg, reg_take(fs, p->count));
   for (u32 i = 0; i < p->count; i++) declare_parts(fs, part_target(ast, ast_kid(ast, p, i)), base + i);
@@ -106,7 +106,7 @@ static void let_module(FnState *fs, u32 pattern, u32 value) {
     for (u32 i = 0; i < p->count; i++) declare_parts(fs, part_target(ast, ast_kid(ast, p, i)), base + i);
   } else {
     u32 v = expr(fs, value, ANY);
-    if (p->kind == AST_NAME) set_module(fs, scope_declare(fs, p->ref), v, p->span);
+    if (p->kind == AST_NAME) set_module(fs, scope_declare(fs, p->ref, p->span), v, p->span);
   }
   fs->top = save;
 }
@@ -121,7 +121,7 @@ void let_statement(FnState *fs, const AstNode *n) {
     u32 reg = reg_take(fs, 1);
     expr(fs, value, reg);
     fs->top = reg + 1;
-    scope_local(fs, p->ref, reg);
+    scope_local(fs, p->ref, reg, p->span);
   } else if (p->kind == AST_PATTERN) {
     u32 base = reg_take(fs, p->count);
     parts_of_value(fs, p, value, base);
@@ -160,6 +160,7 @@ static bool writes_once(const Ast *ast, u32 id) {
 
 static bool assignable(FnState *fs, const AstNode *target, NameRef *ref) {
   *ref = scope_assign(fs, target->ref);
+  scope_mention(fs, target->ref, target->span, SCOPE_updates);
   if (ref->kind == REF_NONE) scope_not_declared(fs, target->ref, target->span, true);
   if (ref->kind == REF_CAPTURE || ref->kind == REF_GROUP) scope_captured(fs, target->ref, target->span);
   return ref->kind == REF_LOCAL || ref->kind == REF_MODULE;
@@ -275,6 +276,7 @@ static u32 path_root(FnState *fs, Path *path) {
   const AstNode *root = ast_node(fs->c->ast, path->root);
   if (root->kind == AST_NAME) {
     NameRef ref = scope_assign(fs, root->ref);
+    scope_mention(fs, root->ref, root->span, SCOPE_updates);
     if (ref.kind == REF_LOCAL) {
       path->desc.root = ROOT_REGISTER;
       return ref.index;
@@ -342,6 +344,7 @@ static void assign_name(FnState *fs, const AstNode *n, const AstNode *target, u3
   const Ast *ast = fs->c->ast;
   const AstNode *v = ast_node(ast, value);
   if (is_own_update(fs, target, v)) {
+    scope_mention(fs, target->ref, ast_node(ast, ast_kid(ast, v, 0))->span, SCOPE_reads);
     compound_name(fs, target, binary_op(v->op), ast_kid(ast, v, 1), v->span);
     return;
   }
@@ -351,7 +354,7 @@ static void assign_name(FnState *fs, const AstNode *n, const AstNode *target, u3
   else store(fs, target, expr(fs, value, ANY), n->span);
 }
 
-static void declare_name(FnState *fs, Name name) { scope_declare(fs, name); }
+static void declare_name(FnState *fs, Name name, Span at) { scope_declare(fs, name, at); }
 
 /* `x = e` at the prompt: declares what it names. */
 static void assign_at_prompt(FnState *fs, const AstNode *n) {
@@ -362,7 +365,7 @@ static void assign_at_prompt(FnState *fs, const AstNode *n) {
     assign_name(fs, n, t, value);
   } else if (t->kind == AST_NAME) {
     u32 operand = expr(fs, value, ANY);
-    set_module(fs, scope_declare(fs, t->ref), operand, n->span);
+    set_module(fs, scope_declare(fs, t->ref, t->span), operand, n->span);
   } else {
     u32 base = reg_take(fs, t->count);
     parts_of_value(fs, t, value, base);

@@ -17,11 +17,13 @@ typedef struct Local {
   Name name;
   u32 reg;
   u32 entry; /* of FnState.local_names */
+  u32 id; /* for the hook, else 0 */
 } Local;
 
 /* fn declarations that stand next to each other: one environment, so one capture list. */
 typedef struct FnGroup {
   const Name *names;
+  const u32 *ids; /* for the hook; NULL without one */
   u32 count;
   VEC(Capture) captures;
 } FnGroup;
@@ -73,6 +75,8 @@ struct Compiler {
   const CompileOptions *o;
   Diag *diag;
   bool failed;
+  bool faulty;        /* the hook was told of errors */
+  u32 locals;         /* ids that the hook has heard */
   u8 *assigns;        /* node -> does it assign a variable, outside inner functions? */
   u32 piped_call;     /* the call that takes a piped value, until it is met */
   u32 piped_value;    /* node of that value */
@@ -83,6 +87,8 @@ struct Compiler {
 /* ---- errors (scope.c) ------------------------------------------------------------------------ */
 
 void compile_error(Compiler *c, u32 kind, Span at, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* The same for what is too large: nothing more is compiled, whoever listens. */
+void compile_limit(Compiler *c, u32 kind, Span at, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void compile_refused(Compiler *c); /* memory */
 
 /* ---- names (scope.c) ------------------------------------------------------------------------- */
@@ -97,11 +103,15 @@ NameRef scope_read(FnState *fs, Name name);   /* REF_NONE when it is not declare
 NameRef scope_assign(FnState *fs, Name name); /* module names: declared ones only; makes no capture */
 void scope_not_declared(FnState *fs, Name name, Span at, bool assigning); /* raises, with the nearest name */
 void scope_captured(FnState *fs, Name name, Span at);                     /* raises: assigned inside a closure */
-void scope_local(FnState *fs, Name name, u32 reg);
+void scope_local(FnState *fs, Name name, u32 reg, Span at); /* at: of the declaration, for the hook */
+/* Tells the hook what the name means here; nothing where it means nothing. */
+void scope_mention(FnState *fs, Name name, Span at, ScopeUse use);
 void scope_kill(FnState *fs, u32 locals, Span at);  /* empties the variables behind the first `locals` */
-void scope_close(FnState *fs, u32 locals, Span at); /* and forgets them */
-void scope_forget(FnState *fs, u32 locals); /* that alone: their scope ends here */
-u32 scope_declare(FnState *fs, Name name); /* on the top level of the module: its slot */
+void scope_forget(FnState *fs, u32 locals, Span of); /* they cannot be named behind `of` */
+void scope_close(FnState *fs, u32 locals, Span at); /* both */
+u32 scope_declare(FnState *fs, Name name, Span at); /* on the top level of the module: its slot */
+void scope_member(FnState *fs, const FnGroup *group, u32 i, u32 reg); /* a function of a group, in its register */
+u32 scope_new_id(FnState *fs, Name name, Span at); /* of a local that the hook is told of; 0 without one */
 void scope_expect(FnState *fs, Name name); /* it will be declared further down the top level */
 void scope_settle(Compiler *c);            /* end of compilation: nothing is expected any more, or all undone */
 
@@ -161,7 +171,7 @@ void control_tail(FnState *fs, u32 id);     /* if */
 
 void let_statement(FnState *fs, const AstNode *n);
 void assign_statement(FnState *fs, const AstNode *n);
-void each_name(FnState *fs, u32 pattern, void (*visit)(FnState *, Name)); /* the variables of a pattern */
+void each_name(FnState *fs, u32 pattern, void (*visit)(FnState *, Name, Span)); /* the variables of a pattern */
 /* Binds the names of a pattern as locals: the value lies in register `reg`, which becomes the variable of a name. */
 void bind_pattern(FnState *fs, u32 pattern, u32 reg);
 

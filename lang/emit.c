@@ -40,6 +40,7 @@ static void free_state(FnState *fs) {
 Proto *fn_close(FnState *fs) {
   Compiler *c = fs->c;
   Proto *p = fs->proto;
+  if (p) scope_forget(fs, 0, p->span);
   if (!c->failed && !proto_finish(fs)) compile_refused(c);
   if (c->failed && p) {
     for (u32 i = 0; i < fs->protos.count; i++) proto_drop(fs->protos.data[i]);
@@ -83,7 +84,7 @@ u32 emit(FnState *fs, Ins ins, Span at) {
 
 u32 reg_take(FnState *fs, u32 count) {
   if (count > MAX_REGISTERS || fs->top + count > MAX_REGISTERS) {
-    compile_error(fs->c, EK_syntax, fs->proto ? fs->proto->span : (Span){0},
+    compile_limit(fs->c, EK_syntax, fs->proto ? fs->proto->span : (Span){0},
                   "this function is too large: it needs more than %d registers", MAX_REGISTERS);
     return 0;
   }
@@ -183,7 +184,7 @@ u32 desc_add(FnState *fs, Desc d) {
   Compiler *c = fs->c;
   if (c->failed) return 0;
   if (fs->descs.count > 0xffff)
-    compile_error(c, EK_syntax, fs->proto->span, "this function is too large: more than 65536 descriptors");
+    compile_limit(c, EK_syntax, fs->proto->span, "this function is too large: more than 65536 descriptors");
   else if (!vec_push(c->o->alloc, &fs->descs, d))
     compile_refused(c);
   return fs->descs.count - 1;

@@ -9,18 +9,33 @@ enum { MODVAR_EXPECTED = 4 }; /* declared further down the text: functions may n
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
-void compile_error(Compiler *c, u32 kind, Span at, const char *fmt, ...) {
+static void raise(Compiler *c, bool limit, u32 kind, Span at, const char *fmt, va_list ap) {
   if (c->failed) return;
-  c->failed = true;
-  va_list ap;
   Buf b;
   buf_init(&b, c->o->alloc);
-  va_start(ap, fmt);
   buf_vprintf(&b, fmt, ap);
-  va_end(ap);
   char *text = b.failed ? NULL : arena_copy(c->o->diag_arena, buf_text(&b), b.len);
   buf_free(&b);
-  *c->diag = text ? (Diag){at, (u8)kind, text} : (Diag){at, EK_limit, "memory limit reached while compiling"};
+  Diag diag = text ? (Diag){at, (u8)kind, text} : (Diag){at, EK_limit, "memory limit reached while compiling"};
+  c->failed = limit || !text || !c->o->hook;
+  if (!c->faulty) *c->diag = diag;
+  if (!c->o->hook) return;
+  c->faulty = true;
+  c->o->hook->problem(c->o->hook->context, &diag);
+}
+
+void compile_error(Compiler *c, u32 kind, Span at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  raise(c, false, kind, at, fmt, ap);
+  va_end(ap);
+}
+
+void compile_limit(Compiler *c, u32 kind, Span at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  raise(c, true, kind, at, fmt, ap);
+  va_end(ap);
 }
 
 void compile_refused(Compiler *c) {
@@ -57,9 +72,11 @@ static void mark(FnState *fs, Name name, u8 flag, u32 *slot) {
   set_flags(c, *slot, flags | flag);
 }
 
-u32 scope_declare(FnState *fs, Name name) {
+u32 scope_declare(FnState *fs, Name name, Span at) {
   u32 slot = 0;
+  const ScopeHook *hook = fs->c->o->hook;
   mark(fs, name, MODVAR_DECLARED, &slot);
+  if (hook && !fs->c->failed) hook->module(hook->context, slot, name, at);
   return slot;
 }
 
@@ -96,26 +113,42 @@ static NameRef module_ref(FnState *fs, Name name) {
 
 /* ---- locals and captures -------------------------------------------------------------------------- */
 
-void scope_local(FnState *fs, Name name, u32 reg) {
-  u32 at = fs->spans.count ? fs->spans.data[fs->spans.count - 1].start : 0;
-  Local local = {name, reg, fs->local_names.count};
-  LocalName entry = {name, reg, at, here(fs), UINT32_MAX};
+u32 scope_new_id(FnState *fs, Name name, Span at) {
+  const ScopeHook *hook = fs->c->o->hook;
+  if (!hook || fs->c->failed) return 0;
+  hook->local(hook->context, ++fs->c->locals, name, at);
+  return fs->c->locals;
+}
+
+static void add_local(FnState *fs, Name name, u32 reg, u32 id) {
+  u32 from = fs->spans.count ? fs->spans.data[fs->spans.count - 1].start : 0;
+  Local local = {name, reg, fs->local_names.count, id};
+  LocalName entry = {name, reg, from, here(fs), UINT32_MAX};
   if (!vec_push(fs->c->o->alloc, &fs->local_names, entry) || !vec_push(fs->c->o->alloc, &fs->locals, local))
     compile_refused(fs->c);
 }
 
-void scope_forget(FnState *fs, u32 locals) {
-  for (u32 i = locals; i < fs->locals.count; i++) fs->local_names.data[fs->locals.data[i].entry].until = here(fs);
-  fs->locals.count = locals;
+void scope_local(FnState *fs, Name name, u32 reg, Span at) { add_local(fs, name, reg, scope_new_id(fs, name, at)); }
+
+void scope_member(FnState *fs, const FnGroup *group, u32 i, u32 reg) {
+  add_local(fs, group->names[i], reg, group->ids ? group->ids[i] : 0);
 }
 
 void scope_kill(FnState *fs, u32 locals, Span at) {
   for (u32 i = fs->locals.count; i-- > locals;) emit_kill(fs, fs->locals.data[i].reg, at);
 }
 
+void scope_forget(FnState *fs, u32 locals, Span of) {
+  const ScopeHook *hook = fs->c->o->hook;
+  for (u32 i = fs->locals.count; hook && i-- > locals;)
+    if (fs->locals.data[i].id) hook->end(hook->context, fs->locals.data[i].id, of);
+  for (u32 i = locals; i < fs->locals.count; i++) fs->local_names.data[fs->locals.data[i].entry].until = here(fs);
+  if (locals < fs->locals.count) fs->locals.count = locals;
+}
+
 void scope_close(FnState *fs, u32 locals, Span at) {
   scope_kill(fs, locals, at);
-  scope_forget(fs, locals);
+  scope_forget(fs, locals, at);
 }
 
 static bool own_ref(const FnState *fs, Name name, NameRef *out) {
@@ -162,6 +195,27 @@ NameRef scope_read(FnState *fs, Name name) {
   FnState *owner = find_owner(fs, name, &own);
   if (!owner) return module_ref(fs, name);
   return capture_through(fs, owner, name, own);
+}
+
+static u32 local_id(const FnState *owner, Name name) {
+  for (u32 i = owner->locals.count; i-- > 0;)
+    if (owner->locals.data[i].name == name) return owner->locals.data[i].id;
+  for (u32 i = 0; owner->group && owner->group->ids && i < owner->group->count; i++)
+    if (owner->group->names[i] == name) return owner->group->ids[i];
+  return 0;
+}
+
+void scope_mention(FnState *fs, Name name, Span at, ScopeUse use) {
+  const ScopeHook *hook = fs->c->o->hook;
+  if (!hook || fs->c->failed) return;
+  NameRef own;
+  const FnState *owner = find_owner(fs, name, &own);
+  u32 slot, id = owner ? local_id(owner, name) : 0;
+  if (id) hook->use(hook->context, id, name, at, use);
+  if (owner || !scope_find(fs->c->o->scope, name, &slot)) return;
+  u8 flags = fs->c->o->scope->flags.data[slot];
+  bool declared = flags & (MODVAR_DECLARED | MODVAR_EXPECTED);
+  if (declared || (flags & MODVAR_BUILTIN)) hook->use_module(hook->context, slot, name, !declared, at, use);
 }
 
 NameRef scope_assign(FnState *fs, Name name) {

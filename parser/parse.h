@@ -41,12 +41,16 @@ typedef struct Parser {
   u32 file;
   Diag *diag;
   bool repl;
+  const ParseOptions *recover; /* has a `problem`; NULL: errors end it */
+  u32 problems;
+  bool end_told; /* of an error at the end of the text */
   WeftStatus status;
 
   VEC(Token) tokens;  /* ends with EOF */
   const Token *tok;   /* the current one */
   bool lex_incomplete;
-  const char *lex_message; /* of the ERROR token, the last before EOF */
+  /* of ERROR tokens, whose `match` counts from 1 on; without `recover` the first is the last before EOF */
+  VEC(const char *) lex_messages;
 
   VEC(AstNode) nodes;
   VEC(u32) kids;

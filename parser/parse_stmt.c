@@ -54,19 +54,78 @@ static bool fail_hole(Parser *p, u32 first) {
   return true;
 }
 
+/* Where a broken statement ends: at a newline or `;` behind its error, outside of brackets that are closed, or in front
+ * of the end of its block. */
+static const Token *end_of_broken(const Parser *p, const Token *first, const Token *open) {
+  const Token *all = p->tokens.data, *t = first;
+  u32 end = open && open->match ? open->match : p->tokens.count - 1;
+  for (;;) {
+    u32 at = (u32)(t - all);
+    if (at >= end) return all + end;
+    if (t > first && t >= p->tok && (t->flags & TOKEN_NEWLINE)) return t;
+    if (t->kind == TOK_SEMI && t >= p->tok) return t;
+    bool opens = t->kind == TOK_LPAREN || t->kind == TOK_LBRACKET || t->kind == TOK_LBRACE;
+    t = opens && t->match > at && t->match < end ? all + t->match + 1 : t + 1;
+  }
+}
+
+/* What the parser holds in front of a statement. */
+typedef struct Ahead {
+  u32 nodes, kids, stack, ops, depth, block_depth, fn_depth, loop_depth, holes;
+  bool newlines;
+} Ahead;
+
+static Ahead look_ahead(const Parser *p) {
+  return (Ahead){p->nodes.count, p->kids.count, p->stack.count, p->op_stack.count, p->depth, p->block_depth,
+                 p->fn_depth, p->loop_depth, p->loose_holes, p->newlines};
+}
+
+/* Goes on behind a statement with an error, which is told. False: this is not wanted, or memory was refused. `parsed`:
+ * the statement itself is whole. */
+static bool recover(Parser *p, const Ahead *a, const Token *first, const Token *open, bool parsed) {
+  enum { MOST = 100 };
+  if (!p->recover || p->status != WEFT_ERROR || p->diag->kind != DIAG_SYNTAX || p->problems++ >= MOST) return false;
+  if (!parsed) {
+    p->nodes.count = a->nodes;
+    p->kids.count = a->kids;
+    p->stack.count = a->stack;
+  }
+  p->op_stack.count = a->ops;
+  p->depth = a->depth;
+  p->block_depth = a->block_depth;
+  p->fn_depth = a->fn_depth;
+  p->loop_depth = a->loop_depth;
+  p->loose_holes = a->holes;
+  p->newlines = a->newlines;
+  p->after_brace = false;
+  const Token *from = parsed ? p->tok : first, *end = end_of_broken(p, first, open);
+  bool at_end = p->tok->kind == TOK_EOF; /* all blocks that are open there are broken too */
+  if (!at_end || !p->end_told) {
+    u32 stop = end > from ? end[-1].start + end[-1].len : from->start;
+    p->recover->problem(p->recover->context, p->diag, (Span){p->file, from->start, stop - from->start});
+  }
+  p->end_told |= at_end;
+  p->status = WEFT_OK;
+  *p->diag = (Diag){0};
+  p->tok = end;
+  return true;
+}
+
 /* Statements up to `close`, which is not taken; pushed onto the stack. */
 static bool parse_statements(Parser *p, u32 close, const Token *open) {
   p->after_brace = false;
   for (;;) {
     while (accept(p, TOK_SEMI)) p->after_brace = false;
-    if (at(p, close)) return true;
-    if (at(p, TOK_EOF)) return fail_unclosed(p, "'}'", open, NULL);
-    if (!check_start(p)) return false;
     const Token *first = p->tok;
-    u32 nodes = p->nodes.count, holes = p->loose_holes;
-    if (!push_kid(p, parse_statement(p))) return false;
-    if (p->loose_holes > holes) return fail_hole(p, nodes);
-    if (!end_statement(p, close, first, open)) return false;
+    const Ahead ahead = look_ahead(p);
+    if (at(p, close)) return true;
+    if (at(p, TOK_EOF)) {
+      (void)fail_unclosed(p, "'}'", open, NULL);
+      return recover(p, &ahead, first, open, true);
+    }
+    bool parsed = check_start(p) && push_kid(p, parse_statement(p)) &&
+                  (p->loose_holes <= ahead.holes || fail_hole(p, ahead.nodes));
+    if ((!parsed || !end_statement(p, close, first, open)) && !recover(p, &ahead, first, open, parsed)) return false;
   }
 }
 

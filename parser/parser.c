@@ -57,7 +57,8 @@ static u32 fail_found(Parser *p, const char *what, const Token *open, const char
   if (p->status) return 0;
   const Token *t = p->tok;
   if (t->kind == TOK_ERROR) {
-    set_diag(p, token_span(p, t), p->repl && p->lex_incomplete ? WEFT_INCOMPLETE : WEFT_ERROR, p->lex_message);
+    set_diag(p, token_span(p, t), p->repl && p->lex_incomplete ? WEFT_INCOMPLETE : WEFT_ERROR,
+             p->lex_messages.data[t->match - 1]);
     return 0;
   }
   char found[64], where[96] = "";
@@ -93,31 +94,52 @@ static bool closes(u32 open, u32 close) {
          (open == TOK_LBRACE && close == TOK_RBRACE);
 }
 
-/* Lexes the whole text, up to the first broken token, and pairs the brackets. */
+/* Notes why a token is broken. Lexing ends there, or goes on when there is a way. */
+static bool note_broken(Parser *p, Lexer *l, Token *t, bool moved) {
+  const char *message = arena_copy(p->arena, l->message, strlen(l->message));
+  if (!message || !vec_push(p->alloc, &p->lex_messages, message)) return fail_memory(p);
+  t->match = p->lex_messages.count;
+  if (p->recover && moved) return true;
+  p->lex_incomplete = l->incomplete;
+  l->pos = l->len;
+  l->frame_count = 0;
+  return true;
+}
+
+/* The open bracket that a closing one belongs to. In a text with errors those inside of it that were not closed are
+ * passed over. */
+static u32 *find_open(Parser *p, u32 mark, u32 close) {
+  for (u32 i = p->stack.count; i > mark; i--) {
+    if (closes(p->tokens.data[p->stack.data[i - 1]].kind, close)) {
+      p->stack.count = i;
+      return &p->stack.data[i - 1];
+    }
+    if (!p->recover) break;
+  }
+  return NULL;
+}
+
+/* Lexes the text, up to the first broken token unless errors are gone beyond, and pairs the brackets. */
 static bool tokenize(Parser *p) {
   Lexer l;
   lexer_init(&l, p->source->text, p->source->len);
   u32 mark = p->stack.count;
   for (;;) {
     Token t;
+    u32 before = l.pos;
     lexer_next(&l, &t);
     u32 index = p->tokens.count;
-    u32 *open = p->stack.count > mark ? &p->stack.data[p->stack.count - 1] : NULL;
+    bool closing = t.kind == TOK_RPAREN || t.kind == TOK_RBRACKET || t.kind == TOK_RBRACE;
+    u32 *open = closing ? find_open(p, mark, t.kind) : NULL;
     if (t.kind == TOK_LPAREN || t.kind == TOK_LBRACKET || t.kind == TOK_LBRACE) {
       if (!vec_push(p->alloc, &p->stack, index)) return fail_memory(p);
-    } else if (open && closes(p->tokens.data[*open].kind, t.kind)) {
+    } else if (open) {
       t.match = *open;
       p->tokens.data[*open].match = index;
       p->stack.count--;
     }
+    if (t.kind == TOK_ERROR && !note_broken(p, &l, &t, l.pos > before)) return false;
     if (!vec_push(p->alloc, &p->tokens, t)) return fail_memory(p);
-    if (t.kind == TOK_ERROR && !p->lex_message) {
-      p->lex_message = arena_copy(p->arena, l.message, strlen(l.message));
-      if (!p->lex_message) return fail_memory(p);
-      p->lex_incomplete = l.incomplete;
-      l.pos = l.len;
-      l.frame_count = 0;
-    }
     if (t.kind == TOK_EOF) break;
   }
   p->stack.count = mark;
@@ -266,7 +288,8 @@ WeftStatus parser_parse(Ast *out, Arena *arena, Names *names, const Sources *sou
               .source = source,
               .file = file,
               .diag = diag,
-              .repl = options && options->repl};
+              .repl = options && options->repl,
+              .recover = options && options->problem ? options : NULL};
   if (!vec_push(p.alloc, &p.nodes, (AstNode){0})) {
     fail_memory(&p);
   } else if (check_utf8(&p) && tokenize(&p)) {
@@ -274,6 +297,7 @@ WeftStatus parser_parse(Ast *out, Arena *arena, Names *names, const Sources *sou
     if (root && check_tree(&p)) hand_out(&p, root, out);
   }
   vec_free(p.alloc, &p.tokens);
+  vec_free(p.alloc, &p.lex_messages);
   vec_free(p.alloc, &p.nodes);
   vec_free(p.alloc, &p.kids);
   vec_free(p.alloc, &p.ints);

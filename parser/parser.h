@@ -12,6 +12,11 @@
 
 typedef struct ParseOptions {
   bool repl; /* text that ends inside a construct gives WEFT_INCOMPLETE instead of an error */
+  /* For editors: gets each error of syntax, and the text that is left out for it. Parsing goes on with the next
+   * statement; a block that is not closed ends with the text. The tree then lacks the broken statements, and
+   * parser_parse gives WEFT_OK. NULL: the first error ends it. */
+  void (*problem)(void *context, const Diag *diag, Span skipped);
+  void *context;
 } ParseOptions;
 
 /* Parses one file. `options` may be NULL.
