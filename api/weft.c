@@ -355,7 +355,9 @@ WeftStatus evaluate_in(WeftVM *w, Module *m, const char *text, size_t len, const
   ON_STACK_OF(w);
   if (begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
   if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm); /* and for parsing what is not nested */
-  WeftStatus status = end(w, vm_eval(w->vm, m, name ? name : "<host>", text, len, repl, &v));
+  WeftStatus ran = vm_eval(w->vm, m, name ? name : "<host>", text, len, repl, &v);
+  if (ran != WEFT_OK) v = value_nil();
+  WeftStatus status = end(w, ran);
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return status;
@@ -456,7 +458,9 @@ WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, siz
   WeftStatus status = WEFT_ERROR;
   if (ok) {
     for (size_t i = 0; i < count; i++) given[i] = value_keep(args[i]->value);
-    status = end(w, vm_call_named(w->vm, fn->value, given, keys, (u32)count, &v));
+    WeftStatus called = vm_call_named(w->vm, fn->value, given, keys, (u32)count, &v);
+    if (called != WEFT_OK) v = value_nil(); /* what fails gives nothing, whatever it left there */
+    status = end(w, called);
   } else {
     status = vm_error_memory(w->vm);
   }

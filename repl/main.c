@@ -10,6 +10,7 @@
 #include "api/weft.h"
 #include "repl/colours.h"
 #include "repl/line.h"
+#include "repl/lsp.h"
 #include "repl/output.h"
 #include "repl/program.h"
 #include "repl/repl.h"
@@ -37,6 +38,7 @@ static const char usage[] =
     "weft test FILE…            run functions named test_…, and examples in ## lines; 1 when one fails\n"
     "weft doc NAME|FILE…        what a function does; the functions of a file\n"
     "weft fmt [--check] FILE…   lay programs out; - is standard input; --check: only tell which are not\n"
+    "weft lsp                   the language server that editors start (see editors/README.md)\n"
     "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  "
     "WEFT_PACE=0  WEFT_THREADS=N  "
     "WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
@@ -332,12 +334,13 @@ static WeftVM *make_running(void *options) {
   return running;
 }
 
-/* `weft test`, `weft doc`, `weft fmt`; false: argv begins with another word. */
+/* `weft test`, `weft doc`, `weft fmt`, `weft lsp`; false: argv begins with another word. */
 static bool run_tool(int argc, char **argv, Options *o, int *result) {
   const char *word = argc > 1 ? argv[1] : "";
   if (strcmp(word, "fmt") == 0) *result = format_files(argc - 2, argv + 2);
   else if (strcmp(word, "test") == 0) *result = test_files(argc - 2, argv + 2, make_running, o);
   else if (strcmp(word, "doc") == 0) *result = tell_docs(argc - 2, argv + 2, make_running, o);
+  else if (strcmp(word, "lsp") == 0) *result = lsp_main(argc - 2, argv + 2);
   else return false;
   running = NULL;
   return true;

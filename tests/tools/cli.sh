@@ -45,6 +45,8 @@ echo 'print(1 + 1)' >two.weft
 printf '#!/usr/bin/env weft\nprint(args())\n' >args.weft
 expect version 0 '[0-9]+\.[0-9]+' "$W" --version
 expect help 0 'weft' "$W" --help
+expect lsp-no-input 1 "^~$" "$W" lsp --stdio
+expect lsp-unknown-option 2 "weft lsp: unknown option: --port" "$W" lsp --port
 expect code 0 '^3~$' "$W" -e 'print(1 + 2)'
 expect file 0 '^2~$' "$W" two.weft
 expect arguments 0 '"a", "-b"' "$W" args.weft a -b

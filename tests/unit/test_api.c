@@ -1083,8 +1083,44 @@ static void evaluations_inside_leave_nothing(void **state) {
   assert_true(before > 0 && bytes < before + 64 * 1024);
 }
 
+static void drop_output(void *context, const char *text, size_t n) { (void)context, (void)text, (void)n; }
+
+/* What fails gives nothing: each built-in function with values it was not made for, called by the host. */
+static void calls_that_fail(void **state) {
+  (void)state;
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.output = drop_output;
+  WeftVM *vm = weft_new(&options);
+  static const char *const values[] = {"nil", "\"{\\\"a\\\":\"", "(1, (2, nil))", "{a: 1}", "x => x"};
+  WeftBuiltin b = {.size = sizeof b};
+  WeftValue *args[3], *f = NULL, *out;
+  unsigned failed = 0;
+  for (size_t i = 0; weft_builtin(i, &b); i++) {
+    const char *spared[] = {"exit", "sleep", "read_line"};
+    bool spare = b.kind != WEFT_BUILTIN_FUNCTION;
+    for (size_t k = 0; k < COUNT_OF(spared); k++) spare |= strcmp(b.name, spared[k]) == 0;
+    if (spare) continue;
+    assert_int_equal(weft_eval(vm, b.name, "test", &f), WEFT_OK);
+    for (size_t k = 0; k < COUNT_OF(values); k++) {
+      for (size_t n = 0; n < 3; n++)
+        assert_int_equal(weft_eval(vm, values[(k + n) % COUNT_OF(values)], "test", &args[n]), WEFT_OK);
+      for (size_t n = 0; n <= 3; n++) {
+        out = f;
+        if (weft_call(vm, f, args, n, &out) == WEFT_OK) weft_release(vm, out);
+        else assert_null(out), failed++;
+      }
+      for (size_t n = 0; n < 3; n++) weft_release(vm, args[n]);
+    }
+    weft_release(vm, f);
+  }
+  assert_true(failed > 1000);
+  gives(vm, "sum([1, 2])", "3");
+  weft_free(vm);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calls_that_fail),
       cmocka_unit_test(no_vm),
       cmocka_unit_test_setup_teardown(wrong_arguments, setup, teardown),
       cmocka_unit_test_setup_teardown(wrong_arrays, setup, teardown),
