@@ -55,5 +55,10 @@
 (add-to-list 'auto-mode-alist '("\\.weft\\'" . weft-mode))
 (add-to-list 'interpreter-mode-alist '("weft" . weft-mode))
 
+;; The language server: M-x eglot, or (add-hook 'weft-mode-hook #'eglot-ensure).
+(defvar eglot-server-programs)
+(with-eval-after-load 'eglot
+  (add-to-list 'eglot-server-programs '(weft-mode "weft" "lsp")))
+
 (provide 'weft-mode)
 ;;; weft-mode.el ends here
