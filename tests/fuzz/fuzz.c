@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/weft.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/support/casefile.h"
 #include "tests/support/host.h"
@@ -78,6 +79,29 @@ static void complain(const HostRun *r) {
     snprintf(shared->complaint, sizeof shared->complaint, "an error without a message");
 }
 
+/* What editors are told of a text lies inside of it, and is in order. */
+static void outline_source(const char *text, size_t length) {
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.memory = 32 << 20;
+  WeftVM *vm = weft_new(&options);
+  WeftOutline *outline = NULL;
+  WeftProblem p = {.size = sizeof p};
+  WeftSymbol s = {.size = sizeof s};
+  WeftMention m = {.size = sizeof m};
+  size_t symbols = 0, last = 0;
+  bool good = vm != NULL;
+  if (good && weft_outline(vm, text, length, &outline) == WEFT_OK) {
+    for (size_t i = 0; weft_outline_problem(outline, i, &p); i++) good &= p.at + p.length <= length && *p.message;
+    for (; weft_outline_symbol(outline, symbols, &s); symbols++)
+      good &= s.at + strlen(s.name) <= length && s.from <= s.to && s.to <= length && s.parent < (int)symbols;
+    for (size_t i = 0; weft_outline_mention(outline, i, &m); last = m.at + m.length, i++)
+      good &= m.at >= last && m.at + m.length <= length && m.symbol < (int)symbols && m.imported < (int)symbols;
+  }
+  weft_outline_free(vm, outline);
+  weft_free(vm);
+  if (!good) snprintf(shared->complaint, sizeof shared->complaint, "the outline of a text lies outside of it");
+}
+
 static void run_source(const char *input, size_t length, uint64_t pick) {
   char text[INPUT_MAX + 1]; /* the interface takes text that ends at its first NUL */
   memcpy(text, input, length);
@@ -87,6 +111,7 @@ static void run_source(const char *input, size_t length, uint64_t pick) {
   HostRun r = host_run(&setup, "fuzz.weft", text);
   complain(&r);
   host_run_free(&r);
+  outline_source(text, strlen(text));
 }
 
 static void run_file(const char *input, size_t length, const char *path, const char *program) {
