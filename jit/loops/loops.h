@@ -235,6 +235,8 @@ struct LoopModule {
   const LoopMath *math;
   u32 math_count;
   Toil *toil; /* borrowed: of the compilation that works on its functions; may be NULL */
+  bool loads_stay; /* loops_simplify lets loops load what they could carry: */
+  u32 carried;     /* else so many were carried */
 };
 
 WeftStatus loop_module_init(LoopModule *m, Allocator *alloc) MUST_USE;

@@ -935,8 +935,9 @@ LoopFn *loops_simplify(const LoopFn *old) {
   if (toil_pass(old->module->toil)) toil_forever(old->module->toil);
   LoopFn *fn = simplify(old, NULL, 0), *carrying = fn;
   Forward forwards[FORWARDS];
-  u32 count = fn && fn->kind == LOOP_NATIVE ? loops_forwards(fn, forwards) : 0;
+  u32 count = fn && fn->kind == LOOP_NATIVE && !old->module->loads_stay ? loops_forwards(fn, forwards) : 0;
   if (!count) return fn;
+  old->module->carried += count;
   carrying = simplify(fn, forwards, count);
   loop_fn_free(fn);
   return carrying;

@@ -801,7 +801,7 @@ bool native_function(Native *n) {
   if (goes_on) loop_return(n->fn, count, out);
   Buf why;
   buf_init(&why, n->c->alloc);
-  ok = loop_fn_finish(n->fn, &why) == WEFT_OK && native_hoist(n) && native_raise(n) &&
+  ok = loop_fn_finish(n->fn, &why) == WEFT_OK && native_hoist(n) && native_carry(n) && native_raise(n) &&
        loops_verify(n->fn, &why) == WEFT_OK;
   if (!ok) native_bail(n, why.len ? arena_copy(&n->c->arena, why.data, why.len) : "a malformed function");
   buf_free(&why);

@@ -95,6 +95,7 @@ typedef struct Native {
   bool rows;
   VEC(LoopFn *) kernels;
   u32 raised; /* loops that became such */
+  u32 carried; /* loads that loops carry instead */
   u32 now;     /* the exit that holds at this place; NO_EXIT: not known */
   bool small;  /* arrays of few elements become numbers, */
   bool in_memory, carries_few; /* but not those that the construct carries, of which there are some */
@@ -122,6 +123,9 @@ void native_release(Native *n);
 
 /* native_hoist.c: checks of indices out of loops, in a function that is whole. False: memory refused. */
 bool native_hoist(Native *n);
+
+/* native_carry.c: elements whose places loops carry, likewise. */
+bool native_carry(Native *n);
 
 /* native_raise.c: loops of independent trips as calls of kernels, likewise. */
 bool native_raise(Native *n);

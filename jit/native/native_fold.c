@@ -4,10 +4,12 @@
  *
  * - a chain: it is combined with a value of each trip by an operation whose order does not matter: + * min max & | ^ of
  *   integers, & | ^ of conditions, min and max of floats. `if p { n += v }` adds v, or what changes nothing.
+ *   `n or p` asks for p where n is false alone: `if n { n } else { p }`; likewise `n and p`.
  * - a chain that is picked: `if v < m { m = v }`. NaN never is. Which of 0.0 and -0.0 comes first is not known from the
  *   least: where a zero would be picked, the loop itself goes on.
  * - a latch: `if v < m { m = v; at = w }` and `if p { at = w }`, where w follows from the index. One kernel finds the
- *   least, another the first trip that has it; or the last trip in which p holds.
+ *   least, another the first trip that has it (where it is picked by <=: the last one); or the last trip in which p
+ *   holds.
  *
  * Each is a kernel of its own: `par in 0..1 { reduce j in 0..trips { the body, with index from + j; yield } store }`.
  * The result comes back in a number's memory, and is combined with what was carried. */
@@ -54,7 +56,7 @@ static LoopOp fold_mirrored(LoopOp op) {
   return op == LOOP_LT ? LOOP_GT : op == LOOP_LE ? LOOP_GE : op == LOOP_GT ? LOOP_LT : LOOP_LE;
 }
 
-static bool fold_is_carry(const Folded *f) { return f && f->kind == FOLD_CHAIN && !f->value; }
+bool fold_is_carry(const Folded *f) { return f && f->kind == FOLD_CHAIN && !f->value; }
 
 static bool fold_keep(Raise *r, u32 id, const Folded *f) {
   r->folded[id] = *f;
@@ -81,10 +83,22 @@ static bool fold_compare(Raise *r, u32 id, const LoopNode *n) {
   return value && fold_keep(r, id, &(Folded){.kind = FOLD_BEATS, .by = (u8)by, .carry = c->carry, .value = value});
 }
 
+/* `carry ? yes : no`, where a truth value is carried: `carry or no`, `carry and yes`. */
+static bool fold_truth(Raise *r, u32 out, const Folded *carry, u32 yes, u32 no) {
+  const Folded *y = fold_of(r, yes), *n = fold_of(r, no);
+  const LoopNode *a = raise_node(r, yes), *b = raise_node(r, no);
+  bool stays_true = y ? fold_is_carry(y) && y->carry == carry->carry : a->op == LOOP_CONST && a->imm,
+       stays_false = n ? fold_is_carry(n) && n->carry == carry->carry : b->op == LOOP_CONST && !b->imm;
+  if (loop_type_of(r->fn, out) != LT_I1) return false;
+  if (stays_true && !n) return fold_chain(r, out, carry, LOOP_OR, raise_operand(r, no));
+  return stays_false && !y && fold_chain(r, out, carry, LOOP_AND, raise_operand(r, yes));
+}
+
 bool fold_select(Raise *r, u32 out, u32 cond, const Folded *beats, u32 yes, u32 no) {
   const Folded *y = fold_of(r, yes), *n = fold_of(r, no);
   LoopType t = loop_type_of(r->fn, out);
   if (fold_is_carry(y) && fold_is_carry(n) && y->carry == n->carry) return fold_keep(r, out, y);
+  if (beats && beats->kind == FOLD_CHAIN) return fold_truth(r, out, beats, yes, no);
   if (beats) { /* value by carry ? yes : carry */
     if (y || !fold_is_carry(n)) return false;
     Folded f = *beats;
@@ -139,7 +153,7 @@ bool fold_statement(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   const Folded *a = fold_of(r, n.a), *b = fold_of(r, n.b);
   if (n.op == LOOP_SELECT) {
-    if (a && a->kind != FOLD_BEATS) return false;
+    if (a && a->kind != FOLD_BEATS && !fold_is_carry(a)) return false;
     const Folded beats = a ? *a : (Folded){.kind = FOLD_NONE};
     u32 cond = a ? 0 : raise_operand(r, n.a);
     return (a || cond) && fold_select(r, id, cond, a ? &beats : NULL, n.b, n.c);
@@ -182,7 +196,7 @@ bool fold_next(Raise *r, const LoopNode *next) {
     r->loads = false;
     if (!follows) return false;
     if (rival && (rival->kind != FOLD_CHAIN || !rival->picked || rival->by != f->by || rival->value != f->value ||
-                  rival->also != f->also || (f->by != LOOP_LT && f->by != LOOP_GT)))
+                  rival->also != f->also))
       return false;
   }
   return true;
@@ -210,10 +224,13 @@ static LoopType fold_type(const Raise *r, u32 carry) {
   return loop_type_of(r->fn, loop_carry_of(r->fn, r->loop, carry));
 }
 
+/* Of a latch: the first of several trips that would do, not the last. */
+static bool fold_is_first(const Folded *f) { return f->rival && (f->by == LOOP_LT || f->by == LOOP_GT); }
+
 /* Of what the kernel reduces. */
 static LoopType fold_result(const Raise *r, const Made *m, LoopOp *op) {
   const Folded *f = &r->folds[m->fold];
-  *op = f->kind == FOLD_CHAIN ? (LoopOp)f->op : f->rival ? LOOP_MIN : LOOP_MAX;
+  *op = f->kind == FOLD_CHAIN ? (LoopOp)f->op : fold_is_first(f) ? LOOP_MIN : LOOP_MAX;
   return f->kind == FOLD_CHAIN ? fold_type(r, m->fold) : LT_I64;
 }
 
@@ -243,7 +260,7 @@ bool fold_end(Raise *r, Made *m, u32 head) {
   if (f->kind == FOLD_LATCH) {
     if (f->rival) also = fold_also(r, also, fold_emit(r, LOOP_EQ, f->value, m->best));
     value = r->index;
-    if (!f->rival) none = loop_const_i(k, LT_I64, -1);
+    if (!fold_is_first(f)) none = loop_const_i(k, LT_I64, -1);
   } else if (f->picked && loop_is_float(t)) {
     also = fold_also(r, also, fold_emit(r, LOOP_EQ, value, value));
   }
@@ -329,7 +346,13 @@ void fold_latches(Raise *r, u32 from, u32 to) {
     found = f->rival ? r->beats[f->rival - 1] : raise_op(r, LOOP_GE, at, loop_const_i(fn, LT_I64, 0));
     u32 head = loop_begin_if(fn, found, 1, &t);
     if (f->rival) at = fold_call(r, fold_made(r, i), from, to, r->next[f->rival - 1]);
-    value = raise_value(r, f->node, at);
+    if (f->rival && !fold_is_first(f)) { /* where nothing is picked, the extreme of nothing may still be no less */
+      u32 any = raise_op(r, LOOP_GE, at, loop_const_i(fn, LT_I64, 0));
+      value = raise_value(r, f->node, raise_op(r, LOOP_MAX, at, from));
+      value = loop_emit(fn, LOOP_SELECT, LT_VOID, any, value, r->now[i]);
+    } else {
+      value = raise_value(r, f->node, at);
+    }
     loop_yield(fn, 1, &value);
     loop_else(fn);
     loop_yield(fn, 1, &r->now[i]);

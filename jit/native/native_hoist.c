@@ -7,34 +7,9 @@
  * trips check, or what stands behind a way out of the loop, stays. In `while c < limit { … c += step }` and in
  * `while c > limit { … c -= step }` c lies between its first value and the limit. In `while 2 * c + 1 < limit { … c
  * = 2 * c + 1 }`, as heaps have it, what goes on and what is looked at lies below the limit. */
-#include "jit/native/native.h"
+#include "jit/native/native_hoist.h"
 
 #include <string.h>
-
-enum { HOIST_TERMS = 4, HOIST_CHECKS = 48, HOIST_LOOPS = 4, HOIST_DEPTH = 6 };
-
-typedef struct Sum { /* modulo 2^64 */
-  u32 plus[HOIST_TERMS], minus[HOIST_TERMS];
-  u32 pluses, minuses;
-  u64 constant;
-} Sum;
-
-/* x < y, unsigned, where each of `trips` is not 0: counts of trips, the condition of a `while` */
-typedef struct Hoisted {
-  Sum x, y;
-  u32 trips[HOIST_LOOPS], loops;
-  u32 head; /* the loop that it is made before; 0: it has gone further out */
-} Hoisted;
-
-typedef struct Hoist {
-  LoopFn *fn;
-  u32 *where, *end; /* per node: position in the body; of heads: of their END */
-  u32 *poll;        /* per head: its first statement, a poll whose values are known before the loop; 0 */
-  u8 *dropped;      /* per node: a check that is made further out */
-  u32 nodes;        /* as long as these */
-  Hoisted checks[HOIST_CHECKS];
-  u32 count;
-} Hoist;
 
 static const LoopNode *at(const Hoist *h, u32 id) { return loop_node(h->fn, id); }
 
@@ -58,9 +33,7 @@ static bool hoist_constant(const Hoist *h, u32 id, u32 depth, u64 *out) {
 
 /* ---- what is known before a loop ------------------------------------------------------------ */
 
-/* Is the value the same in all trips, and can it be had before the loop. `first`: the loop's own index and what it
- * carries count, as the first trip has them. */
-static bool known(const Hoist *h, u32 id, u32 loop, bool first, u32 depth) {
+bool hoist_known(const Hoist *h, u32 id, u32 loop, bool first, u32 depth) {
   const LoopNode *n = at(h, id);
   if (!id || n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE) return true;
   bool leaf = n->op == LOOP_INDEX || n->op == LOOP_CARRY || n->op == LOOP_RESULT;
@@ -68,27 +41,27 @@ static bool known(const Hoist *h, u32 id, u32 loop, bool first, u32 depth) {
   if (leaf && n->a == loop && n->op != LOOP_RESULT) return first;
   if (place < h->where[loop] || place > h->end[loop]) return true;
   if (leaf || depth == 0 || !is_pure(n)) return false;
-  return known(h, n->a, loop, first, depth - 1) && known(h, n->b, loop, first, depth - 1) &&
-         known(h, n->c, loop, first, depth - 1);
+  return hoist_known(h, n->a, loop, first, depth - 1) && hoist_known(h, n->b, loop, first, depth - 1) &&
+         hoist_known(h, n->c, loop, first, depth - 1);
 }
 
 static bool sum_known(const Hoist *h, const Sum *s, u32 loop) {
   for (u32 i = 0; i < s->pluses; i++)
-    if (!known(h, s->plus[i], loop, false, HOIST_DEPTH)) return false;
+    if (!hoist_known(h, s->plus[i], loop, false, HOIST_DEPTH)) return false;
   for (u32 i = 0; i < s->minuses; i++)
-    if (!known(h, s->minus[i], loop, false, HOIST_DEPTH)) return false;
+    if (!hoist_known(h, s->minus[i], loop, false, HOIST_DEPTH)) return false;
   return true;
 }
 
-/* The poll that a loop's body begins with, behind what computes its values. */
-static u32 find_poll(const Hoist *h, u32 loop) {
+/* Behind what computes its values. */
+u32 hoist_poll(const Hoist *h, u32 loop) {
   for (u32 pos = h->where[loop] + 1; pos < h->end[loop]; pos++) {
     u32 id = h->fn->body.data[pos];
     const LoopNode *n = at(h, id);
     if (is_pure(n)) continue;
     if (n->op != LOOP_POLL) return 0;
     for (u32 i = 0; i < n->count; i++)
-      if (!known(h, loop_list(h->fn, n)[i], loop, true, HOIST_DEPTH)) return 0;
+      if (!hoist_known(h, loop_list(h->fn, n)[i], loop, true, HOIST_DEPTH)) return 0;
     return id;
   }
   return 0;
@@ -198,7 +171,7 @@ static bool note(Hoist *h, const Hoisted *c) {
 static bool move_out(Hoist *h, Hoisted c, u32 loop, bool all) {
   u32 trips = loop_trips_of(h->fn, loop, 0), was = h->count;
   for (u32 i = 0; i < c.loops; i++)
-    if (!known(h, c.trips[i], loop, false, HOIST_DEPTH)) return false;
+    if (!hoist_known(h, c.trips[i], loop, false, HOIST_DEPTH)) return false;
   if (!sum_known(h, &c.y, loop)) return false;
   bool counts = !sum_known(h, &c.x, loop);
   if (counts && (!all || !without_index(&c.x, loop_index_of(loop, 0)) || !sum_known(h, &c.x, loop))) return false;
@@ -381,11 +354,12 @@ static bool is_below(Grown *g, u32 id, u32 depth) {
 
 /* One walk over a trip. First, without `write`: does each way to the next trip go on below the limit, and is
  * anything checked that is below it; what that needs is noted. Then those checks are dropped, and indices from the
- * end are what they are. */
+ * end are what they are. Arms of loops inside are taken to say nothing: native_raise.c makes kernels of such loops,
+ * in which each trip looks at what an arm looks at. */
 static bool walk_grown(Hoist *h, Grown *g, bool write) {
   const u32 *body = h->fn->body.data;
   Grown around[HOIST_DEPTH + 1];
-  u32 depth = 0;
+  u32 depth = 0, inner = 0;
   bool any = false;
   for (u32 pos = h->where[h->poll[g->loop]] + 1; pos < h->end[g->loop]; pos++) {
     u32 id = body[pos];
@@ -393,10 +367,12 @@ static bool walk_grown(Hoist *h, Grown *g, bool write) {
     if (loop_is_head(n)) {
       if (depth > HOIST_DEPTH) return false;
       around[depth++] = *g;
-      if (n->op == LOOP_IF) learn(g, loop_cond_of(h->fn, id), GROWN_DEPTH);
+      inner += n->op != LOOP_IF;
+      if (n->op == LOOP_IF && !inner) learn(g, loop_cond_of(h->fn, id), GROWN_DEPTH);
     } else if (n->op == LOOP_ELSE) {
       *g = around[depth - 1];
     } else if (n->op == LOOP_END) {
+      inner -= at(h, n->a)->op != LOOP_IF;
       *g = around[--depth];
     } else if (n->op == LOOP_NEXT && n->a == g->loop) {
       if (!is_below(g, loop_list(h->fn, n)[at(h, g->carry)->b], GROWN_DEPTH)) return false;
@@ -431,7 +407,7 @@ static void hoist_grown(Hoist *h, u32 loop, u32 cond) {
     else if (x->op == LOOP_ADD || x->op == LOOP_MUL) id = hoist_constant(h, x->a, 3, &value) ? x->b : x->a;
     else return;
   }
-  if (loop_type_of(h->fn, g.carry) != LT_I64 || !known(h, g.limit, loop, false, HOIST_DEPTH)) return;
+  if (loop_type_of(h->fn, g.carry) != LT_I64 || !hoist_known(h, g.limit, loop, false, HOIST_DEPTH)) return;
   start = g;
   Hoisted first = {.x = {.plus = {g.carry}, .pluses = 1}, .y = {.constant = (u64)1 << 48}, .trips = {cond}, .loops = 1,
                    .head = loop}, limit = first;
@@ -461,7 +437,7 @@ static bool bounded_by(const Hoist *h, u32 loop, u32 cond, Bounded *b) {
   const LoopNode *carry = at(h, turned ? n->b : n->a);
   *b = (Bounded){.carry = turned ? n->b : n->a, .number = carry->b, .limit = turned ? n->a : n->b, .up = less != turned,
                  .closed = n->op == LOOP_LE || n->op == LOOP_GE};
-  return carry->op == LOOP_CARRY && carry->a == loop && known(h, b->limit, loop, false, HOIST_DEPTH);
+  return carry->op == LOOP_CARRY && carry->a == loop && hoist_known(h, b->limit, loop, false, HOIST_DEPTH);
 }
 
 /* An index c + constant is right in the first trip and at the limit: then it is in between, for c only steps
@@ -542,7 +518,7 @@ static void hoist_while(Hoist *h, u32 loop) {
   u32 chosen = body[begin++];
   if (at(h, chosen)->op != LOOP_IF) return;
   u32 cond = loop_cond_of(h->fn, chosen);
-  if (!known(h, cond, loop, true, HOIST_DEPTH) || !ends_unless(h, loop, chosen)) return;
+  if (!hoist_known(h, cond, loop, true, HOIST_DEPTH) || !ends_unless(h, loop, chosen)) return;
   bool all = false, out = false;
   for (end = begin; !out && !ends_arm(at(h, body[end]), chosen); end += !out) {
     const LoopNode *n = at(h, body[end]);
@@ -565,24 +541,23 @@ static void hoist_while(Hoist *h, u32 loop) {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* A value before the loop, as its first trip has it. */
-static u32 value_before(Hoist *h, u32 id, u32 loop) {
+u32 hoist_before(Hoist *h, u32 id, u32 loop) {
   LoopNode n = *at(h, id);
   if (!id || id >= h->nodes || n.op == LOOP_PARAM || n.op == LOOP_CONST || n.op == LOOP_TABLE) return id;
   bool leaf = n.op == LOOP_INDEX || n.op == LOOP_CARRY || n.op == LOOP_RESULT;
   if (leaf && n.a == loop && n.op != LOOP_RESULT)
     return n.op == LOOP_INDEX ? loop_const_i(h->fn, LT_I64, 0) : loop_init_of(h->fn, loop, n.b);
   if (leaf || h->where[id] < h->where[loop] || h->where[id] > h->end[loop]) return id;
-  u32 a = value_before(h, n.a, loop), b = value_before(h, n.b, loop), c = value_before(h, n.c, loop);
+  u32 a = hoist_before(h, n.a, loop), b = hoist_before(h, n.b, loop), c = hoist_before(h, n.c, loop);
   return loop_emit(h->fn, (LoopOp)n.op, (LoopType)n.type, a, b, c);
 }
 
 static u32 put_sum(Hoist *h, const Sum *s, u32 loop) {
-  u32 sum = s->pluses ? value_before(h, s->plus[0], loop) : loop_const(h->fn, LT_I64, s->constant);
+  u32 sum = s->pluses ? hoist_before(h, s->plus[0], loop) : loop_const(h->fn, LT_I64, s->constant);
   for (u32 i = 1; i < s->pluses; i++)
-    sum = loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, value_before(h, s->plus[i], loop), 0);
+    sum = loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, hoist_before(h, s->plus[i], loop), 0);
   for (u32 i = 0; i < s->minuses; i++)
-    sum = loop_emit(h->fn, LOOP_SUB, LT_VOID, sum, value_before(h, s->minus[i], loop), 0);
+    sum = loop_emit(h->fn, LOOP_SUB, LT_VOID, sum, hoist_before(h, s->minus[i], loop), 0);
   return s->pluses &&
          s->constant ? loop_emit(h->fn, LOOP_ADD, LT_VOID, sum, loop_const(h->fn, LT_I64, s->constant), 0) : sum;
 }
@@ -597,13 +572,13 @@ static void put_checks(Hoist *h, u32 loop, Arena *arena) {
     if (first.head != loop) continue;
     u32 some = 0;
     for (u32 k = 0; k < first.loops; k++) {
-      u32 c = value_before(h, first.trips[k], loop);
+      u32 c = hoist_before(h, first.trips[k], loop);
       if (loop_type_of(fn, c) != LT_I1) c = loop_emit(fn, LOOP_NE, LT_VOID, c, loop_const_i(fn, LT_I64, 0), 0);
       some = some ? loop_emit(fn, LOOP_AND, LT_VOID, some, c, 0) : c;
     }
     if (some) loop_begin_if(fn, some, 0, NULL);
     values = arena_alloc(arena, sizeof *values * (poll.count + 1));
-    for (u32 k = 0; values && k < poll.count; k++) values[k] = value_before(h, fn->list.data[poll.list + k], loop);
+    for (u32 k = 0; values && k < poll.count; k++) values[k] = hoist_before(h, fn->list.data[poll.list + k], loop);
     for (u32 k = i; values && k < h->count; k++) {
       Hoisted *c = &h->checks[k];
       if (c->head != loop || c->loops != first.loops || memcmp(c->trips, first.trips, sizeof c->trips) != 0) continue;
@@ -616,50 +591,62 @@ static void put_checks(Hoist *h, u32 loop, Arena *arena) {
   }
 }
 
-static void write_body(Hoist *h, Arena *arena, const u32 *old, u32 count) {
+static void write_body(Hoist *h, Arena *arena) {
   LoopFn *fn = h->fn;
   fn->body.count = 0;
-  for (u32 pos = 0; pos < count; pos++) {
-    if (h->dropped[old[pos]]) continue;
-    if (h->poll[old[pos]]) put_checks(h, old[pos], arena);
-    if (!vec_push(fn->module->alloc, &fn->body, old[pos])) fn->failed = "out of memory";
+  for (u32 pos = 0; pos < h->body_count; pos++) {
+    u32 id = h->body[pos];
+    if (h->dropped[id]) continue;
+    if (h->poll[id]) put_checks(h, id, arena);
+    if (!vec_push(fn->module->alloc, &fn->body, id)) fn->failed = "out of memory";
   }
 }
 
-bool native_hoist(Native *n) {
+Hoist *hoist_read(Native *n) {
   LoopFn *fn = n->fn;
   Arena *arena = &n->c->arena;
-  if (n->c->limits && n->c->limits->exact) return true;
   Hoist *h = arena_alloc(arena, sizeof *h);
-  u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, checks = 0, loops = 0,
+  u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0,
       *words = arena_alloc(arena, sizeof *words * (4 * (size_t)nodes + 2 * (size_t)count + 1));
   u8 *dropped = arena_alloc(arena, nodes);
-  if (!h || !words || !dropped) return false;
+  if (!h || !words || !dropped) return NULL;
   memset(words, 0, sizeof *words * 4 * nodes);
   memset(dropped, 0, nodes);
   h->fn = fn;
   h->count = 0;
   h->nodes = nodes;
   h->where = words, h->end = words + nodes, h->poll = words + 2 * nodes, h->dropped = dropped;
-  u32 *open = words + 3 * nodes, *old = words + 4 * nodes;
+  u32 *open = words + 3 * nodes, *old = h->body = words + 4 * nodes;
+  h->body_count = count;
   for (u32 pos = 0; pos < count; pos++) {
     u32 id = old[pos] = fn->body.data[pos];
     const LoopNode *x = at(h, id);
     h->where[id] = pos;
     if (loop_is_head(x)) open[depth++] = id;
     if (x->op == LOOP_END) h->end[open[--depth]] = pos;
+  }
+  return h;
+}
+
+bool native_hoist(Native *n) {
+  if (n->c->limits && n->c->limits->exact) return true;
+  Hoist *h = hoist_read(n);
+  u32 checks = 0, loops = 0;
+  if (!h) return false;
+  for (u32 pos = 0; pos < h->body_count; pos++) {
+    const LoopNode *x = at(h, h->body[pos]);
     checks += x->op == LOOP_CHECK;
     loops += x->op == LOOP_FOR || x->op == LOOP_WHILE;
   }
   if (!checks || !loops) return true;
-  for (u32 pos = 0; pos < count; pos++) { /* inner loops end first */
-    u32 loop = at(h, old[pos])->a;
+  for (u32 pos = 0; pos < h->body_count; pos++) { /* inner loops end first */
+    u32 loop = at(h, h->body[pos])->a;
     bool counts = at(h, loop)->op == LOOP_FOR && at(h, loop)->a == 1;
-    if (at(h, old[pos])->op != LOOP_END || (!counts && at(h, loop)->op != LOOP_WHILE)) continue;
-    h->poll[loop] = find_poll(h, loop);
+    if (at(h, h->body[pos])->op != LOOP_END || (!counts && at(h, loop)->op != LOOP_WHILE)) continue;
+    h->poll[loop] = hoist_poll(h, loop);
     if (h->poll[loop] && counts) hoist_from(h, loop);
     else if (h->poll[loop]) hoist_while(h, loop);
   }
-  if (h->count) write_body(h, arena, old, count);
-  return !fn->failed;
+  if (h->count) write_body(h, &n->c->arena);
+  return !n->fn->failed;
 }

@@ -6,7 +6,8 @@
  *
  * - A place is an access's index as coef * i + constant + terms that the loop does not change. Within a trip it is
  *   a value: what was stored there is not loaded again, and it is stored once, at the end. Arms of an `if` become
- *   selections; they look at places alone that each trip looks at.
+ *   selections. A place that only an arm looks at is there in each trip: what shows that it is, a proof or a check,
+ *   does not go by the arm's condition (native_hoist.c sees to that), or is asked for all trips in front of the loop.
  * - Trips are independent where each place that is stored to is another one in each trip, and what else is looked at in
  *   that buffer is the same place, or another one for so many trips. How far two places lie apart may be known only
  *   when the program runs: then the calls take no more trips than that.
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jit/native/native_hoist.h"
 #include "jit/native/native_raise.h"
 #include "lang/mechanisms.h"
 
@@ -91,6 +93,7 @@ static bool raise_constant(const Raise *r, u32 id, i64 *out) {
 }
 
 static bool affine_term(Affine *a, LoopTerm t) {
+  if (!t.coef) return true;
   for (u32 i = 0; i < a->count; i++) {
     LoopTerm *x = &a->terms[i];
     if (x->var != t.var || x->stride[0] != t.stride[0] || x->stride[1] != t.stride[1]) continue;
@@ -205,7 +208,7 @@ static bool raise_apart(Raise *r, u32 store, u32 other) {
 static u32 raise_word(Raise *r, u32 id, LoopDir dir) {
   const LoopNode x = *raise_node(r, id);
   Made *m = r->made_of;
-  if (x.op == LOOP_CONST) return loop_const(r->kernel, (LoopType)x.type, x.imm);
+  if (x.op == LOOP_CONST && id != r->one) return loop_const(r->kernel, (LoopType)x.type, x.imm);
   for (u32 i = 0; i < m->words; i++)
     if (m->own[i] == id && (x.type != LT_PTR || loop_node(r->kernel, m->there[i])->aux == dir)) return m->there[i];
   if (m->words == RAISE_WORDS) return 0;
@@ -229,7 +232,10 @@ static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
     LoopTerm t = a->terms[i];
     for (u32 k = 0; k < 2; k++)
       if (t.stride[k] && !(t.stride[k] = raise_word(r, t.stride[k], LOOP_IN))) return UINT32_MAX;
-    if (t.var && !(t.var = raise_word(r, t.var, LOOP_IN))) return UINT32_MAX;
+    if (!t.var) t.var = r->one = loop_const_i(r->fn, LT_I64, 1); /* strides alone: times one, a parameter */
+    t.var = raise_word(r, t.var, LOOP_IN);
+    r->one = 0;
+    if (!t.var) return UINT32_MAX;
     out[count++] = t;
   }
   return count;
@@ -242,7 +248,7 @@ u32 raise_operand(Raise *r, u32 id) {
   return n->op == LOOP_INDEX && n->a == r->loop ? r->index : r->map[id];
 }
 
-/* The place of an access. An arm may look at places alone that each trip came by before. */
+/* The place of an access. */
 static Spot *raise_spot(Raise *r, const LoopNode *access) {
   Affine a;
   const LoopNode *buffer = raise_node(r, access->a);
@@ -251,7 +257,7 @@ static Spot *raise_spot(Raise *r, const LoopNode *access) {
     Spot *s = &r->spots[i];
     if (s->buffer == access->a && s->at.constant == a.constant && affine_beside(&s->at, &a)) return s;
   }
-  if (r->count == RAISE_PLACES || r->depth) return NULL;
+  if (r->count == RAISE_PLACES) return NULL;
   r->spots[r->count] = (Spot){.buffer = access->a, .at = a};
   return &r->spots[r->count++];
 }
@@ -285,18 +291,23 @@ static bool raise_gather(Raise *r, u32 id) {
   return r->map[id] != 0;
 }
 
+/* What lies there as the trip begins; in an arm: the trips that do not come by look at it for nothing. */
+static bool raise_look(Raise *r, Spot *s) {
+  LoopTerm terms[RAISE_TERMS + 2];
+  u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_IN), at = (u32)(s - r->spots);
+  if (count == UINT32_MAX || !buffer || (r->depth && !MECHANISM(r->n->c->vm, arms_look))) return false;
+  for (u32 i = 0; i < r->count; i++) s->stores_before |= (u32)r->spots[i].store << i;
+  s->load = true;
+  s->now = loop_load(r->kernel, buffer, s->at.constant, terms, count);
+  for (u32 i = 0; i < r->depth; i++) r->arms[i].before[at] = r->arms[i].yes[at] = s->now;
+  return s->now != 0;
+}
+
 static bool raise_load(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
-  LoopTerm terms[RAISE_TERMS + 2];
   Spot *s = raise_spot(r, &n);
   if (!s) return raise_gather(r, id);
-  if (!s->now) {
-    u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_IN);
-    if (count == UINT32_MAX || !buffer) return false;
-    for (u32 i = 0; i < r->count; i++) s->stores_before |= (u32)r->spots[i].store << i;
-    s->load = true;
-    s->now = loop_load(r->kernel, buffer, s->at.constant, terms, count);
-  }
+  if (!s->now && !raise_look(r, s)) return false;
   r->map[id] = s->now;
   return s->now != 0;
 }
@@ -306,7 +317,7 @@ static bool raise_store(Raise *r, const LoopNode *n) {
   u32 value = raise_operand(r, n->b);
   Spot *s = raise_spot(r, n);
   if (!s || !value || s->at.coef == 0 || loop_value_type(mem) != mem) return false;
-  if (r->depth && !s->now) return false;
+  if (r->depth && !s->now && !raise_look(r, s)) return false;
   s->store = true;
   s->now = value;
   return true;
@@ -322,7 +333,7 @@ static bool raise_if(Raise *r, u32 id) {
   if (beats) a->beats = *beats;
   else a->cond = raise_operand(r, loop_cond_of(r->fn, id));
   for (u32 i = 0; i < r->count; i++) a->before[i] = r->spots[i].now;
-  return a->cond || a->beats.kind == FOLD_BEATS;
+  return a->cond || a->beats.kind == FOLD_BEATS || fold_is_carry(beats);
 }
 
 static void raise_else(Raise *r) {
@@ -625,10 +636,10 @@ static u32 raise_call(Raise *r, u32 trips) {
   return loop_result_of(fn, head, 0);
 }
 
-/* What the loop begins with behind `done` trips. */
-static void raise_begin(Raise *r, u32 trips, u32 done) {
+/* What the loop begins with behind `done` trips; `r->loop` is it, or its copy. */
+static void raise_begin(Raise *r, u32 loop, u32 trips, u32 done) {
   LoopFn *fn = r->fn;
-  const LoopNode head = *raise_node(r, r->loop);
+  const LoopNode head = *raise_node(r, loop);
   const LoopNode *next = raise_node(r, r->body[r->end[r->loop] - 1]);
   const u32 first = next->list;
   u32 last = raise_op(r, LOOP_SUB, done, loop_const_i(fn, LT_I64, 1)),
@@ -667,11 +678,19 @@ static void raise_renumber(Raise *r, u32 to) {
 
 /* ---- all loops --------------------------------------------------------------------------------------------------- */
 
+/* A count of trips that is known, and small: first, of a range between constants. */
+static bool raise_few(const Raise *r, u32 loop) {
+  const LoopNode *n = raise_node(r, loop_trips_of(r->fn, loop, 0));
+  i64 first, last;
+  if (n->op == LOOP_SELECT) n = raise_node(r, n->b);
+  if (n->op == LOOP_CONST) return n->imm < 2 * TRIPS_LEAST;
+  return n->op == LOOP_SUB && raise_constant(r, n->a, &last) && raise_constant(r, n->b, &first) &&
+         last < first + 2 * TRIPS_LEAST;
+}
+
 static bool raise_wants(Raise *r, u32 loop) {
   const LoopNode *n = raise_node(r, loop);
-  i64 trips;
-  if (n->op != LOOP_FOR || n->a != 1) return false;
-  if (raise_constant(r, loop_trips_of(r->fn, loop, 0), &trips) && trips < 2 * TRIPS_LEAST) return false;
+  if (n->op != LOOP_FOR || n->a != 1 || raise_few(r, loop)) return false;
   for (u32 pos = r->where[loop] + 1; pos < r->end[loop]; pos++) {
     const LoopNode *x = raise_node(r, r->body[pos]);
     if (loop_is_head(x) && x->op != LOOP_IF) return false;
@@ -702,12 +721,13 @@ static bool raise_kernels(Raise *r) {
   return true;
 }
 
-/* Puts the calls of a loop in front of it, where the new body ends. Gives how many trips they make; 0: none. */
-static u32 raise_loop(Raise *r, u32 loop) {
+/* Puts the calls of a loop in front of it, where the new body ends, made of it or of a copy. Gives how many trips they
+ * make; 0: none. */
+static u32 raise_loop(Raise *r, u32 loop, u32 copy) {
   LoopFn *fn = r->fn;
   Native *n = r->n;
   u32 fns = fn->module->fns.count, names = n->c->names, written = fn->body.count;
-  r->loop = loop;
+  r->loop = copy ? copy : loop;
   r->made_count = 0;
   r->most = TRIPS_MOST;
   r->carried = raise_node(r, loop)->b;
@@ -721,7 +741,8 @@ static u32 raise_loop(Raise *r, u32 loop) {
   }
   u32 trips = loop_trips_of(fn, loop, 0), done = raise_call(r, trips);
   if (!done || fn->failed) return 0;
-  raise_begin(r, trips, done);
+  raise_begin(r, loop, trips, done);
+  r->loop = loop;
   n->raised++;
   bool pushed = (!r->work.fn || vec_push(n->c->alloc, &n->kernels, r->work.fn)) &&
                 (!r->checks || vec_push(n->c->alloc, &n->kernels, r->ask.fn));
@@ -731,15 +752,26 @@ static u32 raise_loop(Raise *r, u32 loop) {
   return done;
 }
 
+/* The copies of loops around loops of a few trips: `copy`, by node. */
+static bool raise_copies(Native *n, u32 *copy) {
+  const Hoist *h = MECHANISM(n->c->vm, short_loops_in_trips) ? hoist_read(n) : NULL;
+  for (u32 pos = 0; h && pos < h->body_count; pos++) copy[h->body[pos]] = native_written_out(n, h, h->body[pos]);
+  return !n->fn->failed;
+}
+
 bool native_raise(Native *n) {
   LoopFn *fn = n->fn;
   Compiler *c = n->c;
   if ((c->limits && c->limits->exact) || c->device != DEV_CPU || !MECHANISM(c->vm, raised_loops)) return true;
   Raise *r = arena_alloc(&c->arena, sizeof *r);
+  u32 real = fn->body.count, was = fn->nodes.count, *copy = arena_alloc(&c->arena, sizeof *copy * was);
+  if (!r || !copy) return false;
+  memset(copy, 0, sizeof *copy * was);
+  if (!raise_copies(n, copy)) return false;
   u32 nodes = fn->nodes.count, count = fn->body.count, depth = 0, wanted = 0,
       *words = arena_alloc(&c->arena, sizeof *words * (4 * (size_t)nodes + count + 1));
   Folded *folded = arena_alloc(&c->arena, sizeof *folded * nodes);
-  if (!r || !words || !folded) return false;
+  if (!words || !folded) return false;
   *r = (Raise){.n = n, .fn = fn, .where = words, .end = words + nodes, .map = words + 2 * nodes, .nodes = nodes,
                .folded = folded,
                .level64 = c->code->state->cpu != VEC_AVX2};
@@ -753,11 +785,12 @@ bool native_raise(Native *n) {
     if (loop_is_head(x)) open[depth++] = id;
     if (x->op == LOOP_END) r->end[open[--depth]] = pos;
   }
+  fn->body.count = real;
   for (u32 pos = 0; pos < count; pos++) wanted += raise_wants(r, old[pos]);
   if (!wanted) return true;
   fn->body.count = 0;
-  for (u32 pos = 0; pos < count; pos++) {
-    u32 id = old[pos], done = raise_wants(r, id) ? raise_loop(r, id) : 0;
+  for (u32 pos = 0; pos < real; pos++) {
+    u32 id = old[pos], other = copy[id], done = raise_wants(r, other ? other : id) ? raise_loop(r, id, other) : 0;
     if (!vec_push(c->alloc, &fn->body, id)) return false;
     if (!done) continue;
     u32 index = loop_emit(fn, LOOP_ADD, LT_VOID, loop_index_of(id, 0), done, 0);

@@ -9,7 +9,7 @@ enum {
   TRIPS_LEAST = 32,   /* that are worth a call */
   FOLD_LEAST = 128,   /* that are worth the calls of a loop that only reduces */
   TRIPS_MOST = 8192,  /* between two polls */
-  RAISE_TERMS = 6, RAISE_PLACES = 24, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
+  RAISE_TERMS = 6, RAISE_PLACES = 32, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
   RAISE_RANGES = 8,
   RAISE_ARMS = 64,    /* statements in arms at most: both are computed */
   COEF_MOST = 4,      /* elements from trip to trip */
@@ -68,7 +68,7 @@ typedef struct Folded { /* what a value of the body is to a number that the loop
 
 typedef struct Arms { /* an open `if` */
   u32 head, cond;
-  Folded beats; /* instead of cond: a comparison with what is carried */
+  Folded beats; /* instead of cond: a comparison with what is carried, or a truth value that is carried */
   u32 before[RAISE_PLACES], yes[RAISE_PLACES]; /* the places' values */
   u32 gives, other; /* its yield nodes */
   bool is_other;
@@ -99,6 +99,7 @@ typedef struct Raise {
   u32 beats[RAISE_FOLDS];     /* of those that are picked: another one is */
   Made reduced[RAISE_REDUCED];
   u32 carried, folding, reduced_count; /* folding: of the carried numbers, those that do not follow from the index */
+  u32 one;                    /* a constant that is to be a parameter; 0 */
   u32 base;                   /* in a kernel that reduces: its first trip; else 0 */
   bool carries, loads;        /* raise_follows: what is carried, and elements that stay, are known as well */
   u64 most; /* trips that a call may take */
@@ -116,6 +117,7 @@ u32 raise_op(Raise *r, LoopOp op, u32 a, u32 b); /* in the function */
 /* native_fold.c: numbers that are carried and can be reduced in any order */
 void fold_begin(Raise *r);                 /* a kernel in the making: its values are to be found */
 const Folded *fold_of(const Raise *r, u32 id); /* NULL: it has nothing to do with what is carried */
+bool fold_is_carry(const Folded *f);       /* as it came in; of NULL: false */
 bool fold_statement(Raise *r, u32 id);     /* an operation on such values */
 /* `cond ? yes : no`, of which one is such a value; `beats`: the condition, where cond is 0 */
 bool fold_select(Raise *r, u32 out, u32 cond, const Folded *beats, u32 yes, u32 no);

@@ -251,6 +251,7 @@ void native_steps(Native *n) {
     (void)plan_kernel(p, &kernel, &node, 1);
   }
   c->vm->counters.at[STAT_raised] += n->raised;
+  c->vm->counters.at[STAT_carried_picks] += n->carried;
   u32 first = plan_args(p, args, n->args.count), list = plan_ids(p, results, count);
   PlanStep *s = schedule_step(c, STEP_native, NO_EXIT);
   s->index = number;

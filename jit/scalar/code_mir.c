@@ -6,6 +6,7 @@
 #include "jit/plan/plan_inner.h"
 #include "jit/plan/rows.h"
 #include "jit/vector/vector_emitter.h"
+#include "lang/mechanisms.h"
 
 #include <string.h>
 
@@ -363,7 +364,9 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   choose_parts(code, plan, l);
   if (code->target->gates) link_gates(vm, l, plan, state->memory);
   bool joins = state->cpu >= VEC_AVX2 && code->target->joins;
+  code->module.loads_stay = !MECHANISM(vm, carried_loads);
   bool made = link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan));
+  vm->counters.at[STAT_carried_loads] += code->module.carried;
   vm->counters.at[STAT_mir_errors] = mir_pool_stats(state->pool).errors;
   if (made) {
     wait(plan, l);
