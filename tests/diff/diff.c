@@ -1,6 +1,6 @@
 /* diff.c — random programs, run by the interpreter alone and compiled; they must agree to the last bit.
  *   build/tests/diff [--count N] [--seed S] [--tier interp|loops|mir|verify] [--hot N] [--exits] [--threads]
- *   [--large] [--flow] [--strict] [--show] build/tests/diff --file PATH …: that program
+ *   [--large] [--flow] [--raised] [--strict] [--show] build/tests/diff --file PATH …: that program
  *   --strict: also runs the tier verify, takes a graph that does not verify for a failure, and makes programs that
  *   call every built-in under transforms. The checks run some of these, with seeds of their own.
  * Ten programs are one case. A program that differs is printed, with its seed: `diff --seed S --count 1 --show`. */
@@ -32,8 +32,8 @@ static volatile struct Progress {
 } *progress;
 
 /* exits: take one at every instruction; threads: share short loops; large: all arrays count as large; flow: programs of
- * control flow under transforms alone */
-static bool show, exits, threads, large, flow, strict;
+ * control flow under transforms alone; raised: of loops whose trips may be done at once */
+static bool show, exits, threads, large, flow, raised, strict;
 static const char *only_tier, *file;
 static int hot;
 
@@ -98,7 +98,8 @@ static void made_with_hosts(void *context, WeftVM *w) {
 /* In a child. */
 static bool run_program(unsigned long seed) {
   progress->seed = seed;
-  char *program = file ? read_program(file) : generate_program(flow ? 8 * seed + 6 : seed, strict);
+  unsigned long of_make = flow ? 8 * seed + 6 : raised ? 8 * seed + 2 : seed;
+  char *program = file ? read_program(file) : generate_program(of_make, strict);
   if (show) printf("%s", program), fflush(stdout);
   HostSetup setup = {.backend = "eager", .hot = -1, .fuel = 200000, .memory = 64 << 20, .deadline = 4,
                      .made = define_hosts};
@@ -134,6 +135,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--show") == 0) show = true;
     else if (strcmp(argv[i], "--flow") == 0) flow = true;
+    else if (strcmp(argv[i], "--raised") == 0) raised = true;
     else if (strcmp(argv[i], "--strict") == 0) strict = true;
     else if (strcmp(argv[i], "--exits") == 0) exits = true;
     else if (strcmp(argv[i], "--threads") == 0) threads = true;

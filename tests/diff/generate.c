@@ -617,6 +617,10 @@ char *generate_program(uint64_t seed, bool probes) {
     gen_flow(&g);
     return g.text;
   }
+  if (seed % 8 == 2) {
+    gen_raised(&g);
+    return g.text;
+  }
   if (probes && seed % 4 == 1) {
     gen_probe(&g);
     return g.text;

@@ -76,6 +76,9 @@ void gen_kit(Gen *g); /* queues, memos, functions in lists, rows that grow, walk
 /* generate_sizes.c */
 void gen_sizes(Gen *g); /* a whole program: functions of numbers that become sizes */
 
+/* generate_raised.c */
+void gen_raised(Gen *g); /* a whole program: loops whose trips may be done at once */
+
 /* generate_trees.c */
 void gen_trees(Gen *g); /* a whole program: trees of all makes under all that walks over them */
 
