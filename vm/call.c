@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "parser/parser.h"
+#include "vm/elsewhere.h"
 #include "vm/fp.h"
 #include "vm/registers.h"
 #include "vm/scalar.h"
@@ -239,9 +240,25 @@ static inline bool is_plain(Vm *vm, u32 op) {
   return h->plain == 1;
 }
 
+/* `array(l)` of numbers in a column is the column. */
+static bool take_column(Vm *vm, Value *list) {
+  const Packed *p = list->kind == V_LIST && list_is_packed(list->list) ? list->list->packed : NULL;
+  Value column;
+  if (!p || p->kind.kind != V_NUM || p->kind.aux || device_default(vm) != DEV_CPU) return true;
+  if (!packed_column(vm, list->list, 0, list->list->count, &column)) return false;
+  value_drop(vm, *list);
+  column.flags &= (u8)~VF_WEAK;
+  *list = column;
+  return true;
+}
+
 WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
   const OpInfo *info = &vm->op_table[op];
   WeftStatus status;
+  if (op == OP_array && count == 1 && UNLIKELY(!take_column(vm, args))) {
+    drop_run(vm, args, count);
+    return WEFT_ERROR;
+  }
   if (UNLIKELY(op != OP_len && !values_boxed(vm, args, count))) {
     drop_run(vm, args, count);
     return WEFT_ERROR;
@@ -334,7 +351,8 @@ static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
 
 WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
   WeftStatus status;
-  if (UNLIKELY(!values_boxed(vm, args.values, args.count))) {
+  bool makes = fn.kind == V_FN && fn.fn->kind == FN_BUILTIN && fn.fn->op == OP_array && args.count == 1;
+  if (UNLIKELY((makes && !take_column(vm, args.values)) || !values_boxed(vm, args.values, args.count))) {
     drop_run(vm, args.values, args.count);
     return WEFT_ERROR;
   }
