@@ -287,6 +287,11 @@ bool region_on_device(const Region *r, u32 device);
 BackendResult compile_region(Vm *vm, JitState *state, const JitTarget *target, Region *r,
                              const CompileLimits *limits, Buf *why);
 
+/* ---- masks.c -------------------------------------------------------------------------------------------- */
+
+/* An update where a mask is true, as another value at the cursor; 0: it stays. */
+ValueId mask_update(Compiler *c, NodeId n);
+
 /* ---- decompose.c ---------------------------------------------------------------------------------------- */
 
 /* Rewrites what has no lowering of its own into what has. */

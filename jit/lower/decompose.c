@@ -6,6 +6,7 @@
  * body, of which there is one copy. What a formula does not cover stays, and runs by its eager kernel. */
 #include "jit/lower/compile.h"
 #include "lang/halves.h"
+#include "lang/mechanisms.h"
 
 #include <math.h>
 #include <string.h>
@@ -544,7 +545,8 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case NODE_call:
     case NODE_custom:
     case NODE_checkpoint:
-    case NODE_scan: return true;
+    case NODE_scan:
+    case NODE_update: return true;
     case NODE_op: break;
     default: return false;
   }
@@ -561,6 +563,11 @@ static bool rewrite(Rewrite *r, NodeId n) {
     case NODE_custom:
     case NODE_checkpoint: return inline_block(r, n, x->sub[0], x->xs);
     case NODE_scan: return scan_to_while(r, n);
+    case NODE_update: {
+      ValueId all = MECHANISM(r->c->vm, masks_selected) ? mask_update(r->c, n) : 0;
+      if (all) replace(r, node_result(g, n, 0), all);
+      return all != 0;
+    }
     default: break;
   }
   u32 count = x->result_count, dtype = narrow_dtype(g, n);
@@ -624,7 +631,7 @@ static void one_pass(Rewrite *r, bool *more) {
   for (u32 i = 0; i < found.count && !compile_stopped(c) && !g->failed; i++) {
     NodeId n = found.data[i];
     if (is_dead(r, n)) continue;
-    bool construct = graph_node_at(g, n)->kind != NODE_op;
+    bool construct = graph_node_at(g, n)->kind != NODE_op && graph_node_at(g, n)->kind != NODE_update;
     if (!rewrite(r, n)) {
       if (construct && !compile_stopped(c)) compile_unsupported(c, "a construct whose body does not end by its values");
       continue;

@@ -337,6 +337,31 @@ static void mixes(Gen *g) {
   }
 }
 
+/* Updates of the places where masks are true, of elements at these places and others. */
+static void masked(Gen *g) {
+  static const char *const stores[] = { /* $x: a name with the pattern's number */
+      "$x[$w] = -$x[$w]", "$x[$w] += $y[$w] * 2", "$x[$w] = ($y[$w] + $x[$w]) / 3", "$x[$w] = abs($x[$w] - 0.5)",
+      "$x[$w] *= $c", "$x[$w] = exp($y[$w])", "$x[$w] = $c", "$y[$w] = $x[$w] ** 2", "$y[$w] -= maximum($x[$w], $c)",
+      "$x[$w] /= $y[$w]", "$x[$w] = $x[not $w]", "$w[$w] = $y[$w] > 0", "$x[$w] = $y[0:1]",
+      "let $h = $x[$w]; $y[$w] = $h + $h", "$x[$w] = i32(3)", "$x[$w] = $y[$w] + $y[$y > 0]"};
+  const Var *x = target(g, FLOATS), *y = target(g, FLOATS), *f = target(g, FLOAT);
+  int k = g->next_name++;
+  if (!x || !y || !f) return;
+  bool loops = gen_chance(g, 40);
+  gen_put(g, "let x%d = %s; let y%d = %s; let c%d = %s; let w%d = ", k, x->name, k, y->name, k, f->name, k);
+  gen_expr(g, MASK, 1);
+  gen_line(g);
+  if (loops) gen_put(g, "for t%d in 0..%d { ", k, 1 + gen_below(g, 12));
+  for (int count = 1 + gen_below(g, 3); count > 0; count--) {
+    for (const char *form = PICK(g, stores); *form; form++)
+      if (*form == '$') form++, gen_put(g, "%c%d", *form, k);
+      else gen_put(g, "%c", *form);
+    gen_put(g, count > 1 ? "; " : "");
+  }
+  if (loops) gen_put(g, " }");
+  gen_line(g), gen_put(g, "%s = x%d + y%d", x->name, k, k);
+}
+
 /* Arrays whose size was chosen or computed. */
 static void sizes(Gen *g) {
   static const char *const uses[] = {
@@ -379,8 +404,8 @@ void gen_pattern(Gen *g) {
   static void (*const patterns[])(Gen *) = {
       host_call, host_call, text_loop, text_loop, things, things, things, texts_among, texts_among, texts_among,
       inner_recursion, inner_recursion, slices, slices, levels, levels, wraps, many_trips, mixes, mixes, gen_rows,
-      gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links, sizes, sizes, gen_kit, gen_kit, gen_kit, gen_kit,
-      gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit};
+      gen_rows, gen_arms, gen_zips, gen_bodies, gen_links, gen_links, sizes, sizes, masked, masked, gen_kit, gen_kit,
+      gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit, gen_kit};
   gen_line(g);
   PICK(g, patterns)(g);
 }
