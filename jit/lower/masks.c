@@ -2,7 +2,8 @@
  *
  * `x[m] = -y[m]` finds the places that are true, gathers there, computes, and scatters. As `where(m, -y, x)` it is one
  * loop with what is around it. So it is done where what is stored is made, by operations that cost little and cannot
- * fail, of numbers and of elements at the same places; what other places have is computed for nothing. */
+ * fail, of numbers and of elements at the same places; what other places have is computed for nothing
+ * (docs/notes/057-updates-by-masks.md). */
 #include "jit/lower/compile.h"
 
 enum { MASK_OPS = 8, MASK_DEPTH = 5 };
