@@ -164,7 +164,7 @@ def rust(h):
     out += ["#![allow(non_camel_case_types)]", "#![no_std]", ""]
     out += ["use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};", ""]
     for name, value in h.constants:
-        out += [f"pub const {name}: usize = {value};"]
+        out += [f"pub const {name}: {'c_int' if value < 0 else 'usize'} = {value};"]
     for enum, values in h.enums:
         out += ["", f"pub type {enum} = c_uint;"]
         out += [f"pub const {name}: {enum} = {value};" for name, value in values]

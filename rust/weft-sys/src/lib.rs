@@ -4,6 +4,7 @@
 
 use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
+pub const WEFT_NO_SYMBOL: c_int = -1;
 pub const WEFT_MAX_RANK: usize = 16;
 
 pub type WeftStatus = c_uint;
@@ -41,6 +42,31 @@ pub const WEFT_PAINT_COMMENT: WeftPaint = 4;
 pub const WEFT_PAINT_FUNCTION: WeftPaint = 5;
 pub const WEFT_PAINT_BRACKET: WeftPaint = 6;
 pub const WEFT_PAINT_WRONG: WeftPaint = 7;
+
+pub type WeftSymbolKind = c_uint;
+pub const WEFT_SYMBOL_VARIABLE: WeftSymbolKind = 0;
+pub const WEFT_SYMBOL_FUNCTION: WeftSymbolKind = 1;
+pub const WEFT_SYMBOL_PARAMETER: WeftSymbolKind = 2;
+pub const WEFT_SYMBOL_SIZE: WeftSymbolKind = 3;
+pub const WEFT_SYMBOL_FILE: WeftSymbolKind = 4;
+pub const WEFT_SYMBOL_MODULE: WeftSymbolKind = 5;
+
+pub type WeftMentionKind = c_uint;
+pub const WEFT_MENTION_DECLARES: WeftMentionKind = 0;
+pub const WEFT_MENTION_READS: WeftMentionKind = 1;
+pub const WEFT_MENTION_UPDATES: WeftMentionKind = 2;
+pub const WEFT_MENTION_CALLS: WeftMentionKind = 3;
+pub const WEFT_MENTION_MEMBER: WeftMentionKind = 4;
+pub const WEFT_MENTION_ARGUMENT: WeftMentionKind = 5;
+pub const WEFT_MENTION_FIELD: WeftMentionKind = 6;
+pub const WEFT_MENTION_KEY: WeftMentionKind = 7;
+
+pub type WeftBuiltinKind = c_uint;
+pub const WEFT_BUILTIN_FUNCTION: WeftBuiltinKind = 0;
+pub const WEFT_BUILTIN_DTYPE: WeftBuiltinKind = 1;
+pub const WEFT_BUILTIN_CONSTANT: WeftBuiltinKind = 2;
+pub const WEFT_BUILTIN_MODULE: WeftBuiltinKind = 3;
+pub const WEFT_BUILTIN_WORD: WeftBuiltinKind = 4;
 
 pub type WeftLimit = c_uint;
 pub const WEFT_LIMIT_NONE: WeftLimit = 0;
@@ -90,6 +116,11 @@ pub struct DLManagedTensorVersioned {
 
 #[repr(C)]
 pub struct WeftGraph {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct WeftOutline {
     _private: [u8; 0],
 }
 
@@ -264,6 +295,58 @@ pub struct WeftCompletion {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct WeftProblem {
+    pub size: usize,
+    pub at: usize,
+    pub length: usize,
+    pub kind: *const c_char,
+    pub message: *mut *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct WeftSymbol {
+    pub size: usize,
+    pub kind: WeftSymbolKind,
+    pub name: *const c_char,
+    pub at: usize,
+    pub from: usize,
+    pub to: usize,
+    pub seen_from: usize,
+    pub seen_to: usize,
+    pub global: bool,
+    pub parent: c_int,
+    pub signature: *const c_char,
+    pub doc: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct WeftMention {
+    pub size: usize,
+    pub kind: WeftMentionKind,
+    pub at: usize,
+    pub length: usize,
+    pub name: *const c_char,
+    pub symbol: c_int,
+    pub builtin: bool,
+    pub shared: bool,
+    pub imported: c_int,
+    pub function: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct WeftBuiltin {
+    pub size: usize,
+    pub kind: WeftBuiltinKind,
+    pub name: *const c_char,
+    pub signature: *const c_char,
+    pub doc: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct WeftArray {
     pub dtype: WeftDType,
     pub rank: c_int,
@@ -433,6 +516,12 @@ extern "C" {
     pub fn weft_complete(vm: *mut WeftVM, line: *const c_char, at: usize, out: *mut WeftCompletion) -> WeftStatus;
     pub fn weft_paint(text: *const c_char, length: usize, paint: *mut c_uchar) -> bool;
     pub fn weft_remember(vm: *mut WeftVM, value: *mut WeftValue);
+    pub fn weft_outline(vm: *mut WeftVM, text: *const c_char, length: usize, out: *mut *mut WeftOutline) -> WeftStatus;
+    pub fn weft_outline_free(vm: *mut WeftVM, outline: *mut WeftOutline);
+    pub fn weft_outline_problem(outline: *const WeftOutline, index: usize, out: *mut WeftProblem) -> bool;
+    pub fn weft_outline_symbol(outline: *const WeftOutline, index: usize, out: *mut WeftSymbol) -> bool;
+    pub fn weft_outline_mention(outline: *const WeftOutline, index: usize, out: *mut WeftMention) -> bool;
+    pub fn weft_builtin(index: usize, out: *mut WeftBuiltin) -> bool;
     pub fn weft_error_text(vm: *mut WeftVM) -> *const c_char;
     pub fn weft_error_message(vm: *mut WeftVM) -> *const c_char;
     pub fn weft_error_kind(vm: *mut WeftVM) -> *const c_char;
@@ -740,6 +829,42 @@ pub const LAYOUT: &[(&str, usize)] = &[
     ("WeftCompletion.count", core::mem::offset_of!(WeftCompletion, count)),
     ("WeftCompletion.words", core::mem::offset_of!(WeftCompletion, words)),
     ("WeftCompletion.notes", core::mem::offset_of!(WeftCompletion, notes)),
+    ("WeftProblem", core::mem::size_of::<WeftProblem>()),
+    ("WeftProblem.size", core::mem::offset_of!(WeftProblem, size)),
+    ("WeftProblem.at", core::mem::offset_of!(WeftProblem, at)),
+    ("WeftProblem.length", core::mem::offset_of!(WeftProblem, length)),
+    ("WeftProblem.kind", core::mem::offset_of!(WeftProblem, kind)),
+    ("WeftProblem.message", core::mem::offset_of!(WeftProblem, message)),
+    ("WeftSymbol", core::mem::size_of::<WeftSymbol>()),
+    ("WeftSymbol.size", core::mem::offset_of!(WeftSymbol, size)),
+    ("WeftSymbol.kind", core::mem::offset_of!(WeftSymbol, kind)),
+    ("WeftSymbol.name", core::mem::offset_of!(WeftSymbol, name)),
+    ("WeftSymbol.at", core::mem::offset_of!(WeftSymbol, at)),
+    ("WeftSymbol.from", core::mem::offset_of!(WeftSymbol, from)),
+    ("WeftSymbol.to", core::mem::offset_of!(WeftSymbol, to)),
+    ("WeftSymbol.seen_from", core::mem::offset_of!(WeftSymbol, seen_from)),
+    ("WeftSymbol.seen_to", core::mem::offset_of!(WeftSymbol, seen_to)),
+    ("WeftSymbol.global", core::mem::offset_of!(WeftSymbol, global)),
+    ("WeftSymbol.parent", core::mem::offset_of!(WeftSymbol, parent)),
+    ("WeftSymbol.signature", core::mem::offset_of!(WeftSymbol, signature)),
+    ("WeftSymbol.doc", core::mem::offset_of!(WeftSymbol, doc)),
+    ("WeftMention", core::mem::size_of::<WeftMention>()),
+    ("WeftMention.size", core::mem::offset_of!(WeftMention, size)),
+    ("WeftMention.kind", core::mem::offset_of!(WeftMention, kind)),
+    ("WeftMention.at", core::mem::offset_of!(WeftMention, at)),
+    ("WeftMention.length", core::mem::offset_of!(WeftMention, length)),
+    ("WeftMention.name", core::mem::offset_of!(WeftMention, name)),
+    ("WeftMention.symbol", core::mem::offset_of!(WeftMention, symbol)),
+    ("WeftMention.builtin", core::mem::offset_of!(WeftMention, builtin)),
+    ("WeftMention.shared", core::mem::offset_of!(WeftMention, shared)),
+    ("WeftMention.imported", core::mem::offset_of!(WeftMention, imported)),
+    ("WeftMention.function", core::mem::offset_of!(WeftMention, function)),
+    ("WeftBuiltin", core::mem::size_of::<WeftBuiltin>()),
+    ("WeftBuiltin.size", core::mem::offset_of!(WeftBuiltin, size)),
+    ("WeftBuiltin.kind", core::mem::offset_of!(WeftBuiltin, kind)),
+    ("WeftBuiltin.name", core::mem::offset_of!(WeftBuiltin, name)),
+    ("WeftBuiltin.signature", core::mem::offset_of!(WeftBuiltin, signature)),
+    ("WeftBuiltin.doc", core::mem::offset_of!(WeftBuiltin, doc)),
     ("WeftArray", core::mem::size_of::<WeftArray>()),
     ("WeftArray.dtype", core::mem::offset_of!(WeftArray, dtype)),
     ("WeftArray.rank", core::mem::offset_of!(WeftArray, rank)),
