@@ -5,12 +5,15 @@
 
 #include <string.h>
 
+#include "hop/control.h"
+#include "hop/deriv.h"
 #include "hop/lanes.h"
 #include "hop/pullback.h"
 #include "hop/tree.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_run.h"
+#include "tracer/record/record_tree.h"
 
 enum { SAVED_rule, SAVED_given, SAVED_args, SAVED_result, SAVED_COUNT };
 
@@ -330,10 +333,50 @@ Outcome record_make_custom(Recorder *r, u32 op, const Av *params, Av *out) {
   return rec_made(r, av_transform(r, op == OP_custom_vjp ? TF_custom_vjp : TF_checkpoint, parts[0], parts[1]), out);
 }
 
-/* Recomputing is a matter of memory, not of values: a graph keeps what it likes. */
+/* All that a checkpoint gives has a derivative: what is known while tracing would be known no more. *node: the
+ * branch. */
+static Outcome is_recomputed(Recorder *r, Av tree, NodeId *node) {
+  AvVec leaves = {0};
+  Outcome o = rec_tree(r, tree, &tree);
+  if (o == OUT_GO) o = rec_tree_leaves(r, tree, &leaves);
+  for (u32 i = 0; i < leaves.count && o == OUT_GO; i++) {
+    ValueId v = av_value(r, leaves.data[i]);
+    *node = v ? value_node(r->g, v) : 0;
+    if (!*node || graph_node_at(r->g, *node)->kind != NODE_cond || !deriv_dtype(value_type(r->g, v)->dtype))
+      o = OUT_STUCK;
+  }
+  if (!leaves.count && o == OUT_GO) o = OUT_STUCK;
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+/* A branch that is always taken: its derivative runs the arm once more, from what goes into it, so that nothing that
+ * the arm computes is kept. GraphNode.mask says that it stays a branch. */
+static Outcome record_recomputed(Recorder *r, Av f, const Av *args, u32 nargs, Av *out) {
+  RecMark mark = rec_mark(r);
+  RecState state;
+  NodeId node = 0;
+  Av params[4] = {av_const(r, value_bool(true)), f, 0, av_list(r, args, nargs)};
+  if (!params[0] || !params[3] || !rec_save(r, &state)) return OUT_FAIL;
+  Outcome o = record_cond(r, OP_cond, params, out);
+  if (o == OUT_GO) o = is_recomputed(r, *out, &node);
+  if (o == OUT_GO) r->g->nodes.data[node].mask = true;
+  if (o == OUT_STUCK) {
+    rec_rollback(r, &mark);
+    rec_restore(r, &state);
+  }
+  rec_state_free(r, &state);
+  return o;
+}
+
+/* Recomputing is a matter of memory, not of values: what cannot be is kept. */
 Outcome record_custom(Recorder *r, Av transform, const Av *args, u32 nargs, Av *out) {
   if (r->differentiating && av_at(r, transform)->op == TF_custom_vjp)
     return rec_stuck(r, REASON_no_rule, "a derivative rule of the program's own");
+  if (r->differentiating && av_at(r, transform)->op == TF_checkpoint) {
+    Outcome o = record_recomputed(r, av_item(r, transform, 0), args, nargs, out);
+    if (o != OUT_STUCK) return o;
+  }
   return rec_call(r, av_item(r, transform, 0), args, NULL, nargs, out);
 }
 

@@ -137,6 +137,18 @@ static Outcome pull_arm(Arms *a, u32 k, BlockId *made) {
   return o;
 }
 
+/* The second arm. Of a branch that is always taken it says nothing of what is given. */
+static Outcome pull_other_arm(Arms *a, BlockId *made) {
+  bool always = graph_node_at(a->w->r->g, a->node)->mask;
+  ValueVec gives = {0};
+  for (u32 i = 0; i < a->gives.count && always; i++)
+    if (!vec_push(&a->w->r->vm->alloc, &gives, a->gives.data[i])) return OUT_FAIL;
+  Outcome o = pull_arm(a, 1, made);
+  for (u32 i = 0; i < gives.count; i++) a->gives.data[i] = gives.data[i];
+  vec_free(&a->w->r->vm->alloc, &gives);
+  return o;
+}
+
 /* cond: a cond of the pullbacks of its arms, each of which runs its arm once more. What an arm uses goes in with
  * the cotangent that it has so far, and comes out with what the arm added; and whether it is there: some arms do
  * not speak of what others use. */
@@ -156,7 +168,8 @@ Outcome pull_cond(Walk *w, NodeId node) {
     if (!vec_push(alloc, &a.outer, v)) o = OUT_FAIL;
     if (pull_is_active(w, v) && pull_is_float(g, v) && !want(&a, v)) o = OUT_FAIL;
   }
-  for (u32 k = 0; k < 2 && o == OUT_GO; k++) o = pull_arm(&a, k, &made[k]);
+  o = o == OUT_GO ? pull_arm(&a, 0, &made[0]) : o;
+  if (o == OUT_GO) o = pull_other_arm(&a, &made[1]);
   if (o == OUT_GO) {
     graph_at_end(g, parent);
     NodeId back = graph_cond(g, node_operand(g, node, 0), made[0], made[1]);
@@ -165,6 +178,7 @@ Outcome pull_cond(Walk *w, NodeId node) {
       w->ct[a.wanted.data[i]] = node_result(g, back, i);
       w->there[a.wanted.data[i]] = a.gives.data[i] == ALWAYS ? 0 : node_result(g, back, a.wanted.count + i);
     }
+    if (back) g->nodes.data[back].mask = graph_node_at(g, node)->mask;
     if (!back || !pull_drop_captures(r, back)) o = OUT_FAIL;
   }
   ValueVec *all[] = {&a.wanted, &a.outer, &a.inner, &a.yields, &a.gives};

@@ -2,6 +2,7 @@
  * A body that cannot be captured whole leaves the trace as it was, and the construct runs eagerly there. */
 #include <string.h>
 
+#include "hop/flow.h"
 #include "hop/control.h"
 #include "hop/deriv.h"
 #include "lang/mechanisms.h"
@@ -116,7 +117,22 @@ Outcome record_construct_call(Recorder *r, u32 op, const Av *params, Av *out) {
   return rec_call(r, params[0], args, NULL, n, out);
 }
 
-/* Both functions into blocks of their own. `*again`: they write variables that were not in the set. */
+/* An arm that is never taken, in place of a function: nothing of the types that the other gives. */
+static Outcome cond_nothing(Recorder *r, const ValueVec *like, ValueVec *out) {
+  Graph *g = r->g;
+  for (u32 i = 0; i < like->count; i++) {
+    const ArrayType t = *value_type(g, like->data[i]);
+    for (u32 d = 0; d < t.rank; d++)
+      if (size_is_unbacked(&g->sizes, t.dims[d]))
+        return rec_stuck(r, REASON_data_dependent_shape, "an arm whose size is known only where it runs");
+    ValueId v = flow_nothing(g, &t);
+    if (!v || !vec_push(&r->vm->alloc, out, v)) return OUT_FAIL;
+  }
+  return OUT_GO;
+}
+
+/* Both functions into blocks of their own. `*again`: they write variables that were not in the set. Without a second
+ * one the first is always called. */
 static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, ValueId cond, RecCellSet *cells,
                          bool *again, Av *out) {
   Graph *g = r->g;
@@ -130,6 +146,12 @@ static Outcome cond_once(Recorder *r, const Av *params, const Av *args, u32 n, V
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
     rec_restore(r, &base);
     if (!(blocks[k] = graph_open(g))) o = OUT_FAIL;
+    if (k && !params[2]) {
+      results[1] = results[0];
+      if (o == OUT_GO && !*again) o = cond_nothing(r, &values[0], &values[1]);
+      graph_at_end(g, parent);
+      break;
+    }
     if (o == OUT_GO) o = rec_call(r, params[1 + k], args, NULL, n, &results[k]);
     if (o == OUT_GO) o = rec_tree(r, results[k], &results[k]);
     if (o == OUT_GO) o = rec_cells_grow(r, cells, again);

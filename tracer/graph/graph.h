@@ -103,7 +103,8 @@ typedef struct GraphAttr {
 typedef struct GraphNode {
   u8 kind;    /* NodeKind */
   bool reverse; /* scan, ascan: from the end */
-  /* op `where`: its second operand is a cotangent that is there only where the first is true (hop/walk.h) */
+  /* op `where`: its second operand is a cotangent that is there only where the first is true (hop/walk.h); cond: its
+   * first arm is always taken, and it stays a branch, so that its derivative computes the arm anew (hop/custom.c) */
   bool mask;
   bool lanes; /* scan: over the lanes of a vmap, which do not depend on each other but for sums (hop/record_lanes.c) */
   bool index; /* scan: the body has one more parameter, the trip number as i64[] (last) */

@@ -237,7 +237,7 @@ static void shorten_chain(Pass *p, NodeId n) {
 static bool inline_cond(Pass *p, NodeId n) {
   Graph *g = p->g;
   Value c;
-  if (!value_const(g, operand(p, n, 0), &c)) return false;
+  if (!value_const(g, operand(p, n, 0), &c) || g->nodes.data[n].mask) return false;
   BlockId taken = g->nodes.data[n].sub[c.bits ? 0 : 1];
   if (g->blocks.data[taken].term != TERM_yield) return false;
   ValueMap map;
