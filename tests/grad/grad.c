@@ -48,6 +48,69 @@ static const char *const ids[] = {
 #undef OP
 };
 
+/* ---- the table of rules ------------------------------------------------------------------------------------- */
+
+enum { COLUMN_back, COLUMN_batch, COLUMNS };
+static const char *const columns[COLUMNS] = {"back", "batch"};
+
+typedef struct Cell {
+  const char *op; /* NULL: all of the family */
+  u32 family, column;
+  const char *why;
+} Cell;
+
+static const Cell empty[] = {
+#define FAMILY(name, column, why) {NULL, FAM_##name, COLUMN_##column, why},
+#define CELL(op, column, why) {#op, 0, COLUMN_##column, why},
+#include "tests/grad/cells.def"
+#undef FAMILY
+#undef CELL
+};
+static u8 asked[sizeof empty / sizeof empty[0]];
+
+static bool has_rule(const OpInfo *info, u32 column) {
+  return column == COLUMN_back ? info->deriv != DERIVATIVE_none : info->batch != BATCH_loop;
+}
+
+/* The reason for an empty cell; NULL: none. */
+static const char *why_empty(u32 op, u32 column) {
+  const OpInfo *info = op_info(op);
+  if (column == COLUMN_back && *info->instead) return info->instead;
+  for (u32 i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+    const Cell *c = &empty[i];
+    if (c->column != column || (c->op ? strcmp(c->op, ids[op]) != 0 : c->family != info->family)) continue;
+    asked[i] = 1;
+    return c->why;
+  }
+  return NULL;
+}
+
+/* Each operation of the kernel has a rule in each column, or there is a reason. */
+static int check_table(bool print) {
+  int failures = 0;
+  for (u32 op = 1; op < OP_COUNT; op++) {
+    const OpInfo *info = op_info(op);
+    const char *bad = NULL;
+    if (info->deriv == DERIVATIVE_weft) continue; /* it is made of others */
+    for (u32 c = 0; c < COLUMNS; c++) {
+      const char *why = has_rule(info, c) ? "a rule" : why_empty(op, c);
+      if (!why) bad = columns[c];
+      if (print) printf("%s%s: %s", c ? "; " : info->name, c ? columns[c] : " back", why ? why : "?");
+    }
+    if (print) printf("\n");
+    failures += bad != NULL;
+    if (!print) printf(bad ? "not ok grad/cells-of-%s: no rule for `%s`, and no reason in cells.def\n"
+                           : "ok grad/cells-of-%s\n", info->name, bad);
+  }
+  for (u32 i = 0; i < sizeof empty / sizeof empty[0] && !print; i++) {
+    if (asked[i]) continue;
+    failures++;
+    printf("not ok grad/reason-%u: cells.def has a reason (%s, %s) for a cell that is not empty\n", i,
+           empty[i].op ? empty[i].op : "a family", columns[empty[i].column]);
+  }
+  return failures;
+}
+
 static const char prelude[] =
     "let v = [1.5, -0.7, 2.25, 0.4, -1.1, 3.0]\n"
     "let m = v.reshape((2, 3))\n"
@@ -400,8 +463,10 @@ static int check_all_settings(void) {
   return failures;
 }
 
-int main(void) {
-  int failures = check_parameters() + check_all_settings();
+/* --table: the table of rules alone. */
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "--table") == 0) return check_table(true);
+  int failures = check_table(false) + check_parameters() + check_all_settings();
   for (u32 op = 1; op < OP_COUNT; op++) {
     const OpInfo *info = op_info(op);
     if (info->deriv != DERIVATIVE_rule && (info->deriv != DERIVATIVE_weft || has_none(ids[op]))) continue;
