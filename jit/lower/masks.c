@@ -25,14 +25,14 @@ static bool mask_cheap(u32 op, u32 dtype) {
   return op == OP_divide && dtype_kind(dtype) == DK_FLOAT;
 }
 
-/* Of a dtype that loops compute in. */
-static bool mask_takes(u32 dtype) {
-  return dtype_in_loops(dtype) && dtype_compute(dtype) == dtype && dtype_kind(dtype) <= DK_FLOAT;
+/* What loops take, of a dtype that they compute in. */
+static bool mask_takes(const Compiler *c, const ArrayType *t) {
+  return type_in_loops(c, t) && dtype_compute(t->dtype) == t->dtype && dtype_kind(t->dtype) <= DK_FLOAT;
 }
 
 static bool mask_covers(const Masked *m, ValueId v) {
   const ArrayType *t = value_is_token(m->g, v) ? NULL : value_type(m->g, v);
-  bool same = t && t->rank == m->type->rank;
+  bool same = t && mask_takes(m->c, t) && t->rank == m->type->rank;
   for (u32 d = 0; same && d < t->rank; d++) same = size_same(&m->g->sizes, t->dims[d], m->type->dims[d]);
   return same;
 }
@@ -53,7 +53,7 @@ static ValueId mask_whole(Masked *m, ValueId v, u32 depth) {
   Graph *g = m->g;
   const ArrayType *t = value_is_token(g, v) ? NULL : value_type(g, v);
   NodeId n = value_node(g, v);
-  if (!t || !mask_takes(t->dtype)) return 0;
+  if (!t || !mask_takes(m->c, t)) return 0;
   if (!t->rank) return v;
   if (!n || !depth || ++m->ops > MASK_OPS) return 0;
   const GraphNode *x = graph_node_at(g, n);
@@ -79,7 +79,7 @@ ValueId mask_update(Compiler *c, NodeId n) {
   const IndexItem *it = node.operand_count == 3 && c->device == DEV_CPU ? mask_item(g, &g->nodes.data[n]) : NULL;
   ValueId x = node_operand(g, n, 0);
   Masked m = {.c = c, .g = g, .type = value_type(g, x)};
-  if (!it || !mask_takes(m.type->dtype) || !m.type->rank) return 0;
+  if (!it || !mask_takes(c, m.type) || !m.type->rank) return 0;
   m.mask = node_operand(g, n, 1);
   NodeId found = value_node(g, m.mask);
   if (it->kind == INDEX_array) {
