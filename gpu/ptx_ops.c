@@ -364,46 +364,68 @@ Opnd ptx_address(PtxWriter *w, const LoopNode *n) {
   return r;
 }
 
+/* What an element is in a register on its way from or to memory: the value itself, or bits that are less. */
+static Opnd in_memory_form(PtxWriter *w, LoopType mem, Opnd v) {
+  if (mem == LT_F16) return ptx_new(w, REG_H);
+  return mem == LT_I1 || mem == LT_BF16 ? ptx_new(w, REG_R) : v;
+}
+
+/* What was loaded as `form` is the value `to`. */
+static void from_memory_form(PtxWriter *w, LoopType mem, Opnd form, Opnd to) {
+  if (mem == LT_I1) {
+    INS(w, "setp.ne.u32", to, form, ptx_const(LT_U32, 0));
+  } else if (mem == LT_F16) {
+    INS(w, "cvt.f32.f16", to, form);
+  } else if (mem == LT_BF16) {
+    INS(w, "shl.b32", form, form, ptx_const(LT_U32, 16));
+    INS(w, "mov.b32", to, form);
+  }
+}
+
+static Opnd to_memory_form(PtxWriter *w, LoopType mem, Opnd v) {
+  Opnd form = in_memory_form(w, mem, v);
+  if (mem == LT_I1) {
+    INS(w, "selp.u32", form, ptx_const(LT_U32, 1), ptx_const(LT_U32, 0), v);
+  } else if (mem == LT_F16) {
+    INS(w, "cvt.rn.f16.f32", form, v);
+  } else if (mem == LT_BF16) {
+    Opnd rounded = ptx_new(w, REG_F);
+    round_bf16(w, rounded, v);
+    INS(w, "mov.b32", form, rounded);
+    INS(w, "shr.u32", form, form, ptx_const(LT_U32, 16));
+  }
+  return form;
+}
+
+static const char *access_type(LoopType mem) { return mem == LT_BF16 ? "u16" : memory_type(mem); }
+
 void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four) {
-  u32 bytes = loop_type_bytes((LoopType)n->mem), each = 16 / bytes;
-  const char *type = memory_type((LoopType)n->mem);
-  Opnd at = ptx_address(w, n);
+  LoopType mem = (LoopType)n->mem;
+  u32 each = loop_type_bytes(mem) == 8 ? 2 : 4;
+  Opnd at = ptx_address(w, n), form[4];
+  for (u32 i = 0; i < 4; i++)
+    form[i] = n->op == LOOP_LOAD ? in_memory_form(w, mem, four[i]) : to_memory_form(w, mem, four[i]);
   for (u32 i = 0; i < 4; i += each) {
     if (i) INS(w, "add.s64", at, at, ptx_const(LT_I64, 16));
     char list[160];
     if (each == 4)
-      snprintf(list, sizeof list, "{%s, %s, %s, %s}", ptx_text(four[0]).s, ptx_text(four[1]).s, ptx_text(four[2]).s,
-               ptx_text(four[3]).s);
-    else snprintf(list, sizeof list, "{%s, %s}", ptx_text(four[i]).s, ptx_text(four[i + 1]).s);
+      snprintf(list, sizeof list, "{%s, %s, %s, %s}", ptx_text(form[0]).s, ptx_text(form[1]).s, ptx_text(form[2]).s,
+               ptx_text(form[3]).s);
+    else snprintf(list, sizeof list, "{%s, %s}", ptx_text(form[i]).s, ptx_text(form[i + 1]).s);
+    const char *type = access_type(mem);
     if (n->op == LOOP_LOAD) ptx_line(w, "ld.global.v%u.%s %s, [%s];", each, type, list, ptx_text(at).s);
     else ptx_line(w, "st.global.v%u.%s [%s], %s;", each, type, ptx_text(at).s, list);
   }
+  for (u32 i = 0; i < 4 && n->op == LOOP_LOAD; i++) from_memory_form(w, mem, form[i], four[i]);
 }
 
 void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) { ptx_load_from(w, n, ptx_address(w, n), to); }
 
 void ptx_load_from(PtxWriter *w, const LoopNode *n, Opnd at, Opnd to) {
   const char *space = ptx_node(w, n->a)->op == LOOP_TABLE ? "const" : "global";
-  Opnd narrow;
-  switch (n->mem) {
-    case LT_I1:
-      narrow = ptx_new(w, REG_R);
-      ptx_line(w, "ld.%s.u8 %s, [%s];", space, ptx_text(narrow).s, ptx_text(at).s);
-      INS(w, "setp.ne.u32", to, narrow, ptx_const(LT_U32, 0));
-      return;
-    case LT_F16:
-      narrow = ptx_new(w, REG_H);
-      ptx_line(w, "ld.%s.b16 %s, [%s];", space, ptx_text(narrow).s, ptx_text(at).s);
-      INS(w, "cvt.f32.f16", to, narrow);
-      return;
-    case LT_BF16:
-      narrow = ptx_new(w, REG_R);
-      ptx_line(w, "ld.%s.u16 %s, [%s];", space, ptx_text(narrow).s, ptx_text(at).s);
-      INS(w, "shl.b32", narrow, narrow, ptx_const(LT_U32, 16));
-      INS(w, "mov.b32", to, narrow);
-      return;
-    default: ptx_line(w, "ld.%s.%s %s, [%s];", space, memory_type((LoopType)n->mem), ptx_text(to).s, ptx_text(at).s);
-  }
+  Opnd form = in_memory_form(w, (LoopType)n->mem, to);
+  ptx_line(w, "ld.%s.%s %s, [%s];", space, access_type((LoopType)n->mem), ptx_text(form).s, ptx_text(at).s);
+  from_memory_form(w, (LoopType)n->mem, form, to);
 }
 
 void ptx_store(PtxWriter *w, const LoopNode *n) { ptx_store_to(w, n, ptx_address(w, n)); }
@@ -411,23 +433,8 @@ void ptx_store(PtxWriter *w, const LoopNode *n) { ptx_store_to(w, n, ptx_address
 void ptx_store_to(PtxWriter *w, const LoopNode *n, Opnd at) {
   /* All threads of a warp have the value; one stores it, when the others have read what lay there. */
   bool together = w->spread == PTX_WARPS && !w->spread_depth;
-  Opnd v = ptx_in_register(w, ptx_value(w, n->b)), first = none();
-  if (n->mem == LT_I1) {
-    Opnd byte = ptx_new(w, REG_R);
-    INS(w, "selp.u32", byte, ptx_const(LT_U32, 1), ptx_const(LT_U32, 0), v);
-    v = byte;
-  } else if (n->mem == LT_F16) {
-    Opnd half = ptx_new(w, REG_H);
-    INS(w, "cvt.rn.f16.f32", half, v);
-    v = half;
-  } else if (n->mem == LT_BF16) {
-    Opnd rounded = ptx_new(w, REG_F), bits = ptx_new(w, REG_R);
-    round_bf16(w, rounded, v);
-    INS(w, "mov.b32", bits, rounded);
-    INS(w, "shr.u32", bits, bits, ptx_const(LT_U32, 16));
-    v = bits;
-  }
-  const char *type = n->mem == LT_BF16 ? "u16" : memory_type((LoopType)n->mem);
+  Opnd v = to_memory_form(w, (LoopType)n->mem, ptx_in_register(w, ptx_value(w, n->b))), first = none();
+  const char *type = access_type((LoopType)n->mem);
   if (together) {
     first = ptx_new(w, REG_P);
     INS(w, "setp.eq.u32", first, w->lane, ptx_const(LT_U32, 0));

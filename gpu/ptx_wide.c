@@ -1,12 +1,13 @@
 /* ptx_wide.c — elementwise kernels, and the loops of reductions, four elements at a time.
  *
  * A thread takes the elements 4 g … 4 g + 3 of arrays whose elements lie one behind the other, with loads and stores of
- * 16 bytes; all loads stand in front of all stores, so that they are under way together. Each value has a register for
- * each of the four. What is left behind the last four, and arrays that do not begin at a multiple of 16 bytes, are done
- * by the loop over single elements that stands behind. */
+ * 16 bytes (of narrow dtypes 4 or 8); all loads stand in front of all stores, so that they are under way together. Each
+ * value has a register for each of the four. What is left behind the last four, and arrays that do not begin at a
+ * multiple of 16 bytes, are done by the loop over single elements that stands behind. */
 #include "gpu/ptx_writer.h"
 
-enum { WIDE = 4, WIDE_BYTES = 16, WIDE_NODES = 96 };
+enum { WIDE = 4, WIDE_BYTES = 16, WIDE_NODES = 96,
+       WIDE_FUNCTIONS = 3 /* more make long code, in which loads are a small part */ };
 
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
 
@@ -27,11 +28,6 @@ static bool is_in_row(const LoopFn *fn, const LoopNode *n, u32 index) {
   return n->count == 1 && t->coef == 1 && t->var == index && !t->stride[0] && !t->stride[1];
 }
 
-static bool is_whole(const LoopNode *n) { /* four of them are one or two accesses of 16 bytes */
-  u32 bytes = loop_type_bytes((LoopType)n->mem);
-  return bytes == 4 || bytes == 8;
-}
-
 /* What is written is read only in front of that, and at the same element. */
 static bool reads_before(const LoopFn *fn, u32 from, u32 at, u32 index) {
   const LoopNode *store = loop_node(fn, fn->body.data[at]);
@@ -44,7 +40,7 @@ static bool reads_before(const LoopFn *fn, u32 from, u32 at, u32 index) {
 }
 
 bool ptx_wide(const LoopFn *fn, Allocator *alloc, PtxWide *s) {
-  u32 i = 0, rows = 0;
+  u32 i = 0, rows = 0, functions = 0;
   *s = (PtxWide){.alloc = alloc, .nodes = fn->nodes.count};
   while (i < fn->body.count && !loop_is_head(loop_node(fn, fn->body.data[i]))) i++;
   if (fn->kind != LOOP_KERNEL || i == fn->body.count || fn->body.count - i > WIDE_NODES) return false;
@@ -62,12 +58,12 @@ bool ptx_wide(const LoopFn *fn, Allocator *alloc, PtxWide *s) {
     Varies v = {.of = s->varies};
     loop_each_operand(fn, n, ask_varies, &v);
     s->varies[id] = v.found;
+    functions += n->op == LOOP_MATH;
     ok = !loop_is_head(n) && !loop_is_terminator(n) && n->op != LOOP_CHECK && n->op != LOOP_ELSE &&
-         n->op != LOOP_MATH;
+         functions <= WIDE_FUNCTIONS;
     if (!is_access(n)) continue;
     bool row = is_in_row(fn, n, index);
     if (row) rows++;
-    if (row && !is_whole(n)) ok = false;
     if (n->op == LOOP_STORE) ok = ok && row && reads_before(fn, s->first, i, index);
   }
   if (ok && rows) return true;

@@ -153,7 +153,7 @@ void ptx_store(PtxWriter *w, const LoopNode *n);
 Opnd ptx_address(PtxWriter *w, const LoopNode *n); /* of the element */
 void ptx_load_from(PtxWriter *w, const LoopNode *n, Opnd at, Opnd to);
 void ptx_store_to(PtxWriter *w, const LoopNode *n, Opnd at);
-/* A load or store of four elements of 4 or 8 bytes, one behind the other, from a multiple of 16 bytes on. */
+/* A load or store of four elements, one behind the other, from a multiple of 16 bytes or of their own length on. */
 void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four);
 
 /* ---- ptx_fold.c: reductions and scans ------------------------------------------------------------------- */
