@@ -102,9 +102,9 @@ bool op_takes(u32 op, u32 dtype) {
 }
 
 OpId op_by_name(const char *s, size_t len) {
-  for (u32 i = 1; i < OP_COUNT; i++) {
+  for (u32 i = 1; i < OP_COUNT && len; i++) {
     const char *name = op_infos[i].name;
-    if (strlen(name) == len && memcmp(name, s, len) == 0) return (OpId)i;
+    if (*name == *s && strncmp(name, s, len) == 0 && !name[len]) return (OpId)i;
   }
   return OP_none;
 }

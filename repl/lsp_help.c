@@ -309,7 +309,9 @@ typedef struct Items {
   Out *to;
   const char *prefix; /* what is there of the word */
   size_t prefix_len, count;
+  bool more; /* than ITEMS_MOST: the client is to ask again when more of the word is there */
 } Items;
+enum { ITEMS_MOST = 2000 };
 
 static bool fits_prefix(const Items *it, const char *name, size_t len) {
   return len >= it->prefix_len && memcmp(name, it->prefix, it->prefix_len) == 0;
@@ -319,6 +321,10 @@ static bool fits_prefix(const Items *it, const char *name, size_t len) {
 static void put_item(Items *it, const char *name, size_t len, int kind, int rank, const char *behind,
                      const char *detail, const Out *doc) {
   if (!fits_prefix(it, name, len)) return;
+  if (it->count >= ITEMS_MOST) {
+    it->more = true;
+    return;
+  }
   Out label = {0}, sort = {0};
   put_bytes(&label, name, len);
   put_text(&label, behind);
@@ -356,14 +362,30 @@ static void put_symbol_item(Items *it, const Doc *asked, const Doc *d, const Wef
   out_free(&doc);
 }
 
+/* By names; of one name the innermost first. */
+static int visible_order(const void *a, const void *b) {
+  const WeftSymbol *x = *(const WeftSymbol *const *)a, *y = *(const WeftSymbol *const *)b;
+  int names = strcmp(x->name, y->name);
+  if (names) return names;
+  if (x->global != y->global) return x->global ? 1 : -1;
+  return (x->seen_from < y->seen_from) - (x->seen_from > y->seen_from);
+}
+
 /* Those that can be named here, and of each name the innermost. */
 static void put_visible(Items *it, const Doc *d, size_t at, bool functions) {
+  const WeftSymbol **seen = grow(NULL, sizeof *seen * d->symbol_count);
+  size_t count = 0;
   for (size_t i = 0; i < d->symbol_count; i++) {
     const WeftSymbol *y = &d->symbols[i];
-    if (functions && y->kind != WEFT_SYMBOL_FUNCTION) continue;
-    if (fits_prefix(it, y->name, strlen(y->name)) && symbol_named(d, y->name, strlen(y->name), at) == (int)i)
-      put_symbol_item(it, d, d, y, 1);
+    bool in = y->global || (at >= y->seen_from && at <= y->seen_to);
+    if (in && fits_prefix(it, y->name, strlen(y->name))) seen[count++] = y;
   }
+  if (count) qsort(seen, count, sizeof *seen, visible_order);
+  for (size_t i = 0; i < count; i++) {
+    bool hidden = i && strcmp(seen[i]->name, seen[i - 1]->name) == 0;
+    if (!hidden && (!functions || seen[i]->kind == WEFT_SYMBOL_FUNCTION)) put_symbol_item(it, d, d, seen[i], 1);
+  }
+  free(seen);
 }
 
 static void put_arguments(Items *it, Lsp *s, Doc *d, size_t at, size_t word) {
@@ -389,7 +411,9 @@ static void put_module_members(Items *it, const Lsp *s, const char *module) {
       put_builtin_item(it, &s->builtins[i], s->builtins[i].name + n + 1, 1);
 }
 
-static int name_order(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int name_order(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* WEFT_NO_SYMBOL: none of that name is seen. */
 static int symbol_kind_of(const Doc *d, const char *name, size_t at) {
@@ -410,7 +434,8 @@ static void put_fields(Items *it, Lsp *s, Doc *d, size_t at) {
   }
   if (count) qsort(names, count, sizeof *names, name_order);
   for (size_t i = 0; i < count; i++)
-    if (!(i && strcmp(names[i], names[i - 1]) == 0) && !builtin_named(s, names[i], strlen(names[i])) &&
+    if (it->count < ITEMS_MOST && !(i && strcmp(names[i], names[i - 1]) == 0) &&
+        !builtin_named(s, names[i], strlen(names[i])) &&
         symbol_kind_of(d, names[i], at) != WEFT_SYMBOL_FUNCTION)
       put_item(it, names[i], strlen(names[i]), ITEM_FIELD, 0, "", "", NULL);
   free(names);
@@ -421,6 +446,7 @@ static void put_fields(Items *it, Lsp *s, Doc *d, size_t at) {
   put_visible(it, d, at, true);
   for (size_t i = 0; i < s->builtin_count; i++) {
     const WeftBuiltin *b = &s->builtins[i];
+    if (!fits_prefix(it, b->name, strlen(b->name))) continue;
     bool hidden = symbol_named(d, b->name, strlen(b->name), at) >= 0;
     if (b->kind == WEFT_BUILTIN_FUNCTION && !strchr(b->name, '.') && !hidden) put_builtin_item(it, b, b->name, 2);
   }
@@ -442,10 +468,10 @@ static void put_members(Items *it, Lsp *s, Doc *d, size_t point, size_t at) {
 
 void lsp_complete(Lsp *s, Doc *d, size_t at, Reply *r) {
   size_t word = word_start(d, at);
-  Items it = {s, &r->result, d->text + word, at - word, 0};
+  Items it = {s, &r->result, d->text + word, at - word, 0, false};
   bool point = word && d->text[word - 1] == '.' && !(word > 1 && d->text[word - 2] == '.');
   bool digits = word < at && d->text[word] >= '0' && d->text[word] <= '9';
-  put_text(&r->result, "{\"isIncomplete\":false,\"items\":[");
+  put_text(&r->result, "{\"items\":[");
   if ((at && is_quiet(d, at - 1)) || digits) {
   } else if (point) {
     put_members(&it, s, d, word - 1, at);
@@ -454,9 +480,10 @@ void lsp_complete(Lsp *s, Doc *d, size_t at, Reply *r) {
     put_visible(&it, d, at, false);
     for (size_t i = 0; i < s->builtin_count; i++) {
       const WeftBuiltin *b = &s->builtins[i];
-      if (!strchr(b->name, '.') && symbol_named(d, b->name, strlen(b->name), at) < 0)
+      if (!strchr(b->name, '.') && fits_prefix(&it, b->name, strlen(b->name)) &&
+          symbol_named(d, b->name, strlen(b->name), at) < 0)
         put_builtin_item(&it, b, b->name, b->kind == WEFT_BUILTIN_WORD ? 3 : 2);
     }
   }
-  put_text(&r->result, "]}");
+  put_format(&r->result, "],\"isIncomplete\":%s}", it.more ? "true" : "false");
 }

@@ -1,6 +1,6 @@
-# Drives `weft lsp` through session.txt and compares each answer, whole; then breaks messages at random.
+# Drives `weft lsp` through session.txt and bytes.txt and compares each answer, whole; then breaks messages at random.
 #   python3 tests/lsp/session.py [PROGRAM]            the session, then 300 broken messages
-#   python3 tests/lsp/session.py --write [PROGRAM]    writes the answers that it gets into session.txt, to be read
+#   python3 tests/lsp/session.py --write [PROGRAM]    writes the answers that it gets into these, to be read
 #   python3 tests/lsp/session.py --fuzz N [PROGRAM]   N broken messages
 import json
 import os
@@ -165,8 +165,8 @@ def read_steps(path):
     return steps
 
 
-def session(program, write):
-    path = os.path.join(HERE, 'session.txt')
+def session(program, name, write):
+    path = os.path.join(HERE, name + '.txt')
     steps = read_steps(path)
     folder = os.path.realpath(tempfile.mkdtemp())
     run = Session(program, folder)
@@ -188,28 +188,32 @@ def session(program, write):
         asked += bool(wanted)
         if not write and got != wanted:
             bad += 1
-            print('not ok lsp/session-line-%d: %s gave\n#   %s\n# instead of\n#   %s' % (
-                number, command, '\n#   '.join(got), '\n#   '.join(wanted)))
+            print('not ok lsp/%s-line-%d: %s gave\n#   %s\n# instead of\n#   %s' % (
+                name, number, command, '\n#   '.join(got), '\n#   '.join(wanted)))
     extra = run.server.read(0.2)
     code = run.server.end()
     shutil.rmtree(folder)
     if write:
         return rewrite(path, got_by_line)
     if extra is not None:
-        print('not ok lsp/session-end: one more message: %s' % json.dumps(extra))
+        print('not ok lsp/%s-end: one more message: %s' % (name, json.dumps(extra)))
     elif code != 0:
-        print('not ok lsp/session-end: exit status %d' % code)
+        print('not ok lsp/%s-end: exit status %d' % (name, code))
     elif not bad:
-        print('ok lsp/session')
+        print('ok lsp/' + name)
         print('# %d commands with an answer' % asked)
     return bad or extra is not None or code != 0
 
 
 def folded(text):
-    """Lines of at most 112 characters; all but the first begin with `+ `."""
-    parts = [text[:112]]
-    for at in range(112, len(text), 110):
-        parts.append('+ ' + text[at:at + 110])
+    """Lines of at most 114 characters; all but the first begin with `+ `."""
+    parts = []
+    while text:
+        cut = 112
+        while cut < len(text) and text[cut - 1] == ' ':  # no blank ends a line
+            cut -= 1
+        parts.append(('+ ' if parts else '') + text[:cut])
+        text = text[cut:]
     return parts
 
 
@@ -316,7 +320,9 @@ def main():
         program = args[0] if args else os.environ.get('WEFT', 'build/weft')
         sys.exit(fuzz(program, count))
     program = args[0] if args else os.environ.get('WEFT', 'build/weft')
-    failed = session(program, write)
+    failed = False
+    for name in ('session', 'bytes'):
+        failed = session(program, name, write) or failed
     if not write:
         failed = fuzz(program, count) or failed
     sys.exit(bool(failed))
