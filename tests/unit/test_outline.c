@@ -342,6 +342,52 @@ static void refuses(void **state) {
   assert_string_equal(weft_error_kind(*state), "limit");
 }
 
+typedef struct Memory {
+  size_t left;   /* allocations until one is refused; SIZE_MAX: none is */
+  size_t bytes;  /* that are held */
+  bool refused;
+} Memory;
+
+static void *resize(void *context, void *p, size_t old_size, size_t new_size) {
+  Memory *m = context;
+  if (new_size > old_size && m->left != SIZE_MAX && m->left-- == 0) return m->left = 0, m->refused = true, NULL;
+  void *now = new_size ? realloc(p, new_size) : NULL;
+  if (!new_size) free(p);
+  else if (!now) return NULL;
+  m->bytes += new_size - old_size;
+  return now;
+}
+
+/* Each allocation in turn is refused, and all behind it: an error, or an outline that says so, and nothing is lost. */
+static void memory_is_refused(void **state) {
+  (void)state;
+  Memory memory = {SIZE_MAX, 0, false};
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.resize = resize;
+  options.resize_context = &memory;
+  WeftVM *vm = weft_new(&options);
+  assert_non_null(vm);
+  size_t n = 0, refused = 0, said = 0;
+  for (bool whole = false; !whole; n++) {
+    WeftOutline *outline = NULL;
+    WeftProblem p = {.size = sizeof p};
+    memory.left = n;
+    memory.refused = false;
+    WeftStatus status = weft_outline(vm, long_program, strlen(long_program), &outline);
+    memory.left = SIZE_MAX;
+    if (status != WEFT_OK) assert_string_equal(weft_error_kind(vm), "limit"), refused++;
+    bool problem = status == WEFT_OK && weft_outline_problem(outline, 0, &p);
+    if (problem) assert_string_equal(p.kind, "limit"), said++;
+    whole = !memory.refused;
+    weft_outline_free(vm, outline);
+    assert_true(n < 5000);
+  }
+  assert_true(refused > 20);
+  assert_int_equal(refused + said + 1, n);
+  weft_free(vm);
+  assert_int_equal(memory.bytes, 0);
+}
+
 /* Each name is there once, and those that a program can write are found by the compiler. */
 static void lists_builtins(void **state) {
   WeftBuiltin b = {.size = sizeof b};
@@ -368,6 +414,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(knows_each_name, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses, setup, teardown),
       cmocka_unit_test_setup_teardown(lists_builtins, setup, teardown),
+      cmocka_unit_test(memory_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
