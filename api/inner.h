@@ -111,8 +111,15 @@ bool struct_sized(const void *to, size_t least) MUST_USE; /* was it? */
 static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }
 /* A value that the host gives: one of this VM that it still holds. If not, an error that says so stands, and
  * WEFT_MISUSE is due. NULL is none. */
-bool value_ok(WeftVM *w, const WeftValue *value) MUST_USE;
-bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) MUST_USE;
+bool value_refuse(WeftVM *w, const WeftValue *value); /* of one that is not: says so; false */
+static inline bool value_ok(WeftVM *w, const WeftValue *value) {
+  return LIKELY(value && value->vm == w) || value_refuse(w, value);
+}
+static inline bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!value_ok(w, values[i])) return false;
+  return true;
+}
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) MUST_USE; /* consumes v */
 /* An error of kind "type": the host needs something else than v. */
 WeftStatus value_wrong(WeftVM *w, const char *needs, Value v);

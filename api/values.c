@@ -16,17 +16,10 @@ const char *text_hold(WeftVM *w, const char *s, size_t len) {
   return w->text.failed ? "" : buf_text(&w->text);
 }
 
-bool value_ok(WeftVM *w, const WeftValue *value) {
-  if (LIKELY(value && value->vm == w)) return true;
+bool value_refuse(WeftVM *w, const WeftValue *value) {
   if (value && !w->vm->error.raised)
     (void)vm_error_at(w->vm, EK_host, (Span){0}, "the host gives a value of another VM, or one that it released");
   return false;
-}
-
-bool values_ok(WeftVM *w, WeftValue *const *values, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (!value_ok(w, values[i])) return false;
-  return true;
 }
 
 WeftStatus value_hand_over(WeftVM *w, Value v, WeftValue **out) {

@@ -38,10 +38,10 @@ static void *host_resize(Allocator *self, void *p, size_t old_size, size_t new_s
  * sixteenth of the block too much, what it holds lies in small ones. */
 #ifdef MADV_HUGEPAGE
 static void *new_block(size_t n) {
-  enum { HUGE = 2 << 20, LEAST = 2 * HUGE, SPARE = 16 };
+  enum { PAGE = 2 << 20, LEAST = 2 * PAGE, SPARE = 16 };
   if (n < LEAST || n > SIZE_MAX / 2) return malloc(n); /* which refuses the latter */
-  size_t whole = (n + HUGE - 1) & ~(size_t)(HUGE - 1), whole_pages = whole - n <= n / SPARE ? whole : whole - HUGE;
-  void *p = aligned_alloc(HUGE, whole);
+  size_t whole = (n + PAGE - 1) & ~(size_t)(PAGE - 1), whole_pages = whole - n <= n / SPARE ? whole : whole - PAGE;
+  void *p = aligned_alloc(PAGE, whole);
   if (p) (void)madvise(p, whole_pages, MADV_HUGEPAGE);
   return p;
 }
@@ -323,7 +323,7 @@ static WeftStatus begin(WeftVM *w) {
   exports_look(w);
   WeftStatus status = vm_catch_up(w->vm);
   if (status != WEFT_OK) return status;
-  vm_error_clear(w->vm);
+  if (w->vm->error.raised) vm_error_clear(w->vm);
   if (w->vm->frame_count) return WEFT_OK; /* inside a host function it is meant for the program around */
   w->vm->exiting = false; /* of a program that ran before */
   w->vm->unseen = 0;
@@ -333,7 +333,9 @@ static WeftStatus begin(WeftVM *w) {
 /* Of what runs a program, before it does and behind it: an interrupt that came between two calls stops the second,
  * and one that came during the last operation is told, too: nobody asks for it behind that. A program inside of
  * another leaves it to that one. */
-static WeftStatus heed(WeftVM *w) { return w->vm->frame_count ? WEFT_OK : vm_heed(w->vm); }
+static inline WeftStatus heed(WeftVM *w) {
+  return LIKELY(!w->vm->interrupted) || w->vm->frame_count ? WEFT_OK : vm_heed(w->vm);
+}
 
 /* What failed by itself is stopped. */
 static WeftStatus end(WeftVM *w, WeftStatus status) {
@@ -436,8 +438,20 @@ WeftStatus weft_load_text(WeftVM *w, const char *text, size_t length, const char
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 
+/* What most calls are: few arguments, none by name. */
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
-  return weft_call_named(w, fn, args, count, NULL, 0, out);
+  Value v = value_nil(), few[8];
+  if (UNLIKELY(count > COUNT_OF(few))) return weft_call_named(w, fn, args, count, NULL, 0, out);
+  if (!usable(w) || !value_ok(w, fn) || (count && !args) || w->compiling || !values_ok(w, args, count))
+    return WEFT_MISUSE;
+  if (out) *out = NULL;
+  ON_STACK_OF(w);
+  if (host_may_run(w) != WEFT_OK) return WEFT_ERROR;
+  for (size_t i = 0; i < count; i++) few[i] = value_keep(args[i]->value);
+  WeftStatus status = end(w, vm_call_named(w->vm, fn->value, few, NULL, (u32)count, &v));
+  if (status == WEFT_OK && out) return value_hand_over(w, v, out);
+  value_drop(w->vm, v);
+  return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
 }
 
 WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, const char *const *names,

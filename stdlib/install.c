@@ -45,21 +45,19 @@ bool stdlib_set_level(Vm *vm, StripLevel level) {
   return strips != NULL;
 }
 
-/* Operations with operands of one dtype that have a kernel in that very dtype. */
-static void fill_direct(Stdlib *s) {
-  for (u32 op = 1; op < STRIP_OPS; op++) {
-    u32 row = strip_row(op);
-    for (u32 d = 1; d < DT_COUNT; d++) {
-      ArrayType type = {.dtype = (u8)d, .rank = 1};
-      const ArrayType *both[2] = {&type, &type};
-      DTypeResult r;
-      RuleError err;
-      const u32 count = op_info(op)->nparams == 1 ? 1 : 2;
-      if (s->strips->ops[row][d] && rule_dtype(op, count, both, &r, &err) && r.compute == d &&
-          (dtype_bytes(r.result) <= 8 || dtype_bytes(d) > 8)) /* of numbers, one word */
-        s->direct[op][d] = r.result;
-    }
+u32 stdlib_direct(Stdlib *s, u32 op, u32 dtype) {
+  const u32 row = strip_row(op), count = op_info(op)->nparams == 1 ? 1 : 2;
+  for (u32 d = 1; d < DT_COUNT; d++) {
+    ArrayType type = {.dtype = (u8)d, .rank = 1};
+    const ArrayType *both[2] = {&type, &type};
+    DTypeResult r;
+    RuleError err;
+    if (s->strips->ops[row][d] && rule_dtype(op, count, both, &r, &err) && r.compute == d &&
+        (dtype_bytes(r.result) <= 8 || dtype_bytes(d) > 8)) /* of numbers, one word */
+      s->direct[op][d] = r.result;
   }
+  s->direct[op][0] = 1;
+  return s->direct[op][dtype];
 }
 
 WeftStatus stdlib_install(Vm *vm) {
@@ -70,7 +68,6 @@ WeftStatus stdlib_install(Vm *vm) {
   vm->stdlib_state = s;
   s->blas_threads = (u32)vm->tunables.threads;
   (void)!stdlib_set_level(vm, STRIPS_BEST);
-  fill_direct(s);
   for (u32 op = 1; op < OP_COUNT; op++) vm->ops[op].eager = wide_may(op) ? wide_kernels[op] : kernels[op];
   vm->library = &library_modules;
   vm->format = format_hook;

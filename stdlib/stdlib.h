@@ -20,7 +20,8 @@ typedef enum StripLevel { STRIPS_BASE, STRIPS_AVX2, STRIPS_AVX512, STRIPS_BEST }
 typedef struct Stdlib {
   const struct StripTable *strips;  /* the build of the strip kernels for this processor */
   /* result dtype when all operands are dense arrays of this dtype and shape, which is also the dtype computed in;
-   * DT_NONE: the general path */
+   * DT_NONE: the general path. By operation and dtype; a row is made when it is first asked for, and then has a 1 at
+   * DT_NONE: all rows together would be four fifths of what a VM costs */
   u8 (*direct)[16];
   u32 blas_threads; /* that the host asked for; 0: it did not */
   struct RegexState *regex; /* compiled patterns (text/regex.c), NULL: none yet */
@@ -28,6 +29,12 @@ typedef struct Stdlib {
 } Stdlib;
 
 static inline Stdlib *stdlib_of(Vm *vm) { return (Stdlib *)vm->stdlib_state; }
+
+u32 stdlib_direct(Stdlib *s, u32 op, u32 dtype); /* makes the row of an operation */
+static inline u32 direct_of(Stdlib *s, u32 op, u32 dtype) {
+  const u32 result = s->direct[op][dtype];
+  return LIKELY(result || s->direct[op][0]) ? result : stdlib_direct(s, op, dtype);
+}
 
 /* Fills vm->ops and vm->stdlib_state. Error: memory. */
 WeftStatus stdlib_install(Vm *vm) MUST_USE;

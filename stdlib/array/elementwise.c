@@ -520,7 +520,7 @@ static __attribute__((noinline)) WeftStatus unary(Vm *vm, u32 op, Value *args, V
   Stdlib *s = stdlib_of(vm);
   if (args[0].kind == V_NUM) {
     Value x = args[0];
-    u32 r = s->direct[op][x.dtype];
+    u32 r = direct_of(s, op, x.dtype);
     if (LIKELY(r)) { /* the payload begins with the element */
       u64 result = 0;
       (void)s->strips->ops[op][x.dtype](&result, &x.bits, &x.bits, 1);
@@ -531,7 +531,7 @@ static __attribute__((noinline)) WeftStatus unary(Vm *vm, u32 op, Value *args, V
   }
   if (args[0].kind == V_ARRAY) {
     Array *a = args[0].array;
-    u32 d = array_dtype(a), r = s->direct[op][d];
+    u32 d = array_dtype(a), r = direct_of(s, op, d);
     if (r && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
       TRY(kernel_poll(vm, a->size));
       i64 n = a->size;
@@ -550,7 +550,7 @@ static __attribute__((noinline)) WeftStatus binary_number(Vm *vm, u32 op, u32 ro
   u32 at = args[0].kind == V_ARRAY ? 0 : 1;
   Array *a = args[at].array;
   Value num = args[1 - at];
-  u32 d = array_dtype(a), r = s->direct[op][d];
+  u32 d = array_dtype(a), r = direct_of(s, op, d);
   bool fits = d != DT_c128 && (num.dtype == d || (value_is_weak(num) && dtype_kind(num.dtype) <= dtype_kind(d)));
   if (r && fits && array_dense(a) && array_device(a) == DEV_CPU && a->size <= POLL_ELEMENTS && array_rank(a) > 0) {
     _Alignas(64) char strip[STRIP * 8];
@@ -631,7 +631,7 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, Value *args, Value *out) {
     return structural(vm, args, op == OP_not_equal, out);
   if (args[0].kind == V_NUM && args[1].kind == V_NUM && args[0].dtype == args[1].dtype) {
     Value x = args[0], y = args[1];
-    u32 d = x.dtype, r = s->direct[op][d];
+    u32 d = x.dtype, r = direct_of(s, op, d);
     if (LIKELY(r)) {
       u64 result = 0;
       const void *p = swap ? &y.bits : &x.bits, *q = swap ? &x.bits : &y.bits;
@@ -643,7 +643,7 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, Value *args, Value *out) {
   }
   if (args[0].kind == V_ARRAY && args[1].kind == V_ARRAY) {
     Array *a = args[0].array, *b = args[1].array;
-    u32 d = array_dtype(a), r = s->direct[op][d];
+    u32 d = array_dtype(a), r = direct_of(s, op, d);
     if (LIKELY(a->tag == b->tag && r && array_dense(a) && array_device(a) == DEV_CPU && same_dims(a, b) &&
                a->size <= POLL_ELEMENTS && array_rank(a) > 0)) {
       TRY(kernel_poll(vm, a->size));
@@ -674,9 +674,9 @@ static inline WeftStatus binary_fast(Vm *vm, u32 op, Value *args, Value *out) {
 
 PairWent elementwise_pair(Vm *vm, u32 op, const Array *a, const Array *b, Value *out) {
   enum { FEW = 1024 }; /* from there on operations count as fuel */
-  const Stdlib *s = stdlib_of(vm);
+  Stdlib *s = stdlib_of(vm);
   u64 tag = a->tag;
-  u32 d = array_dtype(a), r = s->direct[op][d];
+  u32 d = array_dtype(a), r = direct_of(s, op, d);
   i64 n = a->size;
   if (UNLIKELY(tag != b->tag || !r || tag >> 24 != (u64)LAY_DENSE << 8 || n != b->size || n >= FEW)) return PAIR_OTHER;
   if (array_rank(a) != 1 && (array_rank(a) == 0 || !same_dims((Array *)a, (Array *)b))) return PAIR_OTHER;
