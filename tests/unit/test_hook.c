@@ -403,11 +403,71 @@ static void nothing_is_compiled(void **state) {
   weft_free(vm);
 }
 
+static long refuse_at, allocations, held; /* the allocation that is refused (0: none), how many came, bytes */
+static void *counted(void *context, void *p, size_t old_size, size_t new_size) {
+  (void)context;
+  if (new_size > old_size && ++allocations == refuse_at) return NULL;
+  held += (long)new_size - (long)old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+
+/* Looks at all there is, whatever of it is refused. */
+static WeftStatus looks(WeftVM *vm, void *context, WeftHookEvent event) {
+  (void)context, (void)event;
+  for (size_t i = 0, frames = weft_frame_count(vm); i < frames; i++) {
+    WeftFrame f = {.size = sizeof f};
+    size_t count = 0;
+    if (weft_frame(vm, i, &f) != WEFT_OK || weft_frame_locals(vm, i, &count) != WEFT_OK) continue;
+    for (size_t k = 0; k < count; k++) {
+      const char *name;
+      WeftValue *v = NULL;
+      if (weft_frame_local(vm, i, k, &name, &v) == WEFT_OK) (void)weft_show(vm, v);
+      weft_release(vm, v);
+    }
+  }
+  return WEFT_OK;
+}
+
+static void refused_memory(void **state) {
+  (void)state;
+  long last = 0, failed = 0, done = 0;
+  for (long n = 0; n <= last; n++) {
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.resize = counted;
+    refuse_at = held = 0;
+    WeftVM *vm = weft_new(&o);
+    assert_non_null(vm);
+    assert_int_equal(weft_set_hook(vm, looks, NULL, 15), WEFT_OK);
+    allocations = 0;
+    refuse_at = n;
+    WeftValue *v = NULL;
+    WeftStatus status = weft_eval(vm, "fn f(x) {\n  let y = (x, [x, 2 * x])\n  y[1]\n}\nlet g = v => sum(f(v))\n"
+                                      "let t = \"a\" + \"b\"\nlet e = try {\n  error(t)\n} catch e {\n  e.message\n}\n"
+                                      "map(g, [1.0, 2.0])", "test", &v);
+    if (n == 0) last = allocations;
+    refuse_at = 0;
+    if (status == WEFT_OK) {
+      assert_string_equal(weft_show(vm, v), "[3.0, 6.0]");
+      weft_release(vm, v);
+      done++;
+    } else {
+      if (strcmp(weft_error_kind(vm), "limit") != 0) fail_msg("allocation %ld: %s", n, weft_error_text(vm));
+      failed++;
+    }
+    gives(vm, "1 + 1", "2");
+    weft_free(vm);
+    assert_int_equal(held, 0);
+  }
+  assert_true(last > 20 && failed > 10 && done > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(lines), cmocka_unit_test(calls_and_returns), cmocka_unit_test(variables),
     cmocka_unit_test(stacks), cmocka_unit_test(errors), cmocka_unit_test(hooks_that_fail),
     cmocka_unit_test(hooks_that_run_programs), cmocka_unit_test(hooks_that_change),
-    cmocka_unit_test(compiled_code_is_left), cmocka_unit_test(nothing_is_compiled)};
+    cmocka_unit_test(compiled_code_is_left), cmocka_unit_test(nothing_is_compiled), cmocka_unit_test(refused_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,6 +301,77 @@ static void nothing_leaves_the_folder(void **state) {
   weft_files_free(files);
 }
 
+/* ---- refused memory ------------------------------------------------------------------------------------- */
+
+static long refuse_at, allocations, held; /* the allocation that is refused (0: none), how many came, bytes */
+static void *counted(void *context, void *p, size_t old_size, size_t new_size) {
+  (void)context;
+  if (new_size > old_size && ++allocations == refuse_at) return NULL;
+  held += (long)new_size - (long)old_size;
+  if (new_size) return realloc(p, new_size);
+  free(p);
+  return NULL;
+}
+
+/* Every third allocation of a program that reads and writes is refused once. It ends with its value, or with one error
+ * of kind "limit"; files are what they were, or what they were to be; nothing stays open, no byte is lost. */
+static void refused(const WeftFiles *files) {
+  static const char before[] = "write_text(\"a.txt\", \"one\\ntwo\")",
+                    program[] = "write_text(\"a.txt\", \"first\\nsecond\\nthird\")\nlet n = 0\n"
+                                "for l in lines(\"a.txt\") { n += len(l) }\nappend_text(\"a.txt\", \"!\")\n"
+                                "save_csv(\"t.csv\", {a: [1, 2]})\nsave_npy(\"x.npy\", arange(3.0))\nmake_dir(\"q\")\n"
+                                "let r = (n, sum(load_csv(\"t.csv\").a), sum(load_npy(\"x.npy\")), len(list_dir()), "
+                                "file_size(\"a.txt\"), exists(\"q\"), read_text(\"a.txt\"))\nremove_file(\"t.csv\")\nr",
+                    *const texts[] = {"\"one\\ntwo\"", "\"first\\nsecond\\nthird\"", "\"first\\nsecond\\nthird!\""};
+  long last = 0, failed = 0, done = 0;
+  for (long n = 0; n <= last; n += n ? 3 : 1) {
+    WeftOptions o = WEFT_OPTIONS_INIT;
+    o.files = files;
+    o.resize = counted;
+    refuse_at = held = 0;
+    WeftVM *vm = weft_new(&o);
+    assert_non_null(vm);
+    gives(vm, before, "nil");
+    gives(vm, "for f in list_dir() { if f == \"t.csv\" or f == \"x.npy\" { remove_file(f) } }", "nil");
+    allocations = 0;
+    refuse_at = n;
+    WeftValue *v = NULL;
+    WeftStatus status = weft_eval(vm, program, "test", &v);
+    if (n == 0) last = allocations;
+    refuse_at = 0;
+    if (status == WEFT_OK) {
+      const char *end = ", 19, true, \"first\\nsecond\\nthird!\")";
+      assert_non_null(strstr(weft_show(vm, v), "(16, 3, 3.0, "));
+      assert_non_null(strstr(weft_show(vm, v), end));
+      weft_release(vm, v);
+      done++;
+    } else {
+      if (strcmp(weft_error_kind(vm), "limit") != 0) fail_msg("allocation %ld: %s", n, weft_error_text(vm));
+      failed++;
+    }
+    assert_int_equal(weft_eval(vm, "read_text(\"a.txt\")", "test", &v), WEFT_OK);
+    const char *text = weft_show(vm, v);
+    if (strcmp(text, texts[0]) != 0 && strcmp(text, texts[1]) != 0 && strcmp(text, texts[2]) != 0)
+      fail_msg("allocation %ld left %s", n, text);
+    weft_release(vm, v);
+    weft_free(vm);
+    assert_int_equal(memory.open, 0);
+    assert_int_equal(held, 0);
+  }
+  assert_true(last > 30 && failed > 10 && done > 0);
+}
+
+static void refused_memory_loses_nothing(void **state) {
+  (void)state;
+  const WeftFiles *files = NULL;
+  memset(&memory, 0, sizeof memory);
+  refused(&in_memory);
+  assert_int_equal(mkdir("refused", 0755), 0);
+  assert_int_equal(weft_files_below("refused", &files), WEFT_OK);
+  refused(files);
+  weft_files_free(files);
+}
+
 static void a_folder_that_is_none(void **state) {
   (void)state;
   const WeftFiles *files = NULL;
@@ -320,6 +391,7 @@ int main(void) {
       cmocka_unit_test(a_host_that_reads_too_much),
       cmocka_unit_test(files_below_a_folder),
       cmocka_unit_test(nothing_leaves_the_folder),
+      cmocka_unit_test(refused_memory_loses_nothing),
       cmocka_unit_test(a_folder_that_is_none),
   };
   return cmocka_run_group_tests(tests, make_folder, drop_folder);
