@@ -62,6 +62,22 @@ static bool put_literal(u32 op, u32 param, Value v, Buf *out) {
   }
 }
 
+/* A matrix whose columns lie one behind the other, as `x.T` gives it. Its operation is compiled for the matrix that
+ * lies there, `(a0) => exp(transpose(a0))`: a kernel reads across, and nothing goes by way of the processor. */
+static bool is_across(u32 op, Value v) {
+  u32 family = op_info(op)->family;
+  if (v.kind != V_ARRAY || (family != FAM_elementwise && family != FAM_reduce && family != FAM_scan)) return false;
+  Array *a = v.array;
+  return array_device(a) == DEV_GPU && array_rank(a) == 2 && !array_dense(a) && a->size > 0 &&
+         array_strides(a)[0] == 1 && array_strides(a)[1] == array_dims(a)[0];
+}
+
+/* *out owned */
+static WeftStatus turned(Vm *vm, Array *a, Value *out) {
+  i64 dims[2] = {array_dims(a)[1], array_dims(a)[0]}, strides[2] = {dims[1], 1};
+  return array_view(vm, a, 0, 2, dims, strides, out);
+}
+
 /* `(a0, a2, ) => sum(a0, keepdims=a2)`; one bit of *taken for each parameter that is an argument. */
 static void put_fn(Vm *vm, u32 op, const Value *args, u32 *taken, Buf *out) {
   const OpInfo *info = op_info(op);
@@ -81,7 +97,7 @@ static void put_fn(Vm *vm, u32 op, const Value *args, u32 *taken, Buf *out) {
     else if (!in_order) buf_printf(&call, "%.*s=", (int)p->len, p->name);
     if (!p->rest && put_literal(op, i, args[i], &call)) continue;
     *taken |= 1u << i;
-    buf_printf(&call, "a%u", i);
+    buf_printf(&call, !p->rest && is_across(op, args[i]) ? "transpose(a%u)" : "a%u", i);
     buf_printf(out, "a%u, ", i);
   }
   buf_printf(out, ") => %s(%s)", info->name, buf_text(&call));
@@ -178,7 +194,9 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   for (u32 i = 0; i < info->nparams && status == WEFT_OK; i++) {
     if (!(taken >> i & 1)) continue;
     bool number = args[i].kind == V_ARRAY && array_device(args[i].array) == DEV_GPU && array_rank(args[i].array) == 0;
-    if (!number) held[count] = value_keep(args[i]);
+    if (!info->params[i].rest && is_across(op, args[i])) {
+      if ((status = turned(vm, args[i].array, &held[count])) != WEFT_OK) break;
+    } else if (!number) held[count] = value_keep(args[i]);
     else if ((status = number_here(vm, args[i], &held[count])) != WEFT_OK) break;
     count++;
   }
