@@ -304,6 +304,8 @@ void ptx_put_rest(PtxWriter *w) {
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
   w->depth++;
   INS(w, "sub.s64", w->item_trip, index, w->lo);
+  /* where a check that fails goes on: all threads have the same values */
+  if (!vec_push(w->alloc, &w->open, ((OpenHead){.head = fn->body.data[first], .label = label}))) w->failed = true;
   for (u32 i = first + 1; i + 1 < fn->body.count && !w->failed && !w->refused; i++) {
     u32 id = fn->body.data[i];
     w->lane = b.thread; /* thread 0 stores */
@@ -315,6 +317,8 @@ void ptx_put_rest(PtxWriter *w) {
     put_rest_of(w, &b, id);
     i = ptx_end_of(fn, i);
   }
+  if (w->open.count) w->open.count--;
+  ptx_label(w, "L%u_next", label);
   ptx_line(w, "bar.sync 0;"); /* all have read the results of this trip */
   INS(w, "add.s64", index, index, step);
   ptx_line(w, "bra.uni L%u_trip;", label);
