@@ -2,6 +2,11 @@
 #define _GNU_SOURCE /* pthread_getattr_np */
 #include <pthread.h>
 #include <signal.h>
+#ifndef __GLIBC__
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "parser/base.h"
 
@@ -15,6 +20,21 @@ static _Thread_local struct {
   uintptr_t low, high; /* of the thread; high 0: not asked yet */
 } here;
 
+/* musl tells of the main thread's stack what is mapped of it so far; it grows to the limit. */
+static void grow_to_limit(void **low, size_t *size) {
+#ifdef __GLIBC__
+  (void)low, (void)size;
+#else
+  enum { USUAL = 8 << 20 }; /* without a limit: what Linux gives where nobody says otherwise */
+  struct rlimit limit;
+  if (syscall(SYS_gettid) != getpid() || getrlimit(RLIMIT_STACK, &limit) != 0) return;
+  const size_t most = limit.rlim_cur == RLIM_INFINITY ? USUAL : (size_t)limit.rlim_cur;
+  if (*size >= most || most > (uintptr_t)*low + *size) return;
+  *low = (char *)*low + *size - most;
+  *size = most;
+#endif
+}
+
 static void ask_system(void) {
   pthread_attr_t attr;
   void *low = NULL;
@@ -22,6 +42,7 @@ static void ask_system(void) {
   here.low = here.high = 1; /* nowhere: asked in vain */
   if (pthread_getattr_np(pthread_self(), &attr) != 0) return;
   if (pthread_attr_getstack(&attr, &low, &size) == 0 && low && size) {
+    grow_to_limit(&low, &size);
     here.low = (uintptr_t)low;
     here.high = here.low + size;
   }
