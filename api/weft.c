@@ -448,7 +448,9 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
   ON_STACK_OF(w);
   if (host_may_run(w) != WEFT_OK) return WEFT_ERROR;
   for (size_t i = 0; i < count; i++) few[i] = value_keep(args[i]->value);
-  WeftStatus status = end(w, vm_call_named(w->vm, fn->value, few, NULL, (u32)count, &v));
+  WeftStatus called = vm_call_named(w->vm, fn->value, few, NULL, (u32)count, &v);
+  if (called != WEFT_OK) v = value_nil(); /* what fails gives nothing, whatever it left there */
+  WeftStatus status = end(w, called);
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
