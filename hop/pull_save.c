@@ -180,7 +180,7 @@ static bool save_missing(Recorder *r, Loop *l) {
   Parts p = {.r = r, .l = l, .ok = true};
   ValueVec wanted = {0};
   NodeId node;
-  u32 carried, i = 0;
+  u32 carried = 0, i = 0;
   bool ok = true;
   for (u32 k = 0; k < l->saved.count && ok; k++) {
     if ((k < l->carried && !l->needed[k]) || l->saved.data[k]) continue;

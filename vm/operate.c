@@ -110,21 +110,24 @@ static inline bool is_here(const Value *v) {
 
 /* ---- what is no number ------------------------------------------------------------------------ */
 
+/* As type() says, but what has no axes is a number to who reads the message. */
+static const char *operand_name(Value v) {
+  v = value_untracked(v);
+  return v.kind == V_NUM || (v.kind == V_ARRAY && !array_rank(v.array)) ? "number" : value_type_name(v);
+}
+
 static WeftStatus bad_operands(Vm *vm, u32 bc, Value a, Value b) {
-  const char *sign = operators[bc].sign;
+  const char *sign = operators[bc].sign, *left = operand_name(a), *right = operand_name(b);
   Value odd = value_is_numeric(value_untracked(a)) ? b : a;
   if (a.kind == V_RANGE || b.kind == V_RANGE)
     return vm_error(vm, EK_type, "%s: a range is no array; arange(start, stop, step) or array(r) makes one", sign);
   if (odd.kind == V_LIST && a.kind != V_TEXT && b.kind != V_TEXT)
-    return vm_error(vm, EK_type, "%s: cannot take %s and %s; array(…) makes an array of a list", sign,
-                    value_type_name(a), value_type_name(b));
+    return vm_error(vm, EK_type, "%s: cannot take %s and %s; array(…) makes an array of a list", sign, left, right);
   if (odd.kind == V_TEXT && bc == BC_add)
-    return vm_error(vm, EK_type, "+: cannot take %s and %s; str(…) makes text of a value", value_type_name(a),
-                    value_type_name(b));
+    return vm_error(vm, EK_type, "+: cannot take %s and %s; str(…) makes text of a value", left, right);
   if (a.kind == V_TEXT && bc == BC_mod)
-    return vm_error(vm, EK_type, "%%: cannot take %s and %s; values stand in a text as f\"{x:.2f}\"",
-                    value_type_name(a), value_type_name(b));
-  return vm_error(vm, EK_type, "%s: cannot take %s and %s", sign, value_type_name(a), value_type_name(b));
+    return vm_error(vm, EK_type, "%%: cannot take %s and %s; values stand in a text as f\"{x:.2f}\"", left, right);
+  return vm_error(vm, EK_type, "%s: cannot take %s and %s", sign, left, right);
 }
 
 static WeftStatus join_lists(Vm *vm, Value *args, Value *out) {
