@@ -16,10 +16,11 @@ WARN     := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
 # clang alone knows these: arrays of flexible size inside of structs are meant, and a loop that is not unrolled is no
 # fault.
 WARN     += -Wno-gnu-variable-sized-type-not-at-end -Wno-pass-failed
+VISIBLE  := hidden
 # No path of the machine that builds gets into what is built: the same source gives the same bytes in every folder.
 WHERE    := -ffile-prefix-map=$(CURDIR)=.
-ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC $(WHERE) \
-             -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
+ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) -ffp-contract=off -fno-math-errno -fvisibility=$(VISIBLE) -fPIC \
+             $(WHERE) -ffunction-sections -fdata-sections -pthread -I. -I$(GEN_DIR) $(CFLAGS)
 Q        := $(if $(filter 1,$(V)),,@)
 
 ROOMS    := parser lang vm guards tracer hop jit gpu stdlib api
@@ -38,7 +39,7 @@ OUTER    := check check-all run bench bench-quick bench-peers clean help setup l
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
-.PHONY: all quick lib test tests install uninstall $(OUTER)
+.PHONY: all quick lib test tests sanitized-tests install uninstall $(OUTER)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -114,8 +115,10 @@ $(B)/obj/gen/math_%.o $(B)/obj/jit/vector/vector_runtime.o: FILE_CFLAGS += $(KER
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
-# Where every edge of the library counts itself, what it calls does nothing, but in the fuzzers, which have their own.
-$(LIB_OBJ): FILE_CFLAGS += $(COVER)
+# The edges of what reads texts and files count themselves, so that fuzzers see what an input reaches. (In all of the
+# library that makes every sanitized test a sixth longer.) What an edge calls does nothing, but in the fuzzers.
+COVERED  := $(addprefix $(B)/obj/,parser/% lang/% api/% stdlib/files/% stdlib/text/%)
+$(filter $(COVERED),$(LIB_OBJ)): FILE_CFLAGS += $(COVER)
 ifneq ($(COVER),)
 LIB_OBJ  += $(B)/obj/tests/support/cover/none.o
 endif
@@ -135,14 +138,18 @@ SO_NAME  := libweft.so.$(SOVERSION)
 SO_FILE  := libweft.so.$(VERSION)
 
 all: lib $(B)/weft ; @: ## the library and the program, in build/; quiet, without a warning
-lib: $(B)/libweft.a $(B)/libweft-internal.a $(B)/$(SO_FILE)
+lib: $(B)/libweft.a $(INSIDE) $(B)/$(SO_FILE)
 quick: WERROR := -Werror
 quick: all $(UNIT_BIN) ; @: ## the library, the program and the unit tests; warnings are errors; runs nothing
 
-# For what looks inside (the tests): every object by itself, MIR's among them.
+# For what looks inside (the tests): every object by itself, MIR's among them. Under sanitizers it is a shared library,
+# all of whose names are visible: seventy programs of 100 MB each take longer to link than to run.
+INSIDE   := $(B)/libweft-internal.a
 $(B)/libweft-internal.a: $(LIB_OBJ) $(MIR_LIB) $(B)/members
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) qcs $@ $(LIB_OBJ) $(MIR_DIR)/obj/*.o
+$(B)/libweft-internal.so: $(LIB_OBJ) $(MIR_LIB) $(B)/members
+	$(Q)$(CC) -shared $(LDFLAGS) $(LIB_OBJ) $(MIR_DIR)/obj/*.o $(LIBS) -o $@
 
 # For hosts: one object in which nothing but weft_* is global, so that any other name is the host's. Sections stay apart
 # (--unique: also those of static functions of one name), and --gc-sections works as with many objects.
@@ -174,8 +181,8 @@ $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
 $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
 	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
-$(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(B)/libweft-internal.a
-	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $(filter %.o,$^) $(B)/libweft-internal.a $(LIBS) -lcmocka -o $@
+$(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(INSIDE)
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $(filter %.o,$^) $(INSIDE) $(LIBS) -lcmocka -o $@
 $(B)/tests/test_files: $(B)/obj/tests/support/host.o
 # Its reference is a disassembler, where one is installed.
 ZYDIS_H  := $(wildcard /usr/include/Zydis/Zydis.h /usr/local/include/Zydis/Zydis.h)
@@ -196,8 +203,8 @@ SUITE_C  := $(filter-out tests/unit/% tests/support/%,$(wildcard tests/*/*.c))
 SUITES   := $(sort $(patsubst tests/%/,%,$(dir $(SUITE_C))))
 SUPPORT  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/*.c))
 define suite
-$(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(B)/libweft-internal.a
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $$(B)/libweft-internal.a $$(LIBS) -o $$@
+$(B)/tests/$(1): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/$(1)/*.c)) $(SUPPORT) $(INSIDE)
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(LDFLAGS) $$(filter %.o,$$^) $(INSIDE) $$(LIBS) -o $$@
 endef
 $(foreach s,$(SUITES),$(eval $(call suite,$(s))))
 $(B)/tests/prompt: LIBS += -lutil
@@ -224,10 +231,11 @@ GOLD     := $(if $(shell command -v ld.gold),-fuse-ld=gold) # half the time for 
 asan:                      ## the same tree under AddressSanitizer and UBSan, in build/asan
 fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:
-	$(Q)$(MAKE) --no-print-directory B=build/asan \
+	$(Q)$(MAKE) --no-print-directory B=build/asan VISIBLE=default INSIDE=build/asan/libweft-internal.so \
 	  OPT="-O1 -g1 -gdwarf-4 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
-	  LDFLAGS="$(SANITIZE) $(GOLD)" DEFINED= COVER=-fsanitize-coverage=trace-pc WARN="$(CALM)" WERROR= \
-	  $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick tests)
+	  LDFLAGS="$(SANITIZE) $(GOLD) -Wl,-rpath,$(CURDIR)/build/asan" DEFINED= COVER=-fsanitize-coverage=trace-pc \
+	  KERNEL= WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick sanitized-tests)
+sanitized-tests: $(addprefix $(B)/tests/,cases fuzz hostile limits prompt libcuda.so) build/cases/ops.weft ; @:
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
 tsan:                      ## the tests of the thread pool under ThreadSanitizer, in build/tsan

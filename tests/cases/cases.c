@@ -60,7 +60,7 @@ static const struct Tier {
     {"avx2", "mir, WEFT_CPU=avx2", "mir", 0, GLOBALS, NULL, "avx2"},
     {"avx512", "mir, WEFT_CPU=avx512", "mir", 0, GLOBALS, NULL, "avx512"},
 };
-enum { TIERS = sizeof tiers / sizeof tiers[0] };
+enum { TIERS = sizeof tiers / sizeof tiers[0], HEAVY_RARER = 4 };
 
 static struct {
   bool wanted[TIERS];
@@ -279,10 +279,13 @@ static bool runs_in(const Case *c, int index, int tier) {
   if (t->force && (case_directive(c, "fuel") || case_directive(c, "memory") || case_directive(c, "deadline")))
     return false;
   bool always = (strcmp(t->label, "mir") == 0 && !options.rotate) || case_directive(c, "exits");
-  if (!t->force || strcmp(t->force, "threads") == 0)
-    return always || (index / options.parts + tier) % options.sample == 0;
+  const char *heavy = case_directive(c, "heavy");
+  int rarer = heavy && options.sample > 1 ? HEAVY_RARER : 1;
+  if (heavy && strcmp(heavy, t->label) == 0 && !options.rotate) always = true;
   if (always) return true;
-  return options.exits_every && (index + tier) % options.exits_every == 0;
+  if (!t->force || strcmp(t->force, "threads") == 0)
+    return (index / options.parts + tier) % (options.sample * rarer) == 0;
+  return options.exits_every && (index + tier) % (options.exits_every * rarer) == 0;
 }
 
 /* Counters must not hang on the clock: a compilation may take whatever it takes. */
