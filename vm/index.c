@@ -366,17 +366,55 @@ static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
   return WEFT_OK;
 }
 
+bool linear_walk(u32 rank, const i64 *dims, const i64 *strides, i64 *step) {
+  *step = 0;
+  i64 next = 0; /* the stride that the next axis outside must have */
+  bool any = false;
+  for (u32 d = rank; d-- > 0;) {
+    if (dims[d] == 1) continue;
+    if (!any) *step = strides[d];
+    else if (strides[d] != next) return false;
+    next = strides[d] * dims[d];
+    any = true;
+  }
+  return true;
+}
+
+#define EACH_INDEX(T)                                                    \
+  for (i64 k = 0; k < s->count; k++) {                                   \
+    i64 i = (i64)((const T *)x->data)[k * step];                         \
+    i += i < 0 ? adv->size : 0;                                          \
+    beyond |= (u64)i >= (u64)adv->size;                                  \
+    u64 before = first ? 0 : (u64)s->places[k];                          \
+    s->places[k] = (i64)(before + (u64)i * (u64)adv->stride);            \
+  }                                                                      \
+  return !beyond;
+
+/* Indices that lie one step apart. False: some are out of bounds, and all is to be done again with a look at each. */
+static bool index_add_each(const Advanced *adv, const Selection *s, const Array *x, i64 step, bool first) {
+  bool beyond = false;
+  switch (array_dtype(x)) {
+    case DT_i64: EACH_INDEX(i64)
+    case DT_i32: EACH_INDEX(i32)
+    case DT_u32: EACH_INDEX(u32)
+    case DT_u8: EACH_INDEX(u8)
+    default: return false;
+  }
+}
+
 /* Adds one index array's part to the place of every element of the broadcast index shape. */
-static WeftStatus index_add_places(Vm *vm, const Advanced *adv, const Selection *s) {
+static WeftStatus index_add_places(Vm *vm, const Advanced *adv, const Selection *s, bool first) {
   NumBox box;
   Array *x = array_of(adv->v, &box);
   u32 rank = array_rank(x), shift = s->place_rank - rank;
-  i64 strides[ARRAY_MAX_RANK] = {0}, at[ARRAY_MAX_RANK] = {0}, o = 0;
+  i64 strides[ARRAY_MAX_RANK] = {0}, at[ARRAY_MAX_RANK] = {0}, o = 0, step;
   for (u32 d = 0; d < rank; d++) strides[shift + d] = array_dims(x)[d] == 1 ? 0 : array_strides(x)[d];
   u32 dtype = array_dtype(x), bytes = dtype_bytes(dtype);
-  bool flat = s->place_rank == 1 && dtype == DT_i64;
+  bool linear = linear_walk(s->place_rank, s->place_dims, strides, &step);
+  if (linear && !adv->raw && index_add_each(adv, s, x, step, first)) return WEFT_OK;
+  if (first) memset(s->places, 0, sizeof *s->places * (size_t)s->count);
   for (i64 k = 0; k < s->count; k++) {
-    i64 i = flat ? ((const i64 *)x->data)[k * strides[0]] : num_load((const char *)x->data + o * (i64)bytes, dtype).i;
+    i64 i = num_load((const char *)x->data + (linear ? k * step : o) * (i64)bytes, dtype).i;
     if (adv->raw) {
       s->places[k] += i;
     } else {
@@ -389,7 +427,7 @@ static WeftStatus index_add_places(Vm *vm, const Advanced *adv, const Selection 
                         (long long)adv->size);
       s->places[k] += wrapped * adv->stride;
     }
-    if (flat) continue;
+    if (linear) continue;
     for (u32 d = s->place_rank; d-- > 0;) {
       o += strides[d];
       if (++at[d] < s->place_dims[d]) break;
@@ -421,10 +459,10 @@ static WeftStatus find_places(Builder *b) {
   if (s->place_rank + s->rank > ARRAY_MAX_RANK)
     return vm_error(b->vm, EK_shape, "an index gives an array of rank above %d", ARRAY_MAX_RANK);
   if (s->count < 0 || (u64)s->count > SIZE_MAX / 16) return vm_error(b->vm, EK_limit, "the index arrays are too large");
-  s->places = mem_alloc_zero(&b->vm->alloc, sizeof(i64) * (size_t)(s->count ? s->count : 1));
+  s->places = mem_alloc(&b->vm->alloc, sizeof(i64) * (size_t)(s->count ? s->count : 1));
   if (!s->places) return vm_error_memory(b->vm);
   for (u32 i = 0; i < b->adv_count; i++)
-    if (index_add_places(b->vm, &b->adv[i], s) != WEFT_OK) return WEFT_ERROR;
+    if (index_add_places(b->vm, &b->adv[i], s, i == 0) != WEFT_OK) return WEFT_ERROR;
   return WEFT_OK;
 }
 

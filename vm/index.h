@@ -24,6 +24,8 @@ WeftStatus selection_make(Vm *vm, Array *a, const u8 *items, u32 item_count, con
 void selection_free(Vm *vm, Selection *s);
 /* Dims of the result: view axes with the place axes put in. */
 u32 selection_dims(const Selection *s, i64 *dims);
+/* Do the elements of such a view lie one and the same step apart, in row-major order? */
+bool linear_walk(u32 rank, const i64 *dims, const i64 *strides, i64 *step);
 
 /* Registers that index items take. */
 u32 index_register_count(const u8 *items, u32 item_count);

@@ -69,6 +69,8 @@ typedef struct BlockWalk {
   i64 place[ARRAY_MAX_RANK]; /* … along the place axes */
   i64 at[ARRAY_MAX_RANK];
   i64 offset;
+  bool linear; /* the k-th block begins at k * step */
+  i64 step;
 } BlockWalk;
 
 static WeftStatus block_walk(Vm *vm, const Selection *s, Array *value, BlockWalk *w) {
@@ -80,6 +82,7 @@ static WeftStatus block_walk(Vm *vm, const Selection *s, Array *value, BlockWalk
   memcpy(w->view + s->at, strides + s->at + s->place_rank, sizeof(i64) * (s->rank - s->at));
   memset(w->at, 0, sizeof w->at);
   w->offset = 0;
+  w->linear = linear_walk(s->place_rank, s->place_dims, w->place, &w->step);
   return WEFT_OK;
 }
 
@@ -92,6 +95,25 @@ static void block_next(const Selection *s, BlockWalk *w) {
   }
 }
 
+#define STORE_PLACES(T)                                                                                        \
+  {                                                                                                            \
+    T *to = (T *)a->data + s->offset;                                                                          \
+    const T *from = v->data;                                                                                   \
+    for (i64 k = 0; k < s->count; k++) to[s->places[k]] = from[k * w->step];                                   \
+    return true;                                                                                               \
+  }
+
+/* Single elements of one dtype, read one step apart. False: not of such a size. */
+static bool store_each(Array *a, const Selection *s, const Array *v, const BlockWalk *w) {
+  switch (dtype_bytes(array_dtype(a))) {
+    case 1: STORE_PLACES(u8)
+    case 2: STORE_PLACES(u16)
+    case 4: STORE_PLACES(u32)
+    case 8: STORE_PLACES(u64)
+    default: return false;
+  }
+}
+
 static WeftStatus store_places(Vm *vm, Array *a, const Selection *s, Value value) {
   NumBox box;
   Array *v = array_of(value, &box);
@@ -100,6 +122,7 @@ static WeftStatus store_places(Vm *vm, Array *a, const Selection *s, Value value
   if (block_walk(vm, s, v, &w) != WEFT_OK) return WEFT_ERROR;
   char *to = (char *)a->data + s->offset * (i64)bytes;
   bool same = dtype == array_dtype(v);
+  if (s->rank == 0 && same && w.linear && store_each(a, s, v, &w)) return WEFT_OK;
   for (i64 k = 0; k < s->count; k++) {
     char *at = to + s->places[k] * (i64)bytes;
     const char *from = (const char *)v->data + w.offset * (i64)vbytes;
@@ -164,10 +187,13 @@ static WeftStatus combine_places(Vm *vm, Value arr, const Selection *s, u32 op, 
 #define ADD_PLACES(T)                                                                                 \
   {                                                                                                   \
     T *to = (T *)a->data + s->offset;                                                                 \
-    for (i64 k = 0; k < s->count; k++, block_next(s, &w)) {                                           \
-      T x = op == BC_sub ? (T)(0 - ((const T *)v->data)[w.offset]) : ((const T *)v->data)[w.offset];  \
-      to[s->places[k]] = (T)(to[s->places[k]] + x);                                                   \
-    }                                                                                                 \
+    const T *from = v->data, sign = op == BC_sub ? (T)-1 : 1;                                         \
+    if (w.linear)                                                                                     \
+      for (i64 k = 0; k < s->count; k++)                                                              \
+        to[s->places[k]] = (T)(to[s->places[k]] + (T)(from[k * w.step] * sign));                      \
+    else                                                                                              \
+      for (i64 k = 0; k < s->count; k++, block_next(s, &w))                                           \
+        to[s->places[k]] = (T)(to[s->places[k]] + (T)(from[w.offset] * sign));                        \
     return WEFT_OK;                                                                                   \
   }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* COMPARED: comparisons by a function between two looks at the clock */
-enum { FEW = 24, SOME = 768, DIGITS = 8, BUCKETS = 256, COMPARED = 1 << 15 };
+enum { FEW = 24, SOME = 768, DIGIT_BITS = 11, BUCKETS = 1 << DIGIT_BITS, MOST_RUNS = 8, COMPARED = 1 << 15 };
 
 #define SIGN64 0x8000000000000000ull
 #define NAN_KEY UINT64_MAX
@@ -80,7 +80,10 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
   }
 }
 
-/* ---- three sorts for each kind of entry ---------------------------------------------------------- */
+/* ---- four sorts for each kind of entry ----------------------------------------------------------- */
+
+/* Insertion for a few; what consists of some runs is merged; digits for many. The bits of a digit: its counts stay in
+ * the nearest cache. */
 
 #define SORTS(NAME, T, KEY)                                                                        \
   static void NAME##_few(T *x, i64 n) {                                                            \
@@ -110,26 +113,91 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
     }                                                                                              \
     if (from != x) memcpy(x, from, (size_t)n * sizeof(T));                                         \
   }                                                                                                \
-  /* by bytes of the key, the lowest first; bytes that are all the same are passed over */         \
-  static WeftStatus NAME##_many(Vm *vm, T *x, T *spare, i64 n) {                                   \
-    i64 counts[DIGITS][BUCKETS];                                                                   \
-    Polled p = parts_in(vm, n, PART_ELEMENTS);                                                      \
-    memset(counts, 0, sizeof counts);                                                              \
-    while (parts_next(&p))                                                                         \
-      for (i64 i = p.from; i < p.to; i++)                                                          \
-        for (u32 d = 0; d < DIGITS; d++) counts[d][KEY(x[i]) >> 8 * d & 255]++;                    \
-    T *from = x, *to = spare;                                                                      \
-    for (u32 d = 0; d < DIGITS && p.status == WEFT_OK; d++) {                                      \
-      i64 *c = counts[d], sum = 0;                                                                 \
-      if (c[KEY(x[0]) >> 8 * d & 255] == n) continue;                                              \
-      for (u32 b = 0; b < BUCKETS; b++) {                                                          \
-        i64 own = c[b];                                                                            \
-        c[b] = sum;                                                                                \
-        sum += own;                                                                                \
+  /* Ascending runs that stand there already, their ends in `ends`; a run that falls strictly counts too and is turned \
+   * round. 0: there are more than MOST_RUNS. */                                                   \
+  static WeftStatus NAME##_runs(Vm *vm, T *x, i64 n, i64 *ends, u32 *count) {                      \
+    bool falls[MOST_RUNS];                                                                         \
+    *count = 0;                                                                                    \
+    for (i64 i = 0; i < n;) {                                                                      \
+      if (*count == MOST_RUNS) return *count = 0, WEFT_OK;                                         \
+      bool down = i + 1 < n && KEY(x[i]) > KEY(x[i + 1]);                                          \
+      for (i++; i < n && (KEY(x[i - 1]) > KEY(x[i])) == down; i++)                                 \
+        if (i % PART_ELEMENTS == 0 && vm_poll(vm, 0) != WEFT_OK) return WEFT_ERROR;                \
+      falls[*count] = down;                                                                        \
+      ends[(*count)++] = i;                                                                        \
+    }                                                                                              \
+    for (u32 r = 0; r < *count; r++)                                                               \
+      for (i64 i = r ? ends[r - 1] : 0, k = ends[r] - 1; falls[r] && i < k; i++, k--) {            \
+        T t = x[i];                                                                                \
+        x[i] = x[k];                                                                               \
+        x[k] = t;                                                                                  \
       }                                                                                            \
+    return WEFT_OK;                                                                                \
+  }                                                                                                \
+  /* Runs are merged by twos until there is one. */                                                \
+  static WeftStatus NAME##_merge(Vm *vm, T *x, T *spare, i64 n, i64 *ends, u32 count) {            \
+    T *from = x, *to = spare;                                                                      \
+    while (count > 1) {                                                                            \
+      u32 made = 0;                                                                                \
+      for (u32 r = 0; r < count; r += 2) {                                                         \
+        i64 a = r ? ends[r - 1] : 0, mid = ends[r], b = mid, end = r + 1 < count ? ends[r + 1] : mid, k = a; \
+        while (a < mid && b < end) {                                                               \
+          i64 stop = end - k < PART_ELEMENTS ? end : k + PART_ELEMENTS;                            \
+          for (; k < stop && a < mid && b < end; k++) {                                            \
+            T l = from[a], m = from[b];                                                            \
+            bool left = KEY(l) <= KEY(m);                                                          \
+            to[k] = left ? l : m;                                                                  \
+            a += left;                                                                             \
+            b += !left;                                                                            \
+          }                                                                                        \
+          if (vm_poll(vm, 0) != WEFT_OK) return WEFT_ERROR;                                        \
+        }                                                                                          \
+        if (copy_polled(vm, to + k, a < mid ? from + a : from + b, (size_t)(end - k) * sizeof(T)) != WEFT_OK) \
+          return WEFT_ERROR;                                                                       \
+        ends[made++] = end;                                                                        \
+      }                                                                                            \
+      count = made;                                                                                \
+      T *t = from;                                                                                 \
+      from = to;                                                                                   \
+      to = t;                                                                                      \
+    }                                                                                              \
+    return from != x ? copy_polled(vm, x, from, (size_t)n * sizeof(T)) : WEFT_OK;                  \
+  }                                                                                                \
+  /* By digits of the key's distance from the least one, the lowest first: as many as the greatest distance has; of \
+   * the low bits that all keys have alike, none. */                                               \
+  static WeftStatus NAME##_many(Vm *vm, T *x, T *spare, i64 n) {                                   \
+    i64 counts[BUCKETS];                                                                           \
+    Polled p = parts_in(vm, n, PART_ELEMENTS);                                                     \
+    u64 least = KEY(x[0]), most = least, differ = 0, first = least;                                \
+    while (parts_next(&p))                                                                         \
+      for (i64 i = p.from; i < p.to; i++) {                                                        \
+        u64 key = KEY(x[i]);                                                                       \
+        least = key < least ? key : least;                                                         \
+        most = key > most ? key : most;                                                            \
+        differ |= key ^ first;                                                                     \
+      }                                                                                            \
+    if (p.status != WEFT_OK || !differ) return p.status;                                           \
+    u32 low = (u32)__builtin_ctzll(differ), bits = 64 - (u32)__builtin_clzll(most - least) - low;  \
+    u32 digits = (bits + DIGIT_BITS - 1) / DIGIT_BITS, each = (bits + digits - 1) / digits;        \
+    const u64 mask = ((u64)1 << each) - 1;                                                         \
+    T *from = x, *to = spare;                                                                      \
+    for (u32 d = 0; d < digits && p.status == WEFT_OK; d++) {                                      \
+      u32 shift = low + d * each;                                                                  \
+      memset(counts, 0, sizeof *counts * ((size_t)mask + 1));                                      \
       p = parts_in(vm, n, PART_ELEMENTS);                                                          \
       while (parts_next(&p))                                                                       \
-        for (i64 i = p.from; i < p.to; i++) to[c[KEY(from[i]) >> 8 * d & 255]++] = from[i];        \
+        for (i64 i = p.from; i < p.to; i++) counts[(KEY(from[i]) - least) >> shift & mask]++;      \
+      if (counts[(KEY(from[0]) - least) >> shift & mask] == n) continue;                           \
+      i64 sum = 0;                                                                                 \
+      for (u64 b = 0; b <= mask; b++) {                                                            \
+        i64 own = counts[b];                                                                       \
+        counts[b] = sum;                                                                           \
+        sum += own;                                                                                \
+      }                                                                                            \
+      if (p.status != WEFT_OK) break;                                                              \
+      p = parts_in(vm, n, PART_ELEMENTS);                                                          \
+      while (parts_next(&p))                                                                       \
+        for (i64 i = p.from; i < p.to; i++) to[counts[(KEY(from[i]) - least) >> shift & mask]++] = from[i]; \
       T *t = from;                                                                                 \
       from = to;                                                                                   \
       to = t;                                                                                      \
@@ -137,10 +205,13 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
     return p.status == WEFT_OK && from != x ? copy_polled(vm, x, from, (size_t)n * sizeof(T)) : p.status; \
   }                                                                                                \
   WeftStatus NAME##_sort(Vm *vm, T *x, T *spare, i64 n) {                                          \
+    i64 ends[MOST_RUNS];                                                                           \
+    u32 count;                                                                                     \
+    if (n <= FEW) return NAME##_few(x, n), WEFT_OK;                                                \
+    if (NAME##_runs(vm, x, n, ends, &count) != WEFT_OK) return WEFT_ERROR;                         \
+    if (count) return NAME##_merge(vm, x, spare, n, ends, count);                                  \
     if (n > SOME) return NAME##_many(vm, x, spare, n);                                             \
-    if (n <= FEW) NAME##_few(x, n);                                                                \
-    else NAME##_some(x, spare, n);                                                                 \
-    return WEFT_OK;                                                                                \
+    return NAME##_some(x, spare, n), WEFT_OK;                                                      \
   }
 #define KEY_OF_KEY(e) (e)
 #define KEY_OF_KEYED(e) ((e).key)

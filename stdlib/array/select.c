@@ -335,6 +335,39 @@ WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
 
 typedef enum ScatterKind { SCATTER_SET, SCATTER_ADD, SCATTER_MUL, SCATTER_MIN, SCATTER_MAX } ScatterKind;
 
+/* Elements of one place each. Sums of integers wrap, so they are those of unsigned ones. */
+#define EACH_PLACE(T, OP)                                                               \
+  {                                                                                     \
+    T *to = (T *)(void *)x;                                                             \
+    const T *from = (const T *)(const void *)updates;                                   \
+    for (i64 i = 0; i < n; i++) to[index[i]] = (T)OP(to[index[i]], from[i]);            \
+    return true;                                                                        \
+  }
+#define SECOND(a, b) (b)
+#define SUM(a, b) ((a) + (b))
+
+/* False: it is for the general way. */
+static bool scatter_elements(u32 kind, u32 dtype, char *x, const i64 *index, i64 n, const char *updates) {
+  if (kind == SCATTER_SET) switch (dtype_bytes(dtype)) {
+      case 1: EACH_PLACE(u8, SECOND)
+      case 2: EACH_PLACE(u16, SECOND)
+      case 4: EACH_PLACE(u32, SECOND)
+      case 8: EACH_PLACE(u64, SECOND)
+      default: return false;
+    }
+  if (kind == SCATTER_ADD) switch (dtype) {
+      case DT_f64: EACH_PLACE(f64, SUM)
+      case DT_f32: EACH_PLACE(f32, SUM)
+      case DT_i64:
+      case DT_u64: EACH_PLACE(u64, SUM)
+      case DT_i32:
+      case DT_u32: EACH_PLACE(u32, SUM)
+      case DT_u8: EACH_PLACE(u8, SUM)
+      default: return false;
+    }
+  return false;
+}
+
 /* Slices of `inner` elements along an axis of `size`, in the order of the indices. */
 static void scatter_slices(const StripTable *strips, u32 kind, u32 dtype, char *x, i64 outer, i64 size, i64 inner,
                            const i64 *index, i64 n, const char *updates) {
@@ -342,12 +375,17 @@ static void scatter_slices(const StripTable *strips, u32 kind, u32 dtype, char *
   u32 bytes = dtype_bytes(dtype);
   i64 run = inner * bytes;
   StripFn fn = kind == SCATTER_SET ? NULL : strips->ops[combine[kind]][dtype];
-  for (i64 k = 0; k < outer; k++, x += size * run)
+  for (i64 k = 0; k < outer; k++, x += size * run) {
+    if (inner == 1 && scatter_elements(kind, dtype, x, index, n, updates)) {
+      updates += n * run;
+      continue;
+    }
     for (i64 i = 0; i < n; i++, updates += run) {
       char *to = x + index[i] * run;
       if (fn) (void)fn(to, to, updates, inner);
       else memcpy(to, updates, (size_t)run);
     }
+  }
 }
 
 WeftStatus eager_scatter(Vm *vm, Value *args, Value *out) {
