@@ -123,9 +123,6 @@ bool deriv_lists(Deriv *d, u32 operands, u32 results, DerivLists *out) {
   return true;
 }
 
-bool deriv_is_zero(u32 op, u32 dtype) {
-  return op_info(op)->deriv == DERIVATIVE_zero && (dtype_kind(dtype) != DK_COMPLEX || op_complex_deriv(op));
-}
 
 /* ---- one operand ------------------------------------------------------------------------------------------ */
 
@@ -188,6 +185,14 @@ ONE(real, nothing, is_complex(t) ? dv2(d, OP_complex, g, NUM(0)) : g)
 ONE(imag, nothing, is_complex(t) ? dv2(d, OP_complex, NUM(0), NEG(g)) : MUL(g, NUM(0)))
 ONE(conj, nothing, dv_conj(d, g))
 ONE(angle, operands, is_complex(t) ? DIV(dv2(d, OP_complex, NUM(0), NEG(g)), x) : MUL(g, NUM(0)))
+/* The sign of a complex number turns as its angle does: by i times itself. */
+static Dv turn_of_sign(Deriv *d, Dv x, Dv y, Dv g) {
+  Dv none = dv2(d, OP_equal, x, NUM(0)), turn = dv2(d, OP_complex, NUM(0), dv1(d, OP_imag, MUL(g, y)));
+  return DIV(turn, dv3(d, OP_where, none, NUM(1), x));
+}
+
+extern const DerivRule deriv_sign_of_complex;
+ONE(sign_of_complex, all, turn_of_sign(d, x, y, g))
 ONE(negative, nothing, NEG(g))
 ONE(abs, operands, MUL(g, dv_slope_of_abs(d, x)))
 ONE(square, operands, MUL(g, MUL(x, NUM(2))))
@@ -312,7 +317,13 @@ static const DerivRule *const rules[OP_COUNT] = {
 #define SHARED(name, rule) [OP_##name] = &deriv_##rule,
 #include "lang/ops.def"
 #undef OP
+    [OP_sign] = &deriv_sign_of_complex, /* of real numbers it is constant */
 };
+
+bool deriv_is_zero(u32 op, u32 dtype) {
+  return op_info(op)->deriv == DERIVATIVE_zero &&
+         (dtype_kind(dtype) != DK_COMPLEX || (op_complex_deriv(op) && !rules[op]));
+}
 
 static Reads reads_of(u32 op) { return rules[op] ? (Reads)rules[op]->reads : READS_all; }
 
@@ -346,7 +357,7 @@ static bool pull_op(Deriv *d, const DerivNode *n, const Dv *ct, const bool *want
   if (!rule || !n->count || (n->nresults != 1 && !rule->many)) return false;
   for (u32 i = 0; i < n->count && !op_complex_deriv(n->op); i++) {
     const ArrayType t = dv_type(d, n->operands[i]);
-    if (is_complex(&t)) d->detail = "an operation on complex numbers that is not holomorphic";
+    if (is_complex(&t)) d->detail = "an operation that orders complex numbers";
     if (d->detail) return false;
   }
   const Pull p = {.x = n->operands[0], .b = n->count > 1 ? n->operands[1] : 0, .y = n->results[0], .g = ct[0],

@@ -1,6 +1,9 @@
 /* rules_linalg.c — derivative rules of the module linalg: solutions, determinants, factors, and what is made of
  * products. All hold for batches. Functions of symmetric matrices (cholesky, eigh, eigvalsh) have a symmetric
- * derivative. */
+ * derivative, of complex ones a Hermitian one. Rules of holomorphic functions conjugate nothing (TURN). The others are
+ * written for the conjugate of a cotangent, whose product with a change, conjugated and summed, is the real change of
+ * the result: they take FLIP of what comes, give FLIP of what they found, and turn with conjugates (H). Of real numbers
+ * both are nothing. */
 #include "hop/rules.h"
 
 #include <math.h>
@@ -8,6 +11,11 @@
 
 #define MM(a, b) dv2(d, OP_matmul, a, b)
 #define TURN(a) dv_turned(d, a)
+#define FLIP(a) dv_conj(d, a)
+#define H(a) dv_conj(d, dv_turned(d, a))
+
+static bool has_phases(u32 dtype) { return dtype_kind(dtype) == DK_COMPLEX; }
+static Dv flipped(Deriv *d, Dv g) { return g ? FLIP(g) : 0; }
 
 /* Of no value, after a failure, 0. */
 static Dim rows_of(const ArrayType *t) { return t->rank < 2 ? 0 : t->dims[t->rank - 2]; }
@@ -30,7 +38,7 @@ static Dv lower(Deriv *d, Dv x, i64 k) {
 }
 
 static Dv half(Deriv *d, Dv x) { return MUL(x, NUM(0.5)); }
-static Dv symmetric(Deriv *d, Dv x) { return half(d, ADD(x, TURN(x))); }
+static Dv symmetric(Deriv *d, Dv x) { return half(d, ADD(x, H(x))); }
 
 /* ---- solutions and determinants ------------------------------------------------------------------------------ */
 
@@ -71,29 +79,34 @@ static Dv others(Deriv *d, Dv s, const ArrayType *t) {
   return MUL(before, behind);
 }
 
-/* The derivative of a determinant is the matrix of cofactors: det(x) inv(x)^T, and of a singular matrix by its singular
- * values. */
+/* The derivative of a determinant is the matrix of cofactors: det(x) inv(x)^T, and where a matrix is singular, by
+ * singular values. A graph that meets one is left by the error of the inverse, and the tape looks. */
 static Dv pull_det(Deriv *d, Dv x, Dv y, Dv g) {
-  f64 value;
-  if (!d->to->known(d, y, &value) || value != 0) return MUL(per_matrix(d, MUL(g, y)), TURN(dv1(d, OP_linalg_inv, x)));
+  f64 singular;
+  Dv any = dv2(d, OP_equal, y, NUM(0));
+  u32 batch = dv_type(d, y).rank;
+  if (batch) any = dv_reduce(d, OP_any, any, (1u << batch) - 1, false);
+  if (d->failed) return 0;
+  if (!d->to->known(d, any, &singular) || singular == 0)
+    return MUL(per_matrix(d, MUL(g, y)), TURN(dv1(d, OP_linalg_inv, x)));
   Dv u, s, vh;
   svd(d, x, &u, &s, &vh);
   ArrayType t = dv_type(d, s);
   Dv sign = MUL(dv1(d, OP_linalg_det, u), dv1(d, OP_linalg_det, vh));
   if (d->failed) return 0;
-  return MUL(per_matrix(d, MUL(g, sign)), MM(MUL(u, dv_widened(d, others(d, s, &t), t.rank - 1u)), vh));
+  return MUL(per_matrix(d, MUL(g, sign)), FLIP(MM(MUL(u, dv_widened(d, others(d, s, &t), t.rank - 1u)), vh)));
 }
 
 /* ---- factors --------------------------------------------------------------------------------------------------- */
 
-/* With L = y: L^-T P L^-1, P the lower triangle of L^T g with half its diagonal. */
+/* With L = y: L^-H P L^-1, P the lower triangle of L^H g with half its diagonal. */
 static Dv pull_cholesky(Deriv *d, const DerivNode *n, Dv y, Dv g) {
   bool upper = arg_bool(&n->args[1], false);
-  Dv l = upper ? TURN(y) : y, inner = MM(TURN(l), upper ? TURN(g) : g);
+  Dv l = upper ? H(y) : y, inner = MM(H(l), upper ? TURN(g) : FLIP(g)); /* H(FLIP(g)) is TURN(g) */
   ArrayType t = dv_type(d, l);
   Dv p = MUL(lower(d, inner, 0), SUB(NUM(1), half(d, identity(d, rows_of(&t), rows_of(&t), 0, t.dtype))));
-  Dv turned = TURN(l), w = dv2(d, OP_linalg_solve, turned, p);
-  return symmetric(d, TURN(dv2(d, OP_linalg_solve, turned, TURN(w))));
+  Dv turned = H(l), w = dv2(d, OP_linalg_solve, turned, p);
+  return FLIP(symmetric(d, H(dv2(d, OP_linalg_solve, turned, H(w)))));
 }
 
 /* 1 / (w_j - w_i), 0 where i = j. */
@@ -114,11 +127,11 @@ static Dv diagonals(Deriv *d, Dv v) {
   return MUL(dv_widened(d, v, last), identity(d, t.dims[last], t.dims[last], 0, dtype_real_of(t.dtype)));
 }
 
-/* V (diag(gw) + F (V^T gV)) V^T */
+/* V (diag(gw) + F (V^H gV)) V^H. Vectors of complex matrices are taken not to turn by a change of the matrix. */
 static Dv pull_eigh(Deriv *d, Dv w, Dv v, Dv gw, Dv gv) {
   Dv inner = gw ? diagonals(d, gw) : 0;
-  if (gv) inner = dv_add(d, inner, MUL(gaps(d, w), MM(TURN(v), gv)));
-  return symmetric(d, MM(MM(v, inner), TURN(v)));
+  if (gv) inner = dv_add(d, inner, MUL(gaps(d, w), MM(H(v), FLIP(gv))));
+  return FLIP(symmetric(d, MM(MM(v, inner), H(v))));
 }
 
 /* Vectors have length 1, and their largest element is real: what turns or stretches them is taken away. */
@@ -149,7 +162,17 @@ static Dv pull_eigvals(Deriv *d, Dv x, Dv g) {
 
 static Dv pull_eigvalsh(Deriv *d, Dv x, Dv g) {
   Dv v = part_of(d, dv1(d, OP_linalg_eigh, x), 1);
-  return MM(MUL(v, dv_widened(d, g, dv_type(d, g).rank - 1u)), TURN(v));
+  return FLIP(MM(MUL(v, dv_widened(d, g, dv_type(d, g).rank - 1u)), H(v)));
+}
+
+/* Of U in a complex decomposition: i times the imaginary part of the diagonal of m = U^H gU, divided by s. The vectors
+ * of V are taken not to turn by a change of the matrix, so that those of U do (as JAX has it). */
+static Dv turns(Deriv *d, Dv m, Dv row) {
+  ArrayType t = dv_type(d, m);
+  if (d->failed) return 0;
+  Dv none = dv2(d, OP_equal, row, NUM(0)), size = dv3(d, OP_where, none, NUM(1), row);
+  Dv one = identity(d, rows_of(&t), rows_of(&t), 0, dtype_real_of(t.dtype));
+  return dv2(d, OP_complex, NUM(0), DIV(MUL(dv1(d, OP_imag, m), one), size));
 }
 
 /* Townsend, "Differentiating the singular value decomposition", 2016. Absent cotangents are 0. */
@@ -159,22 +182,24 @@ static Dv pull_svd(Deriv *d, Dv u, Dv s, Dv vh, Dv gu, Dv gs, Dv gvh) {
   Dv row = dv_widened(d, s, ts.rank - 1u), column = dv_widened(d, s, ts.rank), f = gu || gvh ? gaps(d, MUL(s, s)) : 0,
       inner = gs ? diagonals(d, gs) : 0, sum = 0;
   if (gu) {
-    Dv m = MM(TURN(u), gu);
-    inner = dv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), row));
+    gu = FLIP(gu);
+    Dv m = MM(H(u), gu);
+    inner = dv_add(d, inner, MUL(MUL(f, SUB(m, H(m))), row));
+    if (has_phases(tu.dtype)) inner = dv_add(d, inner, turns(d, m, row));
     if (!d->to->same(d, rows_of(&tu), columns_of(&tu))) {
       Dv beside = SUB(gu, MM(u, m));
       sum = MM(DIV(beside, row), vh);
     }
   }
   if (gvh) {
-    Dv gv = TURN(gvh), v = TURN(vh), m = MM(vh, gv);
-    inner = dv_add(d, inner, MUL(MUL(f, SUB(m, TURN(m))), column));
+    Dv gv = TURN(gvh), v = H(vh), m = MM(vh, gv); /* H(FLIP(gvh)) is TURN(gvh) */
+    inner = dv_add(d, inner, MUL(MUL(f, SUB(m, H(m))), column));
     if (!d->to->same(d, rows_of(&tv), columns_of(&tv))) {
       Dv beside = SUB(gv, MM(v, m));
-      sum = dv_add(d, sum, MM(u, DIV(TURN(beside), column)));
+      sum = dv_add(d, sum, MM(u, DIV(H(beside), column)));
     }
   }
-  return dv_add(d, sum, MM(MM(u, inner), vh));
+  return FLIP(dv_add(d, sum, MM(MM(u, inner), vh)));
 }
 
 static bool square(Deriv *d, const ArrayType *t) { return d->to->same(d, rows_of(t), columns_of(t)); }
@@ -197,15 +222,21 @@ static bool pull_svd_node(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
 static Dv pull_svdvals(Deriv *d, Dv x, Dv g) {
   Dv u, s, vh;
   svd(d, x, &u, &s, &vh);
-  return MM(MUL(u, dv_widened(d, g, dv_type(d, g).rank - 1u)), vh);
+  return FLIP(MM(MUL(u, dv_widened(d, g, dv_type(d, g).rank - 1u)), vh));
 }
 
-/* (gQ + Q C) R^-T, C symmetric with the lower triangle of R gR^T - gQ^T Q: of matrices that are not wider than high. */
+/* (gQ + Q C) R^-H, C Hermitian with the lower triangle of R gR^H - gQ^H Q: of matrices that are not wider than high. */
 static Dv qr_of_rows(Deriv *d, Dv q, Dv r, Dv gq, Dv gr) {
-  Dv m = gr ? MM(r, TURN(gr)) : 0;
-  if (gq) m = m ? SUB(m, MM(TURN(gq), q)) : NEG(MM(TURN(gq), q));
-  Dv c = ADD(lower(d, m, 0), TURN(lower(d, m, -1))), left = dv_add(d, gq, MM(q, c));
-  return TURN(dv2(d, OP_linalg_solve, r, TURN(left)));
+  Dv m = gr ? MM(r, H(gr)) : 0;
+  if (gq) m = m ? SUB(m, MM(H(gq), q)) : NEG(MM(H(gq), q));
+  ArrayType t = dv_type(d, m);
+  if (d->failed) return 0;
+  if (has_phases(t.dtype)) { /* the diagonal of R is real */
+    Dv one = identity(d, rows_of(&t), rows_of(&t), 0, dtype_real_of(t.dtype)), below = lower(d, m, -1);
+    m = ADD(below, MUL(dv1(d, OP_real, m), one));
+  }
+  Dv c = ADD(lower(d, m, 0), H(lower(d, m, -1))), left = dv_add(d, gq, MM(q, c));
+  return H(dv2(d, OP_linalg_solve, r, H(left)));
 }
 
 static Dv piece(Deriv *d, Dv x, u32 axis, Dim from, Dim to) {
@@ -214,9 +245,9 @@ static Dv piece(Deriv *d, Dv x, u32 axis, Dim from, Dim to) {
   return v;
 }
 
-/* A wide matrix is (A1, A2), and R is (R1, Q^T A2). Where Q is completed there is a rule for R alone. */
+/* A wide matrix is (A1, A2), and R is (R1, Q^H A2). Where Q is completed there is a rule for R alone. */
 static bool pull_qr(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
-  Dv x = n->operands[0], q = n->results[0], r = n->results[1], gq = ct[0], gr = ct[1];
+  Dv x = n->operands[0], q = n->results[0], r = n->results[1], gq = flipped(d, ct[0]), gr = flipped(d, ct[1]);
   ArrayType t = dv_type(d, x);
   Dim high = rows_of(&t), wide = columns_of(&t);
   u32 last = t.rank - 1u;
@@ -235,18 +266,19 @@ static bool pull_qr(Deriv *d, const DerivNode *n, const Dv *ct, Dv *out) {
                         piece(d, gr, last - 1, 0, wide));
   } else {
     Dv rest = piece(d, x, last, high, wide), gr2 = piece(d, gr, last, high, wide);
-    if (gr2) gq = dv_add(d, gq, MM(rest, TURN(gr2)));
+    if (gr2) gq = dv_add(d, gq, MM(rest, H(gr2)));
     GraphAttr join[2] = {attr_list(0, 2), attr_int(1, last)};
     Dv of_rest = gr2 ? MM(q, gr2) : MUL(rest, NUM(0));
     Dv of_rows = qr_of_rows(d, q, piece(d, r, last, 0, high), gq, piece(d, gr, last, 0, high));
     out[0] = dv_op(d, OP_concat, (Dv[]){of_rows, of_rest}, 2, join, 2);
   }
+  out[0] = FLIP(out[0]);
   return true;
 }
 
-/* With P = pinv(x): -P^T g P^T + (I - x P) g^T P P^T + P^T P g^T (I - P x). */
+/* With P = pinv(x): -P^H g P^H + (I - x P) g^H P P^H + P^H P g^H (I - P x), of conjugates g and the result. */
 static Dv pull_pinv(Deriv *d, Dv x, Dv p, Dv g) {
-  Dv pt = TURN(p), gt = TURN(g);
+  Dv pt = H(p), gt = H(g);
   Dv first = MM(MM(pt, g), pt);
   Dv second = MM(gt, MM(p, pt)), third = MM(MM(pt, p), gt);
   second = SUB(second, MM(x, MM(p, second)));
@@ -259,8 +291,9 @@ static void pull_lstsq(Deriv *d, Dv a, Dv b, Dv g, const bool *wants, Dv *out) {
   ArrayType tb = dv_type(d, b);
   bool vector = tb.rank == 1;
   Dv gm = vector ? dv_widened(d, g, 1) : g, bm = vector ? dv_widened(d, b, 1) : b, p = dv1(d, OP_linalg_pinv, a);
-  if (wants[0]) out[0] = pull_pinv(d, a, p, MM(gm, TURN(bm)));
-  if (wants[1]) out[1] = dv_reshape(d, MM(TURN(p), gm), tb.rank, tb.dims);
+  gm = FLIP(gm);
+  if (wants[0]) out[0] = FLIP(pull_pinv(d, a, p, MM(gm, H(bm))));
+  if (wants[1]) out[1] = FLIP(dv_reshape(d, MM(H(p), gm), tb.rank, tb.dims));
 }
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
@@ -344,7 +377,7 @@ static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv 
     y = dv_reshape(d, y, t.rank - 2u, t.dims);
   }
   if (!nuclear && ord == 0) { /* fro */
-    out[0] = DIV(MUL(per_matrix(d, g), x), per_matrix(d, y));
+    out[0] = FLIP(DIV(MUL(per_matrix(d, g), x), per_matrix(d, y)));
     return true;
   }
   if (nuclear || fabs(ord) == 2) {
@@ -356,22 +389,27 @@ static bool pull_matrix_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, Dv 
     if (!nuclear)
       u = MUL(u, dv_widened(d, dv_share_ties(d, s, dv_reduce(d, ord > 0 ? OP_max : OP_min, s, 1u << last, true), NUM(1),
                                              1u << last), last));
-    out[0] = MUL(per_matrix(d, g), MM(u, vh));
+    out[0] = FLIP(MUL(per_matrix(d, g), MM(u, vh)));
     return true;
   }
   u32 summed = isinf(ord) ? t.rank - 1u : t.rank - 2u, chosen = isinf(ord) ? t.rank - 2u : t.rank - 1u;
   Dv sums = dv_reduce(d, OP_sum, dv1(d, OP_abs, x), 1u << summed, true);
   Dv chief = dv_reduce(d, ord > 0 ? OP_max : OP_min, sums, 1u << chosen, true);
-  out[0] = MUL(dv_share_ties(d, sums, chief, per_matrix(d, g), 1u << chosen), dv1(d, OP_sign, x));
+  out[0] = MUL(dv_share_ties(d, sums, chief, per_matrix(d, g), 1u << chosen), dv_slope_of_abs(d, x));
   return true;
 }
 
 /* ---- the rules ------------------------------------------------------------------------------------------------- */
 
-/* the sign is constant */
-static Dv pull_slogdet(Deriv *d, Dv x, Dv g) { return MUL(per_matrix(d, g), TURN(dv1(d, OP_linalg_inv, x))); }
+/* The logarithm of the determinant is log(abs) + i angle. The sign of a real one is constant, the sign of a complex one
+ * changes by i times itself times the change of the angle. */
+static Dv pull_slogdet(Deriv *d, Dv x, Dv sign, Dv gsign, Dv g) {
+  if (gsign && has_phases(dv_type(d, sign).dtype))
+    g = dv2(d, OP_complex, g ? g : NUM(0), dv1(d, OP_imag, MUL(gsign, sign)));
+  return g ? MUL(per_matrix(d, g), TURN(dv1(d, OP_linalg_inv, x))) : 0;
+}
 
-MANY(linalg_slogdet, all, (out[0] = ct[1] ? pull_slogdet(d, x, ct[1]) : 0, true))
+MANY(linalg_slogdet, all, (out[0] = pull_slogdet(d, x, n->results[0], ct[0], ct[1]), true))
 MANY(linalg_eig, all, (out[0] = pull_eig(d, n->results[0], n->results[1], ct[0], ct[1]), true))
 RULE(linalg_eigvals, all, (out[0] = pull_eigvals(d, x, g), true))
 MANY(linalg_eigh, all, (out[0] = pull_eigh(d, n->results[0], n->results[1], ct[0], ct[1]), true))
@@ -384,7 +422,7 @@ RULE(linalg_det, all, (out[0] = pull_det(d, x, y, g), true))
 RULE(linalg_cholesky, all, (out[0] = pull_cholesky(d, n, y, g), true))
 RULE(linalg_svdvals, all, (out[0] = pull_svdvals(d, x, g), true))
 RULE(linalg_eigvalsh, all, (out[0] = pull_eigvalsh(d, x, g), true))
-RULE(linalg_pinv, all, (out[0] = pull_pinv(d, x, y, g), true))
+RULE(linalg_pinv, all, (out[0] = FLIP(pull_pinv(d, x, y, FLIP(g))), true))
 RULE(linalg_matrix_power, all, pull_power(d, n, x, g, out))
 RULE(linalg_matrix_norm, all, pull_matrix_norm(d, n, x, y, g, out))
 RULE(linalg_kron, all, pull_kron(d, x, b, g, wants, out))
