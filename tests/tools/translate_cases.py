@@ -23,7 +23,7 @@ def number(x, dtype):
         return x
     if dtype == "bool":
         return "true" if x else "false"
-    if not dtype.startswith("f"):
+    if not re.match("b?f", dtype):
         return str(int(x))
     if x != x:
         return "nan"
@@ -191,6 +191,8 @@ def reduction(n):
     name, dtype = n.name(0), n.dtype()
     if n.op in ("ReduceMax", "ReduceMin") and n.shapes[0] and 0 in n.shapes[0]:
         worst = "-inf" if n.op == "ReduceMax" else "inf"
+        if dtype == "bool":
+            return [f"{'any' if n.op == 'ReduceMax' else 'all'}({name}, {axes}, {keep})"]
         return [f"full_like(sum({name}, {axes}, {keep}), {worst})"]
     inner = REDUCTIONS[n.op]
     tail = f"{{}}, 2, {axes}, {keep}" if n.op == "ReduceL2" else f"{{}}, {axes}, {keep}"
@@ -454,10 +456,21 @@ def training(n):
     return order
 
 
+def bit_cast(n):
+    """Between the dtypes that have a function among those written by hand."""
+    kinds = {("f32", 6): "float_bits", ("i32", 1): "bits_float"}
+    kind = (n.dtype(), n.attr("to"))
+    if kind not in kinds:
+        raise Skip("bits of other dtypes than f32 and i32")
+    return f"{kinds[kind]}({n.name(0)})"
+
+
 def attention(n):
     opts = {"mask": n.name(3) if n.has(3) else None, "past_key": n.name(4) if n.has(4) else None,
             "past_value": n.name(5) if n.has(5) else None, "lengths": n.name(6) if n.has(6) else None,
-            "causal": "true" if n.attr("is_causal") else None}
+            "causal": "true" if n.attr("is_causal") else None,
+            **{side: n.attr(f"{side}_window_size") for side in ("left", "right")
+               if n.attr(f"{side}_window_size", -1) >= 0}}
     opts.update(given(n, q_heads="q_num_heads", kv_heads="kv_num_heads", scale="scale", softcap="softcap",
                       mode="qk_matmul_output_mode"))
     return (call("attention", n.names[:3], **opts),)
@@ -517,12 +530,12 @@ def simple(n, graphs):
     if op in REDUCTIONS:
         return reduction(n)
     table = {
-        "Div": lambda: f"quotient({x}, {n.name(1)})" if dtype in ("i32", "i64", "u8", "u32") else (
+        "Div": lambda: f"quotient({x}, {n.name(1)})" if dtype and not re.match("b?f", dtype) else (
             f"{x} / {n.name(1)}" if dtype else f"divided({x}, {n.name(1)})"),
         "BitShift": lambda: f"{x} {'<<' if n.attr('direction') == 'LEFT' else '>>'} {n.name(1)}",
         "BitwiseNot": lambda: f"~{x}", "Not": lambda: f"~{x}", "Neg": lambda: f"-{x}", "Identity": lambda: x,
         "Cast": lambda: f"astype({x}, {DTYPES[n.attr('to')]})", "CastLike": lambda: f"astype({x}, {n.name(1)}.dtype)",
-        "BitCast": lambda: f"{'float_bits' if n.attr('to') == 6 else 'bits_float'}({x})",
+        "BitCast": lambda: bit_cast(n),
         "Elu": lambda: call("elu", args, **given(n, alpha="alpha")),
         "Celu": lambda: call("celu", args, **given(n, alpha="alpha")),
         "Selu": lambda: call("selu", args, **given(n, alpha="alpha", gamma="gamma")),
@@ -586,7 +599,8 @@ def simple(n, graphs):
         "ReverseSequence": lambda: call("reverse_sequence", args, n.attr("time_axis", 0), n.attr("batch_axis", 1)),
         "DepthToSpace": lambda: call("depth_to_space", args, n.attr("blocksize"), "true" if n.attr("mode") == "CRD"
                                      else "false"),
-        "SpaceToDepth": lambda: call("space_to_depth", args, n.attr("blocksize")),
+        "SpaceToDepth": lambda: call("space_to_depth", args, n.attr("blocksize"), *(
+            ["true"] if n.attr("mode") == "CRD" else [])),
         "CenterCropPad": lambda: call("center_crop_pad", [x], n.list(1), items(
             n.attr("axes", range(len(n.shapes[0]))))),
         "GlobalAveragePool": lambda: f"mean({x}, list(2..{x}.ndim), true)",
@@ -830,7 +844,7 @@ def check_outputs(outputs, names):
     tests = []
     for o, name in zip(outputs, names):
         if o:
-            near = o["dtype"].startswith("f")
+            near = re.match("b?f", o["dtype"])
             tests.append(f"{'near' if near else 'same'}({name}, {tensor(o, near)})")
     return " and ".join(tests)
 
