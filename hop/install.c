@@ -4,6 +4,7 @@
 #include "hop/custom.h"
 #include "hop/grad.h"
 #include "hop/jacobian.h"
+#include "hop/pull_loop.h"
 #include "hop/tape.h"
 #include "hop/vmap.h"
 
@@ -39,6 +40,7 @@ WeftStatus hop_install(Vm *vm) {
   t->transforms[TF_custom_vjp] = t->transforms[TF_checkpoint] = record_custom;
   t->constructs[OP_vmap] = record_make_vmap;
   t->whole = record_lanes;
+  t->list_room = record_list_room;
   t->transforms[TF_vmap] = record_vmap;
   t->transforms[TF_grad] = record_grad;
   t->transforms[TF_value_and_grad] = record_grad;

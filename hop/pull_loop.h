@@ -78,6 +78,10 @@ Dim loop_count(Recorder *r, const Loop *l);
  * other stays as it is. False: memory was refused. */
 bool loop_bound(Recorder *r, Loop *l);
 
+/* By how much lists grow in a loop, told before it (list_room.c): Tracer.list_room. */
+struct ListRoom;
+Outcome record_list_room(Recorder *r, struct ListRoom *q);
+
 /* What of a loop has to run once more so that values of its body are there, and its test, if it is given one. */
 typedef struct LoopKept {
   u8 *live; /* per value */

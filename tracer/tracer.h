@@ -17,6 +17,7 @@
 #include "tracer/record/record.h"
 
 enum { TRACER_BACKENDS = 16 };
+struct ListRoom;
 
 typedef struct RegionTotals {
   u64 entered, exits, kernels, natives, run_ns, compile_ns;
@@ -179,6 +180,7 @@ typedef struct Tracer {
   Vm *vm;
   ConstructFn constructs[OP_COUNT];
   TraceTransformFn transforms[TF_COUNT];
+  Outcome (*list_room)(struct Recorder *r, struct ListRoom *q); /* repr_columns_room.h; stuck: it is not known */
   bool (*whole)(struct Recorder *r); /* looks at a recording that is whole, before it is handed on; false: memory */
   const Backend *backends[TRACER_BACKENDS];
   u32 backend_count;

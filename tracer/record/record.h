@@ -67,6 +67,10 @@ typedef struct RecLoc {
   bool queue;       /* it is cut off at its head in the loop (repr_queue.c) */
   bool names;       /* its texts are numbers in the loop (repr_names.c) */
   bool kind_known;
+  /* a list that grows where nothing can be left (repr_columns_room.c): so; room for `room` more was made before the
+   * loop; that many are added whatever happens, so that there are `total` behind it, if that is a size */
+  bool grows, sized, always;
+  Dim room, total;
   u16 entered;      /* what stood there when it came to the loop's variables: AvKind, and ValueKind */
   u8 depth, path[3]; /* of a list inside of it (record_inner.c): the items on the way */
   Value kind;       /* of its items, kept by the recorder */

@@ -13,6 +13,7 @@
 #include "tracer/record/record_ops.h"
 #include "tracer/record/record_prior.h"
 #include "tracer/record/record_return.h"
+#include "tracer/record/repr_columns_room.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/repr_columns.h"
@@ -299,12 +300,21 @@ static Outcome lift_loop(Recorder *r, const Scope *s, u32 extent, bool peeled) {
     NodeId made = 0;
     r->vm->counters.at[STAT_loop_tries]++;
     o = rec_make_rows(r, &l);
+    if (o == OUT_GO) o = rec_room_make(r, &l);
     if (!l.ret.asked) l.sizes_before = r->g->sizes.nodes.count;
     if (o == OUT_GO && !rec_save(r, &inside)) o = OUT_FAIL;
     if (o == OUT_GO) o = lift_once(r, &l, e, &inside, &made);
     rec_state_free(r, &inside);
     r->safe_exit = safe;
     r->settled = settled;
+    bool room = false;
+    if (o == OUT_GO) o = rec_room_ask(r, &l, made, &room);
+    if (o == OUT_GO && room) {
+      rec_restore(r, &base);
+      rec_state_free(r, &base);
+      continue;
+    }
+    if (o == OUT_GO) o = rec_room_tell(r, &l);
     if (o == OUT_GO && l.ret.asked) o = return_behind(r, s, &l, made);
     if (o == OUT_STUCK) {
       bool more = (r->lacks == &l || r->widens == &l) && try + 1 < r->vm->tunables.loop_tries, widens = r->widens == &l;

@@ -3,6 +3,7 @@
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_ops.h"
+#include "tracer/record/repr_columns_room.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
@@ -256,14 +257,15 @@ Outcome rec_rows_append(Recorder *r, Av *into, Av *start, Av more) {
     v = *av_at(r, rows);
   }
   if (k == 0) return OUT_GO;
-  if (r->no_exits) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
-  u32 exit = rec_exit(r, EXIT_cold, REASON_list_room, rec_here(r));
-  if (exit == UINT32_MAX) return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
+  if (r->no_exits && start) return rec_stuck(r, REASON_construct_body, "a list that grows in the body of a construct");
+  u32 exit = r->no_exits ? NO_EXIT : rec_exit(r, EXIT_cold, REASON_list_room, rec_here(r));
+  if (exit == UINT32_MAX && !r->no_exits)
+    return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_list, "a list that cannot be rebuilt");
   Av n = rows_count(r, rows), last = n, columns = rows_columns(r, rows), gone = 0;
   Outcome o = start ? rec_queue_gone(r, columns, n, *start, k, &gone) : OUT_GO;
   if (gone && o == OUT_GO) o = rec_binary(r, BC_sub, n, gone, &last);
   if (k > 1 && o == OUT_GO) o = rec_binary(r, BC_add, last, av_const(r, value_weak_i64(k - 1)), &last);
-  if (o == OUT_GO) o = check_room(r, columns, last, exit);
+  if (o == OUT_GO) o = r->no_exits ? rec_room_take(r, *into, &columns, k, last) : check_room(r, columns, last, exit);
   if (gone && o == OUT_GO) o = rec_queue_move(r, &columns, &n, start, gone);
   for (u32 i = 0; i < k && o == OUT_GO; i++) {
     if ((o = rec_rows_put(r, columns, v.konst, av_value(r, n), items[i], 0, &columns)) != OUT_GO) break;
