@@ -217,9 +217,10 @@ static bool start_scan(Device *d, const LoadedKernel *k, const LoopFn *fn, const
  * two. A small device joins earlier; so does the stand-in of the tests, which could not hold the arrays for which a
  * large one joins. */
 static u64 few_blocks(const Device *d, const LoadedKernel *k) {
-  u64 most = k->split.rows ? 16 : PTX_ROW_PARTIALS, least = k->split.rows ? 1 : 2,
-      few = d->sms > 8 ? (u64)d->sms / 4 : least;
-  return k->split.block * (few < most ? few : most);
+  u64 most = k->split.rows ? 16 : PTX_ROW_PARTIALS, few = (u64)(d->sms > 0 ? d->sms : 1) / 4,
+      each = k->split.rows ? k->split.block : k->split.rest;
+  if (d->sms <= 8) return k->split.rows ? each : each + each / 4;
+  return each * (few < most ? few : most);
 }
 
 /* The entries of a split kernel, one behind the other; `params` has room for four more behind its `count`. False:

@@ -358,10 +358,20 @@ void ptx_put_statement(PtxWriter *w, u32 id) {
   }
 }
 
+/* At body[*i], one of the two reductions of ptx_best.c: both are done at the first one. */
+static bool skip_best(PtxWriter *w, u32 *i) {
+  u32 id = w->f->fn->body.data[*i];
+  if (id != w->split->heads[0] && id != w->split->heads[1]) return false;
+  if (id == w->split->heads[0]) ptx_put_best(w);
+  *i = ptx_end_of(w->f->fn, *i);
+  return true;
+}
+
 static void put_body(PtxWriter *w) {
   const LoopFn *fn = w->f->fn;
   for (u32 i = 0; i < fn->body.count && !w->failed && !w->refused; i++) {
     if (w->wide && fn == w->kernel && fn->body.data[i] == w->wide->head) ptx_put_fours(w);
+    if (w->split && w->split->best && w->spread == PTX_THREADS && fn == w->kernel && skip_best(w, &i)) continue;
     ptx_put_statement(w, fn->body.data[i]);
   }
 }
@@ -377,6 +387,7 @@ static void put_split_body(PtxWriter *w) {
     bool head = loop_is_head(n), end = n->op == LOOP_END;
     bool late = depth == 1 && w->phase == PTX_PART && (w->split->late[id] || n->op == LOOP_STORE);
     if (!head && !end && (late || (depth <= 1 && w->phase == PTX_JOIN))) continue;
+    if (w->split->best && skip_best(w, &i)) continue;
     ptx_put_statement(w, id);
     if (head && depth == 1 && w->phase != PTX_PART && !w->failed) {
       OpenHead *h = &w->open.data[w->open.count - 1];
@@ -523,10 +534,14 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
   for (u32 i = 1; i < fn->nodes.count; i++)
     if (loop_node(fn, i)->op == LOOP_TABLE) ptx_refuse(w, "a table");
   PtxWide wide;
+  PtxSplit split;
+  bool splits = ptx_split(fn, w->alloc, &split);
+  if (splits) w->split = &split;
   if (ptx_wide(fn, w->alloc, &wide)) w->wide = &wide;
   put_phase(w, fn, PTX_WHOLE, out);
   if (w->wide) ptx_wide_free(&wide);
   w->wide = NULL;
+  w->split = NULL;
   PtxTile tile;
   if (!w->failed && !w->refused && ptx_tile(fn, &tile)) {
     w->tile = &tile;
@@ -554,8 +569,7 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
     w->scan = NULL;
     w->phase = PTX_WHOLE;
   }
-  PtxSplit split;
-  if (w->failed || w->refused || !ptx_split(fn, w->alloc, &split)) return;
+  if (!splits) return;
   w->split = &split;
   for (PtxPhase phase = PTX_PART; phase <= PTX_REST && !w->failed && !w->refused; phase++)
     put_phase(w, fn, phase, out);

@@ -34,7 +34,9 @@ typedef struct PtxSplit {
   u8 *late;   /* by node: computed of the result of a reduction */
   u32 heads[PTX_SPLIT_HEADS], count;
   bool rows;  /* order ROWS: an item is done by a thread, not by a warp */
+  bool best;  /* its two reductions are the greatest element and its number (ptx_best.c) */
   u32 block;  /* elements of an item */
+  u32 rest;   /* order LANES: results of blocks that a warp of the last entry takes in at once */
 } PtxSplit;
 
 /* False: it has no reductions of that kind, or memory was refused. */

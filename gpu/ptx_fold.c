@@ -32,6 +32,27 @@ static LoopType fold_type(const PtxWriter *w, u32 head) {
 
 static u32 log2_of(u32 v) { return 31 - (u32)__builtin_clz(v); }
 
+bool ptx_in_rows(const LoopFn *fn, u32 head) {
+  const LoopNode *n = loop_node(fn, head);
+  if (n->mem == LOOP_ORDER_ROWS || !ptx_is_exact(n, loop_type_of(fn, loop_result_of(fn, head, 0))))
+    return n->mem == LOOP_ORDER_ROWS;
+  u32 i = 0;
+  while (i < fn->body.count && !loop_is_head(loop_node(fn, fn->body.data[i]))) i++;
+  u32 outer = i < fn->body.count ? fn->body.data[i] : 0;
+  if (!outer || outer == head || loop_node(fn, outer)->op != LOOP_PAR || loop_node(fn, outer)->a != 1) return false;
+  while (fn->body.data[i] != head) i++;
+  bool across = false;
+  for (u32 end = ptx_end_of(fn, i++); i < end; i++) {
+    const LoopNode *access = loop_node(fn, fn->body.data[i]);
+    if (loop_is_head(access)) return false;
+    if (access->op != LOOP_LOAD) continue;
+    across |= ptx_goes_along(fn, access, loop_index_of(outer, 0));
+    for (u32 axis = 0; axis < n->a; axis++)
+      if (ptx_goes_along(fn, access, loop_index_of(head, axis))) return false;
+  }
+  return across;
+}
+
 bool ptx_body_has_lanes(const LoopFn *fn, u32 head) {
   u32 depth = 0;
   bool inside = head == 0;
@@ -39,7 +60,7 @@ bool ptx_body_has_lanes(const LoopFn *fn, u32 head) {
     u32 id = fn->body.data[i];
     const LoopNode *n = loop_node(fn, id);
     if (id == head) inside = true;
-    else if (inside && n->op == LOOP_REDUCE && n->mem == LOOP_ORDER_LANES) return true;
+    else if (inside && n->op == LOOP_REDUCE && !ptx_in_rows(fn, id)) return true;
     if (!inside || !head) continue;
     if (loop_is_head(n)) depth++;
     if (n->op == LOOP_END && --depth == 0) return false;
@@ -51,7 +72,7 @@ FoldMode ptx_fold_mode(const PtxWriter *w, u32 head) {
   const LoopNode *n = ptx_node(w, head);
   if (n->op == LOOP_SCAN) return FOLD_SCAN;
   bool exact = ptx_is_exact(n, fold_type(w, head));
-  if (n->mem == LOOP_ORDER_ROWS) return exact ? FOLD_SERIAL : FOLD_ROWS;
+  if (ptx_in_rows(w->f->fn, head)) return exact ? FOLD_SERIAL : FOLD_ROWS;
   if (w->spread_depth) return FOLD_SERIAL; /* exact: any other reduction here has made the one outside FOLD_PUSH */
   if (ptx_body_has_lanes(w->f->fn, head)) return exact ? FOLD_SERIAL : FOLD_PUSH;
   return FOLD_SPREAD;
@@ -68,8 +89,7 @@ static Opnd identity(const PtxWriter *w, const OpenHead *h) {
   return ptx_const(t, loop_reduce_identity((LoopReduce)ptx_node(w, h->head)->aux, t));
 }
 
-/* v of the thread whose number differs in one bit. */
-static Opnd exchange(PtxWriter *w, LoopType t, Opnd v, u32 bit) {
+Opnd ptx_exchange(PtxWriter *w, LoopType t, Opnd v, u32 bit) {
   Opnd r = ptx_new_for(w, t);
   if (loop_type_bytes(t) == 8) {
     Opnd low = ptx_new(w, REG_R), high = ptx_new(w, REG_R);
@@ -95,7 +115,7 @@ static u32 lanes_per_thread(const PtxWriter *w, const OpenHead *h) {
 
 /* The lanes that 32 threads hold joined: every thread has the result. */
 static Opnd butterfly(PtxWriter *w, LoopOp op, LoopType t, Opnd v) {
-  for (u32 bit = WARP / 2; bit; bit /= 2) v = ptx_operation(w, op, t, v, exchange(w, t, v, bit), (Opnd){0});
+  for (u32 bit = WARP / 2; bit; bit /= 2) v = ptx_operation(w, op, t, v, ptx_exchange(w, t, v, bit), (Opnd){0});
   return v;
 }
 

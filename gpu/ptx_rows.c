@@ -30,7 +30,7 @@ static bool is_sum(const LoopFn *fn, u32 head) {
 static bool is_head_taken(const LoopFn *fn, u32 head) {
   const LoopNode *n = loop_node(fn, head);
   if (n->a != 1 || n->b) return false;
-  if (n->op == LOOP_REDUCE) return n->mem == LOOP_ORDER_LANES && loop_type_of(fn, loop_result_of(fn, head, 0)) != LT_I1;
+  if (n->op == LOOP_REDUCE) return !ptx_in_rows(fn, head) && loop_type_of(fn, loop_result_of(fn, head, 0)) != LT_I1;
   return n->op == LOOP_FOR || n->op == LOOP_PAR;
 }
 

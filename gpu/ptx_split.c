@@ -16,6 +16,9 @@
 
 #include <string.h>
 
+/* Elements of an item where any order gives the same bits: so many that what items leave is little beside them. */
+enum { EXACT_ROWS = 128, EXACT_LANES = 4096, EXACT_BEST = 8192, EXACT_REST = 512 /* of results */ };
+
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
 
 typedef struct Taint {
@@ -54,7 +57,7 @@ static bool same_trips(const LoopFn *fn, u32 a, u32 b) {
 static bool take_head(const LoopFn *fn, u32 id, PtxSplit *s) {
   const LoopNode *n = loop_node(fn, id);
   LoopType t = loop_type_of(fn, loop_result_of(fn, id, 0));
-  bool rows = n->mem == LOOP_ORDER_ROWS;
+  bool rows = n->op == LOOP_REDUCE && ptx_in_rows(fn, id);
   u32 block = ptx_is_exact(n, t) ? 0 : rows ? LOOP_ROW_BLOCK : loop_lanes(t) * LOOP_BLOCK_TRIPS;
   if (n->op != LOOP_REDUCE || s->count == PTX_SPLIT_HEADS || !trips_are_given(fn, id)) return false;
   if (!rows && ptx_body_has_lanes(fn, id)) return false;
@@ -95,11 +98,19 @@ bool ptx_split(const LoopFn *fn, Allocator *alloc, PtxSplit *s) {
       depth--;
       continue;
     }
-    ok = take_statement(fn, id, depth, s);
+    if (depth == 1 && s->count == 1 && n->op == LOOP_REDUCE && ptx_is_best(fn, s->heads[0], id)) {
+      s->best = true;
+      s->heads[s->count++] = id;
+      s->late[loop_result_of(fn, id, 0)] = true;
+      i = ptx_end_of(fn, i);
+      continue;
+    }
+    ok = !(s->best && loop_is_head(n)) && take_statement(fn, id, depth, s);
     if (loop_is_head(n)) depth++;
   }
   if (ok && i == fn->body.count && s->count) {
-    if (!s->block) s->block = s->rows ? LOOP_ROW_BLOCK : 1024; /* exact: any block */
+    s->rest = s->block && !s->rows ? s->block : EXACT_REST;
+    if (!s->block) s->block = s->rows ? EXACT_ROWS : s->best ? EXACT_BEST : EXACT_LANES;
     return true;
   }
   ptx_split_free(s);
@@ -247,7 +258,7 @@ static void put_rest_of(PtxWriter *w, PtxBlock *b, u32 head) {
   Opnd place = ptx_block_place(w, b), block = ptx_new(w, REG_R), first = ptx_new(w, REG_RD), out = ptx_new(w, REG_P),
        lane = ptx_new(w, REG_RD), blocks = ptx_new(w, REG_RD), count = ptx_new(w, REG_R), low = ptx_new(w, REG_R),
        empty = ptx_new(w, REG_P);
-  u32 length = w->split->block;
+  u32 length = w->split->rest;
   h.number = ptx_new(w, REG_RD);
   h.limit = ptx_new(w, REG_RD);
   ptx_fold_make(w, &h);
@@ -314,7 +325,8 @@ void ptx_put_rest(PtxWriter *w) {
       continue;
     }
     w->lane = b.lane;
-    put_rest_of(w, &b, id);
+    if (!w->split->best) put_rest_of(w, &b, id);
+    else if (id == w->split->heads[0]) ptx_put_best_rest(w, &b);
     i = ptx_end_of(fn, i);
   }
   if (w->open.count) w->open.count--;

@@ -164,6 +164,11 @@ void ptx_fold_take(PtxWriter *w, OpenHead *h, Opnd v); /* the element's value */
 Opnd ptx_fold_prefix(PtxWriter *w, OpenHead *h, Opnd v);
 void ptx_fold_end(PtxWriter *w, OpenHead *h); /* from the element's end on */
 bool ptx_body_has_lanes(const LoopFn *fn, u32 head); /* 0: the whole function */
+/* Each thread has a trip of the reduction to itself: in the order ROWS, or in any order where threads beside one
+ * another read elements beside one another. */
+bool ptx_in_rows(const LoopFn *fn, u32 head);
+/* v of the thread of the warp whose number differs in one bit. */
+Opnd ptx_exchange(PtxWriter *w, LoopType t, Opnd v, u32 bit);
 
 /* Of a reduction whose elements a warp deals among its threads, by parts: lanes of one level, in h->acc[0]. */
 void ptx_fold_make(PtxWriter *w, OpenHead *h);
@@ -241,6 +246,12 @@ Opnd ptx_scratch_load(PtxWriter *w, const OpenHead *h); /* element h->number of 
 void ptx_put_scratch_trips(PtxWriter *w, OpenHead *h);
 void ptx_put_rest(PtxWriter *w); /* the entry NAME_rest, where a block of threads does a trip */
 void ptx_scratch_store(PtxWriter *w, const OpenHead *h, Opnd v);
+
+/* ---- ptx_best.c: the number of the greatest element ---------------------------------------------------------- */
+
+bool ptx_is_best(const LoopFn *fn, u32 head, u32 second); /* two reductions of these kinds, in the body's outer loop */
+void ptx_put_best(PtxWriter *w);                           /* both of an item, or of a trip */
+void ptx_put_best_rest(PtxWriter *w, const PtxBlock *block); /* of a trip, by a block of threads */
 
 /* ---- ptx.c ----------------------------------------------------------------------------------------------- */
 

@@ -1,10 +1,12 @@
 /* ptx.c — every kernel that the cases compile, rendered as PTX and assembled by ptxas for each architecture.
  *   build/tests/ptx [--all] [--keep] [FILE…]
- * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of them
- * (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
+ * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of
+ * them (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
  * without one, the test is skipped. A kernel that is refused or does not assemble fails; so does one that needs
- * stack or spills, which only optimised code tells. sm_90 gets every sixth module, optimised; the other architectures
- * share all of them, a module each in turn, unoptimised. With --all each of them gets every kernel, optimised. */
+ * stack or spills, which only optimised code tells. Cases of arrays on the GPU run on the stand-in for the driver,
+ * as a model of a card, which runs a few warps of each kernel: those of single operations are seen too. sm_90 gets
+ * every sixth module, optimised; the other architectures share all of them, a module each in turn, unoptimised. With
+ * --all each of them gets every kernel, optimised. */
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -153,14 +155,26 @@ static BackendResult compile(Vm *vm, const Backend *self, Region *r, const Compi
   return result;
 }
 
+static void remove_watched(Vm *vm, const Backend *self) {
+  const Backend *inner = ((const Watcher *)self)->inner;
+  inner->remove(vm, inner);
+}
+
+/* context: two of them; one stands for the loop interpreter, one for the GPU, which operations on its arrays name. */
 static void watch(void *context, struct WeftVM *weft) {
   Vm *vm = weft_vm_of(weft);
   Tracer *t = tracer_of(vm);
-  Watcher *w = context;
-  for (u32 i = 0; i < t->backend_count; i++)
+  Watcher *w = context, *gpu = w + 1;
+  for (u32 i = 0; i < t->backend_count; i++) {
     if (strcmp(t->backends[i]->name, "loops") == 0) w->inner = t->backends[i];
+    if (strcmp(t->backends[i]->name, "ptx") != 0) continue;
+    *gpu = (Watcher){.backend = *t->backends[i], .inner = t->backends[i]};
+    gpu->backend.compile = compile;
+    gpu->backend.remove = remove_watched;
+    t->backends[i] = &gpu->backend;
+  }
   w->backend = (Backend){.name = "watched", .compile = compile};
-  if (!w->inner || !tracer_add_backend(vm, &w->backend) || !tracer_use_backend(vm, "watched")) {
+  if (!w->inner || !gpu->inner || !tracer_add_backend(vm, &w->backend) || !tracer_use_backend(vm, "watched")) {
     fputs("ptx: no backend to watch\n", stderr);
     exit(2);
   }
@@ -176,8 +190,9 @@ static void run_file(const char *path) {
     all.now = need(strdup(c->name)); /* texts keep it */
     for (int form = 0; form < 2; form++) {
       char *wrapped = case_as_function(c, form == 0);
-      Watcher w = {.inner = NULL};
-      HostSetup setup = {.backend = "loops", .made = watch, .context = &w};
+      Watcher w[2] = {{.inner = NULL}};
+      HostSetup setup = {.backend = "loops", .made = watch, .context = w};
+      if (case_directive(c, "gpu")) setup.driver = "build/tests/libcuda.so";
       const char *limit;
       if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
       if ((limit = case_directive(c, "memory"))) setup.memory = (uint64_t)strtod(limit, NULL);
@@ -330,6 +345,7 @@ int main(int argc, char **argv) {
     else return fputs("ptx [--all] [--keep] [FILE...]\n", stderr), 2;
   }
   for (int i = first; i < argc; i++) run_file(argv[i]);
+  setenv("WEFT_MOCK_MODEL", "/dev/null", 1);
   glob_t found = {0};
   if (first == argc) {
     if (glob("tests/cases/*.weft", 0, NULL, &found) != 0 ||

@@ -50,10 +50,10 @@ for name; do
     continue
   fi
   read -r bytes _ < <(tail -n 1 "$log.out")
-  floor=$(awk -v n="$name" '$1 == n { print $2 }' bench/gpu-floors)
+  read -r floor alone < <(awk -v n="$name" '$1 == n { print $2, $3 }' bench/gpu-floors)
   # The launches of the last call stand between the last two reads.
   awk -v name="$name" -v bytes="$bytes" -v part=$part -v copy="$copy" -v call="$call" -v each="$each" -v link="$link" \
-    -v floor="${floor:-0}" -v check="$check" -v launches="$launches" -v card="$card" '
+    -v floor="${floor:-0}" -v least="${alone:-0}" -v check="$check" -v launches="$launches" -v card="$card" '
     $1 == "write" { pending_us += $2 / link / 1e3 }
     $1 == "read" && $2 > 64 { pending_us += $2 / link / 1e3; moved += $2 }
     $1 == "read" && $2 <= 64 {
@@ -71,16 +71,21 @@ for name; do
       if (!count) { printf "not ok gpu-model/%s: nothing was launched\n", name; exit 1 }
       total = call + each * count + us * part
       share = 100 * bytes * part / (total * 1e-6) / (copy * 1e9)
+      alone = 100 * bytes * part / ((total - call) * 1e-6) / (copy * 1e9)
       if (check) {
         if (share < 0.98 * floor) {
           printf "not ok gpu-model/%s: %.3g %% of a copy, once %s %%; bound by %s\n", name, share, floor, top
           exit 1
         }
+        if (alone < 0.98 * least) {
+          printf "not ok gpu-model/%s: launches alone %.3g %% of a copy, once %s %%; bound by %s\n", name, alone,
+            least, top
+          exit 1
+        }
         printf "ok gpu-model/%s\n", name
         exit
       }
-      alone = 100 * bytes * part / ((total - call) * 1e-6) / (copy * 1e9)
-      printf "%-12s %10.4f ms  %5.3g %% of a copy (launches alone %.3g %%)  %d launches, bound by %s%s\n", name,
+      printf "%-15s %10.4f ms  %5.3g %% of a copy (launches alone %.3g %%)  %d launches, bound by %s%s\n", name,
         total * 1e-3, share, alone, count, copied ? "copies by way of the processor, then " : "", top
       for (i = 1; launches && i <= count; i++) { gsub(/ /, "\n    ", last[i]); print "  " last[i] }
     }' "$log" || bad=1
