@@ -329,13 +329,35 @@ static i64 *numbers_new(Vm *vm, i64 room, Value *out) {
   return NULL;
 }
 
-/* The code points of a text, as rows. */
-static bool points_pack(Vm *vm, const Text *t, u64 *slot) {
+/* The place of a text among those packed last, which it is the newest of now. */
+static TextPoints *points_kept(Vm *vm, const Text *t) {
+  TextPoints *p = vm->text_points, mine = {.text = t, .column = value_nil()};
+  u32 at = 0;
+  while (at < POINTS_KEPT - 1 && p[at].text != t) at++;
+  if (p[at].text == t) mine = p[at];
+  else value_drop(vm, p[at].column);
+  memmove(p + 1, p, sizeof *p * at);
+  p[0] = mine;
+  return p;
+}
+
+/* The code points of a text, as rows. Those of a text that is packed a second time are kept as long as it is among the
+ * last ones: loops are left and entered again, and functions called again, with the same text. One that grows is
+ * another text each time. */
+static bool points_pack(Vm *vm, const Text *t, u64 *slot, bool *made) {
   i64 room = room_of(t->count), *data;
+  TextPoints *kept = t->count >= POINTS_LEAST && vm_may_keep(vm) ? points_kept(vm, t) : NULL;
   Value out;
+  if (kept && kept->column.kind == V_ARRAY) {
+    *made = false;
+    *slot = (u64)(uintptr_t)value_keep(kept->column).array;
+    return true;
+  }
   if (!(data = numbers_new(vm, room, &out))) return false;
   text_points(t, data);
   memset(data + t->count, 0, ((size_t)room - t->count) * sizeof *data);
+  if (kept && kept->packed) kept->column = value_keep(out);
+  else if (kept) kept->packed = true;
   *slot = (u64)(uintptr_t)out.array;
   return true;
 }
@@ -477,7 +499,7 @@ static bool pack_keyed(Vm *vm, const Record *r, const Fill *f, u64 *slot) {
 static bool pack(Vm *vm, Value from, const Fill *f, u64 *slot, bool *made) {
   *made = true;
   if (f->part >= ROW_KEY_ORDER) return pack_keyed(vm, from.record, f, slot);
-  if (from.kind == V_TEXT) return points_pack(vm, from.text, slot);
+  if (from.kind == V_TEXT) return points_pack(vm, from.text, slot, made);
   if (!rows_given(from.list, f->part != ROW_ALL)) return pack_new(vm, from.list, f, slot);
   *made = false;
   return column_given(vm, from.list, f, slot, made);

@@ -351,8 +351,10 @@ static WeftStatus call_transform(Vm *vm, Fn *f, Args args, Value *out) {
 
 WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
   WeftStatus status;
-  bool makes = fn.kind == V_FN && fn.fn->kind == FN_BUILTIN && fn.fn->op == OP_array && args.count == 1;
-  if (UNLIKELY((makes && !take_column(vm, args.values)) || !values_boxed(vm, args.values, args.count))) {
+  const bool builtin = fn.kind == V_FN && fn.fn->kind == FN_BUILTIN, one = args.count == 1;
+  const bool makes = one && (fn.kind == V_DTYPE || (builtin && fn.fn->op == OP_array)),
+             counts = one && builtin && fn.fn->op == OP_len;
+  if (UNLIKELY((makes && !take_column(vm, args.values)) || (!counts && !values_boxed(vm, args.values, args.count)))) {
     drop_run(vm, args.values, args.count);
     return WEFT_ERROR;
   }

@@ -93,8 +93,7 @@ static bool make_item(Vm *vm, const Packed *p, Value kind, u32 *leaf, u32 at, Va
   return true;
 }
 
-/* What is kept for later stays as long as its list: not where memory may run short for that. */
-static bool may_keep(const Vm *vm) { return !vm->limits.bytes || vm->stats.bytes_now < vm->limits.bytes / 2; }
+bool vm_may_keep(const Vm *vm) { return !vm->limits.bytes || vm->stats.bytes_now < vm->limits.bytes / 2; }
 
 bool list_box(Vm *vm, List *l) {
   Packed *p = l->packed;
@@ -110,12 +109,12 @@ bool list_box(Vm *vm, List *l) {
   vm->counters.at[STAT_boxed_items] += l->count;
   l->items = items;
   l->cap = l->count;
-  if (!items || !may_keep(vm)) list_forget_slow(vm, l);
+  if (!items || !vm_may_keep(vm)) list_forget_slow(vm, l);
   return true;
 }
 
 bool list_keep(Vm *vm, List *l, Value kind, u32 columns) {
-  Packed *p = l->items && columns <= ROW_LEAVES + 2 && may_keep(vm) ? obj_alloc(vm, packed_bytes(columns)) : NULL;
+  Packed *p = l->items && columns <= ROW_LEAVES + 2 && vm_may_keep(vm) ? obj_alloc(vm, packed_bytes(columns)) : NULL;
   if (!p) {
     value_drop(vm, kind);
     return false;

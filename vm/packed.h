@@ -51,6 +51,8 @@ bool packed_set(Vm *vm, List *l, u32 at, Value item) MUST_USE;
 void packed_shorten(Vm *vm, List *l, u32 count);
 /* Another list of the same columns. Raises. */
 bool packed_copy(Vm *vm, const List *l, Value *out) MUST_USE;
+/* What is kept for later stays as long as its list or text: not where memory may run short for that. */
+bool vm_may_keep(const Vm *vm);
 /* A boxed list keeps so many columns, of which none is made yet. Consumes kind; false: it does not, or memory was
  * refused. */
 bool list_keep(Vm *vm, List *l, Value kind, u32 columns);

@@ -97,6 +97,7 @@ void vm_end(Vm *vm) {
 }
 
 void vm_free_memory(Vm *vm) {
+  for (u32 i = 0; i < POINTS_KEPT; i++) value_drop(vm, vm->text_points[i].column);
   alloc_free_slabs(vm);
   mem_free(&vm->alloc, vm->text_places.at, sizeof *vm->text_places.at * vm->text_places.cap);
   vm->text_places = (TextPlaces){0};

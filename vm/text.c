@@ -121,6 +121,8 @@ u32 text_offset(const Text *t, u32 index) {
 
 enum { PLACES_STEP = 64, PLACES_LEAST = 256 }; /* code points between two places; of the shortest text that has them */
 
+enum { BLOCK = 16 }; /* not a threshold: code points converted at a time, so that the compiler takes vectors */
+
 static u32 point_bytes(u8 first);
 
 u32 text_place(Vm *vm, const Text *t, u32 index) {
@@ -147,6 +149,13 @@ u32 text_place(Vm *vm, const Text *t, u32 index) {
 
 void text_forget(Vm *vm, const Text *t) {
   if (vm->text_places.text == t) vm->text_places.text = NULL;
+  if (t->count < POINTS_LEAST) return;
+  for (u32 i = 0; i < POINTS_KEPT; i++) {
+    TextPoints *p = &vm->text_points[i];
+    if (p->text != t) continue;
+    value_drop(vm, p->column);
+    *p = (TextPoints){.column = value_nil()};
+  }
 }
 
 static u32 point_bytes(u8 first) { return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
@@ -155,7 +164,10 @@ void text_points(const Text *t, i64 *out) {
   const u8 *p = (const u8 *)t->data;
   const u32 count = t->count;
   if (t->len == count) {
-    for (u32 i = 0; i < count; i++) out[i] = p[i];
+    u32 at = 0;
+    for (; count - at >= BLOCK; at += BLOCK)
+      for (u32 i = 0; i < BLOCK; i++) out[at + i] = p[at + i];
+    for (; at < count; at++) out[at] = p[at];
     return;
   }
   for (u32 i = 0; i < count; i++) {
@@ -183,13 +195,21 @@ bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) {
   size_t len = count;
   char *s;
   u64 all = 0;
-  for (u32 i = 0; i < count; i++) all |= (u64)points[i];
+  u32 at = 0;
+  u64 some[BLOCK] = {0};
+  for (; count - at >= BLOCK; at += BLOCK)
+    for (u32 i = 0; i < BLOCK; i++) some[i] |= (u64)points[at + i];
+  for (u32 i = 0; i < BLOCK; i++) all |= some[i];
+  for (; at < count; at++) all |= (u64)points[at];
   for (u32 i = 0; all >= 0x80 && i < count; i++)
     len += (points[i] >= 0x80) + (points[i] >= 0x800) + (points[i] >= 0x10000);
   Text *t = text_room(vm, len, out);
   if (!t) return false;
   s = t->data;
-  for (u32 i = 0; len == count && i < count; i++) s[i] = (char)points[i];
+  at = 0;
+  for (; len == count && count - at >= BLOCK; at += BLOCK)
+    for (u32 i = 0; i < BLOCK; i++) s[at + i] = (char)points[at + i];
+  for (; len == count && at < count; at++) s[at] = (char)points[at];
   for (u32 i = 0; len != count && i < count; i++) s += put_point(s, (u32)points[i]);
   t->count = count;
   return true;

@@ -280,6 +280,13 @@ typedef struct TextPlaces { /* bytes at which every 64th code point of a text be
   u32 *at, count, cap;
 } TextPlaces;
 
+enum { POINTS_KEPT = 4, POINTS_LEAST = 64 };
+typedef struct TextPoints { /* the code points of a long text, packed for a region (guards/rows.c) */
+  const Text *text; /* NULL: none; forgotten when the text goes */
+  bool packed;      /* once before */
+  Value column;     /* nil: not kept yet */
+} TextPoints;
+
 typedef struct Kept { /* large freed storage (vm/keep.c); blocks[0] was freed first */
   u64 bytes, most; /* kept, and at most */
   u64 now;         /* requests for large storage so far */
@@ -333,6 +340,7 @@ struct Vm {
   u64 overdraft;      /* bytes beyond limits.bytes that may be taken: while an error is made */
   Kept kept;
   TextPlaces text_places; /* of the long text that is not ASCII alone and was indexed last */
+  TextPoints text_points[POINTS_KEPT]; /* of those packed last, the newest first */
   bool pooled; /* counted among the users of the pool */
   char *slab_at, *slab_end;
   bool refused_by_limit; /* the last refusal came from limits.bytes */
