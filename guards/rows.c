@@ -3,6 +3,7 @@
  * array or text of a tree. A text in a tree is a number of its own (text_number). A list that lies in columns
  * already (vm/packed.h) gives them as they are. */
 #include "guards/guards_inner.h"
+#include "lang/mechanisms.h"
 
 #include <string.h>
 
@@ -346,7 +347,8 @@ static TextPoints *points_kept(Vm *vm, const Text *t) {
  * another text each time. */
 static bool points_pack(Vm *vm, const Text *t, u64 *slot, bool *made) {
   i64 room = room_of(t->count), *data;
-  TextPoints *kept = t->count >= POINTS_LEAST && vm_may_keep(vm) ? points_kept(vm, t) : NULL;
+  bool keeps = t->count >= POINTS_LEAST && vm_may_keep(vm) && MECHANISM(vm, points_kept);
+  TextPoints *kept = keeps ? points_kept(vm, t) : NULL;
   Value out;
   if (kept && kept->column.kind == V_ARRAY) {
     *made = false;

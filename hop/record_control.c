@@ -17,6 +17,7 @@
 #include "tracer/record/record_tree.h"
 #include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_names.h"
 #include "tracer/record/repr_columns_use.h"
 
 static bool is_given(Recorder *r, Av a) {
@@ -304,6 +305,7 @@ typedef struct MapSpec {
   /* not 0: f is for the leaves of an item, tree_map of so many trees; of several, an item is a list of one of each */
   u32 trees;
   Value kind; /* of what f gives */
+  bool *characters; /* is it single characters alone? */
 } MapSpec;
 
 typedef struct FoldSpec { /* state = f(state, leaf) for the leaves of each item, in order */
@@ -359,6 +361,7 @@ static Outcome fold_step(Recorder *r, const FoldSpec *s, const Av *args, Av *out
 static Outcome map_step(Recorder *r, const MapSpec *m, const Av *args, Av *out) {
   Av y;
   Outcome o = map_item(r, m, args[0], &y);
+  *m->characters = o == OUT_GO && rec_is_one(r, y);
   return o == OUT_GO ? rec_rows_put(r, args[1], m->kind, av_value(r, args[0]), y, 0, out) : o;
 }
 
@@ -573,6 +576,8 @@ static Outcome map_kind(Recorder *r, MapSpec *m) {
 static Outcome map_into_columns(Recorder *r, MapSpec *m, Av count, Av *out) {
   Av both, pair[2] = {av_const(r, value_weak_i64(0)), 0};
   Dim n, room;
+  bool characters = false;
+  m->characters = &characters;
   Outcome o = rec_size(r, count, &n);
   if (o == OUT_GO) o = map_kind(r, m);
   if (o != OUT_GO) return o;
@@ -582,7 +587,9 @@ static Outcome map_into_columns(Recorder *r, MapSpec *m, Av count, Av *out) {
   LoopSpec s = {.who = m->trees ? "tree_map" : "map", .map = m, .bound = av_value(r, count), .counted = true};
   if (!pair[0] || !pair[1] || !(s.tree = av_list(r, pair, 2))) return OUT_FAIL;
   o = record_loop(r, &s, &both);
-  return o == OUT_GO ? rec_made(r, rec_new_rows(r, av_item(r, both, 1), count, m->kind), out) : o;
+  if (o == OUT_GO) o = rec_made(r, rec_new_rows(r, av_item(r, both, 1), count, m->kind), out);
+  if (o == OUT_GO && rec_is_name(m->kind) && characters) av_at(r, *out)->op = ROWS_CHARACTERS;
+  return o;
 }
 
 /* Over a sequence that is long, or of no known length. */
@@ -594,7 +601,7 @@ Outcome record_map(Recorder *r, u32 op, const Av *params, Av *out) {
   Outcome o = OUT_GO;
   if (av_is_range(r, m.seq)) o = rec_length(r, m.seq, &count);
   else if ((o = rec_rows_of(r, params[1], NULL, &m.seq)) == OUT_GO) count = av_item(r, m.seq, 1);
-  if (o == OUT_GO && rec_is_text(r, m.seq)) o = OUT_STUCK;
+  if (o == OUT_GO && rec_is_text(r, m.seq) && !MECHANISM(r->vm, texts_mapped)) o = OUT_STUCK;
   return o == OUT_GO ? map_into_columns(r, &m, count, out) : o;
 }
 

@@ -252,6 +252,9 @@ static bool take_column(Vm *vm, Value *list) {
   return true;
 }
 
+/* Does it look at a list in columns itself? */
+static inline bool takes_columns(u32 op, u32 count) { return (op == OP_len && count == 1) || op == OP_join; }
+
 WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
   const OpInfo *info = &vm->op_table[op];
   WeftStatus status;
@@ -259,7 +262,7 @@ WeftStatus call_builtin(Vm *vm, u32 op, Value *args, u32 count, Value *out) {
     drop_run(vm, args, count);
     return WEFT_ERROR;
   }
-  if (UNLIKELY(op != OP_len && !values_boxed(vm, args, count))) {
+  if (UNLIKELY(!takes_columns(op, count) && !values_boxed(vm, args, count))) {
     drop_run(vm, args, count);
     return WEFT_ERROR;
   }
@@ -353,8 +356,8 @@ WeftStatus call_native(Vm *vm, Value fn, Args args, Value *out) {
   WeftStatus status;
   const bool builtin = fn.kind == V_FN && fn.fn->kind == FN_BUILTIN, one = args.count == 1;
   const bool makes = one && (fn.kind == V_DTYPE || (builtin && fn.fn->op == OP_array)),
-             counts = one && builtin && fn.fn->op == OP_len;
-  if (UNLIKELY((makes && !take_column(vm, args.values)) || (!counts && !values_boxed(vm, args.values, args.count)))) {
+             takes = builtin && takes_columns(fn.fn->op, args.count);
+  if (UNLIKELY((makes && !take_column(vm, args.values)) || (!takes && !values_boxed(vm, args.values, args.count)))) {
     drop_run(vm, args.values, args.count);
     return WEFT_ERROR;
   }

@@ -47,7 +47,8 @@ static bool tracked_within(Value v, u32 depth) {
 static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, bool *done) {
   *done = true;
   u32 device = DEV_CPU;
-  if (op == OP_len && args[0].kind == V_LIST) n = 0; /* whatever the items are, and they may be many */
+  /* whatever the items are, and they may be many, or lie in columns */
+  if ((op == OP_len || op == OP_join) && args[0].kind == V_LIST) n = 0;
   for (u32 i = 0; i < n; i++) {
     if (args[i].kind == V_TRACKED && vm->tape) return vm->tape->op(vm, op, args, out);
     if (args[i].kind == V_ARRAY && array_device(args[i].array) != DEV_CPU) device = array_device(args[i].array);

@@ -147,11 +147,27 @@ WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
   return WEFT_OK;
 }
 
+/* Of a list in columns whose texts are single characters, with nothing between them. *done: it was such a list. */
+static WeftStatus join_column(Vm *vm, const List *l, Value *out, bool *done) {
+  const Packed *p = l->packed;
+  const i64 *numbers = p->kind.kind == V_HOLE ? (const i64 *)(const void *)p->column[0].array->data : NULL;
+  i64 all = 0;
+  for (u32 i = 0; numbers && i < l->count; i++) all |= numbers[i];
+  *done = numbers && all >= 0;
+  return *done ? made(text_of_points(vm, numbers, l->count, out)) : WEFT_OK;
+}
+
 WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
   if (args[0].kind != V_LIST) return args_error(vm, OP_join, 0, args[0], "a list of texts");
   const Text *sep = NULL;
+  bool done = false;
   if (args_given(args[1])) TRY(need_text(vm, OP_join, 1, args[1], &sep));
-  const List *l = args[0].list;
+  List *l = args[0].list;
+  if (list_is_packed(l) && (!sep || !sep->len)) {
+    WeftStatus status = join_column(vm, l, out, &done);
+    if (done) return status;
+  }
+  if (!list_boxed(vm, l)) return WEFT_ERROR;
   Buf b;
   buf_init(&b, &vm->alloc);
   Polled p = parts_in(vm, l->count, PART_TEXTS);

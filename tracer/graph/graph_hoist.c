@@ -4,8 +4,8 @@
  * outside move before the loop, with what leads to them, when the result is worth its memory: a reduction, a
  * product, an element by element result as large as an operand, but no view, no broadcast and no number alone. They
  * are total: whatever can fail is a check of its own, and stays. Values of a moved operation are captured; recipes
- * of exits may name them as they are. An array that a loop carries and hands on as it came, as where only an arm
- * left to the interpreter stores to it, is captured. */
+ * of exits may name them as they are. Stacks of constants leave the branches in a loop, too. An array that a loop
+ * carries and hands on as it came, as where only an arm left to the interpreter stores to it, is captured. */
 #include "lang/mechanisms.h"
 #include "tracer/graph/graph.h"
 
@@ -207,8 +207,39 @@ static bool keep_unchanged(Graph *g, NodeId n, bool *changed) {
   return true;
 }
 
+/* ---- known items in the arms of branches --------------------------------------------------------------------- */
+
+static bool in_loop(const Graph *g, BlockId b) {
+  for (; b > 1; b = g->blocks.data[b].parent)
+    if (is_loop(&g->nodes.data[g->blocks.data[b].node])) return true;
+  return false;
+}
+
+/* A stack of constants moves in front of the branch, from where it leaves the loop. */
+static bool known_before(Graph *g, NodeId cond, BlockId arm, bool *changed) {
+  bool ok = true;
+  for (NodeId n = g->blocks.data[arm].first, next; n && ok; n = next) {
+    const GraphNode x = g->nodes.data[n];
+    bool known = x.kind == NODE_op && x.op == OP_stack;
+    next = x.next;
+    for (u32 i = 0; i < x.operand_count && known; i++) known = g->values.data[node_operand(g, n, i)].origin == GV_const;
+    if (!toil(g->toil, 1 + (known ? x.operand_count : 0))) return false;
+    if (!known) continue;
+    put_before(g, n, cond);
+    ValueId inner = graph_lift(g, arm, x.result_first);
+    ok = inner != 0;
+    if (ok) rename_in_body(g, arm, x.result_first, inner);
+    *changed = true;
+  }
+  return ok;
+}
+
 bool graph_hoist(Graph *g, const u32 *blocks, u32 count, bool *changed) {
   bool ok = true;
+  for (u32 i = count; i-- > 0;)
+    for (NodeId n = in_loop(g, blocks[i]) ? g->blocks.data[blocks[i]].first : 0; n && ok; n = g->nodes.data[n].next)
+      for (u32 s = 0; s < 2 && g->nodes.data[n].kind == NODE_cond && ok; s++)
+        ok = known_before(g, n, g->nodes.data[n].sub[s], changed);
   for (u32 i = count; i-- > 0;) /* inner loops first */
     for (NodeId n = g->blocks.data[blocks[i]].first; n && ok; n = g->nodes.data[n].next) {
       GraphNode x = g->nodes.data[n];

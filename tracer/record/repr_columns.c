@@ -183,6 +183,12 @@ static bool text_kind(Recorder *r, Value *kind) {
   return kept;
 }
 
+Outcome rec_columns_text(Recorder *r, Av rows, Av *out) {
+  Value kind;
+  if (!text_kind(r, &kind)) return OUT_FAIL;
+  return rec_made(r, rec_new_rows(r, av_item(r, rows, 0), av_item(r, rows, 1), kind), out);
+}
+
 /* Of a list: what all its items look like. Of a text: characters, when it is known which. *kind is kept by the
  * recorder. */
 static bool kind_of_items(Recorder *r, Av list, Value *kind) {

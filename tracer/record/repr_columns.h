@@ -22,6 +22,8 @@ bool rec_kind_of(Recorder *r, Av a, Value *out); /* what a value looks like, kep
 bool rec_is_column(Value kind); /* a leaf of what items look like: a number, array or text */
 ArrayType rec_column_type(Value kind, Dim room);
 bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */
+enum { ROWS_CHARACTERS = 1 }; /* `op` of a list in columns: its texts are single characters */
+Outcome rec_columns_text(Recorder *r, Av rows, Av *out); /* of such a list: the text that they make */
 Outcome rec_rows_of_text(Recorder *r, SourceId s, Value text, Av *out);
 Outcome rec_text_stacked(Recorder *r, Av text, Av *out);
 Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out);

@@ -21,7 +21,7 @@ bool rec_is_name(Value kind) { return kind.kind == V_HOLE || kind.kind == V_TEXT
 Av av_character(Recorder *r, Av point) { return point ? av_items(r, AV_character, &point, 1) : 0; }
 Av av_numbered(Recorder *r, Av number) { return number ? av_items(r, AV_numbered, &number, 1) : 0; }
 
-static bool is_one(Recorder *r, Av a) {
+bool rec_is_one(Recorder *r, Av a) {
   Value v;
   return av_is_made_text(r, a) ? av_is_character(r, a)
                                       : av_const_value(r, a, &v) && v.kind == V_TEXT && v.text->count == 1;
@@ -58,7 +58,8 @@ static Av opened(Recorder *r, Av a, Av b, u32 depth, bool *any) {
   if (text) {
     Av number = rec_name_of(r, a);
     *any = true;
-    return number && rec_name_of(r, b) ? (is_one(r, a) && is_one(r, b) ? av_character : av_numbered)(r, number) : 0;
+    if (!number || !rec_name_of(r, b)) return 0;
+    return (rec_is_one(r, a) && rec_is_one(r, b) ? av_character : av_numbered)(r, number);
   }
   if (!alike(r, a, b)) return 0;
   Av parts[ZIP_LEAVES];
@@ -134,7 +135,7 @@ static Outcome choose(Recorder *r, ValueId cond, Av a, Av b, u32 depth, Av *out)
   if (rec_has_name(r, a) && rec_has_name(r, b)) {
     ValueId made;
     Outcome o = where(r, cond, av_value(r, rec_name_of(r, a)), av_value(r, rec_name_of(r, b)), &made);
-    bool one = is_one(r, a) && is_one(r, b);
+    bool one = rec_is_one(r, a) && rec_is_one(r, b);
     return o == OUT_GO ? rec_made(r, (one ? av_character : av_numbered)(r, av_num(r, made)), out) : o;
   }
   if (na || nb || depth > NAMES_DEPTH || !alike(r, a, b))
@@ -217,20 +218,39 @@ Outcome rec_key_set(Recorder *r, Av record, Av key, Av got, Av item, Av *out) {
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-enum { FIND_MOST = 64 }; /* not a threshold: characters of a known text that are compared one by one */
+enum { FIND_MOST = 256 }; /* not a threshold: characters of a known text, whose runs are looked at one by one */
 
 static bool is_character(const Recorder *r, Av a) { return a && av_is_character(r, a); }
 
-/* Where a character stands in a text that is known. */
+/* Where `point` is one of a run of code points that follow one another, beginning with `first` at place `at` of a
+ * text: its place there; else *out as it was. */
+static Outcome find_in_run(Recorder *r, Av point, i64 first, u32 count, u32 at, Av *out) {
+  Av low, high, params[OP_MAX_PARAMS] = {0, av_const(r, value_weak_i64(at)), *out};
+  if (count == 1) {
+    Outcome o = rec_binary(r, BC_eq, point, av_const(r, value_i64(first)), &params[0]);
+    return o == OUT_GO ? rec_op(r, OP_where, params, out) : o;
+  }
+  Av both[OP_MAX_PARAMS] = {0};
+  Outcome o = rec_binary(r, BC_ge, point, av_const(r, value_i64(first)), &low);
+  if (o == OUT_GO) o = rec_binary(r, BC_lt, point, av_const(r, value_i64(first + count)), &high);
+  both[0] = low, both[1] = high;
+  if (o == OUT_GO) o = rec_op(r, OP_logical_and, both, &params[0]);
+  if (o == OUT_GO) o = rec_binary(r, BC_sub, point, av_const(r, value_i64(first - at)), &params[1]);
+  ValueId strong = o == OUT_GO ? av_value(r, params[1]) : 0;
+  ValueId weak = strong ? graph_weaken(r->g, strong) : 0;
+  if (o == OUT_GO && (!weak || !(params[1] = av_num(r, weak)))) o = OUT_FAIL;
+  return o == OUT_GO ? rec_op(r, OP_where, params, out) : o;
+}
+
+/* Where a character stands in a text that is known: the first such place. */
 static Outcome find_character(Recorder *r, Value text, Av character, Av *out) {
   i64 points[FIND_MOST];
   Outcome o = OUT_GO;
   text_points(text.text, points);
   *out = av_const(r, value_weak_i64(-1));
-  for (u32 i = text.text->count; i-- > 0 && o == OUT_GO;) {
-    Av params[OP_MAX_PARAMS] = {0, av_const(r, value_weak_i64(i)), *out};
-    o = rec_binary(r, BC_eq, av_item(r, character, 0), av_const(r, value_i64(points[i])), &params[0]);
-    if (o == OUT_GO) o = rec_op(r, OP_where, params, out);
+  for (u32 end = text.text->count, at; end > 0 && o == OUT_GO; end = at) {
+    for (at = end - 1; at > 0 && points[at - 1] + 1 == points[at];) at--;
+    o = find_in_run(r, av_item(r, character, 0), points[at], end - at, at, out);
   }
   return o;
 }
@@ -269,9 +289,24 @@ static bool codes_of_rows(Recorder *r, Av text, Av *out, Outcome *o) {
   return true;
 }
 
+/* A list in columns of characters alone, with nothing between them: the text is its column. */
+static bool join_characters(Recorder *r, const Av *params, Av *out, Outcome *o) {
+  Value between;
+  Av list = av_force(r, params[0]);
+  const AbsVal *v = av_at(r, list);
+  if (!list || !kind_in_columns(v->kind) || !rec_is_name(v->konst) || v->op != ROWS_CHARACTERS) return false;
+  Av sep = params[1] ? av_force(r, params[1]) : 0;
+  if (sep && !av_is_hole(r, sep) &&
+      (!av_const_value(r, sep, &between) || between.kind != V_TEXT || between.text->len))
+    return false;
+  *o = rec_columns_text(r, list, out);
+  return true;
+}
+
 bool rec_on_character(Recorder *r, u32 op, const Av *params, Av *out, Outcome *o) {
   Value text;
-  if (op != OP_find && op != OP_codes && op != OP_text) return false;
+  if (op != OP_find && op != OP_codes && op != OP_text && op != OP_join) return false;
+  if (op == OP_join) return join_characters(r, params, out, o);
   if (op == OP_codes && codes_of_rows(r, params[0], out, o)) return true;
   Av a = av_force(r, params[0]), b = op == OP_find ? av_force(r, params[1]) : 0;
   if (!a || av_is_constant(r, a)) {
