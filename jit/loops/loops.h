@@ -237,6 +237,8 @@ struct LoopModule {
   Toil *toil; /* borrowed: of the compilation that works on its functions; may be NULL */
   bool loads_stay; /* loops_simplify lets loops load what they could carry: */
   u32 carried;     /* else so many were carried */
+  bool divisions_stay; /* scalar code divides integers by constants: */
+  u32 products;        /* else so many divisions are products */
 };
 
 WeftStatus loop_module_init(LoopModule *m, Allocator *alloc) MUST_USE;

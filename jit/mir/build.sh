@@ -37,7 +37,7 @@ else
     sed -f "$here/quick.sed" "$f" >"$out/new/${f##*/}"
   done
   # Each of its lines must find what it changes: some belong together.
-  for f in mir.c:240 mir-gen.c:345 mir-gen-x86_64.c:208 mir-htab.h:7 mir-bitmap.h:18 mir-varr.h:18; do
+  for f in mir.c:240 mir-gen.c:345 mir-gen-x86_64.c:216 mir-htab.h:7 mir-bitmap.h:18 mir-varr.h:18; do
     lines=$(diff "$headers/${f%:*}" "$out/new/${f%:*}" | grep -c '^[<>]') || true
     [ "$lines" = "${f#*:}" ] || { echo "MIR: jit/mir/quick.sed does not fit ${f%:*}: $lines lines differ" >&2; exit 1; }
   done
@@ -80,3 +80,5 @@ if [ -z "$prefix" ] && command -v "${OBJCOPY:-objcopy}" >/dev/null; then
   "${AR:-ar}" qcs "$out/libmir.a" "$out"/obj/*.o
 fi
 echo "#define WEFT_MIR_CODE_HOOKS $hooks" >>"$out/include/weft_mir_abi.h"
+# quick.sed makes instructions for the high half of a product: an installed MIR has none.
+echo "#define WEFT_MIR_MULHI $([ -z "$prefix" ] && echo 1 || echo 0)" >>"$out/include/weft_mir_abi.h"

@@ -38,6 +38,9 @@ s/^  SHOP (MIR_LSH, .*$/  {MIR_LSH, "r r b", "x1", 0},  \/* shlx r0,r1,r2 *\/\
   {MIR_RSH, "r r b", "x2", 0},  \/* sarx r0,r1,r2 *\/\
   {MIR_URSH, "r r b", "x3", 0}, \/* shrx r0,r1,r2 *\/\
 &/
+# Weft takes remainders from quotients: mod and umod become the high half of a product, signed and unsigned (imul, mul)
+s/^\(  {MIR_MOD, "h2 h0 [rm3]*", "\)X 99; X F7 \/7 /\1X F7 \/5 /
+s/^\(  {MIR_UMOD, "h2 h0 [rm3]*", "\)31 D2; X F7 \/6 /\1X F7 \/4 /
 # level 1 is the only one that is used: what only level 2 does goes
 s/^#define optimize_level gen_ctx->optimize_level$/#define optimize_level 1/
 s/^  optimize_level = .*;$/  ;/

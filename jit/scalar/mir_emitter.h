@@ -11,6 +11,7 @@
  *   mir_strips.c   loops with transcendental functions, by strips
  *   mir_folds.c    reductions and scans
  *   mir_ops.c      operations on values
+ *   mir_divide.c   division of integers
  *   mir_fold.c     constants and addresses back into instructions
  *   mir_select.c   one of two values
  *   mir_wrap.c     indices counted from the end, shifts out of range
@@ -246,6 +247,8 @@ typedef struct Cold {
   Fold fold;
 } Cold;
 
+typedef struct MirDivision MirDivision;
+
 typedef struct Emitter {
   MirGroup *group;
   MirUnit *unit;
@@ -284,6 +287,13 @@ typedef struct Emitter {
   u32 twice, in_range; /* a loop that is being written twice; where its shifts are in range */
   /* addresses of mixed streams in registers: within a block, as long as no computed value changes */
   VEC(Known) known;
+  /* divisions of this block, forgotten where addresses are; more than these replace the first */
+  struct MirDivision {
+    u32 a, b; /* nodes */
+    bool floors;
+    MIR_reg_t quotient, rest; /* 0: not made */
+  } division[4];
+  u32 divisions;
   /* arms that come behind the body; behind those, what begins with a label marked by `mark_rare` */
   DLIST(MIR_insn_t) late, rare;
   VEC(Cold) cold;
@@ -394,6 +404,13 @@ void mir_combine(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, MIR_op_t a, MI
 MIR_reg_t mir_own(Emitter *e, u32 id);
 void mir_finish(Emitter *e, u32 id, MIR_reg_t r);
 void mir_move(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t from); /* nothing when it is there */
+MIR_reg_t mir_in_reg(Emitter *e, LoopType t, MIR_op_t op);          /* an operand that has to be in a register */
+void mir_call_op(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, u32 count, const MIR_op_t *args);
+/* mir_divide.c */
+/* Did a check of this kind hold for the value on the way to `at`: in its block or one around it, before. */
+bool mir_checked(const Emitter *e, LoopCheck kind, u32 value, u32 at);
+void mir_divide(Emitter *e, u32 id, const LoopNode *n);
+void mir_mulhi(Emitter *e, u32 id, const LoopNode *n);
 void mir_extend(Emitter *e, LoopType t, MIR_reg_t r);               /* wraps an integer register to its type */
 void mir_stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with);
 void mir_mark(Emitter *e, MirMark kind, u32 number);

@@ -31,7 +31,7 @@ void mir_extend(Emitter *e, LoopType t, MIR_reg_t r) {
   if (t == LT_U32) rr(e, MIR_UEXT32, r, r);
 }
 
-static MIR_reg_t ops_in_reg(Emitter *e, LoopType t, MIR_op_t op) {
+MIR_reg_t mir_in_reg(Emitter *e, LoopType t, MIR_op_t op) {
   if (op.mode == MIR_OP_REG) return op.u.reg;
   MIR_reg_t r = mir_temp(e, t);
   ins2(e, move_code(t), R(e, r), op);
@@ -56,13 +56,13 @@ static void close_mark(Emitter *e, LoopType t, MIR_reg_t result) {
 
 /* to = to KIND with; the stand-in is a subtraction. */
 void mir_stand_in(Emitter *e, MirMark kind, LoopType t, MIR_reg_t to, MIR_op_t with) {
-  with = R(e, ops_in_reg(e, t, with)); /* nothing may come between the two */
+  with = R(e, mir_in_reg(e, t, with)); /* nothing may come between the two */
   mir_mark(e, kind, ++e->marks);
   ins3(e, pick(t, MIR_SUB, MIR_FSUB, MIR_DSUB), R(e, to), R(e, to), with);
   close_mark(e, t, to);
 }
 
-static void call_op(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, u32 count, const MIR_op_t *args) {
+void mir_call_op(Emitter *e, LoopOp op, LoopType t, MIR_reg_t to, u32 count, const MIR_op_t *args) {
   MIR_op_t ops[4] = {R(e, to)};
   for (u32 i = 0; i < count; i++) ops[i + 1] = args[i];
   MirProto proto = (MirProto)((t == LT_F64 ? PROTO_D_D : PROTO_F_F) + count - 1);
@@ -99,7 +99,7 @@ static void float_min_plain(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a, MI
   MIR_op_t args[2] = {a, b};
   ins3(e, pick(t, MIR_BLT, MIR_FBLT, MIR_DBLT), L(e, max ? take_b : take_a), a, b);
   ins3(e, pick(t, MIR_BGT, MIR_FBGT, MIR_DBGT), L(e, max ? take_a : take_b), a, b);
-  call_op(e, max ? LOOP_MAX : LOOP_MIN, t, r, 2, args);
+  mir_call_op(e, max ? LOOP_MAX : LOOP_MIN, t, r, 2, args);
   jump(e, done);
   put_label(e, take_a);
   mir_move(e, t, r, a);
@@ -124,10 +124,10 @@ static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {
   LoopType t = (LoopType)n->type;
   MIR_op_t a = mir_op(e, n->a);
   if (!may_mark(e, kind)) {
-    call_op(e, (LoopOp)n->op, t, mir_reg(e, id), 1, &a);
+    mir_call_op(e, (LoopOp)n->op, t, mir_reg(e, id), 1, &a);
     return;
   }
-  MIR_reg_t from = ops_in_reg(e, t, a), to = mir_temp(e, t); /* a short life: not in memory */
+  MIR_reg_t from = mir_in_reg(e, t, a), to = mir_temp(e, t); /* a short life: not in memory */
   mir_move(e, t, to, R(e, from));
   mir_stand_in(e, kind, t, to, R(e, from));
   mir_finish(e, id, to);
@@ -136,7 +136,7 @@ static void float_unary(Emitter *e, u32 id, const LoopNode *n, MirMark kind) {
 static void float_abs(Emitter *e, LoopType t, MIR_reg_t to, MIR_op_t a) {
   MIR_op_t mask = mir_const_op(e, t, float_bits(t, INT64_MAX, INT32_MAX));
   if (!may_mark(e, MARK_AND)) {
-    call_op(e, LOOP_ABS, t, to, 1, &a);
+    mir_call_op(e, LOOP_ABS, t, to, 1, &a);
     return;
   }
   MIR_reg_t x = mir_temp(e, t);
@@ -149,7 +149,7 @@ static void float_copysign(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
   MIR_op_t args[2] = {mir_op(e, n->a), mir_op(e, n->b)};
   if (!may_mark(e, MARK_AND)) {
-    call_op(e, LOOP_COPYSIGN, t, mir_reg(e, id), 2, args);
+    mir_call_op(e, LOOP_COPYSIGN, t, mir_reg(e, id), 2, args);
     return;
   }
   MIR_reg_t x = mir_temp(e, t), y = mir_temp(e, t);
@@ -164,11 +164,11 @@ static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = (LoopType)n->type;
   MIR_op_t args[3] = {mir_op(e, n->a), mir_op(e, n->b), mir_op(e, n->c)};
   if (!may_mark(e, MARK_FMA)) {
-    call_op(e, LOOP_FMA, t, mir_reg(e, id), 3, args);
+    mir_call_op(e, LOOP_FMA, t, mir_reg(e, id), 3, args);
     return;
   }
   MIR_reg_t to = mir_temp(e, t);
-  MIR_reg_t b = ops_in_reg(e, t, args[1]), c = ops_in_reg(e, t, args[2]);
+  MIR_reg_t b = mir_in_reg(e, t, args[1]), c = mir_in_reg(e, t, args[2]);
   mir_move(e, t, to, args[0]);
   mir_mark(e, MARK_FMA, ++e->marks);
   ins3(e, pick(t, MIR_MUL, MIR_FMUL, MIR_DMUL), R(e, to), R(e, to), R(e, b));
@@ -178,78 +178,6 @@ static void float_fma(Emitter *e, u32 id, const LoopNode *n) {
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */
-
-/* Did a check for this divisor hold on the way here: in this block or one around it, before. */
-static bool checked(const Emitter *e, LoopCheck kind, u32 value, u32 at) {
-  u32 depth = 0;
-  for (u32 pos = at; pos-- > 0;) {
-    const LoopNode *n = en(e, e->fn->body.data[pos]);
-    if (n->op == LOOP_END) depth++;
-    else if (loop_is_head(n)) depth -= depth > 0;
-    else if (n->op == LOOP_ELSE && depth == 0) { /* the other arm of an open if: skip to its head */
-      pos = e->lives.where[n->a];
-      if (pos == 0) return false;
-    } else if (n->op == LOOP_CHECK && n->aux == kind && n->a == value && depth == 0) return true;
-  }
-  return false;
-}
-
-static void divide(Emitter *e, u32 id, const LoopNode *n) {
-  LoopType t = (LoopType)n->type;
-  bool is_signed = loop_is_signed(t), quotient = n->op == LOOP_DIV || n->op == LOOP_FLOORDIV;
-  bool floors = is_signed && (n->op == LOOP_FLOORDIV || n->op == LOOP_MOD);
-  MIR_op_t a = R(e, ops_in_reg(e, t, mir_op(e, n->a))), b = R(e, ops_in_reg(e, t, mir_op(e, n->b)));
-  MIR_label_t done = new_label(e), zero = new_label(e), minus = new_label(e);
-  MIR_reg_t r = mir_own(e, id), q = mir_temp(e, t);
-  const LoopNode *divisor = en(e, n->b);
-  bool known = divisor->op == LOOP_CONST && divisor->imm != 0 && divisor->imm != UINT64_MAX;
-  if (!known) {
-    if (!checked(e, LOOP_CHECK_ZERO_DIV, n->b, e->lives.where[id])) ins3(e, MIR_BEQ, L(e, zero), b, I(e, 0));
-    if (is_signed) ins3(e, MIR_BEQ, L(e, minus), b, I(e, -1));
-  }
-  ins3(e, is_signed ? MIR_DIV : MIR_UDIV, R(e, q), a, b);
-  if (quotient && !floors) {
-    mir_move(e, t, r, R(e, q));
-  } else {
-    MIR_reg_t rest = mir_temp(e, t);
-    ins3(e, MIR_MUL, R(e, rest), R(e, q), b);
-    ins3(e, MIR_SUB, R(e, rest), a, R(e, rest));
-    mir_move(e, t, r, R(e, quotient ? q : rest));
-    if (floors) { /* one less when the rest is not 0 and of the other sign */
-      MIR_reg_t sign = mir_temp(e, t);
-      bri(e, MIR_BEQ, done, rest, 0);
-      ins3(e, MIR_XOR, R(e, sign), R(e, rest), b);
-      bri(e, MIR_BGE, done, sign, 0);
-      if (quotient) rri(e, MIR_SUB, r, r, 1);
-      else ins3(e, MIR_ADD, R(e, r), R(e, r), b);
-    }
-  }
-  if (!known) {
-    jump(e, done);
-    put_label(e, zero);
-    mir_move(e, t, r, quotient ? I(e, 0) : a);
-    jump(e, done);
-    put_label(e, minus);
-    if (quotient) mir_negate(e, t, r, a);
-    else mir_move(e, t, r, I(e, 0));
-  }
-  put_label(e, done);
-  mir_extend(e, t, r);
-  mir_finish(e, id, r);
-}
-
-static void mulhi(Emitter *e, u32 id, const LoopNode *n) {
-  LoopType t = (LoopType)n->type;
-  MIR_op_t args[2] = {mir_op(e, n->a), mir_op(e, n->b)};
-  if (loop_type_bytes(t) == 8) {
-    call_op(e, LOOP_MULHI, t, mir_reg(e, id), 2, args);
-    return;
-  }
-  MIR_reg_t r = mir_temp(e, t);
-  ins3(e, MIR_MUL, R(e, r), args[0], args[1]);
-  ins3(e, loop_is_signed(t) ? MIR_RSH : MIR_URSH, R(e, r), R(e, r), I(e, loop_type_bytes(t) * 8));
-  mir_finish(e, id, r);
-}
 
 static void int_binary(Emitter *e, u32 id, const LoopNode *n, MIR_insn_code_t code, bool wraps) {
   MIR_reg_t to = mir_reg(e, id);
@@ -302,8 +230,8 @@ static const Compare *compare_ops(Emitter *e, const LoopNode *n, u32 which, MIR_
     *a = *b, *b = other;
     which = mirrored[which];
   }
-  *a = R(e, ops_in_reg(e, t, *a));
-  if (loop_is_float(t)) *b = R(e, ops_in_reg(e, t, *b));
+  *a = R(e, mir_in_reg(e, t, *a));
+  if (loop_is_float(t)) *b = R(e, mir_in_reg(e, t, *b));
   return &compares[which];
 }
 
@@ -389,7 +317,7 @@ static LoopCheck fit_check(LoopType t) {
 static void float_to_u64(Emitter *e, LoopType from, MIR_reg_t to, MIR_reg_t v) {
   MIR_label_t big = new_label(e), done = new_label(e);
   MIR_reg_t less = mir_temp(e, from);
-  MIR_op_t limit = R(e, ops_in_reg(e, from, mir_const_op(e, from, float_bits(from, 0x43E0000000000000u, 0x5F000000))));
+  MIR_op_t limit = R(e, mir_in_reg(e, from, mir_const_op(e, from, float_bits(from, 0x43E0000000000000u, 0x5F000000))));
   MIR_insn_code_t convert = from == LT_F64 ? MIR_D2I : MIR_F2I;
   ins3(e, pick(from, MIR_BGE, MIR_FBGE, MIR_DBGE), L(e, big), R(e, v), limit);
   rr(e, convert, to, v);
@@ -403,11 +331,11 @@ static void float_to_u64(Emitter *e, LoopType from, MIR_reg_t to, MIR_reg_t v) {
 
 static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   LoopType from = et(e, n->a), t = (LoopType)n->type;
-  MIR_reg_t v = ops_in_reg(e, from, mir_op(e, n->a)), r = mir_own(e, id);
+  MIR_reg_t v = mir_in_reg(e, from, mir_op(e, n->a)), r = mir_own(e, id);
   MIR_insn_code_t convert = from == LT_F64 ? MIR_D2I : MIR_F2I;
   MIR_insn_code_t bge = from == LT_F64 ? MIR_DBGE : MIR_FBGE, ble = from == LT_F64 ? MIR_DBLE : MIR_FBLE;
   MIR_insn_code_t bne = from == LT_F64 ? MIR_DBNE : MIR_FBNE;
-  if (checked(e, fit_check(t), n->a, e->lives.where[id])) {
+  if (mir_checked(e, fit_check(t), n->a, e->lives.where[id])) {
     if (t == LT_U64) float_to_u64(e, from, r, v);
     else rr(e, convert, r, v);
     mir_finish(e, id, r);
@@ -429,9 +357,9 @@ static void float_to_int(Emitter *e, u32 id, const LoopNode *n) {
   }
   u64 bound;
   memcpy(&bound, &above[t], 8);
-  MIR_reg_t limit = ops_in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
+  MIR_reg_t limit = mir_in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
   memcpy(&bound, &below[t], 8);
-  MIR_reg_t floor_limit = ops_in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
+  MIR_reg_t floor_limit = mir_in_reg(e, LT_F64, mir_const_op(e, LT_F64, bound));
   brr(e, bge, big, wide, limit);
   brr(e, ble, small, wide, floor_limit);
   mir_move(e, t, r, I(e, 0));
@@ -458,7 +386,7 @@ static void int_to_float(Emitter *e, u32 id, const LoopNode *n) {
   }
   /* Above 2^63: half of it with the lost bit or-ed in rounds as the whole does; then doubled. */
   MIR_label_t big = new_label(e), done = new_label(e);
-  MIR_reg_t v = ops_in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id),
+  MIR_reg_t v = mir_in_reg(e, from, a), half = mir_temp(e, from), bit = mir_temp(e, from), to = mir_reg(e, id),
       rounded = mir_temp(e, t);
   bri(e, MIR_BLT, big, v, 0);
   rr(e, convert, to, v);
@@ -498,7 +426,7 @@ static void bitcast(Emitter *e, u32 id, const LoopNode *n) {
     return;
   }
   ins2(e, move_code(from), M(e, mir_memory_type(from), mir_frame(e), FRAME_CAST),
-       R(e, ops_in_reg(e, from, mir_op(e, n->a))));
+       R(e, mir_in_reg(e, from, mir_op(e, n->a))));
   ins2(e, move_code(t), R(e, mir_reg(e, id)), M(e, mir_memory_type(t), mir_frame(e), FRAME_CAST));
 }
 
@@ -547,7 +475,7 @@ static void store(Emitter *e, u32 id, const LoopNode *n) {
   LoopType t = loop_value_type((LoopType)n->mem);
   /* never looks like a mark */
   bool small = v.mode == MIR_OP_INT && v.u.i == (i32)v.u.i && ((u32)v.u.i & 0xFFFF0000u) != MIR_MARK;
-  if (!small) v = R(e, ops_in_reg(e, t, v));
+  if (!small) v = R(e, mir_in_reg(e, t, v));
   ins2(e, move_code(t), M(e, mir_memory_type((LoopType)n->mem), at, disp), v);
 }
 
@@ -567,12 +495,12 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_DIV:
       if (is_float)
         ins3(e, pick(t, MIR_DIV, MIR_FDIV, MIR_DDIV), R(e, mir_reg(e, id)), mir_op(e, n->a), mir_op(e, n->b));
-      else divide(e, id, n);
+      else mir_divide(e, id, n);
       return;
     case LOOP_REM:
     case LOOP_FLOORDIV:
-    case LOOP_MOD: divide(e, id, n); return;
-    case LOOP_MULHI: mulhi(e, id, n); return;
+    case LOOP_MOD: mir_divide(e, id, n); return;
+    case LOOP_MULHI: mir_mulhi(e, id, n); return;
     case LOOP_MIN:
     case LOOP_MAX: mir_combine(e, (LoopOp)n->op, t, mir_reg(e, id), mir_op(e, n->a), mir_op(e, n->b)); return;
     case LOOP_COPYSIGN: float_copysign(e, id, n); return;
@@ -595,7 +523,7 @@ void mir_value(Emitter *e, u32 id) {
         float_abs(e, t, mir_reg(e, id), mir_op(e, n->a));
       } else {
         MIR_reg_t r = mir_temp(e, t), sign = mir_temp(e, t);
-        MIR_op_t a = R(e, ops_in_reg(e, t, mir_op(e, n->a)));
+        MIR_op_t a = R(e, mir_in_reg(e, t, mir_op(e, n->a)));
         if (!loop_is_signed(t)) {
           mir_move(e, t, mir_reg(e, id), a);
           return;
@@ -623,7 +551,7 @@ void mir_value(Emitter *e, u32 id) {
     case LOOP_ROUND_F16:
     case LOOP_ROUND_BF16: {
       MIR_op_t a = mir_op(e, n->a);
-      call_op(e, (LoopOp)n->op, t, mir_reg(e, id), 1, &a);
+      mir_call_op(e, (LoopOp)n->op, t, mir_reg(e, id), 1, &a);
       return;
     }
     case LOOP_SELECT:

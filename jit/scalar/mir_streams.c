@@ -334,7 +334,7 @@ void mir_step_streams(Emitter *e, u32 axis) {
   }
 }
 
-void mir_forget_addresses(Emitter *e) { e->known.count = e->mask_of = e->shifted = 0; }
+void mir_forget_addresses(Emitter *e) { e->known.count = e->mask_of = e->shifted = e->divisions = 0; }
 
 MIR_reg_t mir_address(Emitter *e, u32 access, i64 *disp) {
   const LoopNode *n = en(e, access);
