@@ -1,5 +1,5 @@
-/* hostile.c — a host that gives little lets anybody write the program: 64 MB, 10^7 units of fuel, a second, 256 KB of C
- * stack, no capability. Whatever is run: no crash, an error is one line of a kind, and the VM is usable behind it.
+/* hostile.c — a host that gives little lets anybody write the program: 64 MB, 10^7 units of fuel, 0.3 seconds, 256 KB
+ * of C stack, no capability. Whatever is run: no crash, an error is one line of a kind, and the VM is usable behind it.
  *
  *   hostile scripts [NAME]       the programs of scripts.weft, interpreted and compiled at once
  *   hostile calls [COUNT [SEED]] every built-in with values that it was not made for
@@ -21,7 +21,7 @@ enum { STACK = 1024 << 10, SLOW = 5 };
 enum { STACK = 256 << 10, SLOW = 1 };
 #endif
 enum { MEMORY = 64 << 20, FUEL = 10000000, LATE_MS = 400 * SLOW };
-static const double seconds = 1.0;
+static const double seconds = 0.3;
 
 static int failures;
 static bool misspelt; /* the error of the last program was of kind "name" */
