@@ -24,30 +24,69 @@ static bool is_drawing(Vm *vm, Value v) {
   return true;
 }
 
-/* plot.text of a drawing, as wide as the terminal; of plain characters on one that is dumb. False: it failed. */
-static bool draw(WeftVM *w, WeftValue *value) {
-  enum { WIDE = 72, NARROW = 24, WIDEST = 160, LOW = 6, HIGH = 18, ROUND = 6 /* rows for axes and titles */ };
-  struct winsize window = {0};
-  const char *term = getenv("TERM");
-  bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0;
-  i64 width = terminal && window.ws_col ? window.ws_col - 1 : WIDE;
-  i64 height = terminal && window.ws_row ? window.ws_row : HIGH + ROUND;
-  width = width < NARROW ? NARROW : width > WIDEST ? WIDEST : width;
-  height = height - ROUND < LOW ? LOW : height - ROUND > HIGH ? HIGH : height - ROUND;
-  WeftValue *fn = NULL, *args[5] = {value}, *text = NULL;
+/* How the terminal shows pictures, by the names that such terminals give themselves; WEFT_PICTURES says it of others
+ * ("none": of this one not). NULL: it does not. */
+static const char *picture_protocol(void) {
+  static const struct { const char *variable, *begins, *protocol; } known[] = {
+      {"KITTY_WINDOW_ID", "", "kitty"},   {"TERM", "xterm-kitty", "kitty"},        {"TERM", "xterm-ghostty", "kitty"},
+      {"TERM", "foot", "sixel"},          {"TERM", "mlterm", "sixel"},             {"TERM", "contour", "sixel"},
+      {"TERM_PROGRAM", "WezTerm", "sixel"}, {"TERM_PROGRAM", "iTerm.app", "sixel"}};
+  const char *asked = getenv("WEFT_PICTURES"), *term = getenv("TERM");
+  if (asked && *asked) return strcmp(asked, "sixel") == 0 || strcmp(asked, "kitty") == 0 ? asked : NULL;
+  if (!term || strcmp(term, "dumb") == 0 || getenv("TMUX") || getenv("STY")) return NULL; /* tmux and screen eat them */
+  for (u32 i = 0; i < COUNT_OF(known); i++) {
+    const char *is = getenv(known[i].variable);
+    if (is && *is && strncmp(is, known[i].begins, strlen(known[i].begins)) == 0) return known[i].protocol;
+  }
+  return NULL;
+}
+
+/* The text that a built-in gives for a drawing and further arguments, which are released; false: it failed. */
+static bool draw_by(WeftVM *w, u32 op, WeftValue *value, WeftValue **args, size_t count) {
+  WeftValue *fn = NULL, *text = NULL;
   Value v;
-  const bool dumb = term && strcmp(term, "dumb") == 0;
-  bool drawn = fn_builtin(w->vm, OP_plot_text, &v) && value_hand_over(w, v, &fn) == WEFT_OK &&
-               weft_int(w, width, &args[1]) == WEFT_OK && weft_int(w, height, &args[2]) == WEFT_OK &&
-               weft_bool(w, terminal && dumb, &args[3]) == WEFT_OK &&
-               weft_bool(w, terminal && term && !dumb && !getenv("NO_COLOR"), &args[4]) == WEFT_OK &&
-               weft_call(w, fn, args, COUNT_OF(args), &text) == WEFT_OK && text->value.kind == V_TEXT;
+  bool drawn = fn_builtin(w->vm, op, &v) && value_hand_over(w, v, &fn) == WEFT_OK;
+  for (size_t i = 1; i < count; i++) drawn &= args[i] != NULL;
+  args[0] = value;
+  drawn = drawn && weft_call(w, fn, args, count, &text) == WEFT_OK && text->value.kind == V_TEXT;
   if (drawn) (void)text_hold(w, text->value.text->data, text->value.text->len);
   else if (w->vm->error.raised) vm_error_clear(w->vm);
   weft_release(w, fn);
   weft_release(w, text);
-  for (u32 i = 1; i < COUNT_OF(args); i++) weft_release(w, args[i]);
+  for (size_t i = 1; i < count; i++) weft_release(w, args[i]);
   return drawn;
+}
+
+/* plot.picture of a drawing where the terminal shows such, else plot.text, as wide as the terminal; of plain characters
+ * on one that is dumb. False: it failed. */
+static bool draw(WeftVM *w, WeftValue *value) {
+  enum { WIDE = 72, NARROW = 24, WIDEST = 160, LOW = 6, HIGH = 18, ROUND = 6 /* rows for axes and titles */ };
+  enum { DOTS = 640, CELL = 8 /* of a character */, WIDE_LEAST = 200, HIGH_LEAST = 150 /* that plot.picture takes */ };
+  struct winsize window = {0};
+  const char *term = getenv("TERM");
+  bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0;
+  const char *protocol = terminal ? picture_protocol() : NULL;
+  if (protocol) {
+    i64 dots = window.ws_xpixel ? window.ws_xpixel : (window.ws_col ? window.ws_col : WIDE) * CELL;
+    dots = dots < WIDE_LEAST ? WIDE_LEAST : dots > DOTS ? DOTS : dots;
+    i64 high = dots * 21 / 32 < HIGH_LEAST ? HIGH_LEAST : dots * 21 / 32;
+    WeftValue *args[4] = {0};
+    if (weft_int(w, dots, &args[1]) != WEFT_OK || weft_int(w, high, &args[2]) != WEFT_OK ||
+        weft_text(w, protocol, strlen(protocol), &args[3]) != WEFT_OK)
+      vm_error_clear(w->vm);
+    if (draw_by(w, OP_plot_picture, value, args, COUNT_OF(args))) return true;
+  }
+  i64 width = terminal && window.ws_col ? window.ws_col - 1 : WIDE;
+  i64 height = terminal && window.ws_row ? window.ws_row : HIGH + ROUND;
+  width = width < NARROW ? NARROW : width > WIDEST ? WIDEST : width;
+  height = height - ROUND < LOW ? LOW : height - ROUND > HIGH ? HIGH : height - ROUND;
+  const bool dumb = term && strcmp(term, "dumb") == 0;
+  WeftValue *args[5] = {0};
+  if (weft_int(w, width, &args[1]) != WEFT_OK || weft_int(w, height, &args[2]) != WEFT_OK ||
+      weft_bool(w, terminal && dumb, &args[3]) != WEFT_OK ||
+      weft_bool(w, terminal && term && !dumb && !getenv("NO_COLOR"), &args[4]) != WEFT_OK)
+    vm_error_clear(w->vm);
+  return draw_by(w, OP_plot_text, value, args, COUNT_OF(args));
 }
 
 static void display(WeftVM *w, WeftValue *value) {

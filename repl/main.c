@@ -44,7 +44,8 @@ static const char usage[] =
     "WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
     "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and "
     "--trace-file;  WEFT_HISTORY=PATH  what was entered at the prompt\n"
-    "  NO_COLOR=1  no colours;  EDITOR, BROWSER  of :edit and :show\n";
+    "  WEFT_PICTURES=sixel|kitty|none  how drawings are shown;  NO_COLOR=1  no colours;  "
+    "EDITOR, BROWSER  of :edit and :show\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
 static volatile sig_atomic_t interrupted;

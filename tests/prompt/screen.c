@@ -132,6 +132,7 @@ static size_t take(Screen *s, const char *b, size_t n) {
         if (b[i] == 7) return i + 1;
       return 0;
     }
+    if (b[1] == 'P' || b[1] == '_') return s->picture = b[1], s->picture_last = 0, 2;
     if (b[1] != '[') return 2;
     for (size_t i = 2; i < n; i++)
       if (b[i] >= 0x40 && b[i] <= 0x7e) return sequence(s, b + 2, i - 1), i + 1;
@@ -151,6 +152,15 @@ static size_t take(Screen *s, const char *b, size_t n) {
 
 void screen_put(Screen *s, const char *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) {
+    if (s->picture) { /* until ESC \ */
+      bool over = s->picture_last == 27 && bytes[i] == '\\';
+      s->picture_last = bytes[i];
+      if (!over) continue;
+      if (s->picture == 'P') s->sixels++;
+      else s->kitties++;
+      s->picture = 0;
+      continue;
+    }
     s->held[s->held_len++] = bytes[i];
     if (take(s, s->held, s->held_len) || s->held_len == sizeof s->held) s->held_len = 0;
   }

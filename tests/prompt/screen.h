@@ -25,6 +25,8 @@ typedef struct Screen {
   char held[64];                      /* of an escape sequence or a character that is not whole yet */
   size_t held_len;
   int bells, colour;
+  char picture, picture_last; /* 'P', '_': in a sixel, or a part of a picture as kitty has it; its last byte */
+  int sixels, kitties;        /* that are over */
 } Screen;
 
 void screen_open(Screen *s, int width, int height);

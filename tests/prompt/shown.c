@@ -91,6 +91,23 @@ static void drawings(void) {
   leave(&s);
 }
 
+/* Terminals that show pictures get them, those that do not, or are told not to, characters. */
+static void pictures(void) {
+  static const struct { const char *term, *more; int sixels; bool parts; } with[] = {
+      {"foot", NULL, 1, false}, {"xterm-kitty", NULL, 0, true}, {"xterm", "WEFT_PICTURES=sixel", 1, false},
+      {"xterm", "TERM_PROGRAM=WezTerm", 1, false}, {"xterm-kitty", "WEFT_PICTURES=none", 0, false},
+      {"xterm-kitty", "TMUX=/tmp/x", 0, false}, {"dumb", "TERM_PROGRAM=WezTerm", 0, false}, {NULL, NULL, 0, false}};
+  for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
+    Session s = open_prompt(&(Setup){.term = with[i].term, .more = with[i].more});
+    type(&s, "plot.line([0.0, 1.0])\r");
+    wait_prompt(&s);
+    must(s.screen.sixels == with[i].sixels && (s.screen.kitties > 0) == with[i].parts, "%s %s: %d sixels, %d parts",
+         with[i].term ? with[i].term : "xterm", with[i].more ? with[i].more : "", s.screen.sixels, s.screen.kitties);
+    said(&s, "6 * 7", "42");
+    leave(&s);
+  }
+}
+
 /* ---- how values are shown ------------------------------------------------------------------------ */
 
 static void shown_numbers(void) {
@@ -256,6 +273,7 @@ const Case shown_cases[] = {
     {"carets", carets},
     {"reports", reports},
     {"drawings", drawings},
+    {"pictures", pictures},
     {"shown-numbers", shown_numbers},
     {"shown-arrays", shown_arrays},
     {"shown-containers", shown_containers},
