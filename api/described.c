@@ -124,8 +124,8 @@ static WeftStatus make(WeftVM *w, Module *m, const char *signature, const char *
   return status;
 }
 
-static bool asked_well(const WeftVM *w, const char *signature, const char *doc, WeftHostFunction function) {
-  return usable(w) && !w->compiling && signature && utf8_valid(signature, strlen(signature)) && function &&
+static bool asked_well(WeftVM *w, const char *signature, const char *doc, WeftHostFunction function) {
+  return usable(w) && may_begin(w) && signature && utf8_valid(signature, strlen(signature)) && function &&
          (!doc || utf8_valid(doc, strlen(doc)));
 }
 

@@ -68,6 +68,11 @@ struct WeftVM {
   WeftHook hook; /* of debug.c */
   void *hook_context;
   u32 compiling; /* compile hooks running: programs must not */
+  u32 commands;  /* weft_command is at work: its programs cannot wait */
+  bool suspended; /* a program waits (suspend.c) */
+  bool in_file;   /* it came from a file; then the main module had these two before */
+  u8 state_before;
+  const char *path_before;
   struct Exported *dropped; /* by their consumers, in any thread; atomic (dlpack.c) */
   pthread_mutex_t export_lock; /* of the next two */
   u32 exported;  /* that were not dropped yet, or not looked at since */
@@ -79,9 +84,13 @@ struct WeftVM {
 static inline void leave_stack(CStack *before) { cstack_leave(*before); }
 #define ON_STACK_OF(w) CStack stack_before __attribute__((cleanup(leave_stack), unused)) = cstack_enter((w)->stack)
 
+/* What a program comes as. */
+typedef enum SourceForm { FORM_TEXT, FORM_LINE /* of a prompt */, FORM_COMPILED } SourceForm;
 /* What weft.h does in the main module, in any. */
-WeftStatus evaluate_in(WeftVM *w, struct Module *m, const char *text, size_t len, const char *name, bool repl,
+WeftStatus evaluate_in(WeftVM *w, struct Module *m, const char *text, size_t len, const char *name, SourceForm form,
                        WeftValue **out) MUST_USE;
+/* The module behind a value; NULL: it is none of the host's, or was given back. */
+struct Module *module_of_host(WeftVM *w, const WeftValue *value);
 WeftStatus get_in(WeftVM *w, struct Module *m, const char *name, WeftValue **out) MUST_USE;
 WeftStatus set_in(WeftVM *w, struct Module *m, const char *name, WeftValue *value) MUST_USE;
 WeftStatus define_in(WeftVM *w, struct Module *m, const char *name, WeftHostFunction function, void *context,
@@ -94,8 +103,14 @@ WeftStatus describe_in(WeftVM *w, struct Module *m, const char *signature, const
 WeftStatus host_function_new(WeftVM *w, const char *name, WeftHostFunction function, void *context,
                              Value *out) MUST_USE;
 void host_function_release(Value fn, void (*release)(void *context));
+void host_function_suspends(Value fn); /* it may give WEFT_SUSPENDED */
 /* Before the host has something run, between programs or inside of a host function: an interrupt is heeded. */
 WeftStatus host_may_run(WeftVM *w) MUST_USE;
+/* May a program begin: not in a compile hook, nor while another one waits. */
+bool refuse_begin(WeftVM *w); /* suspend.c: false; that a program waits is said */
+static inline bool may_begin(WeftVM *w) { return LIKELY(!w->compiling && !w->suspended) || refuse_begin(w); }
+/* What the host gets of a run that ended so: behind it an interrupt is heeded. */
+WeftStatus run_ended(WeftVM *w, WeftStatus status) MUST_USE;
 bool name_ok(const char *name); /* of a source text: NULL, or UTF-8 */
 void modules_forget(WeftVM *w);
 

@@ -16,6 +16,11 @@ static Module *own_module(WeftVM *w, const WeftValue *value) {
   return NULL;
 }
 
+Module *module_of_host(WeftVM *w, const WeftValue *value) {
+  Module *m = own_module(w, value);
+  return m && m->state == MODULE_DONE ? m : NULL;
+}
+
 static bool is_spare(const WeftVM *w, const Module *m) {
   if (m->state != MODULE_FAILED || m->head.refs > 1) return false;
   for (const Code *c = w->vm->codes; c; c = c->next)
@@ -73,7 +78,7 @@ WeftStatus weft_module_run(WeftVM *w, WeftValue *module, const char *text, size_
                            WeftValue **out) {
   Module *m = own_module(w, module);
   if (!m || m->state != MODULE_DONE || (!text && length) || !name_ok(name)) return WEFT_MISUSE;
-  WeftStatus status = evaluate_in(w, m, text ? text : "", length, name, false, out);
+  WeftStatus status = evaluate_in(w, m, text ? text : "", length, name, FORM_TEXT, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 

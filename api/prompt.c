@@ -539,7 +539,9 @@ WeftCommandEnd weft_command(WeftVM *w, const char *line, const char **text) {
   if (*begin != ':' && !plain && !name) return WEFT_COMMAND_UNKNOWN;
   w->text.len = 0;
   w->text.failed = false;
+  w->commands++;
   WeftCommandEnd end = plain ? command(w, plain) : name ? tell_name(w, name, length, source) : command(w, begin + 1);
+  w->commands--;
   if (text && end != WEFT_COMMAND_FAILED && w->text.len) *text = buf_text(&w->text);
   return end;
 }

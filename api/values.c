@@ -268,6 +268,7 @@ typedef struct Defined {
   void *context;
   void (*release)(void *context);
   Value rule; /* owned */
+  bool suspends;
   char name[];
 } Defined;
 
@@ -287,12 +288,21 @@ static WeftStatus call_host(Vm *vm, void *ctx, const Value *args, u32 nargs, Val
   for (u32 i = 0; i < n && result; i++)
     if (result == wrapped[i] && result->vm == d->w && result->count == 1) result->count++;
   for (u32 i = 0; i < n; i++) weft_release(d->w, wrapped[i]);
+  if (status == WEFT_SUSPENDED && d->suspends) { /* what it gave, or an error that it went on after, is not looked at */
+    if (result && result->vm == d->w) weft_release(d->w, result);
+    result = NULL;
+    if (vm->error.raised) vm_error_clear(vm);
+  }
   if (wrapped != few) mem_free(&vm->alloc, wrapped, sizeof *wrapped * nargs);
   vm->host_epoch++;
   if (status == WEFT_OK && result && result->vm != d->w) {
     vm_error_clear(vm);
     return vm_error(vm, EK_host, "%s: the host function gives a value of another VM, or one that it released", d->name);
   }
+  if (status == WEFT_SUSPENDED && d->suspends) return status;
+  if (status == WEFT_SUSPENDED && !vm->error.raised)
+    return vm_error(vm, EK_host, "%s: the host function gives WEFT_SUSPENDED, and weft_define_suspending did not "
+                    "declare it", d->name);
   if (status != WEFT_OK) {
     if (result && result->vm == d->w) weft_release(d->w, result);
     return vm->error.raised ? WEFT_ERROR : vm_error(vm, EK_host, "%s: the host function failed", d->name);
@@ -355,6 +365,11 @@ WeftStatus host_function_new(WeftVM *w, const char *name, WeftHostFunction funct
 
 void host_function_release(Value fn, void (*release)(void *context)) {
   ((Defined *)fn.fn->host->ctx)->release = release;
+}
+
+void host_function_suspends(Value fn) {
+  fn.fn->host->suspends = true;
+  ((Defined *)fn.fn->host->ctx)->suspends = true;
 }
 
 WeftStatus weft_function(WeftVM *w, const char *name, WeftHostFunction function, void *context,

@@ -240,6 +240,7 @@ WeftVM *weft_new(const WeftOptions *given) {
 void weft_free(WeftVM *w) {
   if (!w || (w->vm && (w->vm->native_depth || w->vm->releasing || w->compiling))) return; /* a program runs */
   if (w->vm) {
+    if (w->suspended) vm_cancel(w->vm);
     while (w->values) weft_release_all(w, w->values);
     buf_free(&w->text);
     words_free(w);
@@ -338,7 +339,16 @@ static inline WeftStatus heed(WeftVM *w) {
 }
 
 /* What failed by itself is stopped. */
-static WeftStatus end(WeftVM *w, WeftStatus status) {
+WeftStatus run_ended(WeftVM *w, WeftStatus status) {
+  if (UNLIKELY(w->vm->suspends)) {
+    w->vm->suspends = false;
+    if (w->commands) {
+      vm_cancel(w->vm);
+      return vm_error_at(w->vm, EK_unsupported, (Span){0}, "a program that a command runs cannot wait");
+    }
+    w->suspended = true;
+    return WEFT_SUSPENDED;
+  }
   if (status == WEFT_OK) return heed(w);
   if (status == WEFT_ERROR && !w->vm->frame_count) w->vm->interrupted = 0;
   return status;
@@ -349,17 +359,19 @@ WeftStatus host_may_run(WeftVM *w) {
   return begin(w) == WEFT_OK ? heed(w) : WEFT_ERROR;
 }
 
-WeftStatus evaluate_in(WeftVM *w, Module *m, const char *text, size_t len, const char *name, bool repl,
+WeftStatus evaluate_in(WeftVM *w, Module *m, const char *text, size_t len, const char *name, SourceForm form,
                        WeftValue **out) {
   Value v = value_nil();
   if (out) *out = NULL;
-  if (w->compiling) return WEFT_MISUSE;
+  if (!may_begin(w)) return WEFT_MISUSE;
   ON_STACK_OF(w);
   if (begin(w) != WEFT_OK || heed(w) != WEFT_OK) return WEFT_ERROR;
   if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm); /* and for parsing what is not nested */
-  WeftStatus ran = vm_eval(w->vm, m, name ? name : "<host>", text, len, repl, &v);
+  if (!name) name = "<host>";
+  WeftStatus ran = form == FORM_COMPILED ? vm_run_compiled(w->vm, m, name, text, len, &v)
+                                         : vm_eval(w->vm, m, name, text, len, form == FORM_LINE, &v);
   if (ran != WEFT_OK) v = value_nil();
-  WeftStatus status = end(w, ran);
+  WeftStatus status = run_ended(w, ran);
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
   return status;
@@ -369,7 +381,7 @@ bool name_ok(const char *name) { return !name || utf8_valid(name, strlen(name));
 
 WeftStatus weft_eval_length(WeftVM *w, const char *text, size_t length, const char *name, WeftValue **out) {
   if (!usable(w) || (!text && length) || !name_ok(name)) return WEFT_MISUSE;
-  WeftStatus status = evaluate_in(w, w->main, text ? text : "", length, name, false, out);
+  WeftStatus status = evaluate_in(w, w->main, text ? text : "", length, name, FORM_TEXT, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
 
@@ -379,7 +391,7 @@ WeftStatus weft_eval(WeftVM *w, const char *text, const char *name, WeftValue **
 
 WeftStatus weft_eval_line(WeftVM *w, const char *text, const char *name, WeftValue **out) {
   if (!usable(w) || !text || !name_ok(name)) return WEFT_MISUSE;
-  return evaluate_in(w, w->main, text, strlen(text), name, true, out);
+  return evaluate_in(w, w->main, text, strlen(text), name, FORM_LINE, out);
 }
 
 WeftStatus weft_format(WeftVM *w, const char *source, size_t length, const char *name, const char **text) {
@@ -396,10 +408,12 @@ WeftStatus weft_format(WeftVM *w, const char *source, size_t length, const char 
 }
 
 /* While the main module runs a file, its imports are looked for beside it, and one of the file itself is circular. */
-static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const char *path, WeftValue **out) {
+static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const char *path, SourceForm form,
+                                WeftValue **out) {
+  if (!may_begin(w)) return WEFT_MISUSE;
   Module *m = w->main;
   const char *path_before = m->path;
-  u8 state_before = m->state;
+  const u8 state_before = m->state;
   char *real = w->vm->resolve_module || w->vm->files ? NULL : realpath(path, NULL);
   Name name = real ? name_cstr(&w->vm->names, real) : 0;
   bool refused = real && !name;
@@ -409,7 +423,13 @@ static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const c
     m->path = name_text(&w->vm->names, name);
     m->state = MODULE_RUNNING;
   }
-  WeftStatus status = evaluate_in(w, w->main, text, len, path, false, out);
+  WeftStatus status = evaluate_in(w, w->main, text, len, path, form, out);
+  if (status == WEFT_SUSPENDED) { /* the rest of it may import, too */
+    w->in_file = true;
+    w->path_before = path_before;
+    w->state_before = state_before;
+    return status;
+  }
   m->path = path_before;
   m->state = state_before;
   return status;
@@ -418,6 +438,7 @@ static WeftStatus evaluate_file(WeftVM *w, const char *text, size_t len, const c
 WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   if (!usable(w) || !path) return WEFT_MISUSE;
   if (out) *out = NULL;
+  if (!may_begin(w)) return WEFT_MISUSE;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
   char *text;
   size_t len, cap;
@@ -425,7 +446,7 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
   if (code < 0) return WEFT_ERROR;
   if (code == ENOMEM) return vm_error_memory(w->vm);
   if (code) return vm_error_at(w->vm, EK_io, (Span){0}, "cannot read \"%s\": %s", path, strerror(code));
-  WeftStatus status = evaluate_file(w, text, len, path, out);
+  WeftStatus status = evaluate_file(w, text, len, path, vm_is_compiled(text, len) ? FORM_COMPILED : FORM_TEXT, out);
   mem_free(&w->vm->alloc, text, cap);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
 }
@@ -433,16 +454,58 @@ WeftStatus weft_load_file(WeftVM *w, const char *path, WeftValue **out) {
 WeftStatus weft_load_text(WeftVM *w, const char *text, size_t length, const char *path, WeftValue **out) {
   if (!usable(w) || (!text && length) || !path || !name_ok(path)) return WEFT_MISUSE;
   if (out) *out = NULL;
+  if (!may_begin(w)) return WEFT_MISUSE;
   if (begin(w) != WEFT_OK) return WEFT_ERROR;
-  WeftStatus status = evaluate_file(w, text ? text : "", length, path, out);
+  WeftStatus status = evaluate_file(w, text ? text : "", length, path, FORM_TEXT, out);
   return status == WEFT_INCOMPLETE ? WEFT_ERROR : status;
+}
+
+/* ---- compiled programs -------------------------------------------------------------------------------------- */
+
+static Module *module_or_main(WeftVM *w, const WeftValue *module) {
+  return !usable(w) ? NULL : module ? module_of_host(w, module) : w->main;
+}
+
+WeftStatus weft_compile(WeftVM *w, WeftValue *module, const char *text, size_t length, const char *name,
+                        unsigned flags, const void **bytes, size_t *count) {
+  Module *m = module_or_main(w, module);
+  if (bytes) *bytes = NULL;
+  if (count) *count = 0;
+  if (!m || (!text && length) || !name_ok(name) || flags & ~(unsigned)WEFT_COMPILE_STRIP || !bytes || !count ||
+      !may_begin(w))
+    return WEFT_MISUSE;
+  ON_STACK_OF(w);
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
+  if (!cstack_has(CSTACK_CALL + CSTACK_CALL / 4)) return vm_error_stack(w->vm);
+  w->text.len = 0;
+  w->text.failed = false;
+  if (vm_compile(w->vm, m, name ? name : "<host>", text ? text : "", length, flags & WEFT_COMPILE_STRIP, &w->text) !=
+      WEFT_OK)
+    return WEFT_ERROR;
+  *bytes = w->text.data;
+  *count = w->text.len;
+  return WEFT_OK;
+}
+
+bool weft_is_compiled(const void *bytes, size_t count) { return bytes && vm_is_compiled(bytes, count); }
+
+WeftStatus weft_load_compiled(WeftVM *w, WeftValue *module, const void *bytes, size_t count, const char *path,
+                              WeftValue **out) {
+  Module *m = module_or_main(w, module);
+  if (!m || (!bytes && count) || !name_ok(path)) return WEFT_MISUSE;
+  if (out) *out = NULL;
+  if (!may_begin(w)) return WEFT_MISUSE;
+  if (begin(w) != WEFT_OK) return WEFT_ERROR;
+  const char *program = bytes ? bytes : "";
+  if (path && m == w->main) return evaluate_file(w, program, count, path, FORM_COMPILED, out);
+  return evaluate_in(w, m, program, count, path, FORM_COMPILED, out);
 }
 
 /* What most calls are: few arguments, none by name. */
 WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, WeftValue **out) {
   Value v = value_nil(), few[8];
   if (UNLIKELY(count > COUNT_OF(few))) return weft_call_named(w, fn, args, count, NULL, 0, out);
-  if (!usable(w) || !value_ok(w, fn) || (count && !args) || w->compiling || !values_ok(w, args, count))
+  if (!usable(w) || !value_ok(w, fn) || (count && !args) || !may_begin(w) || !values_ok(w, args, count))
     return WEFT_MISUSE;
   if (out) *out = NULL;
   ON_STACK_OF(w);
@@ -450,15 +513,15 @@ WeftStatus weft_call(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t co
   for (size_t i = 0; i < count; i++) few[i] = value_keep(args[i]->value);
   WeftStatus called = vm_call_named(w->vm, fn->value, few, NULL, (u32)count, &v);
   if (called != WEFT_OK) v = value_nil(); /* what fails gives nothing, whatever it left there */
-  WeftStatus status = end(w, called);
+  WeftStatus status = run_ended(w, called);
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
-  return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
+  return status == WEFT_OK || status == WEFT_SUSPENDED ? status : WEFT_ERROR;
 }
 
 WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, size_t count, const char *const *names,
                            size_t named, WeftValue **out) {
-  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || w->compiling || named > count ||
+  if (!usable(w) || !value_ok(w, fn) || (count && !args) || count > INT32_MAX || !may_begin(w) || named > count ||
       (named && !names) || !values_ok(w, args, count))
     return WEFT_MISUSE;
   for (size_t i = 0; i < named; i++)
@@ -476,7 +539,7 @@ WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, siz
     for (size_t i = 0; i < count; i++) given[i] = value_keep(args[i]->value);
     WeftStatus called = vm_call_named(w->vm, fn->value, given, keys, (u32)count, &v);
     if (called != WEFT_OK) v = value_nil(); /* what fails gives nothing, whatever it left there */
-    status = end(w, called);
+    status = run_ended(w, called);
   } else {
     status = vm_error_memory(w->vm);
   }
@@ -486,7 +549,7 @@ WeftStatus weft_call_named(WeftVM *w, WeftValue *fn, WeftValue *const *args, siz
   mem_free(&w->vm->alloc, given, sizeof *given * (count + 1));
   if (status == WEFT_OK && out) return value_hand_over(w, v, out);
   value_drop(w->vm, v);
-  return status == WEFT_OK ? WEFT_OK : WEFT_ERROR;
+  return status == WEFT_OK || status == WEFT_SUSPENDED ? status : WEFT_ERROR;
 }
 
 WeftStatus get_in(WeftVM *w, Module *m, const char *name, WeftValue **out) {

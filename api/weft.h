@@ -54,7 +54,8 @@ typedef enum WeftStatus {
   WEFT_OK = 0,
   WEFT_ERROR = 1,      /* an error was raised; its text, kind and place can be read */
   WEFT_INCOMPLETE = 2, /* the source text ended inside a construct (a REPL asks for another line) */
-  WEFT_MISUSE = 3      /* the host broke a rule of this page; nothing was changed */
+  WEFT_MISUSE = 3,     /* the host broke a rule of this page; nothing was changed */
+  WEFT_SUSPENDED = 4   /* the program waits for what weft_resume gives it (weft_define_suspending) */
 } WeftStatus;
 #endif
 
@@ -295,11 +296,27 @@ WEFT_API WeftStatus weft_eval_line(WeftVM *vm, const char *text, const char *nam
  * lines change, nothing else does. Runs nothing. *text: until the next function that gives a text. WEFT_ERROR: it has
  * an error of syntax. */
 WEFT_API WeftStatus weft_format(WeftVM *vm, const char *source, size_t length, const char *name, const char **text);
-/* Runs a file in the main module. Needs no capability: the host chose it. */
+/* Runs a file in the main module, as text or as weft_compile gave it. Needs no capability: the host chose it. */
 WEFT_API WeftStatus weft_load_file(WeftVM *vm, const char *path, WeftValue **out);
 /* The same with the text of a file that the host has read: imports are looked for beside `path`, which stands in
  * messages. */
 WEFT_API WeftStatus weft_load_text(WeftVM *vm, const char *text, size_t length, const char *path, WeftValue **out);
+enum { WEFT_COMPILE_STRIP = 1 }; /* without the text, names of local variables and texts of defaults */
+/* A program as bytes, to be kept and loaded without its text being read again. It is compiled as in `module` (of the
+ * host's; NULL: the main module), whose variables it may name, and is not run; nothing is declared. *bytes: *count of
+ * them, until the next function that gives a text. `name` is what messages of the program show; they show its lines,
+ * too, unless WEFT_COMPILE_STRIP leaves the text out. Files that it imports are not part of it. WEFT_ERROR: it does not
+ * compile. */
+WEFT_API WeftStatus weft_compile(WeftVM *vm, WeftValue *module, const char *text, size_t length, const char *name,
+                                 unsigned flags, const void **bytes, size_t *count);
+/* Do the bytes begin as weft_compile's do? No text does. */
+WEFT_API bool weft_is_compiled(const void *bytes, size_t count);
+/* Runs such a program in `module`, as weft_load_text runs a text: imports are looked for beside `path` (NULL, or in
+ * another module than the main one: beside the current folder). The bytes are proved before they run, whoever made
+ * them; they are not kept. Errors of kind "unsupported": another version of Weft compiled it; "name": a variable that
+ * it names is not declared here, and was where it was compiled; "syntax": it was cut, changed, or is none. */
+WEFT_API WeftStatus weft_load_compiled(WeftVM *vm, WeftValue *module, const void *bytes, size_t count,
+                                       const char *path, WeftValue **out);
 /* Calls a function value with `count` arguments. */
 WEFT_API WeftStatus weft_call(WeftVM *vm, WeftValue *function, WeftValue *const *args, size_t count, WeftValue **out);
 /* The same; the last `named` arguments are given by name: names[0] … names[named - 1]. A name that no variable can have
@@ -666,6 +683,38 @@ WEFT_API WeftStatus weft_module_define_described(WeftVM *vm, WeftValue *module, 
  * goes on behind the call. WEFT_MISUSE when `rule` captures values or is no function of the language. */
 WEFT_API WeftStatus weft_define_traced(WeftVM *vm, const char *name, WeftHostFunction function, void *context,
                                        void (*release)(void *context), WeftValue *rule);
+/* A function that may let its program wait: for a timer, an answer, the next frame. It returns WEFT_SUSPENDED, and so
+ * does the call that ran the program (weft_eval, weft_load_file, weft_call and their kind); nothing is on the C stack.
+ * weft_resume goes on with the result of the function, as often as the program waits:
+ *
+ *     static WeftStatus fetch(WeftVM *vm, void *loop, WeftValue *const *args, size_t count, WeftValue **result) {
+ *       …                                     // begins it: the loop will know when it is done
+ *       return WEFT_SUSPENDED;
+ *     }
+ *     WeftStatus status = weft_eval(vm, "len(fetch(url))", "script", &value);
+ *     while (status == WEFT_SUSPENDED) {
+ *       WeftValue *answer = …;                // other VMs may run meanwhile
+ *       status = weft_resume(vm, answer, &value);
+ *     }
+ *
+ * It is declared in `module` (of the host's; NULL: the main module) and may give a result at once, like any other. Code
+ * that calls it is interpreted there; the rest of the program is compiled as ever. What runs inside of something else
+ * cannot wait: in a function that a built-in calls (map, sort, grad …), in a module while it is imported, in what a
+ * host function or hook runs, and a function of the host that weft_call calls itself. There a call is an error of kind
+ * "unsupported", and the function is not called. */
+WEFT_API WeftStatus weft_define_suspending(WeftVM *vm, WeftValue *module, const char *name, WeftHostFunction function,
+                                           void *context, void (*release)(void *context));
+/* Does a program wait? While one does, nothing else runs in this VM: what runs or compiles a program is WEFT_MISUSE,
+ * and variables and values may be read and set. weft_free ends it. */
+WEFT_API bool weft_is_suspended(WeftVM *vm);
+/* The program goes on: the function that let it wait has given `value`. What comes of it is what the call that ran the
+ * program would have given: WEFT_OK and its value, WEFT_ERROR, or WEFT_SUSPENDED again. An interrupt, or a deadline,
+ * that came meanwhile ends it. In any thread. WEFT_MISUSE: no program waits. */
+WEFT_API WeftStatus weft_resume(WeftVM *vm, WeftValue *value, WeftValue **out);
+/* The same, and the function has failed: an error as of weft_fail, which the program may catch. */
+WEFT_API WeftStatus weft_resume_failed(WeftVM *vm, const char *kind, const char *message, WeftValue **out);
+/* Ends it: nothing of it runs any more. WEFT_MISUSE: no program waits. */
+WEFT_API WeftStatus weft_cancel(WeftVM *vm);
 /* Raises an error of a kind of language.md ("host" when NULL) from a host function. Returns WEFT_ERROR. */
 WEFT_API WeftStatus weft_fail(WeftVM *vm, const char *kind, const char *message);
 

@@ -176,7 +176,7 @@ typedef struct Param {
   Name name;          /* 0 for a pattern parameter */
   bool has_default;   /* the body begins with jgiven over the code of the default */
   bool keyword_only;  /* stands after ...rest */
-  const char *initial; /* the default as it is written; NULL where that is long, or bytecode was loaded */
+  const char *initial; /* the default as it is written; NULL where that is long, or was not stored */
 } Param;
 
 /* Where a variable lies. For messages: from the place in the source where it is declared, until the register's next.
@@ -212,7 +212,7 @@ struct Proto {
   u32 nwrites;
   Capture *captures;    /* of a closure: copied into its Env in this order */
   u32 ncaptures;
-  LocalName *locals;    /* in the order of the source; none after bytecode was loaded */
+  LocalName *locals;    /* in the order of the source; none where they were not stored */
   u32 nlocals;
   Proto **protos;       /* functions made inside, owned */
   u32 nprotos;
@@ -261,6 +261,8 @@ bool liveness_back(LiveWalk *w); /* false: there was no further pc */
 /* The same for one pc: a bit set of (nregs + 63) / 64 words; false when memory was refused. */
 int site_kind(const Proto *p, u32 pc); /* SiteKind of the instruction, -1: none */
 bool proto_sites(Proto *p) MUST_USE; /* makes the table of sites from the code; false when memory was refused */
+/* Makes the lists of what extents write, `writes` of the function, from the code and its extents, which are sound. */
+bool proto_writes(Proto *p, Allocator *alloc) MUST_USE;
 bool proto_live(const Proto *p, u32 pc, u64 *bits, Allocator *scratch) MUST_USE;
 u32 proto_extent_at(const Proto *p, u32 pc);          /* innermost extent */
 const Site *proto_site_at(const Proto *p, u32 pc);    /* never the entry; NULL when there is none */
@@ -276,6 +278,7 @@ typedef struct ModuleScope {
 enum {
   MODVAR_DECLARED = 1, /* by let, fn or import in this module */
   MODVAR_BUILTIN = 2,  /* pre-filled with the built-in of this name, nothing declared it (yet) */
+  MODVAR_GIVEN = 8,    /* beside DECLARED, while a text is compiled to be stored: not the text declares it */
 };
 /* The names bound in every module unless shadowed: operations without a module, dtypes, constants, modules. */
 typedef enum BuiltinKind { BUILTIN_NONE, BUILTIN_OP /* OpId */, BUILTIN_DTYPE /* DType */,

@@ -200,7 +200,7 @@ static bool add_writes(const Proto *p, u32 pc, Numbers *out, Allocator *alloc) {
 
 /* Children are done before their parents (they stand behind them), and hand on what they write. The function's own
  * list is left empty: it would say nothing that is not in the code. */
-static bool find_writes(Proto *p, Allocator *alloc) {
+bool proto_writes(Proto *p, Allocator *alloc) {
   Numbers all = {0}, own = {0};
   u32 *next_child = mem_alloc(alloc, sizeof(u32) * (p->nextents + (size_t)1) * 2);
   bool ok = next_child;
@@ -258,5 +258,5 @@ bool proto_finish(FnState *fs) {
   TABLE(protos, nprotos, fs->protos);
   TABLE(locals, nlocals, fs->local_names);
 #undef TABLE
-  return !fs->c->failed && mark_deaths(p, alloc) && drop_kills(p, alloc) && proto_sites(p) && find_writes(p, alloc);
+  return !fs->c->failed && mark_deaths(p, alloc) && drop_kills(p, alloc) && proto_sites(p) && proto_writes(p, alloc);
 }

@@ -69,7 +69,7 @@ static void mark(FnState *fs, Name name, u8 flag, u32 *slot) {
   if (!add_slot(c, name, slot)) return;
   u8 flags = c->o->scope->flags.data[*slot];
   if (!flags && is_builtin(c, name)) flags |= MODVAR_BUILTIN;
-  set_flags(c, *slot, flags | flag);
+  set_flags(c, *slot, (flags & (u8)~MODVAR_GIVEN) | flag);
 }
 
 u32 scope_declare(FnState *fs, Name name, Span at) {

@@ -2,15 +2,17 @@
  *
  * Numbers take as many bytes as they need: seven bits in each, the lowest first, and the top bit says that another one
  * follows (LEB128). Signed ones are folded first: 0 -1 1 -2 … are 0 1 2 3 … Names and slots are numbered as they first
- * occur. Sites are not stored: the code says them. Nothing that is read is trusted: counts are compared with the bytes
- * left, and the result is verified. */
+ * occur. Sites and the writes of extents are not stored: the code says them. Names of local variables and texts of
+ * defaults, which messages and debuggers show, are stored where they are asked for. Nothing that is read is trusted:
+ * counts are compared with the bytes left, and the result is verified. */
 #include "lang/compile.h"
+#include "lang/dtypes.h"
+#include "lang/ops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char magic[4] = {'W', 'F', 'B', 'C'};
-enum { FORMAT_VERSION = 2 };
+enum { FORMAT_VERSION = 3 };
 
 /* ---- writing -------------------------------------------------------------------------------------------- */
 
@@ -22,6 +24,7 @@ typedef struct Writer {
   VEC(u32) used_names;
   VEC(u32) used_slots;
   u32 place; /* of the source, where the last span began */
+  bool shown; /* with what messages and debuggers show */
   bool failed;
 } Writer;
 
@@ -149,9 +152,19 @@ _Static_assert((u32)BC_COUNT <= INS_FLAGGED, "an operation and a mark share a by
 
 static void put_extent(Writer *w, const Extent *e) {
   put8(w, e->kind);
-  u32 fields[] = {e->begin, e->head, e->els, e->end, e->parent, e->write_first, e->write_count};
+  u32 fields[] = {e->begin, e->head, e->els, e->end, e->parent};
   for (u32 i = 0; i < COUNT_OF(fields); i++) put32(w, fields[i]);
 }
+
+static void put_local(Writer *w, const LocalName *v) {
+  put_name(w, v->name);
+  put32(w, v->reg);
+  put_signed(w, (i64)v->at - (i64)w->place);
+  put32(w, v->from);
+  put32(w, v->until + 1); /* 0: to the end */
+}
+
+enum { DEFAULT_NONE, DEFAULT_HIDDEN, DEFAULT_SHOWN }; /* of a parameter; SHOWN: its text follows */
 
 static void put_proto(Writer *w, const Proto *p) {
   put_name(w, p->name);
@@ -163,7 +176,9 @@ static void put_proto(Writer *w, const Proto *p) {
   put32(w, p->nparams);
   for (u32 i = 0; i < p->nparams; i++) {
     put_name(w, p->params[i].name);
-    put8(w, p->params[i].has_default);
+    const char *initial = w->shown ? p->params[i].initial : NULL;
+    put8(w, initial ? DEFAULT_SHOWN : p->params[i].has_default);
+    if (initial) put_text(&w->body, initial, (u32)strlen(initial));
     put8(w, p->params[i].keyword_only);
   }
   put32(w, p->ncode);
@@ -175,23 +190,26 @@ static void put_proto(Writer *w, const Proto *p) {
   for (u32 i = 0; i < p->ndescs; i++) serial_put_desc(w, &p->descs[i]);
   put32(w, p->nextents);
   for (u32 i = 0; i < p->nextents; i++) put_extent(w, &p->extents[i]);
-  put32(w, p->nwrites);
-  for (u32 i = 0; i < p->nwrites; i++) {
-    u32 x = p->writes[i];
-    put32(w, x & WRITE_MODULE ? slot_id(w, x & ~WRITE_MODULE) | WRITE_MODULE : x);
-  }
   put32(w, p->ncaptures);
   for (u32 i = 0; i < p->ncaptures; i++) {
     put8(w, p->captures[i].kind);
     put32(w, p->captures[i].index);
     put_name(w, p->captures[i].name);
   }
+  put32(w, w->shown ? p->nlocals : 0);
+  for (u32 i = 0; w->shown && i < p->nlocals; i++) put_local(w, &p->locals[i]);
   put32(w, p->nprotos);
   for (u32 i = 0; i < p->nprotos; i++) put_proto(w, p->protos[i]);
 }
 
-void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, Buf *out) {
-  Writer w = {.names = names, .scope = scope};
+/* Flags of a module variable in the file. */
+enum { SLOT_NAMED, SLOT_DECLARED, SLOT_GIVEN };
+static u32 slot_kind(u8 flags) {
+  return !(flags & MODVAR_DECLARED) ? SLOT_NAMED : flags & MODVAR_GIVEN ? SLOT_GIVEN : SLOT_DECLARED;
+}
+
+void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, bool shown, Buf *out) {
+  Writer w = {.names = names, .scope = scope, .shown = shown};
   buf_init(&w.body, out->alloc);
   size_t name_bytes = sizeof(u32) * names->count, slot_bytes = sizeof(u32) * (scope->slots.count + (size_t)1);
   w.name_ids = mem_alloc_zero(out->alloc, name_bytes);
@@ -208,7 +226,7 @@ void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, Bu
     put_number(out, w.used_slots.count);
     for (u32 i = 0; i < w.used_slots.count; i++) {
       put_number(out, name_id(&w, scope->slots.data[w.used_slots.data[i]]));
-      put_bytes(out, scope->flags.data[w.used_slots.data[i]] & MODVAR_DECLARED, 1);
+      put_bytes(out, slot_kind(scope->flags.data[w.used_slots.data[i]]), 1);
     }
     buf_put(out, w.body.data, w.body.len);
   }
@@ -301,6 +319,7 @@ static const char *get_text(Reader *r, u32 *len) {
   *len = get_count(r, 1);
   const char *s = r->failed ? NULL : arena_copy(r->arena, r->at, *len);
   if (!r->failed && !s) refused(r);
+  if (!r->failed && !bytes_are_utf8(s, *len)) malformed(r, "a text is no UTF-8");
   if (!r->failed) r->at += *len;
   return s;
 }
@@ -429,30 +448,19 @@ static Ins get_ins(Reader *r) {
 
 static Extent get_extent(Reader *r) {
   Extent e = {.kind = get8(r)};
-  u32 *fields[] = {&e.begin, &e.head, &e.els, &e.end, &e.parent, &e.write_first, &e.write_count};
+  u32 *fields[] = {&e.begin, &e.head, &e.els, &e.end, &e.parent};
   for (u32 i = 0; i < COUNT_OF(fields); i++) *fields[i] = get32(r);
   return e;
 }
 
-static int serial_by_number(const void *x, const void *y) {
-  u32 a = *(const u32 *)x, b = *(const u32 *)y;
-  return a < b ? -1 : a > b;
-}
-
-/* Slots have other numbers here: each extent's list is sorted again. */
-static void get_writes(Reader *r, Proto *p) {
-  u32 n = get_count(r, 1);
-  p->writes = room(r, sizeof *p->writes, n);
-  for (u32 i = 0; !r->failed && i < n; i++) {
-    u32 x = get32(r);
-    p->writes[i] = x & WRITE_MODULE ? map_slot(r, x & ~WRITE_MODULE) | WRITE_MODULE : x;
-  }
-  p->nwrites = r->failed ? 0 : n;
-  for (u32 i = 0; !r->failed && i < p->nextents; i++) {
-    const Extent *e = &p->extents[i];
-    if (e->write_first <= n && e->write_count <= n - e->write_first && e->write_count > 1)
-      qsort(p->writes + e->write_first, e->write_count, sizeof *p->writes, serial_by_number);
-  }
+static LocalName get_local(Reader *r) {
+  LocalName v = {.name = get_name(r), .reg = get32(r)};
+  const u64 at = (u64)r->place + (u64)get_signed(r); /* below 0 it is a huge one */
+  if (at > UINT32_MAX) malformed(r, "a variable lies outside of its source");
+  v.at = r->failed ? 0 : (u32)at;
+  v.from = get32(r);
+  v.until = get32(r) - 1;
+  return v;
 }
 
 static void get_head(Reader *r, Proto *p) {
@@ -469,7 +477,10 @@ static void get_head(Reader *r, Proto *p) {
   p->params = room(r, sizeof *p->params, p->nparams);
   for (u32 i = 0; !r->failed && i < p->nparams; i++) {
     p->params[i].name = get_name(r);
-    p->params[i].has_default = get_bool(r);
+    const u8 initial = get8(r);
+    if (initial > DEFAULT_SHOWN) malformed(r, "there is no such kind of default");
+    p->params[i].has_default = initial != DEFAULT_NONE;
+    if (initial == DEFAULT_SHOWN) p->params[i].initial = get_text(r, &len);
     p->params[i].keyword_only = get_bool(r);
   }
 }
@@ -486,10 +497,9 @@ static void get_tables(Reader *r, Proto *p) {
   p->ndescs = get_count(r, 2);
   p->descs = room(r, sizeof *p->descs, p->ndescs);
   for (u32 i = 0; !r->failed && i < p->ndescs; i++) p->descs[i] = get_desc(r);
-  p->nextents = get_count(r, 8);
+  p->nextents = get_count(r, 6);
   p->extents = room(r, sizeof *p->extents, p->nextents);
   for (u32 i = 0; !r->failed && i < p->nextents; i++) p->extents[i] = get_extent(r);
-  get_writes(r, p);
   p->ncaptures = get_count(r, 3);
   p->captures = room(r, sizeof *p->captures, p->ncaptures);
   for (u32 i = 0; !r->failed && i < p->ncaptures; i++) {
@@ -499,6 +509,9 @@ static void get_tables(Reader *r, Proto *p) {
     p->captures[i].index = (u16)index;
     p->captures[i].name = get_name(r);
   }
+  p->nlocals = get_count(r, 5);
+  p->locals = room(r, sizeof *p->locals, p->nlocals);
+  for (u32 i = 0; !r->failed && i < p->nlocals; i++) p->locals[i] = get_local(r);
 }
 
 static Proto *get_proto(Reader *r);
@@ -566,27 +579,51 @@ static void get_slots(Reader *r) {
   r->slot_flags = room(r, 1, r->slot_count);
   for (u32 i = 0; !r->failed && i < r->slot_count; i++) {
     Name name = get_name(r);
-    r->slot_flags[i] = get_bool(r) ? MODVAR_DECLARED : 0;
+    const u8 kind = get8(r);
+    if (kind > SLOT_GIVEN) malformed(r, "there is no such kind of module slot");
+    r->slot_flags[i] = kind == SLOT_DECLARED ? MODVAR_DECLARED : kind == SLOT_GIVEN ? MODVAR_GIVEN : 0;
     if (!r->failed && !name) malformed(r, "a module slot has no name");
     if (!r->failed && !scope_add(r->scope, name, &r->slot_of[i])) refused(r);
   }
+}
+
+static bool is_builtin_slot(const Reader *r, u32 slot) {
+  const Name name = r->scope->slots.data[slot];
+  return builtin_find(name_text(r->names, name), name_len(r->names, name)).kind != BUILTIN_NONE;
+}
+
+/* What others declared where the program was compiled must be there now; 0, or the name of what is not. */
+static Name find_missing(const Reader *r) {
+  for (u32 i = 0; i < r->slot_count; i++) {
+    const u32 slot = r->slot_of[i];
+    const bool given = r->slot_flags[i] & MODVAR_GIVEN;
+    if (given && !(r->scope->flags.data[slot] & MODVAR_DECLARED) && !is_builtin_slot(r, slot))
+      return r->scope->slots.data[slot];
+  }
+  return 0;
 }
 
 /* Names that mean something are declared when all is proved. */
 static void declare_slots(Reader *r) {
   for (u32 i = 0; i < r->slot_count; i++) {
     u32 slot = r->slot_of[i];
-    Name name = r->scope->slots.data[slot];
     u8 flags = r->scope->flags.data[slot];
-    if (!flags && builtin_find(name_text(r->names, name), name_len(r->names, name)).kind) flags = MODVAR_BUILTIN;
-    r->scope->flags.data[slot] = flags | r->slot_flags[i];
+    if (!flags && is_builtin_slot(r, slot)) flags = MODVAR_BUILTIN;
+    r->scope->flags.data[slot] = flags | (r->slot_flags[i] & MODVAR_DECLARED);
   }
 }
 
+static bool all_writes(Proto *p, Allocator *alloc) {
+  for (u32 i = 0; i < p->nprotos; i++)
+    if (!all_writes(p->protos[i], alloc)) return false;
+  return proto_writes(p, alloc);
+}
+
 WeftStatus proto_load(const char *bytes, size_t len, u32 file, Allocator *alloc, Names *names, ModuleScope *scope,
-                      Proto **out, Buf *why) {
+                      Proto **out, Name *missing, Buf *why) {
   Reader r = {.at = bytes, .end = bytes + len, .file = file, .alloc = alloc, .names = names, .scope = scope};
   *out = NULL;
+  *missing = 0;
   arena_init(&r.tables, alloc);
   r.arena = &r.tables;
   bool known = len >= 8 && memcmp(bytes, magic, sizeof magic) == 0;
@@ -599,9 +636,29 @@ WeftStatus proto_load(const char *bytes, size_t len, u32 file, Allocator *alloc,
   if (!r.failed && r.at != r.end) malformed(&r, "there are bytes behind the code");
   bool ok = !r.failed && proto_verify(p, scope->slots.count, names->count, alloc, why);
   if (r.failed && r.wrong) buf_puts(why, r.wrong);
+  if (ok) ok = all_writes(p, alloc);
+  if (ok) ok = !(*missing = find_missing(&r));
   if (ok) declare_slots(&r);
   arena_free(&r.tables);
   if (ok) *out = p;
   else proto_drop(p);
   return ok ? WEFT_OK : WEFT_ERROR;
+}
+
+/* ---- which tables ------------------------------------------------------------------------------------- */
+
+/* FNV-1a of 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). The NUL counts, so that names do not run together. */
+static u64 mix(u64 h, const char *s) {
+  do h = (h ^ (u8)*s) * 0x100000001b3u;
+  while (*s++);
+  return h;
+}
+
+u64 proto_tables(void) {
+  u64 h = 0xcbf29ce484222325u;
+  for (u32 i = 0; i < BC_COUNT; i++) h = mix(mix(mix(h, bc_info[i].name), bc_info[i].form), bc_info[i].effects);
+  for (u32 i = 1; i < OP_COUNT; i++) h = mix(h, op_name(i));
+  for (u32 i = 1; i < DT_COUNT; i++) h = mix(h, dtype_name(i));
+  for (u32 i = 0; i < OP_MODULE_COUNT; i++) h = mix(h, op_modules[i]);
+  return h;
 }

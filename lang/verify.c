@@ -30,7 +30,7 @@ static bool wrong(const Verifier *v, const char *fmt, ...) {
 
 /* ---- tables ------------------------------------------------------------------------------------------- */
 
-static bool is_utf8(const char *s, u32 len) {
+bool bytes_are_utf8(const char *s, u32 len) {
   for (u32 i = 0; i < len;) {
     u8 c = (u8)s[i];
     u32 n = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : (c & 0xF0) == 0xE0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
@@ -49,10 +49,10 @@ static bool is_utf8(const char *s, u32 len) {
 
 static bool check_const(const Const *k) {
   switch (k->kind) {
-  case CK_NIL: case CK_HOLE: return k->i == 0;
+  case CK_NIL: return k->i == 0;
   case CK_BOOL: return k->i == 0 || k->i == 1;
   case CK_INT: case CK_U64: case CK_FLOAT: case CK_IMAG: return true;
-  case CK_TEXT: return k->text && is_utf8(k->text, k->len);
+  case CK_TEXT: return k->text && bytes_are_utf8(k->text, k->len);
   case CK_BUILTIN: return k->i > 0 && k->i < OP_COUNT;
   case CK_DTYPE: return k->i > 0 && k->i < DT_COUNT;
   case CK_MODULE: return k->i >= 0 && k->i < OP_MODULE_COUNT;
@@ -159,6 +159,10 @@ static bool check_child(const Verifier *v, u32 child) {
   return same || wrong(v, "function %u does not share the captures of its group", child);
 }
 
+static bool check_local(const Verifier *v, const LocalName *l) {
+  return l->name < v->names && l->reg < v->p->nregs && l->from <= l->until && l->from <= v->p->ncode;
+}
+
 static bool check_tables(const Verifier *v) {
   const Proto *p = v->p;
   if (v->depth > AST_MAX_DEPTH) return wrong(v, "functions nest too deep");
@@ -170,6 +174,8 @@ static bool check_tables(const Verifier *v) {
     if (!check_const(&p->consts[i])) return wrong(v, "constant %u is malformed", i);
   for (u32 i = 0; i < p->ndescs; i++)
     if (!check_desc(v, &p->descs[i])) return wrong(v, "descriptor %u is malformed", i);
+  for (u32 i = 0; i < p->nlocals; i++)
+    if (!check_local(v, &p->locals[i])) return wrong(v, "local variable %u is malformed", i);
   if (!check_params(v)) return false;
   for (u32 i = 0; i < p->nprotos; i++)
     if (!check_child(v, i)) return false;
@@ -225,6 +231,7 @@ static bool check_flags(const Proto *p, u32 pc, const InsUse *u) {
   const char *form = bc_info[op].form;
   bool calls = op == BC_call || op == BC_callx || op == BC_tail || op == BC_tailx || op == BC_getmod;
   if ((flags & INS_METHOD) && !calls) return false;
+  if ((flags & INS_METHOD) && op != BC_getmod && u->run_count < 2) return false; /* the function and its object */
   if (flags & ~(u32)(INS_A_DIES | INS_B_DIES | INS_C_DIES | INS_METHOD)) return false;
   for (u32 i = 0; i < 3; i++) {
     if (!(flags & bits[i])) continue;
@@ -394,7 +401,8 @@ static bool check_sites(const Verifier *v) {
 
 /* What is surely so of a register on every path to a pc. Instructions that build or walk trust the kind of their
  * register, so it is proved too: nothing but the maker of a list, record, loop or text can have written it. */
-enum { BORN, LIST, RECORD, WALK, TEXT, FACTS };
+enum { BORN, LIST, RECORD, WALK /* the sequence */, WALK_POSITION, WALK_COUNT, TEXT,
+       RECEIVER /* the object of a method, or none: a hole */, FACTS };
 
 typedef struct Births {
   const Verifier *v;
@@ -428,7 +436,8 @@ static void meet(Births *x, u32 pc) {
 static bool need(const Births *x, u32 pc, u32 fact, u32 r) {
   static const char *const lacks[FACTS] = {"holds no value", "holds no list that was made for it",
                                            "holds no record that was made for it", "holds no loop",
-                                           "holds no text that was made for it"};
+                                           "holds no position of that loop", "holds no count of that loop",
+                                           "holds no text that was made for it", "holds no object of a method"};
   if (!x->report || sure(x, fact, r)) return true;
   return wrong(x->v, "pc %u: %s reads r%u, which %s on some path", pc, bc_info[ins_op(x->v->p->code[pc])].name, r,
                lacks[fact]);
@@ -439,12 +448,22 @@ static bool is_text_operand(const Births *x, u32 k) {
   return x->v->p->consts[k & ~(u32)INS_CONST].kind == CK_TEXT;
 }
 
+/* A parameter that a call may leave out: it holds no value until jgiven has found one, or its default was written. */
+static bool is_optional(const Births *x, u32 r) {
+  const Proto *p = x->v->p;
+  return r < p->nparams && p->params[r].has_default;
+}
+
 static bool needs(const Births *x, u32 pc, const InsUse *u) {
   Ins ins = x->v->p->code[pc];
   u32 a = ins_a(ins);
   bool ok = true;
+  if (ins_op(ins) == BC_jgiven && is_optional(x, a)) return true;
   for (u32 i = 0; ok && i < u->nreads; i++) ok = need(x, pc, BORN, u->reads[i]);
-  for (u32 i = 0; ok && i < u->run_count; i++) ok = need(x, pc, ins_op(ins) == BC_join ? TEXT : BORN, u->run + i);
+  for (u32 i = 0; ok && i < u->run_count; i++) {
+    const bool receiver = i == 1 && ins_flags(ins) & INS_METHOD && sure(x, RECEIVER, u->run + i);
+    ok = receiver || need(x, pc, ins_op(ins) == BC_join ? TEXT : BORN, u->run + i);
+  }
   for (u32 i = 0; ok && i < u->ncaptures; i++)
     if (u->captures[i].kind == CAP_REGISTER) ok = need(x, pc, BORN, u->captures[i].index);
   for (u32 i = 0; ok && u->dims && i < u->dims->rank; i++)
@@ -453,7 +472,8 @@ static bool needs(const Births *x, u32 pc, const InsUse *u) {
   switch (ins_op(ins)) {
   case BC_append: case BC_extend: case BC_toarray: return need(x, pc, LIST, a);
   case BC_recput: case BC_recspread: return need(x, pc, RECORD, a);
-  case BC_fornext: return need(x, pc, WALK, a) && need(x, pc, WALK, a + 1) && need(x, pc, WALK, a + 2);
+  case BC_fornext: /* all three of one loop: forprep writes them together */
+    return need(x, pc, WALK, a) && need(x, pc, WALK_POSITION, a + 1) && need(x, pc, WALK_COUNT, a + 2);
   case BC_import:
     if (!is_text_operand(x, ins_b(ins)) || !is_text_operand(x, ins_c(ins)))
       return wrong(x->v, "pc %u: import of no text", pc);
@@ -471,11 +491,15 @@ static void writes(Births *x, u32 pc, const InsUse *u) {
   for (u32 i = 0; i < u->write_count && !keeps; i++) {
     forget(x, u->write + i);
     learn(x, BORN, u->write + i);
-    if (op == BC_forprep) learn(x, WALK, u->write + i);
+    if (op == BC_forprep) learn(x, WALK + i, u->write + i);
   }
   if (u->write_next) {
     forget(x, u->write + 2);
     learn(x, BORN, u->write + 2);
+  }
+  if (op == BC_method) {
+    forget(x, u->write + 1);
+    learn(x, RECEIVER, u->write + 1);
   }
   if (op == BC_list) learn(x, LIST, u->write);
   if (op == BC_record) learn(x, RECORD, u->write);
@@ -495,7 +519,12 @@ static bool step(Births *x, u32 pc) {
   if (ins_flags(ins) & INS_A_DIES) forget(x, ins_a(ins));
   if (ins_flags(ins) & INS_B_DIES) forget(x, ins_b(ins));
   if (ins_flags(ins) & INS_C_DIES) forget(x, ins_c(ins));
-  if (ins_jumps(ins, &target)) meet(x, target);
+  if (ins_jumps(ins, &target)) {
+    const bool given = ins_op(ins) == BC_jgiven, sure_before = given && sure(x, BORN, ins_a(ins));
+    if (given) learn(x, BORN, ins_a(ins));
+    meet(x, target);
+    if (given && !sure_before) forget(x, ins_a(ins));
+  }
   writes(x, pc, &u);
   return ok;
 }
@@ -523,7 +552,8 @@ static bool check_registers(const Verifier *v) {
   bool ok = x.in && x.reached;
   if (ok) {
     x.state = x.in + l->nblocks * x.words;
-    for (u32 i = 0; i < p->nparams; i++) learn(&x, BORN, i);
+    for (u32 i = 0; i < p->nparams; i++)
+      if (!is_optional(&x, i)) learn(&x, BORN, i);
     meet(&x, 0);
     do {
       x.changed = false;

@@ -31,6 +31,7 @@ typedef enum WeftStatus {
   WEFT_ERROR = 1,      /* an error was raised; its text, kind, span and trace can be read */
   WEFT_INCOMPLETE = 2, /* source text ended inside a construct (the REPL asks for another line) */
   WEFT_MISUSE = 3,     /* the host broke a rule of the API; nothing was changed */
+  WEFT_SUSPENDED = 4   /* a host function lets its program wait; to the host: the program waits */
 } WeftStatus;
 #endif
 
@@ -263,6 +264,7 @@ typedef struct SourceFile {
   u32 line_count;
   u32 id;
   u32 holders;  /* code made from it, and who is making some */
+  bool hidden;  /* its characters are not there, their places are: messages show no line of it */
   bool pointed; /* messages point into it: it stays at the next sweep (sources_point) */
 } SourceFile;
 
@@ -284,6 +286,7 @@ WeftStatus sources_init(Sources *s, Allocator *alloc) MUST_USE;
 void sources_free(Sources *s);
 /* Copies path and text; the caller holds it. Returns the file id, 0 when refused or len > 1 GiB. */
 u32 sources_add(Sources *s, const char *path, const char *text, size_t len);
+void sources_hide(Sources *s, u32 file); /* what stands there are blanks for its characters */
 void sources_keep(Sources *s, u32 file); /* one holder more. File 0 or unknown: nothing happens, here and below */
 void sources_drop(Sources *s, u32 file); /* one less; the text stays until a sweep */
 /* A sweep frees texts without holders that nobody pointed at since the last one. `due`: there are enough of them. */

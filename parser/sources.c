@@ -92,6 +92,11 @@ u32 sources_add(Sources *s, const char *path, const char *text, size_t len) {
   return f->id;
 }
 
+void sources_hide(Sources *s, u32 file) {
+  SourceFile *f = find(s, file);
+  if (f) f->hidden = true;
+}
+
 const SourceFile *sources_get(const Sources *s, u32 file) { return find(s, file); }
 
 /* ---- how long they live --------------------------------------------------------------------------- */
@@ -225,6 +230,10 @@ void sources_show(const Sources *s, Span at, Buf *out) {
   if (!f) return;
   u32 line, col;
   sources_locate(s, at, &line, &col);
+  if (f->hidden) {
+    buf_printf(out, "  --> %s:%u:%u\n", f->path, line, col);
+    return;
+  }
   u32 begin = f->line_starts[line - 1];
   u32 end = line < f->line_count ? f->line_starts[line] - 1 : f->len;
   if (end > begin && f->text[end - 1] == '\r') end--;

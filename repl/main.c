@@ -38,6 +38,8 @@ static const char usage[] =
     "weft test FILE…            run functions named test_…, and examples in ## lines; 1 when one fails\n"
     "weft doc NAME|FILE…        what a function does; the functions of a file\n"
     "weft fmt [--check] FILE…   lay programs out; - is standard input; --check: only tell which are not\n"
+    "weft compile -c FILE [-o OUT]  write FILE as bytecode to OUT, else NAME.weftc, which runs as FILE does;\n"
+    "                           --strip: without its text\n"
     "weft lsp                   the language server that editors start (see editors/README.md)\n"
     "environment: WEFT_BACKEND=eager|interp|loops|mir|ptx|verify  WEFT_CPU=scalar|strip|avx2|avx512  WEFT_HOT=N  "
     "WEFT_PACE=0  WEFT_THREADS=N  "
@@ -304,6 +306,11 @@ static WeftVM *make_vm(const Options *o, int *status) {
   return vm;
 }
 
+static WeftStatus run_program(WeftVM *vm, const Program *p) {
+  if (weft_is_compiled(p->text, p->len)) return weft_load_compiled(vm, NULL, p->text, p->len, p->name, NULL);
+  return weft_load_text(vm, p->text, p->len, p->name, NULL);
+}
+
 static int run_code(WeftVM *vm, const Program *code) {
   WeftValue *value = NULL;
   int result = finish(vm, weft_eval(vm, code->text, "<-e>", &value));
@@ -335,10 +342,11 @@ static WeftVM *make_running(void *options) {
   return running;
 }
 
-/* `weft test`, `weft doc`, `weft fmt`, `weft lsp`; false: argv begins with another word. */
+/* `weft test`, `weft doc`, `weft fmt`, `weft compile`, `weft lsp`; false: argv begins with another word. */
 static bool run_tool(int argc, char **argv, Options *o, int *result) {
   const char *word = argc > 1 ? argv[1] : "";
   if (strcmp(word, "fmt") == 0) *result = format_files(argc - 2, argv + 2);
+  else if (strcmp(word, "compile") == 0) *result = compile_file(argc - 2, argv + 2);
   else if (strcmp(word, "test") == 0) *result = test_files(argc - 2, argv + 2, make_running, o);
   else if (strcmp(word, "doc") == 0) *result = tell_docs(argc - 2, argv + 2, make_running, o);
   else if (strcmp(word, "lsp") == 0) *result = lsp_main(argc - 2, argv + 2);
@@ -380,7 +388,7 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error of who writes it */
   weft_set_args(vm, argc - o.rest, argv + o.rest);
   if (o.code.text) result = run_code(vm, &o.code);
-  if (program.text) result = finish(vm, weft_load_text(vm, program.text, program.len, program.name, NULL));
+  if (program.text) result = finish(vm, run_program(vm, &program));
   if (o.explain) tell_explained(vm);
   if (prompt && weft_exit_code(vm) < 0) result = run_prompt(&o, &vm);
   if (!vm) return result;

@@ -1,4 +1,4 @@
-/* program.c — reading programs, and laying them out. */
+/* program.c — reading programs, laying them out, compiling them to files. */
 #define _GNU_SOURCE
 #include "repl/program.h"
 
@@ -102,4 +102,86 @@ int format_files(int argc, char **argv) {
   }
   weft_free(vm);
   return failed || (check && found);
+}
+
+/* ---- weft compile --------------------------------------------------------------------------------- */
+
+/* Where f.weft goes: f.weftc; what is called otherwise gets .weftc behind. NULL: out of memory. */
+static char *compiled_name(const char *file) {
+  const size_t n = strlen(file);
+  char *name;
+  const bool usual = n > 5 && strcmp(file + n - 5, ".weft") == 0 && file[n - 6] != '/';
+  return asprintf(&name, "%s%s", file, usual ? "c" : ".weftc") < 0 ? NULL : name;
+}
+
+/* A new file takes the place of an old one, so that none is ever half written; what is no file is written to. */
+static bool write_file(const char *path, const char *bytes, size_t count) {
+  struct stat old;
+  const bool there = stat(path, &old) == 0;
+  if (there && S_ISREG(old.st_mode)) return replace_file(path, bytes, count);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  bool ok = fd >= 0 && write_all(fd, bytes, count);
+  int why = errno;
+  if (fd >= 0 && close(fd) != 0 && ok) ok = false, why = errno;
+  if (fd >= 0 && !ok && !there) unlink(path);
+  errno = why;
+  return ok;
+}
+
+static bool same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The exit status. */
+static int compile_to(const char *file, const char *out, bool strip) {
+  const bool input = strcmp(file, "-") == 0;
+  Program p = {.name = input ? "<stdin>" : file};
+  const int fd = input ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC), code = read_program(fd, &p);
+  if (!input && fd >= 0) close(fd);
+  if (code) return fprintf(stderr, "weft: cannot read \"%s\": %s\n", file, strerror(code)), free(p.text), 2;
+  const void *bytes;
+  size_t count;
+  WeftVM *vm = weft_new(NULL);
+  int result = 1;
+  if (!vm) fprintf(stderr, "weft: out of memory\n");
+  else if (weft_is_compiled(p.text, p.len)) fprintf(stderr, "weft: \"%s\" is compiled already\n", file);
+  else if (weft_compile(vm, NULL, p.text, p.len, p.name, strip ? WEFT_COMPILE_STRIP : 0, &bytes, &count) != WEFT_OK)
+    fprintf(stderr, "%s", weft_error_text(vm));
+  else if (!write_file(out, bytes, count)) fprintf(stderr, "weft: cannot write \"%s\": %s\n", out, strerror(errno));
+  else result = 0;
+  weft_free(vm);
+  free(p.text);
+  return result;
+}
+
+static int wrong_compile(const char *what, const char *arg) {
+  fprintf(stderr, "weft compile: %s%s%s\ntry: weft --help\n", what, *arg ? ": " : "", arg);
+  return 2;
+}
+
+int compile_file(int argc, char **argv) {
+  bool bytecode = false, strip = false, options = true;
+  const char *file = NULL, *out = NULL;
+  for (int i = 0; i < argc; i++) {
+    const char *a = argv[i];
+    if (options && strcmp(a, "--") == 0) options = false;
+    else if (options && strcmp(a, "-c") == 0) bytecode = true;
+    else if (options && strcmp(a, "--strip") == 0) strip = true;
+    else if (options && strcmp(a, "-o") == 0) {
+      if (++i == argc) return wrong_compile("a value is missing behind", a);
+      out = argv[i];
+    } else if (options && a[0] == '-' && a[1]) return wrong_compile("unknown option", a);
+    else if (file) return wrong_compile("one file at a time", a);
+    else file = a;
+  }
+  if (!bytecode) return wrong_compile("-c is missing: bytecode is what it can make", "");
+  if (!file) return wrong_compile("a file is missing", "");
+  if (!out && strcmp(file, "-") == 0) return wrong_compile("standard input needs -o", "");
+  char *usual = out ? NULL : compiled_name(file);
+  if (!out && !usual) return fprintf(stderr, "weft: out of memory\n"), 1;
+  const int result = same_file(file, out ? out : usual) ? wrong_compile("-o is the program itself", out ? out : usual)
+                                                        : compile_to(file, out ? out : usual, strip);
+  free(usual);
+  return result;
 }

@@ -324,11 +324,17 @@ u64 host_word(Value v) {
   return word;
 }
 
+/* Is the program called from outside, and this function by its bytecode? Then nothing of it is on the C stack. */
+static bool can_wait(const Vm *vm) { return vm->native_depth == 1 && vm->frame_count && !vm->pending; }
+
 static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   for (u32 i = 0; args.names && i < args.count; i++)
     if (args.names[i]) return vm_error(vm, EK_type, "%s: takes no arguments by name", host->name);
   if (UNLIKELY(vm->rehearses)) return vm_error(vm, EK_limit, "%s: not called twice", host->name);
   if (UNLIKELY(!cstack_has(CSTACK_CALL))) return vm_error_stack(vm);
+  if (UNLIKELY(host->suspends) && !can_wait(vm))
+    return vm_error(vm, EK_unsupported, "%s: a program cannot wait inside of what a built-in function, an import or "
+                    "the host calls", host->name);
   *out = value_nil();
   vm->native_depth++;
   CStack stack = cstack_now(); /* the host may go on on another stack meanwhile */
@@ -337,6 +343,10 @@ static WeftStatus call_host(Vm *vm, HostFn *host, Args args, Value *out) {
   vm->native_depth--;
   /* nobody knows how long the host took: the next safepoint looks at the clock */
   if (vm->limits.deadline > 0) vm_poll_soon(vm);
+  if (UNLIKELY(status == WEFT_SUSPENDED) && host->suspends) {
+    vm->suspends = true;
+    return WEFT_ERROR;
+  }
   if (status != WEFT_OK && !vm->error.raised) return vm_error(vm, EK_host, "%s failed", host->name);
   if (status != WEFT_OK) return WEFT_ERROR;
   if (host->gives != host_word(*out)) host->gives = host->gives ? HOST_GIVES_VARIES : host_word(*out);

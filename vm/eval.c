@@ -43,10 +43,10 @@ static void log_ast(Vm *vm, const Ast *ast) {
   buf_free(&b);
 }
 
-static void log_bytecode(Vm *vm, const Module *m, const Proto *p) {
+static void log_bytecode(Vm *vm, const ModuleScope *scope, const Proto *p) {
   Buf b;
   buf_init(&b, &vm->alloc);
-  if (vm->log & VM_LOG_BYTECODE) proto_print(p, &vm->names, &vm->sources, &m->scope, &b);
+  if (vm->log & VM_LOG_BYTECODE) proto_print(p, &vm->names, &vm->sources, scope, &b);
   vm_tell_text(vm, buf_text(&b), b.len);
   buf_free(&b);
 }
@@ -54,7 +54,7 @@ static void log_bytecode(Vm *vm, const Module *m, const Proto *p) {
 /* ---- sources ------------------------------------------------------------------------------------- */
 
 /* Texts that no code is left of go, now and then, unless an error or the log of capture points into them. */
-static void sweep_sources(Vm *vm) {
+void vm_sweep_sources(Vm *vm) {
   Sources *s = &vm->sources;
   if (!sources_sweep_due(s)) return;
   if (vm->error.raised) sources_point(s, vm->error.span.file);
@@ -67,7 +67,7 @@ static void sweep_sources(Vm *vm) {
 
 /* ---- eval ----------------------------------------------------------------------------------------- */
 
-static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, Proto **out) {
+WeftStatus module_compile(Vm *vm, ModuleScope *scope, Arena *arena, u32 file, bool repl, Proto **out) {
   Ast ast;
   Diag diag = {0};
   ParseOptions parse = {.repl = repl};
@@ -75,16 +75,16 @@ static WeftStatus compile(Vm *vm, Module *m, Arena *arena, u32 file, bool repl, 
   if (status == WEFT_INCOMPLETE) return status;
   if (status != WEFT_OK) return raise_diag(vm, &diag);
   log_ast(vm, &ast);
-  CompileOptions options = {.alloc = &vm->alloc, .names = &vm->names, .sources = &vm->sources, .scope = &m->scope,
+  CompileOptions options = {.alloc = &vm->alloc, .names = &vm->names, .sources = &vm->sources, .scope = scope,
                             .diag_arena = arena, .repl = repl};
   if (lang_compile(&ast, &options, out, &diag) != WEFT_OK) return raise_diag(vm, &diag);
-  log_bytecode(vm, m, *out);
+  log_bytecode(vm, scope, *out);
   return WEFT_OK;
 }
 
 WeftStatus vm_layout(Vm *vm, const char *path, const char *text, size_t len, Buf *out) {
   if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
-  sweep_sources(vm);
+  vm_sweep_sources(vm);
   u32 file = sources_add(&vm->sources, path, text, len), at = 0;
   if (!file) return vm_error_memory(vm);
   Ast ast;
@@ -122,7 +122,7 @@ Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
   caller_text(vm, names, nargs, &text);
   u32 file = text.failed ? 0 : sources_add(&vm->sources, "", buf_text(&text), text.len);
   if (!file) (void)vm_error_memory(vm);
-  else if (compile(vm, m, &arena, file, false, &all) == WEFT_OK) {
+  else if (module_compile(vm, &m->scope, &arena, file, false, &all) == WEFT_OK) {
     Proto *p = all->protos[0]->protos[0];
     p->hidden = true;
     p->span = (Span){0};
@@ -138,13 +138,13 @@ Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
 
 WeftStatus vm_eval(Vm *vm, Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) {
   if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
-  sweep_sources(vm);
+  vm_sweep_sources(vm);
   u32 file = sources_add(&vm->sources, path, text, len);
   if (!file) return vm_error_memory(vm);
   Arena arena;
   Proto *proto = NULL;
   arena_init(&arena, &vm->alloc);
-  WeftStatus status = compile(vm, m, &arena, file, repl, &proto);
+  WeftStatus status = module_compile(vm, &m->scope, &arena, file, repl, &proto);
   arena_free(&arena);
   if (status == WEFT_OK) {
     status = module_run(vm, m, proto, out);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "vm/call.h"
+#include "vm/fp.h"
 #include "vm/interp.h"
 
 /* ---- frames ----------------------------------------------------------------------------------- */
@@ -56,6 +57,31 @@ bool vm_call_done(Vm *vm, Value v) {
   set_register(vm, &f->base[ins_a(i)], v);
   f->pc++;
   return false;
+}
+
+void vm_cancel(Vm *vm) {
+  while (vm->frame_count) pop_frame(vm);
+}
+
+WeftStatus vm_resume(Vm *vm, Value v, Value *out) {
+  const u64 fp = fp_enter(vm);
+  WeftStatus status = WEFT_OK;
+  bool on = true;
+  vm->native_depth++;
+  if (vm->error.raised) {
+    value_drop(vm, v);
+    if (UNLIKELY(hook_on(vm))) hook_raised(vm);
+    on = frames_unwind(vm, 0);
+    if (!on) status = WEFT_ERROR;
+  } else if (vm_call_done(vm, v) && !vm->frame_count) { /* it stood in place of the outermost call */
+    on = false;
+    *out = vm->native_result;
+    vm->native_result = value_nil();
+  }
+  if (on) status = vm_run(vm, 0, out);
+  vm->native_depth--;
+  fp_leave(fp);
+  return status;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------ */
@@ -161,6 +187,7 @@ CallEnd call_described(Vm *vm, const Desc *d, Value *win, bool skip, u16 result,
 /* ---- errors ----------------------------------------------------------------------------------- */
 
 bool frames_unwind(Vm *vm, u32 floor) {
+  if (UNLIKELY(vm->suspends)) return false; /* no error: they stay */
   while (vm->frame_count > floor) {
     Frame *f = &vm->frames[vm->frame_count - 1];
     const Proto *p = f->code->proto;

@@ -722,7 +722,7 @@ op_checkarg: {
 
 raised:
   if (once) return WEFT_ERROR;
-  if (UNLIKELY(hook_on(vm))) hook_raised(vm);
+  if (UNLIKELY(hook_on(vm)) && !vm->suspends) hook_raised(vm);
   if (!frames_unwind(vm, floor)) return WEFT_ERROR;
   LOAD_FRAME();
   DISPATCH();

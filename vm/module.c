@@ -264,7 +264,9 @@ static WeftStatus module_load(Vm *vm, Module *m) {
   }
   Value ignored;
   m->state = MODULE_RUNNING;
-  WeftStatus status = vm_eval(vm, m, m->path, text, len, false, &ignored);
+  WeftStatus status = !vm->resolve_module && vm_is_compiled(text, len)
+                          ? vm_run_compiled(vm, m, m->path, text, len, &ignored)
+                          : vm_eval(vm, m, m->path, text, len, false, &ignored);
   if (vm->resolve_module) free(text);
   else mem_free(&vm->alloc, text, cap);
   m->state = status == WEFT_OK ? MODULE_DONE : MODULE_FAILED;

@@ -13,6 +13,10 @@ bool builtin_value(Vm *vm, Builtin b, Value *out) MUST_USE;
 void module_store(Vm *vm, ModuleSlot *slot, Value v);
 /* Runs a compiled module body. *out: value of its last statement. Borrows p. */
 WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) MUST_USE;
+/* Parses and compiles the source text `file` into `scope`. Errors are raised; WEFT_INCOMPLETE only with `repl`.
+ * *out: one count. */
+WeftStatus module_compile(Vm *vm, ModuleScope *scope, Arena *arena, u32 file, bool repl, Proto **out) MUST_USE;
+void vm_sweep_sources(Vm *vm); /* before a text is added: those that no code is left of go, now and then */
 /* BC_import: path as written in the file of `from`. *out owned. */
 WeftStatus module_import(Vm *vm, Module *from, Value path, Value *out) MUST_USE;
 /* m.name: the variable, NULL (error raised) when private or absent. */

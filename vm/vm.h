@@ -206,6 +206,7 @@ typedef struct HostFn {
   void (*release)(void *ctx);
   Value rule; /* nil, or the function that a trace calls in its place; borrowed, lives as long as the host function */
   bool catches_up; /* looks at the program, or changes it, behind vm_catch_up only: then compiled code may call it */
+  bool suspends;   /* may give WEFT_SUSPENDED; called by the interpreter alone, where the program can wait */
   u64 gives;       /* what it gave: host_word, 0 nothing yet, HOST_GIVES_VARIES now this, now that */
 } HostFn;
 #define HOST_GIVES_VARIES UINT64_MAX
@@ -307,6 +308,7 @@ struct Vm {
   VmLimits limits;
   VmStats stats;
   Toil toil;          /* of the compilation in progress */
+  bool suspends;      /* a host function lets the program wait: frames stay, the interpreter returns */
   volatile int interrupted; /* set by weft_interrupt: a signal handler or another thread may */
   u32 poll_countdown;
   /* the interpreter does again what compiled code did (tracer/report/rehearse.c): no host is called */
@@ -433,6 +435,16 @@ enum { SOURCE_MOST = 1 << 30 }; /* bytes of a source text */
 /* Makes source text runnable and runs it as (part of) module `m`. *out: value of the last statement, owned. */
 WeftStatus vm_eval(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool repl,
                    Value *out) MUST_USE;
+/* vm/compiled.c: programs as bytes. Appends `text`, compiled where the names that module `m` declares now are there;
+ * nothing runs and `m` stays as it is. `strip`: without the text; messages tell lines and do not show them. */
+WeftStatus vm_compile(Vm *vm, struct Module *m, const char *path, const char *text, size_t len, bool strip,
+                      Buf *out) MUST_USE;
+bool vm_is_compiled(const char *bytes, size_t len); /* do they begin as such a program does? No source text does */
+/* Proves such bytes and runs them as (part of) module `m`, as vm_eval its text. Errors name `path`, of the program
+ * the path that was compiled. Kinds: `unsupported`, made by another version; `name`, what was declared where it was
+ * compiled is not declared in `m`; `syntax`, all else that is wrong with the bytes. */
+WeftStatus vm_run_compiled(Vm *vm, struct Module *m, const char *path, const char *bytes, size_t len,
+                           Value *out) MUST_USE;
 /* Appends the source text in the layout of parser_format. Errors: of syntax. */
 WeftStatus vm_layout(Vm *vm, const char *path, const char *text, size_t len, Buf *out) MUST_USE;
 struct Module *module_new(Vm *vm, const char *name, const char *path); /* owned by the VM; NULL when refused */
@@ -465,6 +477,10 @@ bool vm_call_done(Vm *vm, Value v);
 WeftStatus vm_call_named(Vm *vm, Value fn, Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
 /* The same with borrowed arguments. */
 WeftStatus vm_call_kept(Vm *vm, Value fn, const Value *args, const Name *names, u32 nargs, Value *out) MUST_USE;
+/* Behind a run of the interpreter from outside that left vm->suspends, which is cleared: goes on with v (consumed) as
+ * the result of the host function, or, when an error stands, with that raised there. */
+WeftStatus vm_resume(Vm *vm, Value v, Value *out) MUST_USE;
+void vm_cancel(Vm *vm); /* drops all frames of it */
 /* Runs an operation on normalised arguments: tape, device or eager kernel. Borrows or takes args as EagerFn. */
 WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
 /* the text of v by a format spec; spec nil: as str gives it */

@@ -76,6 +76,7 @@ static struct {
   const char *prefix; /* of the names behind their files', NULL: all */
   const char *driver; /* of the tier ptx */
   bool hold; /* its context */
+  bool bytes; /* programs run as weft_compile gives them */
 } options = {.exits_every = 5, .parts = 1, .sample = 1};
 
 /* Shared with the parent: what the child was doing when it died. */
@@ -299,7 +300,7 @@ static HostRun run_in_tier(const Case *c, const struct Tier *t, const char *prog
   char force[32] = "";
   if (t->force) snprintf(force, sizeof force, "%s %d", t->force, point);
   HostSetup setup = {.backend = t->backend, .cpu = t->cpu, .hot = t->hot, .force = force,
-                     .files = case_directive(c, "files") != NULL, .made = take_no_time};
+                     .files = case_directive(c, "files") != NULL, .made = take_no_time, .bytes = options.bytes};
   if (strcmp(t->name, "ptx") == 0 || case_directive(c, "gpu")) setup.driver = options.driver;
   const char *limit;
   if ((limit = case_directive(c, "fuel"))) setup.fuel = (uint64_t)strtod(limit, NULL);
@@ -444,7 +445,7 @@ static void run_file(const char *path) {
 
 static void usage(void) {
   fprintf(stderr, "cases [--tier NAME]... [--driver PATH] [--exits N] [--points N] [--slow MS] [--part K/N] [--sample "
-                  "N] [--rotate N] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
+                  "N] [--rotate N] [--form text|bytes] [--case NAME] [--prefix TEXT] [FILE...]\n  tiers:");
   for (int i = 0; i < TIERS; i++)
     if (i == 0 || strcmp(tiers[i].name, tiers[i - 1].name) != 0) fprintf(stderr, " %s", tiers[i].name);
   fprintf(stderr, "\n");
@@ -481,6 +482,9 @@ int main(int argc, char **argv) {
       if (options.sample < 1) usage();
     } else if (strcmp(argv[i], "--slow") == 0) { /* so many milliseconds of processor time */
       options.slow_ms = atof(argv[i + 1]);
+    } else if (strcmp(argv[i], "--form") == 0) {
+      options.bytes = strcmp(argv[i + 1], "bytes") == 0;
+      if (!options.bytes && strcmp(argv[i + 1], "text") != 0) usage();
     } else if (strcmp(argv[i], "--case") == 0) {
       options.only_case = argv[i + 1];
     } else if (strcmp(argv[i], "--prefix") == 0) {

@@ -114,6 +114,38 @@ static void run_source(const char *input, size_t length, uint64_t pick) {
   outline_source(text, strlen(text));
 }
 
+/* A text, a NUL, then changes of its compiled form, three bytes each: the place in sixteen bits, the new byte. The sum
+ * of the file is made to fit behind them, as who means harm would do it. */
+static void run_bytecode(const char *input, size_t length, uint64_t pick) {
+  enum { SUM_AT = 16, HEAD = 24, MOST = 1 << 16 };
+  static unsigned char program[MOST];
+  const char *nul = memchr(input, 0, length);
+  const size_t text = nul ? (size_t)(nul - input) : length;
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.memory = 32 << 20;
+  options.fuel = 3000;
+  options.hot = pick % 3 == 0;
+  options.backend = pick % 3 == 0 ? "mir" : "eager";
+  WeftVM *vm = weft_new(&options);
+  WeftValue *value = NULL;
+  const void *bytes;
+  size_t count = 0;
+  if (vm && weft_compile(vm, NULL, input, text, "fuzz.weft", pick % 2, &bytes, &count) == WEFT_OK && count < MOST) {
+    memcpy(program, bytes, count);
+    for (size_t i = text + 1; i + 2 < length; i += 3) {
+      const size_t at = (size_t)(unsigned char)input[i] << 8 | (unsigned char)input[i + 1];
+      program[HEAD + at % (count - HEAD)] = (unsigned char)input[i + 2];
+    }
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (size_t i = HEAD; i < count; i++) sum = (sum ^ program[i]) * 0x100000001b3u;
+    for (int i = 0; i < 8; i++) program[SUM_AT + i] = (unsigned char)(sum >> (8 * i));
+    if (weft_load_compiled(vm, NULL, program, count, "fuzz.weftc", &value) == WEFT_OK) (void)weft_show(vm, value);
+    else if (!*weft_error_text(vm)) snprintf(shared->complaint, sizeof shared->complaint, "an error without a message");
+    weft_release(vm, value);
+  }
+  weft_free(vm);
+}
+
 static void run_file(const char *input, size_t length, const char *path, const char *program) {
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (fd < 0 || write(fd, input, length) != (ssize_t)length) {
@@ -191,6 +223,7 @@ static const struct Target {
   const char *const *words; /* pieces worth inserting, NULL at the end */
 } targets[] = {
     {"source", run_source, mutate_source_words},
+    {"bytecode", run_bytecode, mutate_source_words},
     {"npy", run_npy, mutate_npy_words},
     {"csv", run_csv, mutate_csv_words},
     {"npz", run_npz, mutate_npz_words},

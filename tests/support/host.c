@@ -84,6 +84,18 @@ static void count(HostRun *r, WeftVM *vm) {
   }
 }
 
+static WeftStatus run_bytes(WeftVM *vm, const char *name, const char *program, WeftValue **value) {
+  const void *bytes;
+  size_t count;
+  WeftStatus status = weft_compile(vm, NULL, program, strlen(program), name, 0, &bytes, &count);
+  char *own = status == WEFT_OK ? malloc(count) : NULL;
+  if (!own) return status == WEFT_OK ? WEFT_ERROR : status;
+  memcpy(own, bytes, count);
+  status = weft_load_compiled(vm, NULL, own, count, NULL, value);
+  free(own);
+  return status;
+}
+
 HostRun host_run(const HostSetup *setup, const char *name, const char *program) {
   HostRun r = {0};
   Memory memory = {.refuse_at = setup->refuse_at};
@@ -120,7 +132,7 @@ HostRun host_run(const HostSetup *setup, const char *name, const char *program) 
   } else {
     WeftValue *value = NULL;
     if (setup->made) setup->made(setup->context, vm);
-    if (weft_eval(vm, program, name, &value) == WEFT_OK) {
+    if ((setup->bytes ? run_bytes(vm, name, program, &value) : weft_eval(vm, program, name, &value)) == WEFT_OK) {
       const char *shown = weft_show(vm, value);
       if (*shown) {
         r.end = HOST_VALUE;

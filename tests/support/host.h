@@ -22,6 +22,7 @@ typedef struct HostSetup {
   void (*made)(void *context, struct WeftVM *vm); /* called with the VM before the program runs; NULL: not */
   void *context;
   long refuse_at;       /* the allocation to refuse, counted from 1; 0: none */
+  bool bytes;           /* the program runs as weft_compile gives it */
   bool own_memory;      /* the library's own memory: nothing is counted, nothing refused */
 } HostSetup;
 

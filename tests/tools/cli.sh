@@ -157,6 +157,48 @@ printf '## Adds.\nfn add(a,\n       b=(1)) = a + b\n' >lines.weft
 expect doc-of-several-lines 0 '^~add\(a,~       b=\(1\)\)~  Adds\.~$' "$W" doc lines.weft
 expect doc-missing-file 2 '^weft: cannot read "nowhere.weft": No such file or directory~$' "$W" doc nowhere.weft
 expect doc-missing 2 '^weft doc: a name or a file is missing~' "$W" doc
+
+# ---- weft compile
+printf 'let xs = [1, 2, 3]\nprint(sum(xs), args())\nfn bad(é) {\n  é + [1, 2]\n}\nbad(xs)\n' >made.weft
+made='^6 \("a", "-b"\)~error: .*--> made.weft:4:3~'
+expect compile 0 '^~$' "$W" compile -c made.weft
+expect compiled-runs 1 "$made.*é \\+ \\[1, 2\\]" "$W" made.weftc a -b
+expect compiled-is-the-same 1 '^~same' sh -c "'$W' made.weft a -b >one 2>&1; '$W' made.weftc a -b >two 2>&1
+  cmp one two && echo && echo same && exit 1"
+expect compile-strip 0 '^~$' "$W" compile -c --strip made.weft -o bare.weftc
+expect compiled-stripped-runs 1 "$made" "$W" run bare.weftc a -b
+expect compiled-stripped-shows-no-line 1 '^~$' sh -c "'$W' bare.weftc 2>&1 | grep -a '\[1, 2\]'"
+expect compiled-from-stdin 0 '^2~$' sh -c "echo 'print(1 + 1)' | '$W' compile -c - -o in.weftc && '$W' - <in.weftc"
+expect compiled-to-a-pipe 0 '^2~$' sh -c "'$W' compile -c two.weft -o /dev/stdout | '$W'"
+expect compiled-explained 1 'what was compiled:' "$W" --explain made.weftc
+expect compiled-exits 7 '^~$' sh -c "echo 'exit(7)' >seven.weft && '$W' compile -c seven.weft && '$W' seven.weftc"
+printf 'let k = 5\n' >lib_made.weft
+printf 'import "lib_made.weftc" as m\nprint(m.k)\n' >imports.weft
+expect compiled-imports-compiled 0 '^5~$' sh -c "
+  '$W' compile -c lib_made.weft && '$W' compile -c imports.weft -o imports.weftc && '$W' imports.weftc"
+cp imports.weftc alone.weftc
+mkdir -p elsewhere && cp imports.weftc elsewhere
+expect compiled-import-lies-beside 1 'import: cannot read .*lib_made.weftc' "$W" elsewhere/imports.weftc
+head -c 100 made.weftc >cut.weftc
+expect compiled-cut 1 '^error: cannot load "cut.weftc": it was cut or changed since it was compiled~$' "$W" cut.weftc
+(head -c 4 made.weftc && printf '\002' && tail -c +6 made.weftc) >other.weftc
+expect compiled-by-another-version 1 \
+  '^error: cannot load "other.weftc": it was compiled by another version of Weft: compile it again~$' "$W" other.weftc
+expect compile-again 1 '^weft: "made.weftc" is compiled already~$' "$W" compile -c made.weftc
+printf 'let x = nowhere\n' >unknown.weft
+expect compile-error 1 '^error: nowhere is not declared.*~  --> unknown.weft:1:9' "$W" compile -c unknown.weft
+expect compile-error-makes-no-file 1 '^~$' test -e unknown.weftc
+expect compile-itself 2 '^weft compile: -o is the program itself: two.weft~' "$W" compile -c two.weft -o two.weft
+expect compile-no-c 2 '^weft compile: -c is missing' "$W" compile two.weft
+expect compile-no-file 2 '^weft compile: a file is missing~' "$W" compile -c
+expect compile-two-files 2 '^weft compile: one file at a time: made.weft~' "$W" compile -c two.weft made.weft
+expect compile-no-out 2 '^weft compile: a value is missing behind: -o~' "$W" compile -c two.weft -o
+expect compile-stdin-no-out 2 '^weft compile: standard input needs -o~' "$W" compile -c -
+expect compile-unknown-option 2 '^weft compile: unknown option: --fast~' "$W" compile -c --fast two.weft
+expect compile-missing-file 2 '^weft: cannot read "nowhere.weft": No such file' "$W" compile -c nowhere.weft
+expect compile-cannot-write 1 '^weft: cannot write "no/where.weftc": No such file' \
+  "$W" compile -c two.weft -o no/where.weftc
+expect compiled-is-no-text 1 'error' "$W" fmt made.weftc
 expect wrong-limit 2 'fuel' "$W" --fuel many two.weft
 expect backend-named 2 'WEFT_BACKEND' env WEFT_BACKEND=nonsense "$W" two.weft
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs the programs of examples/programs and examples/training in three modes and compares what they print: examples.sh
+# Runs the programs of examples/programs and examples/training in four modes and compares what they print: examples.sh
 # [NAME...] runs some. Those of training say how often their step was compiled, which is not asked of the interpreter.
+# In the mode `bytecode` a program runs as `weft compile -c --strip` writes it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 W=$(realpath "${WEFT:-build/weft}")
@@ -11,9 +12,17 @@ export TMPDIR
 
 # run NAME MODE [SETTING...]: one program in one mode.
 run() {
-  local name=$1 mode=$2 rc
+  local name=$1 mode=$2 program=$folder/$1.weft rc
   shift 2
-  timeout -k 5 "$limit" env "$@" "$W" "$folder/$name.weft" >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null
+  if [ "$mode" = bytecode ]; then
+    program=$TMPDIR/$name.weftc
+    if ! "$W" compile -c --strip "$folder/$name.weft" -o "$program" 2>"$TMPDIR/err"; then
+      echo "not ok examples/$name-$mode: $(head -n 1 "$TMPDIR/err")"
+      return
+    fi
+    cp "$folder"/*.csv "$TMPDIR" 2>/dev/null
+  fi
+  timeout -k 5 "$limit" env "$@" "$W" "$program" >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null
   rc=$?
   cp "$folder/$name.expected" "$TMPDIR/want"
   if [ "$folder-$mode" = examples/training-eager ]; then sed -i '/^compiled: /d' "$TMPDIR/out" "$TMPDIR/want"; fi
@@ -40,4 +49,5 @@ for name in "$@"; do
   run "$name" eager WEFT_BACKEND=eager
   run "$name" hot WEFT_HOT=0
   run "$name" defaults
+  run "$name" bytecode
 done

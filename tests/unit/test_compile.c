@@ -500,10 +500,11 @@ static void test_round_trip(void **state) {
   Buf bytes, why;
   buf_init(&bytes, w.alloc);
   buf_init(&why, w.alloc);
-  proto_save(w.proto, &w.names, &w.scope, &bytes);
+  proto_save(w.proto, &w.names, &w.scope, true, &bytes);
   assert_false(bytes.failed);
   Proto *again = NULL;
-  if (proto_load(bytes.data, bytes.len, 1, v.alloc, &v.names, &v.scope, &again, &why) != WEFT_OK)
+  Name missing;
+  if (proto_load(bytes.data, bytes.len, 1, v.alloc, &v.names, &v.scope, &again, &missing, &why) != WEFT_OK)
     fail_msg("%s", buf_text(&why));
   Buf a, b;
   buf_init(&a, w.alloc);
@@ -531,8 +532,9 @@ static void test_round_trip(void **state) {
 
 static WeftStatus load_quietly(World *v, const char *bytes, size_t len) {
   Proto *p = NULL;
+  Name missing;
   buf_free(&v->text);
-  WeftStatus status = proto_load(bytes, len, 1, v->alloc, &v->names, &v->scope, &p, &v->text);
+  WeftStatus status = proto_load(bytes, len, 1, v->alloc, &v->names, &v->scope, &p, &missing, &v->text);
   proto_drop(p);
   return status;
 }
@@ -545,7 +547,7 @@ static void test_damaged_bytes(void **state) {
   assert_int_equal(compile_text(&w, sample, false), WEFT_OK);
   Buf bytes;
   buf_init(&bytes, w.alloc);
-  proto_save(w.proto, &w.names, &w.scope, &bytes);
+  proto_save(w.proto, &w.names, &w.scope, true, &bytes);
   for (size_t n = 0; n < bytes.len; n++) {
     char *cut = malloc(n + 1);
     memcpy(cut, bytes.data, n);

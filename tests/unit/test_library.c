@@ -40,7 +40,7 @@ static char *compiled(const char *text, size_t *len) {
   CompileOptions o = {.alloc = alloc, .names = &names, .sources = &sources, .scope = &scope, .diag_arena = &arena,
                       .library = true};
   assert_int_equal(lang_compile(&ast, &o, &p, &diag), WEFT_OK);
-  proto_save(p, &names, &scope, &code);
+  proto_save(p, &names, &scope, false, &code);
   assert_false(code.failed);
   char *bytes = malloc(code.len);
   assert_non_null(bytes);

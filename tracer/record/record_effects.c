@@ -183,6 +183,7 @@ static TypeId type_given(Recorder *r, Gives *g) {
 Outcome rec_host(Recorder *r, Av fn, const Av *args, const Name *names, u32 nargs, Av *out) {
   const AbsVal v = *av_at(r, fn);
   const HostFn *host = v.konst.fn->host;
+  if (host->suspends) return rec_stuck(r, REASON_effect_host, "%s, for which the program may wait", host->name);
   if (!host->catches_up || r->no_exits || r->abstract || r->differentiating || names || !v.source ||
       !MECHANISM(r->vm, host_calls_are_nodes))
     return rec_stuck(r, REASON_effect_host, "a host function");

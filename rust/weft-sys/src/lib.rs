@@ -4,6 +4,7 @@
 
 use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
+pub const WEFT_COMPILE_STRIP: usize = 1;
 pub const WEFT_NO_SYMBOL: c_int = -1;
 pub const WEFT_MAX_RANK: usize = 16;
 
@@ -12,6 +13,7 @@ pub const WEFT_OK: WeftStatus = 0;
 pub const WEFT_ERROR: WeftStatus = 1;
 pub const WEFT_INCOMPLETE: WeftStatus = 2;
 pub const WEFT_MISUSE: WeftStatus = 3;
+pub const WEFT_SUSPENDED: WeftStatus = 4;
 
 pub type WeftCompiled = c_uint;
 pub const WEFT_COMPILED: WeftCompiled = 0;
@@ -471,6 +473,25 @@ extern "C" {
         path: *const c_char,
         out: *mut *mut WeftValue,
     ) -> WeftStatus;
+    pub fn weft_compile(
+        vm: *mut WeftVM,
+        module: *mut WeftValue,
+        text: *const c_char,
+        length: usize,
+        name: *const c_char,
+        flags: c_uint,
+        bytes: *mut *const c_void,
+        count: *mut usize,
+    ) -> WeftStatus;
+    pub fn weft_is_compiled(bytes: *const c_void, count: usize) -> bool;
+    pub fn weft_load_compiled(
+        vm: *mut WeftVM,
+        module: *mut WeftValue,
+        bytes: *const c_void,
+        count: usize,
+        path: *const c_char,
+        out: *mut *mut WeftValue,
+    ) -> WeftStatus;
     pub fn weft_call(
         vm: *mut WeftVM,
         function: *mut WeftValue,
@@ -690,6 +711,23 @@ extern "C" {
         release: Option<unsafe extern "C" fn(context: *mut c_void)>,
         rule: *mut WeftValue,
     ) -> WeftStatus;
+    pub fn weft_define_suspending(
+        vm: *mut WeftVM,
+        module: *mut WeftValue,
+        name: *const c_char,
+        function: WeftHostFunction,
+        context: *mut c_void,
+        release: Option<unsafe extern "C" fn(context: *mut c_void)>,
+    ) -> WeftStatus;
+    pub fn weft_is_suspended(vm: *mut WeftVM) -> bool;
+    pub fn weft_resume(vm: *mut WeftVM, value: *mut WeftValue, out: *mut *mut WeftValue) -> WeftStatus;
+    pub fn weft_resume_failed(
+        vm: *mut WeftVM,
+        kind: *const c_char,
+        message: *const c_char,
+        out: *mut *mut WeftValue,
+    ) -> WeftStatus;
+    pub fn weft_cancel(vm: *mut WeftVM) -> WeftStatus;
     pub fn weft_fail(vm: *mut WeftVM, kind: *const c_char, message: *const c_char) -> WeftStatus;
     pub fn weft_handle(
         vm: *mut WeftVM,
