@@ -6,7 +6,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 W=$(realpath "${WEFT:-build/weft}")
 limit=60 # seconds; what takes so long hangs
-mkdir -p build/check/examples
+mkdir -p build/check/examples/{programs,training}
+cp examples/*.csv build/check/examples
 TMPDIR=$(realpath build/check/examples) # where they write
 export TMPDIR
 
@@ -15,12 +16,11 @@ run() {
   local name=$1 mode=$2 program=$folder/$1.weft rc
   shift 2
   if [ "$mode" = bytecode ]; then
-    program=$TMPDIR/$name.weftc
+    program=$TMPDIR/${folder##*/}/$name.weftc # the data lie in the folder above
     if ! "$W" compile -c --strip "$folder/$name.weft" -o "$program" 2>"$TMPDIR/err"; then
       echo "not ok examples/$name-$mode: $(head -n 1 "$TMPDIR/err")"
       return
     fi
-    cp "$folder"/*.csv "$TMPDIR" 2>/dev/null
   fi
   timeout -k 5 "$limit" env "$@" "$W" "$program" >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null
   rc=$?
