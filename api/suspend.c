@@ -62,7 +62,8 @@ WeftStatus weft_resume(WeftVM *w, WeftValue *value, WeftValue **out) {
 
 WeftStatus weft_resume_failed(WeftVM *w, const char *kind, const char *message, WeftValue **out) {
   if (out) *out = NULL;
-  if (!usable(w) || !w->suspended || !message || w->compiling || w->vm->native_depth) return WEFT_MISUSE;
+  if (!usable(w) || !w->suspended || w->compiling || w->vm->native_depth || !message || !name_ok(message))
+    return WEFT_MISUSE;
   ON_STACK_OF(w);
   if (goes_well(w)) (void)weft_fail(w, kind, message);
   return go_on(w, value_nil(), out);

@@ -466,12 +466,19 @@ static Module *module_or_main(WeftVM *w, const WeftValue *module) {
   return !usable(w) ? NULL : module ? module_of_host(w, module) : w->main;
 }
 
+/* As it may stand in messages of who did not choose it. */
+static bool is_plain(const char *name) {
+  for (const char *s = name; s && *s; s++)
+    if ((u8)*s < 32 || *s == 127) return false;
+  return name_ok(name);
+}
+
 WeftStatus weft_compile(WeftVM *w, WeftValue *module, const char *text, size_t length, const char *name,
                         unsigned flags, const void **bytes, size_t *count) {
   Module *m = module_or_main(w, module);
   if (bytes) *bytes = NULL;
   if (count) *count = 0;
-  if (!m || (!text && length) || !name_ok(name) || flags & ~(unsigned)WEFT_COMPILE_STRIP || !bytes || !count ||
+  if (!m || (!text && length) || !is_plain(name) || flags & ~(unsigned)WEFT_COMPILE_STRIP || !bytes || !count ||
       !may_begin(w))
     return WEFT_MISUSE;
   ON_STACK_OF(w);

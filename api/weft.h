@@ -304,9 +304,9 @@ WEFT_API WeftStatus weft_load_text(WeftVM *vm, const char *text, size_t length, 
 enum { WEFT_COMPILE_STRIP = 1 }; /* without the text, names of local variables and texts of defaults */
 /* A program as bytes, to be kept and loaded without its text being read again. It is compiled as in `module` (of the
  * host's; NULL: the main module), whose variables it may name, and is not run; nothing is declared. *bytes: *count of
- * them, until the next function that gives a text. `name` is what messages of the program show; they show its lines,
- * too, unless WEFT_COMPILE_STRIP leaves the text out. Files that it imports are not part of it. WEFT_ERROR: it does not
- * compile. */
+ * them, until the next function that gives a text. `name`, without control characters, is what messages of the program
+ * show; they show its lines, too, unless WEFT_COMPILE_STRIP leaves the text out. Files that it imports are not part of
+ * it. WEFT_ERROR: it does not compile. */
 WEFT_API WeftStatus weft_compile(WeftVM *vm, WeftValue *module, const char *text, size_t length, const char *name,
                                  unsigned flags, const void **bytes, size_t *count);
 /* Do the bytes begin as weft_compile's do? No text does. */

@@ -387,6 +387,7 @@ static void misuse_changes_nothing(void **state) {
   assert_int_equal(count, 0);
   assert_int_equal(weft_compile(vm, NULL, NULL, 1, NULL, 0, &bytes, &count), WEFT_MISUSE);
   assert_int_equal(weft_compile(vm, NULL, "1", 1, "\xff", 0, &bytes, &count), WEFT_MISUSE);
+  assert_int_equal(weft_compile(vm, NULL, "1", 1, "a\x1b[0m", 0, &bytes, &count), WEFT_MISUSE);
   assert_int_equal(weft_compile(vm, NULL, "1", 1, NULL, 2, &bytes, &count), WEFT_MISUSE);
   assert_int_equal(weft_compile(vm, NULL, "1", 1, NULL, 0, NULL, &count), WEFT_MISUSE);
   assert_int_equal(weft_compile(vm, NULL, "1", 1, NULL, 0, &bytes, NULL), WEFT_MISUSE);

@@ -337,6 +337,7 @@ static void nothing_else_runs_meanwhile(void **state) {
   assert_int_equal(weft_resume(vm, NULL, &v), WEFT_MISUSE);
   assert_int_equal(weft_resume(vm, strange, &v), WEFT_MISUSE);
   assert_int_equal(weft_resume_failed(vm, "io", NULL, &v), WEFT_MISUSE);
+  assert_int_equal(weft_resume_failed(vm, "io", "\xff", &v), WEFT_MISUSE);
   assert_true(weft_is_suspended(vm));
   /* values and variables are the host's to see and set, and it may define functions */
   assert_int_equal(weft_set_global(vm, "g", x), WEFT_OK);
