@@ -203,6 +203,20 @@ static u32 modulo(Kern *k, u32 aff, Dim n, LoopOp op) {
   return kern_task_var(k, kern_op(k, op, LT_I64, kern_index(k, aff), kern_dim(k, n), 0));
 }
 
+/* Of a reshape that only adds and drops axes of 1: which axis of the result each axis of x is; TYPE_MAX_RANK of 1. */
+static bool ones_apart(Kern *k, const ArrayType *xt, const ArrayType *rt, u32 *axis) {
+  u32 at = 0;
+  for (u32 d = 0; d < xt->rank; d++) {
+    axis[d] = TYPE_MAX_RANK;
+    if (dim_is(k->c, xt->dims[d], 1)) continue;
+    while (at < rt->rank && dim_is(k->c, rt->dims[at], 1)) at++;
+    if (at == rt->rank || !dims_same(k->c, 1, &xt->dims[d], &rt->dims[at])) return false;
+    axis[d] = at++;
+  }
+  while (at < rt->rank && dim_is(k->c, rt->dims[at], 1)) at++;
+  return at == rt->rank;
+}
+
 static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
   Graph *g = k->g;
   const GraphNode *node = graph_node_at(g, n);
@@ -218,6 +232,11 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
     case OP_reshape:
     case OP_ravel:
       if (xt.rank == rt.rank && dims_same(k->c, xt.rank, xt.dims, rt.dims)) return true;
+      if (!ix_at(ax, *ix)->linear && ones_apart(k, &xt, &rt, perm)) { /* no division takes its places apart */
+        for (u32 d = 0; d < xt.rank; d++) to[d] = perm[d] < TYPE_MAX_RANK ? ix_item(ax, *ix, perm[d]) : 0;
+        *ix = kern_vector(k, &xt, to);
+        return true;
+      }
       *ix = kern_renumbered(k, &xt, element_number(k, &rt, *ix));
       return true;
     case OP_squeeze:

@@ -368,6 +368,73 @@ PairWent matmul_pair(Vm *vm, u32 op, const Array *xa, const Array *ya, Value *ou
   return PAIR_FAILED;
 }
 
+static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) MUST_USE;
+static WeftStatus matmul_reshape_to(Vm *vm, Value x, u32 rank, const i64 *dims, Value *out) MUST_USE;
+
+/* An axis of the result, and how far apart its elements are in the operands; 0: the operand does not have it. */
+typedef struct Spread {
+  i64 dim, x, y;
+} Spread;
+
+/* The axes of a result of products, of 1 left out. */
+static u32 spread(const ArrayType *shape, Array *x, Array *y, Spread *axes) {
+  u32 xr = array_rank(x), yr = array_rank(y), batch = shape->rank - (xr >= 2) - (yr >= 2), count = 0;
+  for (u32 d = 0; d < shape->rank; d++) {
+    Spread a = {.dim = shape->dims[d]};
+    u32 back = batch - d; /* of a batch axis: from the last of them */
+    if (d < batch) {
+      if (back + 2 <= xr && array_dims(x)[xr - 2 - back] != 1) a.x = array_strides(x)[xr - 2 - back];
+      if (back + 2 <= yr && array_dims(y)[yr - 2 - back] != 1) a.y = array_strides(y)[yr - 2 - back];
+    } else if (d == batch && xr >= 2) {
+      a.x = array_strides(x)[xr - 2];
+    } else {
+      a.y = array_strides(y)[yr - 1];
+    }
+    if (a.dim != 1) axes[count++] = a;
+  }
+  return count;
+}
+
+/* Products of many small operands that are one product of two matrices: the first axes of the result belong to one
+ * operand alone, the others to the other alone, as those of vmap(a => vmap(b => dot(a, b))(y))(x). *done: it was. */
+static WeftStatus one_product(Vm *vm, u32 op, Value xv, Value yv, const ArrayType *shape, bool *done, Value *out) {
+  Spread axes[ARRAY_MAX_RANK + 2];
+  Array *side[2] = {xv.array, yv.array};
+  i64 size[2] = {1, 1}, step[2] = {1, 1}, dims[2], strides[2];
+  u32 rank[2] = {array_rank(xv.array), array_rank(yv.array)}, group = 0;
+  u32 count = spread(shape, xv.array, yv.array, axes);
+  *done = false;
+  if (count == 0) return WEFT_OK;
+  bool y_first = axes[0].y != 0;
+  for (u32 i = count; i-- > 0;) { /* the last axis first: the second matrix's columns, then the first one's rows */
+    i64 ours = axes[i].x, others = axes[i].y;
+    if (axes[i].dim == 0 || (ours == 0) == (others == 0)) return WEFT_OK;
+    u32 in = (ours == 0) == y_first ? 0 : 1; /* the first group or the second */
+    if (in == 1 && group) return WEFT_OK;
+    group |= in == 0;
+    i64 stride = ours ? ours : others;
+    if (size[in] == 1) step[in] = stride;
+    else if (stride != step[in] * size[in]) return WEFT_OK;
+    size[in] *= axes[i].dim;
+  }
+  u32 first = y_first, second = !y_first; /* of `side` */
+  i64 inner[2] = {array_strides(side[0])[rank[0] - 1], array_strides(side[1])[rank[1] >= 2 ? rank[1] - 2 : 0]};
+  i64 k = array_dims(xv.array)[rank[0] - 1];
+  Value a, b, c;
+  dims[0] = size[0], dims[1] = k, strides[0] = step[0], strides[1] = inner[first];
+  TRY(array_view(vm, side[first], 0, 2, dims, strides, &a));
+  dims[0] = k, dims[1] = size[1], strides[0] = inner[second], strides[1] = step[1];
+  WeftStatus status = array_view(vm, side[second], 0, 2, dims, strides, &b);
+  if (status == WEFT_OK) {
+    status = matmul(vm, op, a, b, &c);
+    value_drop(vm, b);
+  }
+  value_drop(vm, a);
+  if (status == WEFT_OK) status = matmul_reshape_to(vm, c, shape->rank, shape->dims, out);
+  *done = status == WEFT_OK;
+  return status;
+}
+
 static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   WeftStatus status;
   *out = value_hole();
@@ -390,6 +457,11 @@ static WeftStatus matmul(Vm *vm, u32 op, Value xv, Value yv, Value *out) {
   u32 kept = (xt.rank >= 2) + (yt.rank >= 2), batch_rank = shape.rank - kept;
   i64 m = xt.rank >= 2 ? xt.dims[xt.rank - 2] : 1, k = xt.dims[xt.rank - 1],
       n = yt.rank >= 2 ? yt.dims[yt.rank - 1] : 1;
+  if (batch_rank && xv.kind == V_ARRAY && yv.kind == V_ARRAY) {
+    bool done;
+    status = one_product(vm, op, xv, yv, &shape, &done, out);
+    if (done || status != WEFT_OK) return status;
+  }
   i64 work;
   /* the result will not be made */
   if (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)) work = INT64_MAX;
