@@ -355,10 +355,11 @@ static bool emit_check(Native *n, NodeId node) {
   ValueId a = node_operand(g, node, 0), b = x->operand_count > 1 ? node_operand(g, node, 1) : 0;
   u32 *values, count;
   bool arrays = !is_number(n, a) || (b && x->op != CHECK_cast_range && !is_number(n, b));
-  if (arrays && !n->small) return native_bail(n, "a check of an array");
+  if (arrays && !n->small && !n->rows) return native_bail(n, "a check of an array");
   if (!arrays && x->op == CHECK_index && native_index_proved(n, a, b)) return true;
   u32 exit = x->exit == NO_EXIT ? n->c->exit : x->exit, number = native_exit(n, exit, &values, &count);
   if (!number) return false;
+  if (arrays && !n->small) return native_rows_check(n, node, number, count, values);
   if (arrays) return native_small_check(n, node, number, count, values);
   u32 p = native_number(n, a), q = b && x->op != CHECK_cast_range ? native_number(n, b) : 0;
   if (!p) return false;

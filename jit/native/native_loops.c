@@ -26,6 +26,7 @@ typedef struct Maker { /* of one kernel */
 static u32 loops_word(Maker *m, u32 ir) {
   Native *n = m->n;
   if (!ir || n->fn->failed) return native_bail(n, n->fn->failed ? n->fn->failed : "a number that is not there"), 0;
+  if (m->fn == n->fn) return ir;
   const LoopNode *x = loop_node(n->fn, ir);
   if (x->op == LOOP_CONST) return loop_const(m->fn, (LoopType)x->type, x->imm);
   for (u32 i = 0; i < m->count; i++)
@@ -42,6 +43,7 @@ static u32 loops_word(Maker *m, u32 ir) {
 static u32 memory(Maker *m, u32 buffer, LoopDir dir) {
   Native *n = m->n;
   const NBuffer *b = &n->buffers.data[buffer];
+  if (m->fn == n->fn) return b->ir;
   for (u32 i = 0; i < m->count; i++)
     if (m->own[i] == b->ir && loop_node(m->fn, m->there[i])->aux == dir) return m->there[i];
   if (m->count == WORDS) return native_bail(n, "a kernel of too many numbers"), 0;
@@ -151,6 +153,25 @@ static u32 operation(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
   return element_emit(m->fn, op, t, value_type(g, v)->dtype, x);
 }
 
+/* An element at a place that a row gives, counted from the end where that is negative. */
+static u32 gathered(Maker *m, const NRow *r, const u32 *ix, u32 depth) {
+  Native *n = m->n;
+  ValueId x = node_operand(n->g, r->node, 0), places = native_places(n, r->node);
+  const NRow *from = native_row(n, x);
+  LoopTerm terms[TYPE_MAX_RANK + 1];
+  i64 constant;
+  if (!from || from->node || n->buffers.data[from->buffer].version != from->version)
+    return native_bail(n, "an old version of an array is used"), 0;
+  u32 at = loops_element(m, places, ix, depth);
+  u32 size = at ? loops_word(m, native_dim_ir(n, value_type(n->g, x)->dims[0])) : 0;
+  if (!size) return 0;
+  at = element_convert(m->fn, at, native_type(n, places), LT_I64);
+  u32 negative = loop_emit(m->fn, LOOP_LT, LT_VOID, at, loop_const_i(m->fn, LT_I64, 0), 0);
+  at = loop_emit(m->fn, LOOP_SELECT, LT_VOID, negative, loop_emit(m->fn, LOOP_ADD, LT_VOID, at, size, 0), at);
+  u32 count = access_terms(m, from, &at, terms, &constant);
+  return count == UINT32_MAX ? 0 : loop_load(m->fn, memory(m, from->buffer, LOOP_IN), constant, terms, count);
+}
+
 static u32 loops_element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
   Native *n = m->n;
   u32 rank = value_type(n->g, v)->rank, ir;
@@ -160,7 +181,8 @@ static u32 loops_element(Maker *m, ValueId v, const u32 *ix, u32 depth) {
   const NRow *r = native_row(n, v);
   if (!r || depth > ROW_DEPTH) return native_bail(n, "an expression that is too deep"), 0;
   if (r->node) {
-    ir = operation(m, r, ix, depth + 1);
+    bool index = graph_node_at(n->g, r->node)->kind == NODE_index;
+    ir = index ? gathered(m, r, ix, depth + 1) : operation(m, r, ix, depth + 1);
   } else {
     LoopTerm terms[TYPE_MAX_RANK + 1];
     i64 constant;
@@ -213,6 +235,11 @@ static Overlap overlap(Native *n, const NRow *to, ValueId v, u32 from, u32 depth
   if (!r->node) return r->buffer != to->buffer ? APART : in_step(n, to, r, from) ? IN_STEP : OVERLAPS;
   Overlap most = APART;
   const GraphNode *x = graph_node_at(n->g, r->node);
+  if (x->kind == NODE_index) { /* at places that lie anywhere */
+    const NRow *whole = native_row(n, node_operand(n->g, r->node, 0));
+    if (!whole || whole->node || whole->buffer == to->buffer) return OVERLAPS;
+    return overlap(n, to, native_places(n, r->node), from, depth + 1);
+  }
   for (u32 i = 0; i < x->operand_count && most != OVERLAPS; i++) {
     ValueId o = node_operand(n->g, r->node, i);
     u32 rank = value_type(n->g, o)->rank;
@@ -277,6 +304,41 @@ static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update) {
   loop_store(m->fn, buffer, constant, terms, count, value);
   for (u32 d = 0; d < to->rank; d++) loop_end(m->fn);
   return loops_call(m, trips);
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+/* Each element of an array, beside a number or the same element of another, in loops of the function itself. */
+bool native_rows_check(Native *n, NodeId node, u32 exit, u32 count, const u32 *values) {
+  const GraphNode *x = graph_node_at(n->g, node);
+  ValueId v[2] = {node_operand(n->g, node, 0), x->operand_count > 1 ? node_operand(n->g, node, 1) : 0};
+  const bool cast = x->op == CHECK_cast_range;
+  u32 dtype = cast && v[1] ? value_type(n->g, v[1])->dtype : DT_NONE, ix[TYPE_MAX_RANK], ir[2] = {0};
+  if (cast) v[1] = 0;
+  const ArrayType t = *value_type(n->g, v[0]);
+  const NRow *r = t.rank ? native_row(n, v[0]) : NULL;
+  if (!r) return n->why ? false : native_bail(n, "a check of an array");
+  if (v[1] && value_type(n->g, v[1])->rank &&
+      (value_type(n->g, v[1])->rank != t.rank || !dims_same(n->c, t.rank, t.dims, value_type(n->g, v[1])->dims)))
+    return native_bail(n, "a check of an array");
+  Maker *m = few(n, t.rank, r->bound) ? arena_alloc(&n->c->arena, sizeof *m) : NULL;
+  if (!m) return n->why ? false : native_no_memory(n);
+  *m = (Maker){.n = n, .fn = n->fn};
+  for (u32 d = 0; d < t.rank; d++) {
+    u32 size = native_dim_ir(n, t.dims[d]), head = size ? loop_begin_for(n->fn, NULL, size, 0, NULL) : 0;
+    if (!head) return native_bail(n, "a malformed loop");
+    ix[d] = loop_index_of(head, 0);
+  }
+  LoopType type = x->op == CHECK_index ? LT_I64 : native_type(n, v[0]);
+  for (u32 i = 0; i < 2 && v[i]; i++) {
+    ir[i] = loops_element(m, v[i], ix, 0);
+    if (!ir[i]) return false;
+    if (x->op == CHECK_index) ir[i] = element_convert(n->fn, ir[i], native_type(n, v[i]), LT_I64);
+  }
+  if (!element_check(n->fn, (CheckKind)x->op, type, dtype, ir[0], ir[1], exit, count, values))
+    return native_bail(n, "an unknown check");
+  for (u32 d = 0; d < t.rank; d++) loop_end(n->fn);
+  return !n->why;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -358,6 +420,7 @@ static bool all_thin(Native *n, const NRow *to, ValueId v, u32 from, Thin *t, u3
     return stretched;
   }
   const GraphNode *x = graph_node_at(n->g, r->node);
+  if (x->kind == NODE_index) return false;
   for (u32 i = 0; i < x->operand_count; i++) {
     ValueId o = node_operand(n->g, r->node, i);
     u32 rank = value_type(n->g, o)->rank;

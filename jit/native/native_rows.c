@@ -69,6 +69,14 @@ static bool move_axis(Native *n, NAxis *x, const IndexAxis *a, Dim size) {
   return !n->why;
 }
 
+ValueId native_places(Native *n, NodeId node) {
+  const ArrayType t = *value_type(n->g, node_operand(n->g, node, 0));
+  IndexMap m;
+  if (t.rank != 1 || !index_map(n->g, node, &t, &m) || m.count != 1 || m.axes[0].kind != INDEX_array) return 0;
+  ValueId v = m.axes[0].part == PART_operand ? m.axes[0].operand : 0;
+  return v && value_type(n->g, v)->rank && dtype_kind(value_type(n->g, v)->dtype) == DK_INT ? v : 0;
+}
+
 bool native_row_part(Native *n, NodeId node, ValueId v, NRow *out) {
   const NRow *from = native_row(n, v);
   const ArrayType t = *value_type(n->g, v);
@@ -233,11 +241,25 @@ static bool set_row(Native *n, NodeId node, ValueId v, const NRow *r) {
   return decide(n, node, v);
 }
 
+/* Elements of an array of rank 1 at the places that a row gives, which were checked before. */
+static bool gathered_row(Native *n, NodeId node, ValueId places) {
+  ValueId v = node_result(n->g, node, 0);
+  const ArrayType t = *value_type(n->g, v);
+  const NRow *at = native_row(n, places);
+  NRow *r = at ? row_new(n, &t) : NULL;
+  if (!r) return false;
+  r->node = node;
+  r->steps = at->steps + 2;
+  memcpy(r->bound, at->bound, sizeof r->bound);
+  return set_row(n, node, v, r);
+}
+
 static bool part_row(Native *n, NodeId node) {
-  ValueId v = node_result(n->g, node, 0), x = node_operand(n->g, node, 0);
+  ValueId v = node_result(n->g, node, 0), x = node_operand(n->g, node, 0), places = native_places(n, node);
   const ArrayType t = *value_type(n->g, v);
   const NRow *from = native_row(n, x);
   if (from && from->node && !native_fill(n, x)) return false;
+  if (from && places) return gathered_row(n, node, places);
   NRow *r = row_new(n, &t);
   return r && native_row_part(n, node, x, r) && set_row(n, node, v, r);
 }

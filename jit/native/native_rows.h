@@ -39,6 +39,7 @@ bool native_fill(Native *n, ValueId v); /* v is computed now, into memory of its
 /* The buffer in which an update or loop may change v; who needs v as it is has a copy. UINT32_MAX: `why`. */
 u32 native_own(Native *n, NodeId node, ValueId v);
 bool native_row_element(Native *n, NodeId node); /* an index that names one */
+ValueId native_places(Native *n, NodeId node);   /* the places of an index x[places] of rank 1; 0: it is another */
 bool native_reduce(Native *n, NodeId node);
 
 #endif
