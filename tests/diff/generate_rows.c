@@ -1,24 +1,27 @@
 /* generate_rows.c — loops of the random programs that work on rows, columns and slices of arrays: what they store
  * overlaps what they read in all ways, is reduced over lengths of the trip, swapped, kept for later, and left in
  * the middle. */
+#include <string.h>
+
 #include "tests/diff/generate_inner.h"
 
 #define PICK(g, list) (list)[gen_below(g, (int)(sizeof(list) / sizeof(list)[0]))]
 
-enum { KINDS = 5, FORMS = 10 };
+enum { KINDS = 5, FORMS = 12 };
 
-/* Parts of one length: of w (size × size) and x (size), by the counters i and k of one loop. `$` is the pattern's
- * number. */
+/* Parts of one length: of w (size × size) and x (size), by the counters i and k of one loop, the last two at places
+ * that p (size) gives. `$` is the pattern's number. */
 static const char *const parts[KINDS][FORMS] = {
-    {"w$[i]", "w$[k]", "w$[i - 1]", "w$[:, i]", "w$[k, ::-1]", "x$", "flip(x$)", "w$[-1]", "x$[::-1]", "w$[:, k]"},
+    {"w$[i]", "w$[k]", "w$[i - 1]", "w$[:, i]", "w$[k, ::-1]", "x$", "flip(x$)", "w$[-1]", "x$[::-1]", "w$[:, k]",
+     "x$[p$]", "x$[p$[::-1]]"},
     {"w$[i, k:]", "w$[k, k:]", "x$[k:]", "w$[k:, i]", "x$[:size$ - k]", "flip(x$[k:])", "w$[k:, k]", "w$[i - 1, k:]",
-     "w$[i, :size$ - k]", "w$[i, k:][::-1]"},
+     "w$[i, :size$ - k]", "w$[i, k:][::-1]", "x$[p$[k:]]", "w$[i][p$[k:]]"},
     {"w$[i, :k]", "x$[:k]", "w$[:k, i]", "x$[size$ - k:]", "w$[k, :k]", "flip(w$[i, :k])", "w$[:k, k]", "w$[i - 1, :k]",
-     "w$[i][:k]", "x$[:k]"},
+     "w$[i][:k]", "x$[:k]", "x$[p$[:k]]", "x$[k - 1 - p$[:k] % (k + 1)]"},
     {"x$[1:-1]", "x$[2:]", "x$[:-2]", "w$[i, 1:-1]", "w$[i, 2:]", "w$[i, :-2]", "w$[1:-1, k]", "w$[k, 2:]",
-     "x$[1:-1][::-1]", "w$[:-2, i]"},
+     "x$[1:-1][::-1]", "w$[:-2, i]", "x$[p$[1:-1]]", "w$[k, p$[2:]]"},
     {"w$", "w$.T", "w$[::-1]", "flip(w$)", "w$[:, i:i + 1] * w$[k:k + 1, :]", "outer(x$, w$[i])", "w$[k]",
-     "w$[:, ::-1]", "w$ * x$", "outer(w$[:, k], x$)"},
+     "w$[:, ::-1]", "w$ * x$", "outer(w$[:, k], x$)", "outer(x$[p$], x$)", "w$[p$]"},
 };
 
 static void put_part(Gen *g, const char *form, int number) {
@@ -46,7 +49,7 @@ static void statement(Gen *g, int number, int *kept) {
   static const char *const folds[] = {"sum(", "sum(", "prod(0.5 * (", "count_nonzero(", "argmax(", "max("};
   int kind = gen_below(g, KINDS), roll = gen_below(g, 12);
   const char *target = kind == 4 ? PICK(g, wholes) : PICK(g, parts[kind]);
-  while (target[0] == 'f') target = PICK(g, parts[kind]);
+  while (target[0] == 'f' || strchr(target, 'p')) target = PICK(g, parts[kind]);
   switch (roll) {
   case 0:
   case 1:
@@ -104,6 +107,8 @@ void gen_rows(Gen *g) {
   gen_put(g, "let w%d = reshape(f64(arange(%d)) * 37 %% 11 - 4, (%d, %d))", number, size * size, size, size),
       gen_line(g);
   gen_put(g, "let x%d = f64(arange(%d)) * 5 %% 7", number, size), gen_line(g);
+  gen_put(g, "let p%d = arange(%d) * 3 %% %d - %d", number, size, size, size / 2), gen_line(g);
+  if (gen_chance(g, 10)) gen_put(g, "p%d[%d] = %d", number, gen_below(g, size), size), gen_line(g);
   gen_put(g, "let s%d = 0.0", number), gen_line(g);
   bool guarded = gen_chance(g, 25);
   if (guarded) gen_put(g, "try { ");
