@@ -907,23 +907,29 @@ static void wrong_modules(void **state) {
   weft_free(other);
 }
 
-/* Scripts that are loaded again and again leave nothing. */
+/* Scripts that are loaded again and again leave nothing: the least memory of a thousand rounds is that of the thousand
+ * before. What a VM makes once and keeps, as the compiler of a kind of loop when the clock says so, may come in
+ * between; a leak comes in each of them. */
 static void modules_come_and_go(void **state) {
   (void)state;
-  enum { ROUNDS = 3000 };
-  size_t memory = 0, least[3] = {SIZE_MAX, SIZE_MAX, SIZE_MAX}; /* in each third: compiled code comes and goes */
+  enum { ROUNDS = 1000, MOST = 6 };
+  size_t memory = 0, before = 0, more = SIZE_MAX;
   WeftVM *vm = counted_vm(&memory);
   /* What compiles native loops comes to be when one is compiled, and is kept. */
   gives(vm, "let w = 0\nfor i in 0..1000000 { w += i % 7 }\n0", "0");
-  for (int i = 0; i < ROUNDS; i++) {
-    WeftValue *m = new_module(vm, "plugin");
-    runs(vm, m, "let k = 3\nfn f(x) { let s = 0.0; for v in x { s += v * k }; s }\n"
-                "fn g(n) = if n == 0 { 0 } else { h(n - 1) }\nfn h(n) = g(n)\nf(arange(100.0)) + g(4)", "14850.0");
-    assert_int_equal(weft_module_free(vm, m), WEFT_OK);
-    size_t *third = &least[i * 3 / ROUNDS];
-    if (memory < *third) *third = memory;
+  for (int part = 0; part < MOST && (part < 3 || more > 32 * 1024); part++) {
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+      WeftValue *m = new_module(vm, "plugin");
+      runs(vm, m, "let k = 3\nfn f(x) { let s = 0.0; for v in x { s += v * k }; s }\n"
+                  "fn g(n) = if n == 0 { 0 } else { h(n - 1) }\nfn h(n) = g(n)\nf(arange(100.0)) + g(4)", "14850.0");
+      assert_int_equal(weft_module_free(vm, m), WEFT_OK);
+      if (memory < least) least = memory;
+    }
+    more = least > before ? least - before : 0;
+    before = least;
   }
-  if (least[2] > least[1] + 32 * 1024) fail_msg("%zu bytes more", least[2] - least[1]);
+  if (more > 32 * 1024) fail_msg("%zu bytes more", more);
   weft_free(vm);
   assert_int_equal(memory, 0);
 }
