@@ -758,17 +758,18 @@ WeftStatus eager_clip(Vm *vm, Value *args, Value *out) {
   u8 dtypes[3] = {(u8)compute, (u8)compute, (u8)compute};
   Step step = {.low = low ? strips->ops[OP_maximum][compute] : NULL,
                .high = high ? strips->ops[OP_minimum][compute] : NULL};
-  if (compute != r.compute) {
-    WeftStatus status = elementwise_run_wide(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out);
-    if (given[0].kind == V_HOLE) args[0] = value_hole();
-    return status;
-  }
-  if (low && high && given[1].kind == V_NUM && given[2].kind == V_NUM)
+  const bool wide = compute != r.compute;
+  if (!wide && low && high && given[1].kind == V_NUM && given[2].kind == V_NUM)
     limit_between(&step, strips->limit[r.compute], r.compute, given);
-  if (nums) return run_nums(vm, OP_clip, &step, n, given, dtypes, &r, out);
-  TRY(run_general(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out));
-  if (given[0].kind == V_HOLE) args[0] = value_hole(); /* its memory became the result */
-  return WEFT_OK;
+  if (!wide && nums) return run_nums(vm, OP_clip, &step, n, given, dtypes, &r, out);
+  WeftStatus status = wide ? elementwise_run_wide(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out)
+                           : run_general(vm, OP_clip, &step, n, given, dtypes, ptrs, &r, out);
+  /* an operand whose memory became the result is nobody's any more: the argument it came from, which need not have
+   * the same number */
+  if (given[0].kind == V_HOLE) args[0] = value_hole();
+  if (low && given[1].kind == V_HOLE) args[1] = value_hole();
+  if (high && given[n - 1].kind == V_HOLE) args[2] = value_hole();
+  return status;
 }
 
 /* ---- conversion ---------------------------------------------------------------------------------- */
