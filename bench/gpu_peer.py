@@ -44,6 +44,8 @@ cases = {
     "cumsum": (lambda x: torch.cumsum(x, 1), x.view(16384, 4096)),
     "cumsum-flat": (lambda x: torch.cumsum(x, 0), x),
     "transpose": (lambda x: x.T.contiguous(), x.view(8192, 8192)),
+    "matmul": (lambda x: x @ x, x[: 1 << 24].view(4096, 4096)),
+    "matmul-f64": (lambda x: x @ x, x[: 1 << 24].view(4096, 4096).double()),
     "small": (lambda x: x * 1.5 + 2, x[:1000].clone()),
 }
 y = torch.empty_like(x)

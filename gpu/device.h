@@ -18,6 +18,12 @@ typedef struct FreeBlock {
   size_t bytes;
 } FreeBlock;
 
+/* A kernel for products of matrices of one dtype (matmul.h); function NULL: not loaded yet. */
+typedef struct DeviceProduct {
+  CuModule module;
+  CuFunction function;
+} DeviceProduct;
+
 typedef struct Device {
   Vm *vm;
   const char *path;  /* of the driver; NULL: the system's */
@@ -34,6 +40,7 @@ typedef struct Device {
   VEC(Value) op_fns; /* … and the function, at its name - 1; borrowed from a variable of the module */
   struct Module *module; /* … made in it; the VM's */
   u32 op_depth;
+  DeviceProduct products[2]; /* f32, f64 */
 } Device;
 
 enum { DEVICE_CELLS = 1024 };

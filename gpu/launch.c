@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "gpu/matmul.h"
 #include "gpu/ptx.h"
 
 typedef struct LoadedKernel {
@@ -408,6 +409,7 @@ static void remove_device(Vm *vm) {
     if (device_enter(d)) {
       for (u32 i = 0; i < d->kept.count; i++) (void)d->driver.MemFree(d->kept.data[i].at);
       if (d->cells) (void)d->driver.MemFree(d->cells);
+      device_end_products(d);
       device_leave(d);
     }
     (void)d->driver.DevicePrimaryCtxRelease(d->id);

@@ -9,6 +9,7 @@
  * the processor's code raises its error. */
 #include "gpu/ops.h"
 
+#include "gpu/matmul.h"
 #include "jit/jit.h"
 
 #include <stdio.h>
@@ -180,6 +181,7 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   Device *d = device_of(vm);
   if (!d) return WEFT_ERROR;
   if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
+  if (op == OP_matmul && device_takes_product(args)) return device_product(d, args, out);
   /* what has no kernel, and what a check has refused */
   if (d->op_depth) return op_by_processor(vm, op, args, DEV_GPU, out);
   Value held[OP_MAX_PARAMS], fn;

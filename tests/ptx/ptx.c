@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "gpu/matmul.h"
 #include "gpu/ptx.h"
 #include "jit/plan/plan.h"
 #include "tests/support/casefile.h"
@@ -330,6 +331,41 @@ static int assemble_two(const char *ptxas, const char *folder, size_t modules, i
   return bad;
 }
 
+/* The kernels of products: each architecture gets them, optimised. */
+static int assemble_products(const char *ptxas, const char *folder) {
+  int bad = 0;
+  for (int wide = 0; wide < 2; wide++) {
+    char path[256], command[4096], line[1024], why[1200] = "";
+    const char *name = wide ? "matmul-f64" : "matmul-f32";
+    Buf text;
+    buf_init(&text, allocator_system());
+    if (matmul_ptx(wide, &text) != WEFT_OK) exit(2);
+    snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(buf_text(&text), f) < 0 || fclose(f) != 0) snprintf(why, sizeof why, "%s cannot be written", path);
+    int told = 0;
+    for (int i = 0; i < ARCHITECTURES && !*why; i++) {
+      snprintf(command, sizeof command, "'%s' -v -O3 -arch=%s -o /dev/null '%s' 2>&1", ptxas, architectures[i], path);
+      FILE *log = popen(command, "r");
+      while (log && fgets(line, sizeof line, log)) {
+        bool memory = strstr(line, "bytes stack frame");
+        told += memory;
+        line[strcspn(line, "\n")] = 0;
+        if (strstr(line, "error") ||
+            (memory && !strstr(line, " 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")))
+          snprintf(why, sizeof why, "%s: %s", architectures[i], line);
+      }
+      if (log) pclose(log);
+    }
+    if (!*why && told != ARCHITECTURES) snprintf(why, sizeof why, "ptxas told of %d of %d", told, ARCHITECTURES);
+    if (*why) printf("not ok ptx/%s: %s\n", name, why), bad++;
+    else printf("ok ptx/%s\n", name);
+    unlink(path);
+    buf_free(&text);
+  }
+  return bad;
+}
+
 static const char *find_ptxas(void) {
   const char *named = getenv("WEFT_PTXAS");
   if (named && *named) return access(named, X_OK) == 0 ? named : NULL;
@@ -374,6 +410,7 @@ int main(int argc, char **argv) {
       printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
     else if (i % 2 == 0) bad += assemble_two(ptxas, folder, modules, i, every);
   }
+  if (ptxas) bad += assemble_products(ptxas, folder);
   if (keep) printf("# %s\n", folder);
   else remove_modules(folder, modules);
   return bad != 0;

@@ -36,13 +36,19 @@ trap 'rm -f "$log" "$log.out"' EXIT
 # part: which part of the rows of bench/gpu.weft is run: of elementwise kernels, where the time goes with the elements
 # but for what a call and a launch cost.
 cost() { sed -n "s/^CARD($card, //p" tests/support/cuda/cards.def | tr -d ' "' | awk -F, -v f="$1" '{ print $f }'; }
-copy=$(cost 3) call=$(cost 12) each=$(cost 13) link=$(cost 14)
+sms=$(cost 1) mhz=$(cost 2) copy=$(cost 3) doubles=$(cost 8) call=$(cost 12) each=$(cost 13) link=$(cost 14)
 [ -n "$copy" ] || { echo "gpu-model: no card is called $card (tests/support/cuda/cards.def)"; exit 2; }
 [ "$check" ] || echo "$card: predicted, not measured"
 bad=0
 for name; do
   part=1
   case $name in scaled | chain | gelu) part=8 ;; esac
+  # Products: operations in place of bytes, and the share of all the fmas that the card can begin.
+  rate=${copy}e9 of="a copy"
+  case $name in
+    matmul-f64) rate=$((2 * doubles * sms * mhz))e6 of="the f64 units" ;;
+    matmul) rate=$((2 * 128 * sms * mhz))e6 of="the issue slots" ;;
+  esac
   if ! WEFT_CUDA_DRIVER=$PWD/build/tests/libcuda.so WEFT_MOCK_MODEL=$log WEFT_MOCK_CARD=$card WEFT_MOCK_PTXAS=$ptxas \
     WEFT_MOCK_PLANT=$plant build/weft bench/gpu.weft "$name" $part >"$log.out" 2>&1; then
     echo "not ok gpu-model/$name: $(tail -n 1 "$log.out")"
@@ -52,8 +58,9 @@ for name; do
   read -r bytes _ < <(tail -n 1 "$log.out")
   read -r floor alone < <(awk -v n="$name" '$1 == n { print $2, $3 }' bench/gpu-floors)
   # The launches of the last call stand between the last two reads.
-  awk -v name="$name" -v bytes="$bytes" -v part=$part -v copy="$copy" -v call="$call" -v each="$each" -v link="$link" \
-    -v floor="${floor:-0}" -v least="${alone:-0}" -v check="$check" -v launches="$launches" -v card="$card" '
+  awk -v name="$name" -v bytes="$bytes" -v part=$part -v rate=$rate -v of="$of" -v call="$call" -v each="$each" \
+    -v link="$link" -v floor="${floor:-0}" \
+    -v least="${alone:-0}" -v check="$check" -v launches="$launches" -v card="$card" '
     $1 == "write" { pending_us += $2 / link / 1e3 }
     $1 == "read" && $2 > 64 { pending_us += $2 / link / 1e3; moved += $2 }
     $1 == "read" && $2 <= 64 {
@@ -70,23 +77,23 @@ for name; do
     END {
       if (!count) { printf "not ok gpu-model/%s: nothing was launched\n", name; exit 1 }
       total = call + each * count + us * part
-      share = 100 * bytes * part / (total * 1e-6) / (copy * 1e9)
-      alone = 100 * bytes * part / ((total - call) * 1e-6) / (copy * 1e9)
+      share = 100 * bytes * part / (total * 1e-6) / rate
+      alone = 100 * bytes * part / ((total - call) * 1e-6) / rate
       if (check) {
         if (share < 0.98 * floor) {
-          printf "not ok gpu-model/%s: %.3g %% of a copy, once %s %%; bound by %s\n", name, share, floor, top
+          printf "not ok gpu-model/%s: %.3g %% of %s, once %s %%; bound by %s\n", name, share, of, floor, top
           exit 1
         }
         if (alone < 0.98 * least) {
-          printf "not ok gpu-model/%s: launches alone %.3g %% of a copy, once %s %%; bound by %s\n", name, alone,
-            least, top
+          printf "not ok gpu-model/%s: launches alone %.3g %% of %s, once %s %%; bound by %s\n", name, alone,
+            of, least, top
           exit 1
         }
         printf "ok gpu-model/%s\n", name
         exit
       }
-      printf "%-15s %10.4f ms  %5.3g %% of a copy (launches alone %.3g %%)  %d launches, bound by %s%s\n", name,
-        total * 1e-3, share, alone, count, copied ? "copies by way of the processor, then " : "", top
+      printf "%-15s %10.4f ms  %5.3g %% of %s (launches alone %.3g %%)  %d launches, bound by %s%s\n", name,
+        total * 1e-3, share, of, alone, count, copied ? "copies by way of the processor, then " : "", top
       for (i = 1; launches && i <= count; i++) { gsub(/ /, "\n    ", last[i]); print "  " last[i] }
     }' "$log" || bad=1
 done

@@ -37,6 +37,8 @@ FAULTS = [
     ("vector-misaligned", "%rd2, 16, %rd1", "%rd2, 8, %rd1", "not aligned to 16"),
     ("vector-outside", "%rd2, 16, %rd1", "%rd2, 32, %rd1", "in no memory"),
     ("vector-short", "{%r5, %r5, %r5, %r5}", "{%r5, %r5, %r5}", None),
+    ("shared-vector-misaligned", "ld.shared.u32 %r5, [%r4]", "ld.shared.v2.u32 {%r5, %r6}, [%r4]", "misaligned"),
+    ("shared-offset-outside", "ld.shared.u32 %r5, [%r4]", "ld.shared.u32 %r5, [%r4+256]", "misaligned or outside"),
     ("never-written", "{%r5, %r5, %r5, %r5}", "{%r5, %r5, %r5, %r8}", "before it is written"),
 ]
 

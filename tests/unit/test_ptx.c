@@ -1,5 +1,5 @@
 /* test_ptx.c — kernels as PTX while memory is refused: the n-th allocation, for every n. Each kernel takes another file
- * of gpu/: by fours, rows, tiles, sums over the grid, rows that are read once, scans. */
+ * of gpu/: by fours, rows, tiles, sums over the grid, rows that are read once, scans, argmax, products. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/matmul.h"
 #include "gpu/ptx.h"
 
 typedef struct Refusing {
@@ -44,21 +45,21 @@ static const struct {
    "%10 = div %9 %3 store y[i*n + j] %10 } } }", "k_rows"},
   {"kernel k (x: in f32, y: out f32, n: i64, m: i64) { par i in 0..m grain 1 { %1 = scan add f32 j in 0..n { "
    "%2 = load x[i*n + j] f32 %3 = prefix %2 store y[i*n + j] %3 } } }", "k_final"},
+  {"kernel k (x: in f32, y: out i64, n: i64) { par i in 0..1 grain 1 { %1 = reduce max f32 j in 0..n { "
+   "%2 = load x[j] f32 yield %2 } %3 = reduce min i64 j in 0..n { %4 = load x[j] f32 %5 = eq %4 %1 %6 = ne %4 %4 "
+   "%7 = or %5 %6 %8 = select %7 j 9223372036854775807 yield %8 } store y[0] %3 } }", "k_rest"},
 };
 
-static void render(const char *text, const char *entry) {
+/* `make` with the n-th allocation refused, for every n; `entry` stands in what it makes. */
+static void refuse_each(WeftStatus (*make)(const void *what, Buf *out), const void *what, const char *entry) {
   Refusing r = {.base = {refusing_resize}, .left = -1};
-  LoopModule m;
   size_t whole = 0;
   long n = -1;
-  assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
-  assert_int_equal(loops_parse(&m, text, strlen(text), NULL), WEFT_OK);
-  const LoopFn *fn = loop_module_find(&m, "k");
   for (bool refused = true; refused; n++) {
     Buf out;
     r.left = n;
     buf_init(&out, &r.base);
-    WeftStatus status = ptx_module(&fn, NULL, 1, &out, NULL);
+    WeftStatus status = make(what, &out);
     refused = n < 0 || r.left < 0; /* of the first run: none, and there is a next one */
     if (n < 0) {
       assert_int_equal(status, WEFT_OK);
@@ -72,12 +73,25 @@ static void render(const char *text, const char *entry) {
     assert_int_equal(r.live, 0);
   }
   assert_true(n > 10);
-  loop_module_free(&m);
 }
+
+static WeftStatus make_module(const void *what, Buf *out) {
+  const LoopFn *fn = what;
+  return ptx_module(&fn, NULL, 1, out, NULL);
+}
+
+static WeftStatus make_product(const void *what, Buf *out) { return matmul_ptx(*(const bool *)what, out); }
 
 static void memory_is_refused(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) render(kernels[i].text, kernels[i].entry);
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    LoopModule m;
+    assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
+    assert_int_equal(loops_parse(&m, kernels[i].text, strlen(kernels[i].text), NULL), WEFT_OK);
+    refuse_each(make_module, loop_module_find(&m, "k"), kernels[i].entry);
+    loop_module_free(&m);
+  }
+  for (int wide = 0; wide < 2; wide++) refuse_each(make_product, &(bool){wide}, wide ? "fma.rn.f64" : "fma.rn.f32");
 }
 
 int main(void) {

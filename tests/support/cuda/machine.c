@@ -251,8 +251,8 @@ static void *memory_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, un
 
 /* A place in shared memory. Between two meetings of the block no thread may read what another wrote, nor write what
  * another read or wrote. */
-static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, bool writes) {
-  unsigned bytes = type_bytes[ty];
+static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, unsigned count, bool writes) {
+  unsigned bytes = type_bytes[ty] * count;
   unsigned short me = (unsigned short)(t->number + 1);
   at = (uint32_t)at;
   if (at % bytes || at + bytes > r->shared_bytes) {
@@ -351,13 +351,15 @@ static void step(Run *r, Thread *t) {
       }
       return;
     case LD_SHARED:
-      p = shared_at(r, t, c, get(r, t, c, in, 1), ty, false);
-      if (p) memcpy(&v, p, type_bytes[ty]);
-      set(c, &in->v[0], v);
+      p = shared_at(r, t, c, get(r, t, c, in, in->how) + in->offset, ty, in->how, false);
+      for (unsigned i = 0; i < in->how; i++, v = 0) {
+        if (p) memcpy(&v, (char *)p + i * type_bytes[ty], type_bytes[ty]);
+        set(c, &in->v[i], v);
+      }
       return;
     case ST_SHARED:
       v = get(r, t, c, in, 1);
-      p = shared_at(r, t, c, get(r, t, c, in, 0), ty, true);
+      p = shared_at(r, t, c, get(r, t, c, in, 0), ty, 1, true);
       if (p) memcpy(p, &v, type_bytes[ty]);
       return;
     case RED_MIN:

@@ -107,7 +107,8 @@ static void instruction(Reader *r, char *s) {
     {"sqrt.rn", SQRT}, {"copysign", COPYSIGN},
     {"selp", SELP}, {"ld.param", LD_PARAM}, {"ld.global", LD_GLOBAL}, {"ld.const", LD_CONST}, {"st.param", ST_PARAM},
     {"st.global", ST_GLOBAL}, {"ld.global.v2", LD_GLOBAL}, {"ld.global.v4", LD_GLOBAL}, {"st.global.v2", ST_GLOBAL},
-    {"st.global.v4", ST_GLOBAL}, {"ld.shared", LD_SHARED}, {"st.shared", ST_SHARED},
+    {"st.global.v4", ST_GLOBAL}, {"ld.shared", LD_SHARED}, {"ld.shared.v2", LD_SHARED}, {"ld.shared.v4", LD_SHARED},
+    {"st.shared", ST_SHARED},
     {"red.global.min", RED_MIN}, {"cvta.to.global", MOV}, {"shfl.sync.bfly", SHFL}};
   static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge", "neu", "nan"};
   static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
@@ -172,17 +173,21 @@ static void instruction(Reader *r, char *s) {
     if (!known) wrong(r, "instruction %s", s);
     bool integer = in.type >= T_S32 && in.type != T_F32 && in.type != T_F64;
     if (strstr(s, ".rn") && integer && in.op != CVT) wrong(r, "rounding of integers");
-    if (in.op == LD_GLOBAL || in.op == ST_GLOBAL) in.how = strstr(s, ".v4") ? 4 : strstr(s, ".v2") ? 2 : 1;
+    bool several = in.op == LD_GLOBAL || in.op == ST_GLOBAL || in.op == LD_SHARED;
+    if (several) in.how = strstr(s, ".v4") ? 4 : strstr(s, ".v2") ? 2 : 1;
     if (in.op == MOV && args[0] == '{') in.op = UNPACK;
     if (in.op == MOV && strchr(args, '{')) in.op = PACK;
     for (char *a = args; a && !r->failed;) {
       char *comma = strchr(a, ',');
       if (comma) *comma = 0;
       if (in.count == 6) { wrong(r, "too many operands"); break; }
+      const char *plus = a[0] && strchr(a, '[') ? strchr(a, '+') : NULL; /* [%rd1+64] */
+      if (plus) in.offset = (unsigned)strtoul(plus + 1, NULL, 10);
       in.v[in.count++] = operand(r, a);
       a = comma ? comma + 1 : NULL;
     }
-    if ((in.op == LD_GLOBAL || in.op == ST_GLOBAL) && in.count != in.how + 1)
+    if (in.offset && !several) wrong(r, "an offset of %s", s);
+    if (several && in.count != in.how + 1)
       wrong(r, "%d operands of %s", in.count, s);
   }
   if (in.op == MAD && in.type == T_U32 && !in.v[2].is_reg && in.v[2].bits == 33 && r->plant == PLANT_UNPADDED)
@@ -194,7 +199,7 @@ static void instruction(Reader *r, char *s) {
     if (parts > 1) {
       one.how = 1;
       one.count = 2;
-      one.offset = i * type_bytes[in.type];
+      one.offset += i * type_bytes[in.type];
       one.v[0] = in.op == LD_GLOBAL ? in.v[i] : in.v[0];
       one.v[1] = in.op == LD_GLOBAL ? in.v[in.how] : in.v[1 + i];
     }

@@ -152,7 +152,7 @@ static bool writes_first(const Insn *in) {
 /* How many operands, from the first on, it writes. */
 static int written(const Insn *in) {
   if (!writes_first(in) || !in->count) return 0;
-  return in->op == LD_GLOBAL ? in->how : in->op == UNPACK ? 2 : 1;
+  return in->op == LD_GLOBAL || in->op == LD_SHARED ? in->how : in->op == UNPACK ? 2 : 1;
 }
 
 void tally_begin(Tally *t, const MachineFn *f, const Insn *in, int depth, unsigned mask) {
@@ -259,19 +259,31 @@ static double global_access(Tally *t) {
   return latency;
 }
 
-/* Of shared memory: as often as the bank that has the most different words. */
-static double shared_access(Tally *t) {
+/* Cycles of accesses from .. end: as often as the bank that has the most different words. */
+static unsigned bank_cycles(const Tally *t, unsigned from, unsigned end, unsigned *least) {
   uint64_t words[WARP * 2];
   unsigned count = 0, most = 1, in_bank[BANKS] = {0};
-  for (unsigned i = 0; i < t->accesses; i++)
+  for (unsigned i = from; i < end; i++)
     for (unsigned b = 0; b < t->bytes[i]; b += 4)
       if (add_once(words, &count, (t->at[i] + b) / 4)) in_bank[(t->at[i] + b) / 4 % BANKS]++;
   for (unsigned i = 0; i < BANKS; i++)
     if (in_bank[i] > most) most = in_bank[i];
-  unsigned least = (count + BANKS - 1) / BANKS; /* of 8-byte elements: two */
-  t->sums.conflicts += most - (least ? least : 1);
-  t->sums.wavefronts += most;
-  return (double)t->latency.shared + most;
+  *least = (count + BANKS - 1) / BANKS; /* of 8-byte elements: two */
+  if (!*least) *least = 1;
+  return most;
+}
+
+/* Of shared memory. Accesses of 16 bytes are done for eight threads at a time. */
+static double shared_access(Tally *t) {
+  unsigned at_once = t->bytes[0] > 8 ? WARP / 4 : WARP, cycles = 0;
+  for (unsigned from = 0; from < t->accesses; from += at_once) {
+    unsigned end = from + at_once < t->accesses ? from + at_once : t->accesses, least;
+    unsigned most = bank_cycles(t, from, end, &least);
+    t->sums.conflicts += most - least;
+    cycles += most;
+  }
+  t->sums.wavefronts += cycles;
+  return (double)t->latency.shared + cycles;
 }
 
 void tally_end(Tally *t, unsigned jumped) {

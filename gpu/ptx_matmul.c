@@ -1,0 +1,292 @@
+/* ptx_matmul.c — the product of two matrices as PTX: tiles in shared memory, 256 threads a tile.
+ *
+ * A block of threads makes a tile of the result, SIDE times SIDE. It goes along the inner axis by STEP elements: the
+ * parts of both operands that the tile needs lie in shared memory, twice, so that the next part is on its way from
+ * memory while this one is multiplied (double buffering: one meeting of the block for each part). A thread makes 8
+ * times 8 elements: of rows and of columns groups of 16 bytes, which lie as far apart as 16 threads have such groups
+ * between them, so that the threads of a warp read shared memory in whole lines.
+ *
+ * Operands have any strides. Neighbouring threads read what lies side by side: elements along the inner axis where its
+ * stride is 1, else those across it. What lies outside of an operand counts as zeros, and is not stored.
+ *
+ * The order: each element of the result is one sum, from the first to the last element of the inner axis, with an fma
+ * for each. It does not depend on the grid. */
+#include "gpu/matmul.h"
+#include "gpu/ptx_writer.h"
+
+#include <stdio.h>
+
+enum { STEP = MATMUL_STEP, THREADS = 256, SIDE = MATMUL_SIDE, EACH = SIDE / 16 /* rows of a thread, and columns */,
+       LOADS = SIDE * STEP / THREADS };
+
+/* One operand: `across` is its axis that the result has, too; `along` the inner one. */
+typedef struct Side {
+  Opnd at;                /* u64: the address of the thread's first element */
+  Opnd next, ahead;       /* u64: bytes from one of its elements to the next; from part to part */
+  Opnd in[LOADS], inner[LOADS]; /* it lies in the operand; its place along the inner axis, u32 */
+  Opnd put[LOADS];        /* u32: its place in shared memory */
+  Opnd get;               /* u32: where the thread's first V elements lie */
+  Opnd value[LOADS];
+} Side;
+
+typedef struct Product {
+  PtxWriter *w;
+  LoopType type;
+  u32 bytes, vector, row; /* of an element; elements of 16 bytes; bytes of a row of a part */
+  Opnd thread, count[3];               /* m, n, k: u32 */
+  Opnd first[2];                       /* u32: where the tile begins */
+  Opnd buffer, begin;                  /* u32: bytes from the first buffer to this one; the part's place, inner axis */
+  Side s[2];
+  Opnd sum[EACH][EACH];
+} Product;
+
+static Opnd c32(u32 v) { return ptx_const(LT_U32, v); }
+
+static Opnd parameter(Product *p, const char *type, u32 number, RegKind kind) {
+  Opnd v = ptx_new(p->w, kind);
+  ptx_line(p->w, "ld.param.%s %s, [a%u];", type, ptx_text(v).s, number);
+  return v;
+}
+
+static Opnd add32(PtxWriter *w, Opnd a, Opnd b) {
+  Opnd v = ptx_new(w, REG_R);
+  INS(w, "add.u32", v, a, b);
+  return v;
+}
+
+/* Bits of the thread's number: (thread >> shift) & mask. */
+static Opnd bits(Product *p, u32 shift, u32 mask) {
+  Opnd v = ptx_new(p->w, REG_R);
+  INS(p->w, "shr.u32", v, p->thread, c32(shift));
+  INS(p->w, "and.b32", v, v, c32(mask));
+  return v;
+}
+
+static Opnd chosen(PtxWriter *w, Opnd first, Opnd a, Opnd b) {
+  Opnd v = ptx_new(w, REG_R);
+  INS(w, "selp.u32", v, a, b, first);
+  return v;
+}
+
+/* Operand `which`, whose parameters are its address and two strides. */
+static void put_side(Product *p, u32 which) {
+  PtxWriter *w = p->w;
+  Side *s = &p->s[which];
+  u32 log = 31 - (u32)__builtin_clz(SIDE);
+  Opnd base = parameter(p, "u64", which, REG_RD), across = parameter(p, "u64", 6 + 2 * which, REG_RD),
+       along = parameter(p, "u64", 7 + 2 * which, REG_RD), dense = ptx_new(w, REG_P);
+  INS(w, "cvta.to.global.u64", base, base);
+  INS(w, "setp.eq.s64", dense, along, ptx_number(1));
+  /* the thread's first element, and how far the next one is: on either axis */
+  Opnd o = chosen(w, dense, bits(p, 3, 31), bits(p, 0, SIDE - 1)),
+       k = chosen(w, dense, bits(p, 0, STEP - 1), bits(p, log, THREADS / SIDE - 1)),
+       over = chosen(w, dense, c32(THREADS / STEP), ptx_in_register(w, c32(0))),
+       deep = chosen(w, dense, c32(0), ptx_in_register(w, c32(THREADS / SIDE)));
+  Opnd row = ptx_new(w, REG_RD), column = ptx_new(w, REG_RD), more = ptx_new(w, REG_RD), place = ptx_new(w, REG_R),
+       far = ptx_new(w, REG_R), home = ptx_new(w, REG_R), wide = ptx_new(w, REG_RD);
+  s->at = ptx_new(w, REG_RD);
+  s->next = ptx_new(w, REG_RD);
+  s->ahead = ptx_new(w, REG_RD);
+  INS(w, "mul.lo.u64", across, across, ptx_number(p->bytes));
+  INS(w, "mul.lo.u64", along, along, ptx_number(p->bytes));
+  INS(w, "cvt.u64.u32", row, add32(w, p->first[which], o));
+  INS(w, "cvt.u64.u32", column, k);
+  INS(w, "mad.lo.u64", s->at, row, across, base);
+  INS(w, "mad.lo.u64", s->at, column, along, s->at);
+  INS(w, "cvt.u64.u32", wide, over);
+  INS(w, "cvt.u64.u32", more, deep);
+  INS(w, "mul.lo.u64", s->next, wide, across);
+  INS(w, "mad.lo.u64", s->next, more, along, s->next);
+  INS(w, "mul.lo.u64", s->ahead, along, ptx_number(STEP));
+  ptx_line(w, "mov.u32 %s, tile;", ptx_text(home).s);
+  if (which) INS(w, "add.u32", home, home, c32(STEP * p->row));
+  INS(w, "mad.lo.u32", place, k, c32(p->row), home);
+  INS(w, "mad.lo.u32", place, o, c32(p->bytes), place);
+  INS(w, "mul.lo.u32", far, deep, c32(p->row));
+  INS(w, "mad.lo.u32", far, over, c32(p->bytes), far);
+  for (u32 r = 0; r < LOADS; r++) {
+    Opnd at = ptx_new(w, REG_R), within = ptx_new(w, REG_R);
+    s->in[r] = ptx_new(w, REG_P);
+    s->inner[r] = ptx_new(w, REG_R);
+    s->put[r] = ptx_new(w, REG_R);
+    s->value[r] = ptx_new_for(w, p->type);
+    INS(w, "mad.lo.u32", at, over, c32(r), o);
+    INS(w, "add.u32", within, at, p->first[which]);
+    INS(w, "setp.lt.u32", s->in[r], within, p->count[which]);
+    INS(w, "mad.lo.u32", s->inner[r], deep, c32(r), k);
+    INS(w, "mad.lo.u32", s->put[r], far, c32(r), place);
+  }
+  /* a warp has 8 threads along the columns and 4 along the rows */
+  Opnd lane = which ? bits(p, 0, 7) : bits(p, 3, 3), warp = which ? bits(p, 5, 1) : bits(p, 6, 3);
+  Opnd number = ptx_new(w, REG_R);
+  INS(w, "mad.lo.u32", number, warp, c32(which ? 8 : 4), lane);
+  s->get = ptx_new(w, REG_R);
+  INS(w, "mad.lo.u32", s->get, number, c32(16), home);
+}
+
+/* The thread's elements of the part at p->begin, to registers: zeros where there are none. */
+static void put_loads(Product *p) {
+  PtxWriter *w = p->w;
+  Opnd there[2][LOADS];
+  for (u32 which = 0; which < 2; which++)
+    for (u32 r = 0; r < LOADS; r++) {
+      Opnd number = add32(w, p->begin, p->s[which].inner[r]);
+      there[which][r] = ptx_new(w, REG_P);
+      INS(w, "setp.lt.u32", there[which][r], number, p->count[2]);
+      INS(w, "and.pred", there[which][r], there[which][r], p->s[which].in[r]);
+      ptx_move(w, p->type, p->s[which].value[r], ptx_const(p->type, 0));
+    }
+  for (u32 which = 0; which < 2; which++) {
+    Side *s = &p->s[which];
+    Opnd at = s->at;
+    for (u32 r = 0; r < LOADS; r++) {
+      if (r) {
+        Opnd next = ptx_new(w, REG_RD);
+        INS(w, "add.s64", next, at, s->next);
+        at = next;
+      }
+      ptx_line(w, "@%s ld.global.%s %s, [%s];", ptx_text(there[which][r]).s, ptx_type(p->type),
+               ptx_text(s->value[r]).s, ptx_text(at).s);
+    }
+    INS(w, "add.s64", s->at, s->at, s->ahead);
+  }
+}
+
+/* … and from there to this buffer in shared memory. */
+static void put_part(Product *p) {
+  for (u32 which = 0; which < 2; which++)
+    for (u32 r = 0; r < LOADS; r++)
+      ptx_line(p->w, "st.shared.%s [%s], %s;", ptx_type(p->type),
+               ptx_text(add32(p->w, p->s[which].put[r], p->buffer)).s, ptx_text(p->s[which].value[r]).s);
+}
+
+static void get_group(Product *p, Opnd at, u32 offset, const Opnd *v) {
+  if (p->vector == 4)
+    ptx_line(p->w, "ld.shared.v4.f32 {%s, %s, %s, %s}, [%s+%u];", ptx_text(v[0]).s, ptx_text(v[1]).s, ptx_text(v[2]).s,
+             ptx_text(v[3]).s, ptx_text(at).s, offset);
+  else
+    ptx_line(p->w, "ld.shared.v2.f64 {%s, %s}, [%s+%u];", ptx_text(v[0]).s, ptx_text(v[1]).s, ptx_text(at).s, offset);
+}
+
+static void put_sums(Product *p) {
+  PtxWriter *w = p->w;
+  Opnd at[2] = {add32(w, p->s[0].get, p->buffer), add32(w, p->s[1].get, p->buffer)};
+  for (u32 k = 0; k < STEP; k++) {
+    Opnd v[2][EACH];
+    for (u32 which = 0; which < 2; which++) {
+      for (u32 i = 0; i < EACH; i++) v[which][i] = ptx_new_for(w, p->type);
+      for (u32 g = 0; g < EACH / p->vector; g++)
+        get_group(p, at[which], k * p->row + g * 16 * p->vector * p->bytes, v[which] + g * p->vector);
+    }
+    for (u32 i = 0; i < EACH; i++)
+      for (u32 j = 0; j < EACH; j++) INS_T(w, "fma.rn", p->type, p->sum[i][j], v[0][i], v[1][j], p->sum[i][j]);
+  }
+}
+
+/* Number i of the thread's rows or columns, behind the tile's first: groups of V. */
+static u32 place_of(const Product *p, u32 i) { return i / p->vector * (16 * p->vector) + i % p->vector; }
+
+static void put_results(Product *p) {
+  PtxWriter *w = p->w;
+  Opnd to = parameter(p, "u64", 2, REG_RD), own[2], in[EACH], n = ptx_new(w, REG_RD), column = ptx_new(w, REG_RD);
+  INS(w, "cvta.to.global.u64", to, to);
+  INS(w, "cvt.u64.u32", n, p->count[1]);
+  for (u32 which = 0; which < 2; which++) {
+    Opnd lane = which ? bits(p, 0, 7) : bits(p, 3, 3), warp = which ? bits(p, 5, 1) : bits(p, 6, 3);
+    Opnd number = ptx_new(w, REG_R);
+    own[which] = ptx_new(w, REG_R);
+    INS(w, "mad.lo.u32", number, warp, c32(which ? 8 : 4), lane);
+    INS(w, "mad.lo.u32", own[which], number, c32(p->vector), p->first[which]);
+  }
+  for (u32 j = 0; j < EACH; j++) {
+    in[j] = ptx_new(w, REG_P);
+    INS(w, "setp.lt.u32", in[j], add32(w, own[1], c32(place_of(p, j))), p->count[1]);
+  }
+  INS(w, "cvt.u64.u32", column, own[1]);
+  for (u32 i = 0; i < EACH; i++) {
+    Opnd row = add32(w, own[0], c32(place_of(p, i))), at = ptx_new(w, REG_RD), inside = ptx_new(w, REG_P);
+    INS(w, "setp.lt.u32", inside, row, p->count[0]);
+    INS(w, "cvt.u64.u32", at, row);
+    INS(w, "mad.lo.u64", at, at, n, column);
+    INS(w, "mad.lo.u64", at, at, ptx_number(p->bytes), to);
+    for (u32 j = 0; j < EACH; j++) {
+      Opnd both = ptx_new(w, REG_P);
+      INS(w, "and.pred", both, inside, in[j]);
+      ptx_line(w, "@%s st.global.%s [%s+%u], %s;", ptx_text(both).s, ptx_type(p->type), ptx_text(at).s,
+               place_of(p, j) * p->bytes, ptx_text(p->sum[i][j]).s);
+    }
+  }
+}
+
+/* Which tile the block makes, its operands, the sums at zero. */
+static void put_beginning(Product *p) {
+  PtxWriter *w = p->w;
+  Opnd block = ptx_new(w, REG_R), along = ptx_new(w, REG_R), tile[2] = {ptx_new(w, REG_R), ptx_new(w, REG_R)};
+  p->thread = ptx_new(w, REG_R);
+  ptx_line(w, "mov.u32 %s, %%tid.x;", ptx_text(p->thread).s);
+  ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
+  for (u32 i = 0; i < 3; i++) p->count[i] = parameter(p, "u32", 3 + i, REG_R);
+  INS(w, "add.u32", along, p->count[1], c32(SIDE - 1));
+  INS(w, "div.u32", along, along, c32(SIDE));
+  INS(w, "div.u32", tile[0], block, along);
+  INS(w, "rem.u32", tile[1], block, along);
+  for (u32 which = 0; which < 2; which++) {
+    p->first[which] = ptx_new(w, REG_R);
+    INS(w, "mul.lo.u32", p->first[which], tile[which], c32(SIDE));
+  }
+  put_side(p, 0);
+  put_side(p, 1);
+  for (u32 i = 0; i < EACH; i++)
+    for (u32 j = 0; j < EACH; j++) {
+      p->sum[i][j] = ptx_new_for(w, p->type);
+      ptx_move(w, p->type, p->sum[i][j], ptx_const(p->type, 0));
+    }
+  p->buffer = ptx_new(w, REG_R);
+  p->begin = ptx_new(w, REG_R);
+  INS(w, "mov.u32", p->buffer, c32(0));
+  INS(w, "mov.u32", p->begin, c32(0));
+}
+
+static void put_product(Product *p) {
+  PtxWriter *w = p->w;
+  Opnd more = ptx_new(w, REG_P);
+  u32 buffer = 2 * STEP * p->row;
+  put_beginning(p);
+  put_loads(p);
+  put_part(p);
+  ptx_line(w, "bar.sync 0;");
+  ptx_label(w, "L_part");
+  INS(w, "add.u32", p->begin, p->begin, c32(STEP));
+  INS(w, "setp.lt.u32", more, p->begin, p->count[2]);
+  ptx_line(w, "@!%s bra L_sums;", ptx_text(more).s);
+  put_loads(p);
+  ptx_label(w, "L_sums");
+  put_sums(p);
+  ptx_line(w, "@!%s bra L_end;", ptx_text(more).s);
+  INS(w, "sub.u32", p->buffer, c32(buffer), p->buffer);
+  put_part(p);
+  ptx_line(w, "bar.sync 0;");
+  ptx_line(w, "bra.uni L_part;");
+  ptx_label(w, "L_end");
+  put_results(p);
+  ptx_line(w, "ret;");
+}
+
+WeftStatus matmul_ptx(bool wide, Buf *out) {
+  PtxWriter w = {.alloc = out->alloc, .out = out};
+  Product p = {.w = &w, .type = wide ? LT_F64 : LT_F32, .bytes = wide ? 8 : 4, .vector = wide ? 2 : 4};
+  p.row = SIDE * p.bytes + 16; /* so that rows begin in different banks */
+  buf_init(&w.body, out->alloc);
+  put_product(&p);
+  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n");
+  buf_printf(out, "\n// each tile is made by a block of threads\n.visible .entry matmul_%s (\n", wide ? "f64" : "f32");
+  for (u32 i = 0; i < MATMUL_PARAMS; i++) buf_printf(out, "  .param .u64 a%u%s\n", i, i + 1 < MATMUL_PARAMS ? "," : "");
+  buf_puts(out, ") {\n");
+  ptx_put_registers(&w, out);
+  buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", 4 * STEP * p.row);
+  buf_put(out, w.body.data, w.body.len);
+  buf_puts(out, "}\n");
+  bool ok = !w.failed && !w.body.failed && !out->failed;
+  buf_free(&w.body);
+  return ok ? WEFT_OK : WEFT_ERROR;
+}
