@@ -98,7 +98,7 @@ static u32 share_natives(Plan *p, void **selves, u64 *hashes) {
   }
   for (u32 i = 0; i < p->natives.count; i++) {
     PlanNative *n = &p->natives.data[i];
-    u32 first = first_like(selves, hashes, i);
+    u32 first = n->called ? i : first_like(selves, hashes, i);
     if (first == i || p->natives.data[first].nresults != n->nresults) continue;
     const LoopFn *one = selves[first];
     for (u32 k = 0; k < n->exit_count; k++) p->native_exits.data[n->exit_first + k].tag = one->tag;

@@ -303,6 +303,7 @@ static bool emit_update(Native *n, NodeId node) {
   u32 value = native_number(n, v), old = x->op == OP_none ? 0 : loop_load(n->fn, b->ir, p.constant, p.terms, p.count);
   value = native_stored(n, node, &b->type, old, value);
   if (!value) return false;
+  if (n->self && n->buffers.data[p.buffer].log && !native_log(n, p.buffer, p.constant, p.terms, p.count)) return false;
   b = &n->buffers.data[p.buffer];
   loop_store(n->fn, b->ir, p.constant, p.terms, p.count, value);
   b->version = ++n->versions;
@@ -757,13 +758,33 @@ static bool native_whole(Native *n, bool *goes_on) {
   return f == FLOW_GONE || (f == FLOW_ON && native_terminator(n, 1, 0, NULL));
 }
 
+/* Arrays that a function which calls itself changes, in the order of its results. */
+static bool recur_arrays(Native *n) {
+  const GraphNode x = *graph_node_at(n->g, n->node);
+  for (u32 i = 0, at = 0; i < x.xs; i++) {
+    ValueId v = node_operand(n->g, n->node, i);
+    if (is_number(n, v)) continue;
+    while (at < x.result_count && is_number(n, node_result(n->g, n->node, at))) at++;
+    if (at == x.result_count || !dtype_in_loops(value_type(n->g, v)->dtype))
+      return native_bail(n, "an array that a function which calls itself does not give");
+    NBuffer *b = own_buffer(n, node_result(n->g, n->node, at++), v, *value_type(n->g, v));
+    if (!b) return false;
+    b->from_stays = is_shared(n, i);
+    n->own[i] = n->buffers.count;
+    if (!b->from_stays)
+      *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b->version};
+  }
+  return true;
+}
+
 bool native_function(Native *n) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, n->node);
   u32 *out = arena_alloc(&n->c->arena, sizeof *out * (x->result_count + 1)), count = 0;
   bool goes_on = true;
-  n->own = arena_alloc(&n->c->arena, sizeof *n->own * (x->carried + 1));
+  n->own = arena_alloc(&n->c->arena, sizeof *n->own * (x->carried + x->xs + 1));
   if (!out || !n->own) return native_no_memory(n);
+  if (x->kind == NODE_recur && !recur_arrays(n)) return false;
   for (u32 i = 0; x->kind == NODE_while && i < x->carried; i++) { /* arrays that the loop carries are its own */
     ValueId v = node_operand(g, n->node, i);
     if (value_is_token(g, v)) return native_bail(n, "output");

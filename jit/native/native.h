@@ -23,10 +23,16 @@ typedef struct NBuffer {
   bool loose;  /* temp: larger than the value */
   bool cell;   /* a number that kernels give */
   bool from_stays; /* an exit inside names what it begins as */
+  LoopFn *saving; /* of one with a log: called when that is full */
+  u32 log;     /* 1 + the first of the buffers that say what was changed in it (NLog): calls inside change it */
   const struct NSplit *shape; /* of a result */
   LoopType elem;
   ArrayType type;
 } NBuffer;
+
+/* Of an array that a function which calls itself changes (native_undo.c): the places of the elements that were
+ * written, what they were, all of it as it was, how many were written. */
+typedef enum NLog { NLOG_places, NLOG_old, NLOG_whole, NLOG_count, NLOGS } NLog;
 
 /* An array of few elements, as that many numbers (native_small.c). Never changes once it is made. */
 typedef struct NSplit {
@@ -116,6 +122,14 @@ bool native_force(Native *n, ValueId v);
 u32 native_exit(Native *n, u32 graph_exit, u32 **values, u32 *count);
 /* Can the exit be taken here: are its arrays as they are now, its numbers known? Without adding anything. */
 bool native_exit_ready(Native *n, u32 graph_exit);
+
+/* native_undo.c: what is changed in an array by calls inside is put back where the code is left. */
+bool native_log_params(Native *n, u32 buffer); /* the function that calls itself is given them */
+bool native_log_make(Native *n, u32 buffer);   /* the one around makes them */
+/* The element at constant + terms is about to be written. */
+bool native_log(Native *n, u32 buffer, i64 constant, const LoopTerm *terms, u32 count);
+void native_log_forget(Native *n, u32 buffer); /* the outermost call is over */
+Dim native_elements(Native *n, const ArrayType *t);
 
 /* What native_recur.c needs of native.c. */
 bool native_body(Native *n, BlockId b); /* its nodes; control reaches the terminator, which is a yield */

@@ -8,6 +8,8 @@
  * call that stands in it is for several of the program's. Where the body is an `if` of which one arm is simple and
  * only the other calls, that question and the simple arm stand before such a call: the last calls of a chain, which
  * are most, are none.
+ * An array among what each call gives is one that all calls change in place: a buffer that is handed on, with what it
+ * takes to put back what was changed (native_undo.c). Its calls stand as they are, no body in place of one.
  * The function is pure. So where the body that stands in place of a call makes itself a call which is made anyway
  * behind it, with the same numbers (n - 1 - 1 and n - 2), that one is made once: inside, or, in the arms that make
  * no calls, ahead of its place. */
@@ -69,6 +71,34 @@ static void add_array(Native *n, ValueId v) {
   add_same(n, b.ir);
 }
 
+/* An array that the calls change: the k-th of those is the k-th array of the results. */
+static void add_state(Native *n, ValueId v) {
+  char name[24];
+  const ArrayType *t = value_type(n->g, v);
+  snprintf(name, sizeof name, "x%u", n->fn->params.count);
+  if (!dtype_in_loops(t->dtype)) {
+    native_bail(n, "a dtype outside the loop IR");
+    return;
+  }
+  NBuffer b = {.value = v, .from = v, .slot = NO_SLOT, .written = true, .elem = loop_memory_of_dtype(t->dtype),
+               .type = *t, .version = ++n->versions};
+  b.ir = loop_param_buffer(n->fn, name, b.elem, LOOP_INOUT);
+  if (!vec_push(n->c->alloc, &n->buffers, b)) native_no_memory(n);
+  *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
+}
+
+/* Are the arrays among some values the ones that the calls change, in order, as they are now? These are the first
+ * buffers of the body. */
+static bool hands_on(Native *n, u32 count, const ValueId *values) {
+  for (u32 i = 0, at = 0; i < count; i++) {
+    if (!value_type(n->g, values[i])->rank) continue;
+    u32 b = native_buffer(n, values[i]);
+    if (b == UINT32_MAX) return false;
+    if (b != at++) return native_bail(n, "a function that calls itself with another array");
+  }
+  return true;
+}
+
 /* The body as a function; `sizes` (may be NULL): those that it is known to speak of. */
 static bool make_body(Native *n, const Native *sizes) {
   Graph *g = n->g;
@@ -76,7 +106,15 @@ static bool make_body(Native *n, const Native *sizes) {
   const GraphBlock *b = &g->blocks.data[x.sub[0]];
   u32 first, captures = node_captures(g, n->node, &first), results[4];
   if (x.result_count > 4) return native_bail(n, "a function of many results");
-  for (u32 i = 0; i < x.xs; i++) add_number(n, b->params.data[i]);
+  for (u32 i = 0; i < x.xs && !n->why; i++) {
+    ValueId v = b->params.data[i];
+    if (value_type(g, v)->rank) add_state(n, v);
+    else add_number(n, v);
+  }
+  for (u32 i = 0, all = n->buffers.count; i < all && !n->why; i++) { /* so far there are the arrays that change alone */
+    if (!native_log_params(n, i)) return false;
+    for (u32 k = 0; k < NLOGS; k++) add_same(n, n->buffers.data[n->buffers.data[i].log - 1 + k].ir);
+  }
   for (u32 i = 0; i < captures && !n->why; i++) {
     ValueId v = b->captures.data[i].inner;
     if (value_is_token(g, v)) return native_bail(n, "output");
@@ -86,16 +124,21 @@ static bool make_body(Native *n, const Native *sizes) {
   for (u32 i = 0; sizes && i < sizes->args.count; i++) add_same(n, native_dim_ir(n, sizes->args.data[i].dim));
   u32 known = n->args.count;
   for (u32 i = 0; i < x.result_count; i++)
-    loop_result(n->fn, loop_type_of_dtype(value_type(g, node_result(g, n->node, i))->dtype));
+    if (!value_type(g, node_result(g, n->node, i))->rank)
+      loop_result(n->fn, loop_type_of_dtype(value_type(g, node_result(g, n->node, i))->dtype));
   loop_poll(n->fn, EXIT_ONLY, 0, NULL);
   if (n->why || !native_body(n, x.sub[0])) return false;
+  u32 numbers = 0;
+  if (!hands_on(n, x.result_count, &g->operands.data[g->blocks.data[x.sub[0]].term_first])) return false;
   for (u32 i = 0; i < x.result_count; i++) {
     ValueId v = block_result(g, x.sub[0], i);
-    results[i] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype),
-                                 (LoopType)n->fn->results.data[i]);
+    if (value_type(g, v)->rank) continue;
+    results[numbers] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype),
+                                       (LoopType)n->fn->results.data[numbers]);
+    numbers++;
   }
   if (n->why) return false;
-  loop_return(n->fn, x.result_count, results);
+  loop_return(n->fn, numbers, results);
   if (sizes && n->args.count != known) return native_bail(n, "sizes that are not known before");
   Buf why;
   buf_init(&why, n->c->alloc);
@@ -125,33 +168,69 @@ static void end(Native *in) {
   native_release(in);
 }
 
+/* What a call gives: numbers, and arrays, in those buffers, as they are from here on. made 0: zeros, to see what it
+ * needs. */
+static void changed(Native *n, NodeId node, u32 made, const u32 *buffers) {
+  u32 at = 0, numbers = 0;
+  for (u32 i = 0; i < graph_node_at(n->g, node)->result_count; i++) {
+    ValueId v = node_result(n->g, node, i);
+    NValue x = {.stamp = n->stamp};
+    if (!value_type(n->g, v)->rank) {
+      x.ir = made ? loop_result_of(n->fn, made, numbers)
+                  : loop_const_i(n->fn, (LoopType)n->fn->results.data[numbers], 0);
+      numbers++;
+    } else {
+      u32 b = buffers[at++];
+      x.version = n->buffers.data[b].version = ++n->versions;
+      x.buffer = b + 1;
+    }
+    *native_value(n, v) = x;
+  }
+}
+
+static u32 give_log(const Native *n, u32 buffer, u32 *args, u32 nargs) {
+  for (u32 k = 0; k < NLOGS; k++) args[nargs++] = n->buffers.data[n->buffers.data[buffer].log - 1 + k].ir;
+  return nargs;
+}
+
 /* The call of what was made, from the function around. */
 static bool recur_call(Native *n, NodeId node, const Native *in) {
   Graph *g = n->g;
   const GraphNode x = *graph_node_at(g, node);
   const GraphBlock *b = &g->blocks.data[x.sub[0]];
   u32 *values, count, nargs = 0, *args = arena_alloc(&n->c->arena, sizeof *args * (in->fn->params.count + 1));
+  u32 *states = arena_alloc(&n->c->arena, sizeof *states * (x.xs + 1)), nstates = 0;
   u32 first, captures = node_captures(g, node, &first),
       number = native_exit(n, x.exit == NO_EXIT ? n->c->exit : x.exit, &values, &count);
-  if (!args) return native_no_memory(n);
+  if (!args || !states) return native_no_memory(n);
   if (!number) return false;
   for (u32 i = 0; i < x.xs + captures; i++) {
+    for (u32 s = 0; i == x.xs && s < nstates; s++) nargs = give_log(n, states[s], args, nargs);
     ValueId v = node_operand(g, node, i), inner = i < x.xs ? b->params.data[i] : b->captures.data[i - x.xs].inner;
     if (value_type(g, v)->rank) {
-      u32 at = native_buffer(n, v);
+      u32 at = i < x.xs && node == n->node ? n->own[i] - 1 : native_buffer(n, v);
       if (at == UINT32_MAX) return false;
+      if (i < x.xs) {
+        if (!n->buffers.data[at].written || n->buffers.data[at].temp || n->self)
+          return native_bail(n, "an array that is not the function's own is changed");
+        for (u32 s = 0; s < nstates; s++)
+          if (states[s] == at) return native_bail(n, "a function that calls itself with one array twice");
+        states[nstates++] = at;
+        if (!native_log_make(n, at)) return false;
+      }
       args[nargs++] = n->buffers.data[at].ir;
     } else {
       args[nargs++] = element_convert(n->fn, native_number(n, v), loop_type_of_dtype(value_type(g, v)->dtype),
                                       loop_type_of_dtype(value_type(g, inner)->dtype));
     }
   }
+  for (u32 s = 0; !captures && s < nstates; s++) nargs = give_log(n, states[s], args, nargs);
   for (u32 i = 0; i < in->args.count; i++) args[nargs++] = native_dim_ir(n, in->args.data[i].dim);
   if (n->why) return false;
   u32 made = loop_call(n->fn, in->fn, nargs, args, number, count, values);
   if (!made) return native_bail(n, "a malformed call");
-  for (u32 i = 0; i < x.result_count; i++)
-    *native_value(n, node_result(g, node, i)) = (NValue){.stamp = n->stamp, .ir = loop_result_of(n->fn, made, i)};
+  changed(n, node, made, states);
+  for (u32 s = 0; s < nstates; s++) native_log_forget(n, states[s]);
   return true;
 }
 
@@ -238,6 +317,13 @@ static BlockId find_arm(const Graph *g, BlockId body) {
   }
 }
 
+/* Is it the body of a function that changes arrays? */
+static bool changes_arrays(const Native *n) {
+  for (u32 i = 0; i < n->buffers.count; i++)
+    if (n->buffers.data[i].written) return true;
+  return false;
+}
+
 bool native_recur(Native *n, NodeId node) {
   Compiler *c = n->c;
   u32 fns = c->code->module.fns.count;
@@ -251,7 +337,7 @@ bool native_recur(Native *n, NodeId node) {
     end(&dry);
     return false;
   }
-  second.levels = levels_of(n->g, graph_node_at(n->g, node)->sub[0]);
+  second.levels = changes_arrays(&dry) ? 0 : levels_of(n->g, graph_node_at(n->g, node)->sub[0]);
   if (second.levels) second.calls = find_calls(n->g, graph_node_at(n->g, node)->sub[0]);
   if (second.levels) second.arm = find_arm(n->g, graph_node_at(n->g, node)->sub[0]);
   ok = begin(&in, n, node, &second) && make_body(&in, &dry);
@@ -498,12 +584,36 @@ bool native_call_arm(Native *n, BlockId b) {
   return true;
 }
 
+/* The call of a function that changes arrays. */
+static bool self_in_place(Native *n, NodeId node) {
+  const GraphNode x = *graph_node_at(n->g, node);
+  const ValueId *given = &n->g->operands.data[x.operand_first];
+  u32 same = n->self->same.count, made = 0;
+  u32 *args = arena_alloc(&n->c->arena, sizeof *args * (x.operand_count + same + 1));
+  if (!args) return native_no_memory(n);
+  u32 *states = arena_alloc(&n->c->arena, sizeof *states * (x.operand_count + 1)), nstates = 0;
+  if (!states) return native_no_memory(n);
+  if (!hands_on(n, x.operand_count, given)) return false;
+  for (u32 i = 0; i < x.operand_count; i++) {
+    bool array = value_type(n->g, given[i])->rank;
+    args[i] = array ? n->buffers.data[nstates].ir : native_number(n, given[i]);
+    if (array) states[nstates] = nstates, nstates++;
+  }
+  if (n->why) return false;
+  for (u32 i = 0; i < same; i++) args[x.operand_count + i] = n->self->same.data[i];
+  if (!n->self->dry && !(made = loop_call(n->fn, n->fn, x.operand_count + same, args, EXIT_ONLY, 0, NULL)))
+    return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed call");
+  changed(n, node, made, states);
+  return true;
+}
+
 bool native_self(Native *n, NodeId node) {
   NSelf *self = n->self;
   const GraphNode x = *graph_node_at(n->g, node);
   NTwins twins = {.count = 0};
   u32 out[4];
   if (!self) return native_bail(n, "a call of a function that is not there");
+  if (changes_arrays(n)) return self_in_place(n, node);
   u32 *args = numbers_of(n, x.operand_count, &n->g->operands.data[x.operand_first]);
   if (!args) return false;
   if (!self->dry && self->level < self->levels) {

@@ -240,9 +240,15 @@ void native_steps(Native *n) {
     if (n->callees.data[i]->nodes.count > made.values) made.values = n->callees.data[i]->nodes.count;
   const NodeId node = n->node ? n->node : block_first(g, 1);
   u32 number = plan_native(p, &made, exits, n->exits.count, &node, 1);
+  for (u32 i = 0; i < n->buffers.count; i++) {
+    const NBuffer *b = &n->buffers.data[i], *log = b->log ? &n->buffers.data[b->log - 1] : NULL;
+    if (log) plan_undo(p, number, &(PlanUndo){b->slot, log[NLOG_places].slot, log[NLOG_old].slot, log[NLOG_whole].slot,
+                                              log[NLOG_count].slot});
+  }
   for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */
     LoopFn *f = n->callees.data[i];
-    PlanNative callee = {.self = f, .nresults = f->results.count, .name = name_text(&f->module->names, f->name)};
+    PlanNative callee = {.self = f, .called = true, .nresults = f->results.count,
+                         .name = name_text(&f->module->names, f->name)};
     (void)plan_native(p, &callee, NULL, 0, &node, 1);
   }
   for (u32 i = 0; i < n->kernels.count; i++) {

@@ -58,6 +58,7 @@ void plan_free(Vm *vm, Plan *p) {
   vec_free(p->alloc, &p->code_text);
   vec_free(p->alloc, &p->kernels);
   vec_free(p->alloc, &p->natives);
+  vec_free(p->alloc, &p->undos);
   vec_free(p->alloc, &p->native_exits);
   vec_free(p->alloc, &p->checks);
   vec_free(p->alloc, &p->ids);
@@ -188,6 +189,14 @@ u32 plan_native(Plan *p, const PlanNative *n, const PlanNativeExit *exits, u32 n
     if (!vec_push(p->alloc, &p->native_exits, exits[i])) return refused(p);
   if (!vec_push(p->alloc, &p->natives, x)) return refused(p);
   return p->natives.count - 1;
+}
+
+void plan_undo(Plan *p, u32 native, const PlanUndo *u) {
+  if (native >= p->natives.count) return; /* memory was refused */
+  PlanNative *n = &p->natives.data[native];
+  if (!n->undo_count) n->undo_first = p->undos.count;
+  if (vec_push(p->alloc, &p->undos, *u)) n->undo_count++;
+  else (void)refused(p);
 }
 
 PlanArg plan_arg_slot(u32 slot) { return (PlanArg){.kind = PA_slot, .slot = slot}; }

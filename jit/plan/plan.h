@@ -125,13 +125,22 @@ typedef struct PlanNativeExit { /* frames a native function leaves: tag and exit
   u32 slot_first, slot_count; /* Plan.ids: where its exit values go */
 } PlanNativeExit;
 
+/* Slots of an array that a function changes and that has to be as it was where it is left: the elements that were
+ * written, in order: their places and what they were; or, once these would be more than the array has, the array as it
+ * was; how many were written, or one more than the array has elements: `whole` counts. */
+typedef struct PlanUndo {
+  u32 array, places, old, whole, count;
+} PlanUndo;
+
 typedef struct PlanNative {
   const char *name;
   /* One word per argument; results in ctx->results. Returns 0 or the exit, after ctx->frame was called. */
   u32 (*call)(const struct PlanNative *n, LoopCtx *ctx, const u64 *args);
   void *fn, *self; /* the backend's */
   bool cold; /* see PK_COLD */
+  bool called; /* by another one, by its name; no step runs it */
   u32 exit_first, exit_count; /* Plan.native_exits */
+  u32 undo_first, undo_count; /* Plan.undos: what is put back where it is left */
   u32 nresults;
   u32 values; /* at most, of any function that it calls, itself among them: how large a frame on the C stack may be */
   u32 nodes_first, nodes_count;
@@ -176,6 +185,7 @@ typedef struct Plan {
   VEC(PlanKernel) kernels;
   u32 hidden; /* kernels at the end that no step names */
   VEC(PlanNative) natives;
+  VEC(PlanUndo) undos;
   VEC(PlanNativeExit) native_exits;
   VEC(PlanCheck) checks;
   VEC(u32) ids;
@@ -237,6 +247,7 @@ void plan_symbol(Plan *p, u32 sym, u32 slot); /* the symbol's number lies there 
 u32 plan_ids(Plan *p, const u32 *ids, u32 count);
 u32 plan_kernel(Plan *p, const PlanKernel *k, const NodeId *nodes, u32 count);
 u32 plan_native(Plan *p, const PlanNative *n, const PlanNativeExit *exits, u32 nexits, const NodeId *nodes, u32 count);
+void plan_undo(Plan *p, u32 native, const PlanUndo *u); /* of the native function made last */
 PlanArg plan_arg_slot(u32 slot);
 PlanArg plan_arg_const(i64 imm);
 PlanArg plan_arg(PlanArgKind kind, u32 slot, u32 axis);

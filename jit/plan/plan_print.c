@@ -113,6 +113,7 @@ static void put_step(const Printer *w, const PlanStep *s) {
       buf_puts(out, " ->");
       for (u32 i = 0; i < s->nlist; i++) buf_printf(out, " s%u", p->ids.data[s->list + i]);
       buf_putc(out, ')');
+      for (u32 i = 0; i < n->undo_count; i++) buf_printf(out, " undoes s%u", p->undos.data[n->undo_first + i].array);
       for (u32 i = 0; i < n->exit_count; i++) {
         const PlanNativeExit *e = &p->native_exits.data[n->exit_first + i];
         buf_printf(out, "%s %u", i ? "," : " exits", e->exit);

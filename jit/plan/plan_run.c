@@ -523,6 +523,23 @@ static void native_frame(LoopCtx *ctx, u64 tag, u32 exit, const u64 *values, u32
   }
 }
 
+static i64 *written_of(Run *r, const PlanUndo *u) { return (i64 *)(void *)array_at(r, u->count)->data; }
+
+/* Arrays that calls inside had changed, as they were in front of the outermost one. */
+static __attribute__((noinline)) void put_back(Run *r, const PlanNative *f) {
+  for (u32 k = 0; k < f->undo_count; k++) {
+    const PlanUndo *u = &r->p->undos.data[f->undo_first + k];
+    const Array *a = array_at(r, u->array);
+    const size_t size = dtype_bytes(array_dtype(a));
+    const u8 *old = array_at(r, u->old)->data;
+    const i64 *places = (const i64 *)(const void *)array_at(r, u->places)->data;
+    i64 n = *written_of(r, u);
+    if (n > a->size) memcpy(a->data, array_at(r, u->whole)->data, size * (size_t)a->size);
+    else
+      while (n-- > 0) memcpy(a->data + size * (size_t)places[n], old + size * (size_t)n, size);
+  }
+}
+
 static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   const Plan *p = r->p;
   const PlanNative *f = &p->natives.data[s->index];
@@ -545,12 +562,14 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   if (fits < depth) depth = fits;
   n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = depth < NATIVE_CALLS ? depth : NATIVE_CALLS,
                     .poll = native_poll, .frame = native_frame, .owner = &n};
+  for (u32 k = 0; k < f->undo_count; k++) *written_of(r, &p->undos.data[f->undo_first + k]) = 0;
   u32 exit = f->call(f, &n.ctx, words);
   if (!n.stopped && n.granted > n.ctx.budget) spend(vm, (u64)(n.granted - n.ctx.budget));
   if (LIKELY(exit == 0)) {
     for (u32 i = 0; i < s->nlist; i++) r->slots[p->ids.data[s->list + i]] = results[i];
     return GOES_ON;
   }
+  if (f->undo_count) put_back(r, f);
   u32 to = n.plan_exit != NO_EXIT ? n.plan_exit : s->exit;
   return plan_leave(r, to, n.stopped ? WEFT_ERROR : WEFT_OK);
 }

@@ -1,13 +1,16 @@
 /* record_recur.c — functions of numbers that call themselves: the body stands in the graph once, as a node that
  * calls itself, instead of calls inlined into each other.
  *
- * The body is pure: it writes no variable, makes no array and gives one number. So whatever fails inside, however
- * deep, leaves by the exit before the outermost call, and the interpreter does that call again: errors, traces and
- * the limit of depth are its own. What the calls inside give is of the type that the body gives: guessed first, then
- * recorded again with what came out, or with another guess where its arms do not agree.
+ * The body is pure: it writes no variable, makes no array and gives one number. Or it gives one of its parameters, an
+ * array of which elements were changed: all calls inside change the same one, and where the code is left it is as it
+ * was. So whatever fails inside, however deep, leaves by the exit before the outermost call, and the interpreter does
+ * that call again: errors, traces and the limit of depth are its own. What the calls inside give is of the type that
+ * the body gives: guessed first, then recorded again with what came out, or with another guess where its arms do not
+ * agree.
  * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by
  * computed positions are packed once, before the outermost call. A call in tail position nests like any other here:
  * what nests deeper than compiled code may is the interpreter's, which does not. */
+#include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
 #include "tracer/record/record_exit.h"
@@ -29,6 +32,7 @@ struct RecRecur {
   u32 nparams, no_exits;
   Av args[PARAMS_MOST];     /* as the body sees them */
   TypeId types[PARAMS_MOST]; /* 0: the same in every call */
+  u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
   TypeId result;
   bool flagged;             /* a second result says whether the first is weak */
 };
@@ -61,10 +65,18 @@ static ValueId number(Recorder *r, Av a) {
   return v && value_type(r->g, v)->rank == 0 && !value_type(r->g, v)->device ? v : 0;
 }
 
+/* What a call gives for a parameter: a number, or the array that all calls change; 0: something else. */
+static ValueId operand_of(Recorder *r, const RecRecur *e, u32 i, Av a) {
+  if (e->state != i + 1) return number(r, a);
+  a = av_force(r, a);
+  ValueId v = a && av_is_number(r, a) ? av_value(r, a) : 0;
+  return v && value_type(r->g, v)->rank && !value_type(r->g, v)->device ? v : 0;
+}
+
 static bool recur_fits(Recorder *r, const RecRecur *e, Av fn, const Code *code, const Av *params) {
   if (e->code != code || !same_fn(r, e->fn, fn)) return false;
   for (u32 i = 0; i < e->nparams; i++) {
-    ValueId v = e->types[i] ? number(r, params[i]) : 0;
+    ValueId v = e->types[i] ? operand_of(r, e, i, params[i]) : 0;
     if (e->types[i] ? !v || r->g->values.data[v].type != e->types[i] ||
         rec_weak_flag(r, v) : !same_static(r, e->args[i], params[i]))
       return false;
@@ -84,7 +96,7 @@ static Outcome call_again(Recorder *r, const RecRecur *e, const Av *params, Av *
   ValueId xs[PARAMS_MOST];
   u32 count = 0;
   for (u32 i = 0; i < e->nparams; i++)
-    if (e->types[i]) xs[count++] = number(r, params[i]);
+    if (e->types[i]) xs[count++] = operand_of(r, e, i, params[i]);
   TypeId types[2] = {e->result, e->flagged ? graph_scalar_type(r->g, DT_bool, false) : 0};
   return result_of(r, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, e->flagged ? 2 : 1), e->flagged, out);
 }
@@ -92,11 +104,17 @@ static Outcome call_again(Recorder *r, const RecRecur *e, const Av *params, Av *
 /* What the function gives as the body's results. *again: it is of another type than was taken for granted. */
 static Outcome settle(Recorder *r, RecRecur *e, Av ret, ValueId *out, bool *again) {
   Graph *g = r->g;
+  *again = false;
+  if (e->state) {
+    out[0] = operand_of(r, e, e->state - 1, ret);
+    if (r->failed || g->failed) return OUT_FAIL;
+    if (out[0] && g->values.data[out[0]].type == e->result) return OUT_GO;
+    return rec_stuck(r, REASON_recursion, "a function that calls itself gives %s", av_kind_text(r, ret));
+  }
   ValueId v = number(r, ret), flag = v ? rec_weak_flag(r, v) : 0;
   if (r->failed || g->failed) return OUT_FAIL;
   if (!v) return rec_stuck(r, REASON_recursion, "a function that calls itself gives %s", av_kind_text(r, ret));
   const ArrayType *t = value_type(g, v), *want = type_of(g, e->result);
-  *again = false;
   if (e->flagged && t->dtype == want->dtype) {
     out[1] = flag ? flag : graph_const(g, value_bool(t->weak));
     out[0] = graph_convert(g, v, t->dtype);
@@ -111,15 +129,20 @@ static Outcome settle(Recorder *r, RecRecur *e, Av ret, ValueId *out, bool *agai
   return e->result ? OUT_GO : OUT_FAIL;
 }
 
-/* Numbers, loops and branches alone, and elements of arrays that are only read. */
-static bool is_plain(const Graph *g, BlockId body) {
+/* Numbers, loops and branches alone, and elements of arrays that are only read; with a `state`, its elements are
+ * written. */
+static bool is_plain(const Graph *g, BlockId body, bool state) {
   for (GraphWalk w = walk_begin(g, body); walk_next(&w);) {
     const GraphNode *x = &g->nodes.data[w.node];
     bool known = x->kind == NODE_op || x->kind == NODE_index || x->kind == NODE_check || x->kind == NODE_cond ||
-                 x->kind == NODE_while || x->kind == NODE_self || x->kind == NODE_recur;
+                 x->kind == NODE_while || x->kind == NODE_self || x->kind == NODE_recur ||
+                 (state && x->kind == NODE_update);
+    bool gives = state && (x->kind == NODE_update || x->kind == NODE_cond || x->kind == NODE_while ||
+                           x->kind == NODE_self);
     if (!known || node_is_effect(g, w.node)) return false;
-    for (u32 i = 0; i < x->result_count; i++)
+    for (u32 i = 0; i < x->result_count && !gives; i++)
       if (value_type(g, x->result_first + i)->rank) return false;
+    if (x->kind == NODE_update && value_type(g, node_operand(g, w.node, x->operand_count - 1u))->rank) return false;
     for (u32 i = 0; x->kind == NODE_op && i < x->operand_count; i++)
       if (value_type(g, node_operand(g, w.node, i))->rank) return false;
   }
@@ -177,7 +200,8 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const ValueId *xs, u32 count
   if (o == OUT_GO) o = settle(r, e, ret, results, again);
   if (o != OUT_GO || *again) return o;
   if (!graph_close(g, TERM_yield, results, flagged ? 2 : 1, 0)) return OUT_FAIL;
-  if (!is_plain(g, body)) return rec_stuck(r, REASON_recursion, "a function that calls itself works on arrays");
+  if (!is_plain(g, body, e->state != 0))
+    return rec_stuck(r, REASON_recursion, "a function that calls itself works on arrays");
   NodeId n = graph_recur(g, xs, count, body);
   if (n) g->nodes.data[n].exit = exit;
   return result_of(r, n, flagged, out);
@@ -200,17 +224,17 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
   u32 count = 0, guess = 0, exit = rec_present_exit(r);
   Outcome o = OUT_GO;
   for (u32 i = 0; i < e->nparams; i++) {
-    ValueId v = number(r, params[i]);
+    ValueId v = operand_of(r, e, i, params[i]);
     e->args[i] = params[i];
     if (!v) continue;
-    if (rec_weak_flag(r, v)) return OUT_GO;
+    if (e->state != i + 1 && rec_weak_flag(r, v)) return OUT_GO;
     xs[count++] = v;
     e->types[i] = r->g->values.data[v].type;
   }
   if (r->failed || r->g->failed) return OUT_FAIL;
   if (!count || exit == UINT32_MAX) return OUT_GO;
-  e->result = graph_scalar_type(r->g, DT_i64, true);
-  for (u32 try = 0; try < TRIES && !*done; try++) {
+  e->result = e->state ? e->types[e->state - 1] : graph_scalar_type(r->g, DT_i64, true);
+  for (u32 try = 0; try < (e->state ? 1u : TRIES) && !*done; try++) {
     RecMark mark = rec_mark(r);
     RecState state;
     bool again = false;
@@ -219,15 +243,16 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     r->safe_exit = exit;
     o = recur_once(r, e, xs, count, exit, &again, out);
     r->safe_exit = safe;
-    const ArrayType result = *type_of(r->g, e->result);
+    const ArrayType result = e->state ? (ArrayType){0} : *type_of(r->g, e->result);
     *done = o == OUT_GO && !again;
     rec_end_try(r, &mark, &state, again && o == OUT_GO ? OUT_STUCK : o);
-    if (o == OUT_STUCK && r->reason == REASON_branch_merge && (e->result = next_guess(r, e, &guess))) {
+    if (o == OUT_STUCK && !e->state && r->reason == REASON_branch_merge && (e->result = next_guess(r, e, &guess))) {
       e->flagged = false;
       continue;
     }
     if (o != OUT_GO) break;
-    if (!*done) e->result = graph_scalar_type(r->g, result.dtype, result.weak); /* types made in the try are gone */
+    /* types made in the try are gone */
+    if (!*done && !e->state) e->result = graph_scalar_type(r->g, result.dtype, result.weak);
   }
   return o == OUT_STUCK ? OUT_GO : o;
 }
@@ -250,6 +275,11 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
     if (r->no_recur.data[i] == code) return OUT_GO;
   RecRecur e = {.code = code, .fn = fn, .nparams = n};
   Outcome o = record_recur(r, &e, params, out, done);
+  /* or one that changes an array, which it gives: the next call's, or the caller's */
+  for (u32 i = 0; i < n && o == OUT_GO && !*done && MECHANISM(r->vm, recursive_arrays); i++) {
+    e = (RecRecur){.code = code, .fn = fn, .nparams = n, .state = i + 1};
+    if (operand_of(r, &e, i, params[i])) o = record_recur(r, &e, params, out, done);
+  }
   if (o == OUT_GO && !*done && !vec_push(&r->vm->alloc, &r->no_recur, code)) return OUT_FAIL;
   return o;
 }
