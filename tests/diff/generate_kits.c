@@ -1,6 +1,6 @@
 /* generate_kits.c — loops of the random programs that are put together from forms: queues cut at their head, memos,
- * functions in lists, rows that grow, walks over texts, indices that run past an end, sizes that were computed,
- * joined texts. */
+ * recursions on arrays, functions in lists, rows that grow, walks over texts, indices that run past an end, sizes that
+ * were computed, joined texts. */
 #include <string.h>
 
 #include "tests/diff/generate_inner.h"
@@ -117,6 +117,29 @@ static const Kit memo = {
            "if k$ in d$ { continue }; d$[k$] = s$", "d$[k$] = u$", "if `B { d$[k$] = `F }", "if d$ == h$ { s$ += 1 }",
            "for z$ in keys(d$) { if z$ > k$ { s$ += 0.25 } }", "d$.q = s$"},
   .after = "print(s$, d$, keys(d$), m$.value, t$.value, h$)", .guarded = 35};
+
+/* Recursions that change an array and give it: errors in their midst, arrays that others hold, elements that are read
+ * behind the calls. */
+static const Kit changed = {
+  .before = {"let w$ = ?zeros(7)'arange(9)'arange(5) * 0.5'i32(arange(6))'zeros(0)'arange(64)'x'arange(12) * 1000?",
+             "fn p$(a, i, k) { if k == 0 ?or i >= len(a)'or i > 40'? { return a }; "
+             "?a[i] += k'a[i] = k'a[i % len(a)] = a[-1] + 1'let b = a; a[i] -= 1; a[0] = b[-1]'a[i] *= 0.5?; "
+             "a = p$(a, i + ?1'2'k?, k - 1); ?a[i] = a[0]'a[0] += 1'let c = a[i % 3]; a[-1] = c?; "
+             "p$(a, ?2 * i + 1'i - 1'i?, k - ?1'2?) }",
+             "fn q$(a, lo, hi) { if lo >= hi { return a }; (a[lo], a[hi]) = (a[hi], a[lo]); "
+             "?a[hi] = a[lo]'a[lo + hi] += 1'a[lo] += 1?; a = q$(a, lo + 1, (lo + hi) // 2); "
+             "q$(a, (lo + hi) // 2 + 1, hi - 1) }",
+             "fn y$(a, b, i) { if i >= len(b) { return a }; a[?i'-1 - i'i + 1?] += b[?i'0'-1?]; y$(a, b, i + ?1'2?) }",
+             "let v$ = ?w$'zeros(3)'nil?", SUM, "let t$ = 0"},
+  .heads = {"for u$ in 0..?4'12'40'n? { t$ += 1", "while t$ < ?5'20'60? { t$ += 1; let u$ = t$ % 5"},
+  .uses = {"w$ = p$(w$, u$ ?% 7'?, ?3'5'2?)", "w$ = p$(w$, u$ % 4, ?3'4?)", "w$ = q$(w$, ?0'u$ % 3?, ?len(w$) - 1'5?)",
+           "v$ = p$(w$, 0, ?2'3?)", "if v$ != nil { w$ = p$(v$, u$ % 2, 3) }", "v$ = w$", "w$ = y$(w$, w$, u$ % 3)",
+           "w$ = y$(w$, ?x'v$'w$ + 1'arange(3)?, 0)", "if w$[?0'u$ % len(w$)?] > 3 { w$ = q$(w$, 0, 3) }",
+           "s$ += sum(w$)", "s$ = s$ * 0.5 + w$[?0'-1?]", "w$[0] = ?s$'u$'0?", "if t$ == 3 { print(w$, v$) }",
+           "try { w$ = p$(w$, u$, ?40'9?) } catch e { print(e.message); s$ += 1 }", "w$ = q$(p$(w$, 1, 2), 0, 2)",
+           "w$ = p$(w$, -9, 3)", "w$ = ?w$ % 1000'w$ * 1'zeros(4)?", "if `B { w$ = p$(w$, `3, 3) }",
+           "let z$ = p$(w$, 1, 3); s$ += z$[0] - w$[0]", "if u$ == 2 { continue }"},
+  .after = "print(s$, w$, v$, t$)", .guarded = 40};
 
 /* Lists and records kept at keys. */
 static const Kit groups = {
@@ -279,8 +302,8 @@ static const Kit extents = {
   .after = "print(s$, k$, len(z$))", .guarded = 60};
 
 void gen_kit(Gen *g) {
-  static const Kit *const kits[] = {&queue, &queue, &pairs, &memo, &memo, &groups, &calls, &calls, &cells, &rows, &rows,
-                                    &stacked, &letters, &letters, &joins, &ends, &ends, &extents};
+  static const Kit *const kits[] = {&changed, &changed, &queue, &queue, &pairs, &memo, &memo, &groups, &calls, &calls,
+                                    &cells, &rows, &rows, &stacked, &letters, &letters, &joins, &ends, &ends, &extents};
   const Kit *kit = PICK(g, kits);
   const Var *f = gen_pick_var(g, FLOAT, true);
   int number = g->next_name++;
