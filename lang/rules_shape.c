@@ -264,6 +264,8 @@ __attribute__((cold)) bool shape_sliding_window(DimCtx *c, const ArrayType *x, u
     if (windows[i] > 0 && dims[a] >= 0 && windows[i] > dims[a])
       return fail(err, EK_value, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a,
                   (long long)dims[a]);
+    if ((windows[i] < 0 || dims[a] < 0) && !dim_equal(c, dim_binary(c, 'm', windows[i], dims[a]), windows[i]))
+      return fail(err, EK_value, "a window is longer than its axis"); /* sizes that are symbols: a guard */
     dims[a] = dim_binary(c, '-', dim_binary(c, '+', dims[a], 1), windows[i]);
     dims[x->rank + i] = windows[i];
   }

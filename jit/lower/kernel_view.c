@@ -203,6 +203,22 @@ static u32 modulo(Kern *k, u32 aff, Dim n, LoopOp op) {
   return kern_task_var(k, kern_op(k, op, LT_I64, kern_index(k, aff), kern_dim(k, n), 0));
 }
 
+/* Along which axis of x each window lies. */
+static bool window_axes(const Graph *g, NodeId n, const ArrayType *x, u32 *axes) {
+  GraphArg args[OP_MAX_PARAMS];
+  RuleError err;
+  node_args(g, n, args);
+  u32 count = value_type(g, node_result(g, n, 0))->rank - x->rank;
+  const GraphAttr *a = args[2].kind == ARG_attr && args[2].attr->kind != ATTR_nil ? args[2].attr : NULL;
+  if (!a && (args[2].kind == ARG_value || count != x->rank)) return false;
+  if (a && (a->kind != ATTR_int || count != 1) && (a->kind != ATTR_ints || a->count != count)) return false;
+  for (u32 i = 0; i < count; i++) {
+    axes[i] = i;
+    if (a && !rule_axis(a->kind == ATTR_int ? a->i : a->ints[i], x->rank, &axes[i], &err)) return false;
+  }
+  return true;
+}
+
 /* Of a reshape that only adds and drops axes of 1: which axis of the result each axis of x is; TYPE_MAX_RANK of 1. */
 static bool ones_apart(Kern *k, const ArrayType *xt, const ArrayType *rt, u32 *axis) {
   u32 at = 0;
@@ -272,6 +288,12 @@ static bool map_view(Kern *k, NodeId n, ValueId *v, u32 *ix) {
         u32 end = aff_const(ax, size_sub(k->sizes, xt.dims[d], 1));
         to[d] = aff_add(ax, end, aff_scale(ax, from[d], size_const(k->sizes, -1)));
       }
+      *ix = kern_vector(k, &xt, to);
+      return true;
+    case OP_sliding_window: /* behind the axes of x, shorter ones, there is one axis of each window */
+      if (!kern_axes(k, &rt, *ix, from) || !window_axes(g, n, &xt, perm)) break;
+      for (u32 d = 0; d < xt.rank; d++) to[d] = from[d];
+      for (u32 i = 0; i + xt.rank < rt.rank; i++) to[perm[i]] = aff_add(ax, to[perm[i]], from[xt.rank + i]);
       *ix = kern_vector(k, &xt, to);
       return true;
     case OP_tile:
