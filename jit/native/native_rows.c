@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "lang/mechanisms.h"
+
 bool native_row_type(Native *n, const ArrayType *t) {
   if (t->device == DEV_CPU && dtype_in_loops(t->dtype) &&
       loop_value_type(loop_type_of_dtype(t->dtype)) == loop_type_of_dtype(t->dtype))
@@ -72,7 +74,8 @@ static bool move_axis(Native *n, NAxis *x, const IndexAxis *a, Dim size) {
 ValueId native_places(Native *n, NodeId node) {
   const ArrayType t = *value_type(n->g, node_operand(n->g, node, 0));
   IndexMap m;
-  if (t.rank != 1 || !index_map(n->g, node, &t, &m) || m.count != 1 || m.axes[0].kind != INDEX_array) return 0;
+  if (t.rank != 1 || !MECHANISM(n->c->vm, gathered_rows) || !index_map(n->g, node, &t, &m)) return 0;
+  if (m.count != 1 || m.axes[0].kind != INDEX_array) return 0;
   ValueId v = m.axes[0].part == PART_operand ? m.axes[0].operand : 0;
   return v && value_type(n->g, v)->rank && dtype_kind(value_type(n->g, v)->dtype) == DK_INT ? v : 0;
 }
