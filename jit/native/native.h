@@ -73,6 +73,7 @@ struct NValue {
   u32 version;
   ValueId same_as; /* what it is another name of */
   ValueId below;   /* counter: the value that it is less than inside its loop; 0 */
+  ValueId up_to;   /* counter: the value that it is at most inside its loop; 0 */
   u8 plain;      /* index: 1 taken as not negative, 2 not; 0 not asked */
   bool proved;   /* counter: not negative, by its steps */
   bool outside;  /* defined outside the function */

@@ -103,6 +103,126 @@ static void each_next(Steps *s, BlockId b) {
   }
 }
 
+/* ---- places that arms move ------------------------------------------------------------------------------------ */
+
+/* By how much a trip moves a number that the loop carries. */
+enum { STAYS = 1, UP_ONE = 2, UP = 4, DOWN = 8, ANYHOW = 16 };
+
+static u32 moves_to(Native *n, BlockId body, u32 at, ValueId v, u32 depth) {
+  const Graph *g = n->g;
+  Value k;
+  v = outermost_name(n, v);
+  if (same_param(n, v, body, at)) return STAYS;
+  NodeId d = value_node(g, v);
+  const GraphNode *x = d ? graph_node_at(g, d) : NULL;
+  if (!x || depth > GRAPH_MAX_DEPTH) return ANYHOW;
+  if (x->kind == NODE_cond) { /* either arm */
+    u32 moves = 0;
+    for (u32 i = 0; i < 2; i++)
+      if (g->blocks.data[x->sub[i]].term == TERM_yield)
+        moves |= moves_to(n, body, at, block_result(g, x->sub[i], v - x->result_first), depth + 1);
+    return moves;
+  }
+  if (x->kind != NODE_op || (x->op != OP_add && x->op != OP_subtract)) return ANYHOW;
+  ValueId a = outermost_name(n, node_operand(g, d, 0)), b = outermost_name(n, node_operand(g, d, 1));
+  if (x->op == OP_add && !same_param(n, a, body, at)) {
+    ValueId t = a;
+    a = b;
+    b = t;
+  }
+  if (!same_param(n, a, body, at) || !value_const(g, b, &k) || k.dtype != DT_i64) return ANYHOW;
+  const i64 by = x->op == OP_add ? k.i : k.i == INT64_MIN ? 0 : -k.i, most = (i64)1 << 32;
+  if (by >= most || by <= -most || (x->op == OP_subtract && k.i == INT64_MIN)) return ANYHOW;
+  return by == 0 ? STAYS : by == 1 ? UP_ONE : by > 0 ? UP : DOWN;
+}
+
+/* By all ways to the next trip. */
+static u32 moves_of(Native *n, BlockId body, u32 at, BlockId b) {
+  const Graph *g = n->g;
+  u32 moves = g->blocks.data[b].term == TERM_next ? moves_to(n, body, at, block_result(g, b, at), 0) : 0;
+  for (NodeId k = block_first(g, b); k; k = node_next(g, k)) {
+    const GraphNode *x = graph_node_at(g, k);
+    if (x->kind == NODE_cond) /* nesting is bounded by GRAPH_MAX_DEPTH */
+      moves |= moves_of(n, body, at, x->sub[0]) | moves_of(n, body, at, x->sub[1]);
+  }
+  return moves;
+}
+
+/* What holds in each trip: less[i] < than[i]. */
+enum { FACTS = 8 };
+typedef struct Facts {
+  ValueId less[FACTS], than[FACTS];
+  u32 count;
+} Facts;
+
+static void facts_of(Native *n, ValueId v, Facts *f, u32 depth) {
+  const Graph *g = n->g;
+  NodeId d = value_node(g, v);
+  const GraphNode *x = d ? graph_node_at(g, d) : NULL;
+  Value k;
+  if (!x || depth > GRAPH_MAX_DEPTH) return;
+  if (x->kind == NODE_cond && v == x->result_first) { /* `and`: where the other arm gives what is false there */
+    ValueId asked = node_operand(g, d, 0);
+    if (g->blocks.data[x->sub[0]].term != TERM_yield || g->blocks.data[x->sub[1]].term != TERM_yield) return;
+    ValueId other = outermost_name(n, block_result(g, x->sub[1], 0));
+    if (other != asked && !(value_const(g, other, &k) && k.dtype == DT_bool && !k.i)) return;
+    facts_of(n, asked, f, depth + 1);
+    facts_of(n, block_result(g, x->sub[0], 0), f, depth + 1);
+  } else if (x->kind == NODE_op && (x->op == OP_logical_and || x->op == OP_bitwise_and)) {
+    if (value_type(g, v)->dtype != DT_bool || value_type(g, v)->rank) return;
+    facts_of(n, node_operand(g, d, 0), f, depth + 1);
+    facts_of(n, node_operand(g, d, 1), f, depth + 1);
+  } else if (x->kind == NODE_op && x->op == OP_astype && value_type(g, v)->dtype == DT_bool) {
+    facts_of(n, node_operand(g, d, 0), f, depth + 1);
+  } else if (x->kind == NODE_op && (x->op == OP_less || x->op == OP_greater) && f->count < FACTS) {
+    const u32 turned = x->op == OP_greater;
+    f->less[f->count] = outermost_name(n, node_operand(g, d, turned));
+    f->than[f->count++] = outermost_name(n, node_operand(g, d, !turned));
+  }
+}
+
+static bool is_counter(Native *n, ValueId p) {
+  return !value_is_token(n->g, p) && !value_type(n->g, p)->rank && value_type(n->g, p)->dtype == DT_i64;
+}
+
+/* Which carried value of the loop the condition calls v; `carried`: none. */
+static u32 carried_as(const Graph *g, NodeId loop, ValueId v) {
+  const GraphNode *x = graph_node_at(g, loop);
+  u32 i = 0;
+  while (i < x->carried && g->blocks.data[x->sub[0]].params.data[i] != v) i++;
+  return i;
+}
+
+/* Places that only go up, from 0 or above, as long as they are below something; and two that go towards each other. */
+static void find_places(Native *n, NodeId loop) {
+  const Graph *g = n->g;
+  const GraphNode *x = graph_node_at(g, loop);
+  BlockId body = x->sub[1];
+  Facts f = {.count = 0};
+  facts_of(n, block_result(g, x->sub[0], 0), &f, 0);
+  for (u32 k = 0; k < f.count; k++) {
+    u32 i = carried_as(g, loop, f.less[k]), j = carried_as(g, loop, f.than[k]);
+    if (i == x->carried) continue;
+    ValueId p = g->blocks.data[body].params.data[i], q = j < x->carried ? g->blocks.data[body].params.data[j] : 0;
+    if (!is_counter(n, p) || (q && !is_counter(n, q)) || !not_negative(n, node_operand(g, loop, i))) continue;
+    u32 moves = moves_of(n, body, i, body);
+    if (moves & ~(u32)(STAYS | UP_ONE | (q ? 0 : UP))) continue;
+    ValueId bound = q ? outermost_name(n, node_operand(g, loop, j)) : f.than[k];
+    if (q && moves_of(n, body, j, body) & ~(u32)(STAYS | DOWN)) continue;
+    NValue *low = native_value(n, p);
+    if (!low->proved) {
+      low->proved = true;
+      low->below = bound; /* what comes down began there */
+    }
+    low->plain = 1;
+    if (!q) continue;
+    NValue *high = native_value(n, q);
+    high->proved = true;
+    high->up_to = bound;
+    high->plain = 1;
+  }
+}
+
 void native_find_counters(Native *n, NodeId loop) {
   Graph *g = n->g;
   const GraphNode *x = graph_node_at(g, loop);
@@ -115,6 +235,7 @@ void native_find_counters(Native *n, NodeId loop) {
     if (!t || t->rank || t->dtype != DT_i64) continue;
     Steps s = {.n = n, .body = body, .at = i, .all = true, .likely = true};
     native_value(n, p)->proved = false;
+    native_value(n, p)->below = native_value(n, p)->up_to = 0;
     ValueId init = node_operand(g, loop, i);
     bool sure = not_negative(n, init);
     if (!sure && !native_plain(n, init)) {
@@ -131,6 +252,7 @@ void native_find_counters(Native *n, NodeId loop) {
     native_value(n, p)->proved = true;
     native_value(n, p)->below = bound;
   }
+  find_places(n, loop);
 }
 
 static bool same_number(Native *n, ValueId a, ValueId b) {
@@ -143,8 +265,13 @@ static bool same_number(Native *n, ValueId a, ValueId b) {
 bool native_index_proved(Native *n, ValueId index, ValueId size) {
   ValueId p = outermost_name(n, index);
   const NValue *x = native_value(n, p);
-  if (!x->proved || !x->below) return false;
-  return same_number(n, x->below, outermost_name(n, size));
+  if (!x->proved) return false;
+  Dim most, all;
+  if (x->up_to && value_dim(n->g, x->up_to, &most) && most != DIM_NONE &&
+      value_dim(n->g, outermost_name(n, size), &all) && all != DIM_NONE &&
+      size_prove(&n->g->sizes, REL_lt, most, all) == TRUTH_always)
+    return true;
+  return x->below && same_number(n, x->below, outermost_name(n, size));
 }
 
 typedef struct Ones {
