@@ -63,6 +63,12 @@ static inline bool as_floats(const Value *x, const Value *y, u64 tx, u64 ty, f64
   return true;
 }
 
+/* Is the tier asked when the call at that pc is over? */
+static inline bool is_awaited(const Frame *f, u32 pc) {
+  u32 site = f->code->site_of_pc[pc];
+  return site && f->code->sites[site - 1].flags & SITE_AWAITED;
+}
+
 /* len and type of what neither a tape nor another device has a say in. False: the usual way. */
 static inline bool asks_shape(Vm *vm, u32 op, Value v, Value *out) {
   if (v.kind == V_ARRAY && array_device(v.array) != DEV_CPU) return false;
@@ -457,7 +463,7 @@ op_call: {
       win[0] = value_nil();
       value_drop(vm, fn);
       set_register(vm, A, result);
-      NEXT_LARGE();
+      goto called;
     }
   }
   switch (call_window(vm, win, argc, (u16)ins_a(ins), false, &result)) {
@@ -467,8 +473,13 @@ op_call: {
   }
   f = &vm->frames[vm->frame_count - 1];
   set_register(vm, A, result);
-  NEXT_LARGE();
 }
+called: /* without a frame of its own: by a built-in, a transform, the host */
+  if (UNLIKELY(f->flags & FRAME_AWAITS) && !once && is_awaited(f, (u32)(ip - code))) {
+    SAVE();
+    goto resumed;
+  }
+  NEXT_LARGE();
 op_callx: {
   Value *win = base + ins_b(ins);
   TRY(vm_safepoint(vm));
@@ -480,7 +491,7 @@ op_callx: {
   }
   f = &vm->frames[vm->frame_count - 1];
   set_register(vm, A, result);
-  NEXT_LARGE();
+  goto called;
 }
 op_tail: {
   Value *win = base + ins_b(ins);
@@ -547,6 +558,7 @@ returning: /* result goes to the caller */
   LOAD_FRAME();
   set_register(vm, &base[to], result);
   if (UNLIKELY(f->flags & (FRAME_RESUME | FRAME_AWAITS))) {
+  resumed:
     f->pc++;
     switch (vm->tier->resume(vm, f)) {
       case TIER_STAY: LOAD_FRAME(); DISPATCH();

@@ -101,7 +101,7 @@ void place_retire(Tracer *t, Place *p, u32 reason, const char *text) {
   for (u32 i = p->cache.entries.count; i-- > 0;) {
     t->vm->counters.at[STAT_evictions]++;
     region_totals(p->cache.entries.data[i]->region, &p->past);
-    await_breaks(t, ((Region *)p->cache.entries.data[i]->region)->graph);
+    await_breaks(t, p, ((Region *)p->cache.entries.data[i]->region)->graph);
     cache_invalidate(t->vm, &p->cache, p->cache.entries.data[i]);
   }
   p->wakes = again;

@@ -263,7 +263,7 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
   at = log_phase(phases, PHASE_record, at);
   toil_allow(&vm->toil, steps_allowed(t, graph_parts(g)));
   if (!is_worth_it(t, p, &rec, name)) {
-    await_breaks(t, g);
+    await_breaks(t, p, g);
     graph_free(g);
     return NULL;
   }

@@ -105,26 +105,37 @@ void tracer_regions(Vm *vm, const Code *code, void (*each)(void *ctx, const Plac
  * returns, and what follows is a place like any other, sampled, compiled, weighed and demoted. A site whose place is
  * demoted for good is not asked any more, and a code without such sites makes frames as it did before. */
 
-static void await_call(Tracer *t, Code *code, u32 pc) {
+static bool await_call(Tracer *t, Code *code, u32 pc) {
   Ins ins = code->proto->code[pc];
   u32 site = code->site_of_pc[pc];
-  if ((ins_op(ins) != BC_call && ins_op(ins) != BC_callx) || !site) return;
+  if ((ins_op(ins) != BC_call && ins_op(ins) != BC_callx) || !site) return false;
   SiteState *s = &code->sites[site - 1];
-  if (s->flags & (SITE_AWAITED | SITE_COLD)) return;
+  if (s->flags & (SITE_AWAITED | SITE_COLD)) return false;
   s->flags |= SITE_AWAITED;
-  if (code->awaited++) return;
+  if (code->awaited++) return true;
   for (u32 i = 0; i < t->vm->frame_count; i++)
     if (t->vm->frames[i].code == code) t->vm->frames[i].flags |= FRAME_AWAITS;
+  return true;
 }
 
-void await_breaks(Tracer *t, const Graph *g) {
+/* The trips of a loop take what they take behind the break as well: no other sample is waited for. */
+static void tell_rest(Tracer *t, const Place *p, Code *code, u32 pc) {
+  if (p->start != RECORD_LOOP || p->code != code || !p->rent.each_ns) return;
+  Place *rest = place_get(t->vm, &t->places, code, pc + 1, RECORD_RESUME);
+  if (!rest || rest->eager || rest->cache.entries.count || rest->rent.passes) return;
+  rest->rent.each_ns = p->rent.each_ns;
+  rest->rent.told = true;
+}
+
+void await_breaks(Tracer *t, const Place *p, const Graph *g) {
   const ExitTable *x = &g->exits;
   if (t->forced || t->private_places || t->force.kind || !MECHANISM(t->vm, breaks_are_awaited)) return;
   for (u32 i = 0; i < x->exits.count; i++) {
     const Exit *e = &x->exits.data[i];
     for (u32 k = 0; e->kind == EXIT_break && k < e->frame_count; k++) {
       const ExitFrame *f = &x->frames.data[e->frame_first + k];
-      if (g->frames.data[f->frame].code) await_call(t, g->frames.data[f->frame].code, f->pc);
+      Code *code = g->frames.data[f->frame].code;
+      if (code && await_call(t, code, f->pc) && !k) tell_rest(t, p, code, f->pc);
     }
   }
 }
