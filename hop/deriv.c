@@ -244,6 +244,8 @@ static Dv power_base(Deriv *d, Dv x, Dv e, Dv g) {
   f64 known;
   if (d->to->known(d, e, &known)) {
     if (known == 0) return MUL(g, NUM(0));
+    if (known == 1) return MUL(g, e); /* x ** 0 is 1, and x ** 1 is x, exactly (lang/math.loops) */
+    if (known == 2) return MUL(g, MUL(e, x));
     return MUL(g, MUL(e, dv2(d, OP_power, x, SUB(e, NUM(1)))));
   }
   Dv less = dv3(d, OP_where, dv2(d, OP_equal, e, NUM(0)), NUM(1), SUB(e, NUM(1)));

@@ -9,11 +9,10 @@ bool pull_must_stay(const Graph *g, NodeId n, bool passed) {
   const GraphNode *x = graph_node_at(g, n);
   if (node_is_effect(g, n)) return true;
   if (x->kind == NODE_check) return !passed || x->op == CHECK_size;
-  for (u32 i = 0; i < node_subs(g, n); i++)
-    for (GraphWalk w = walk_begin(g, x->sub[i]); walk_next(&w);) {
-      const GraphNode *y = graph_node_at(g, w.node);
-      if (y->kind == NODE_check && (!passed || y->op == CHECK_size)) return true;
-    }
+  /* what a check of sizes tells in a block holds in that block */
+  for (u32 i = 0; i < node_subs(g, n) && !passed; i++)
+    for (GraphWalk w = walk_begin(g, x->sub[i]); walk_next(&w);)
+      if (graph_node_at(g, w.node)->kind == NODE_check) return true;
   return false;
 }
 

@@ -70,6 +70,25 @@ static Dim size_of(Graph *g, const ArrayType *t) {
   return n;
 }
 
+/* not a threshold of when: elements of a value in all rows that stay in a cache near the processor; larger ones are
+ * computed row by row */
+enum { TOGETHER_MOST = 1 << 16 };
+
+/* Are all rows at once better than one after the other? */
+static bool are_small(const Graph *g, BlockId body, Dim rows) {
+  i64 n;
+  if (!size_hint(&g->sizes, rows, &n)) return false;
+  for (NodeId at = block_first(g, body); at; at = node_next(g, at))
+    for (u32 i = 0; i < graph_node_at(g, at)->result_count; i++) {
+      const ArrayType *t = value_type(g, node_result(g, at, i));
+      i64 all = n, size;
+      for (u32 d = 0; d < t->rank; d++)
+        if (!size_hint(&g->sizes, t->dims[d], &size) || __builtin_mul_overflow(all, size, &all)) return false;
+      if (all > TOGETHER_MOST) return false;
+    }
+  return true;
+}
+
 /* The way back over the nodes behind `before`, seeded at `from` with each unit of its type, read at the leaves
  * `to`: rows, one array for each, their axis first. A number has one row and no axis. */
 static Outcome rows(Recorder *r, BlockId block, NodeId before, const ValueVec *variables, ValueId from,
@@ -110,6 +129,7 @@ static Outcome rows(Recorder *r, BlockId block, NodeId before, const ValueVec *v
     graph_at_end(g, block);
     node = o == OUT_GO ? graph_scan(g, NULL, 0, &units, 1, n, false, false, body) : 0;
     if (!node) o = OUT_FAIL;
+    else if (are_small(g, body, n)) g->nodes.data[node].lanes = r->lanes = true; /* record_lanes.c */
   }
   for (u32 i = 0; i < to->count && o == OUT_GO; i++)
     if (!vec_push(alloc, out, node ? node_result(g, node, i) : next.data[i])) o = OUT_FAIL;
