@@ -11,7 +11,8 @@
 #include "gpu/ptx.h"
 
 typedef struct LoadedKernel {
-  CuFunction function, tiled, rows, part, join, rest, scan, totals, over, final; /* NULL: the kernel has none */
+  /* NULL: the kernel has none */
+  CuFunction function, tiled, rows, lengthy, part, join, rest, scan, totals, over, final;
   PtxSplit split;
   PtxNest nest;
   PtxTile tile;
@@ -171,16 +172,16 @@ static bool start_tiled(const Device *d, const LoadedKernel *k, const LoopFn *fn
   return true;
 }
 
-/* A kernel that goes over rows several times: a block for each row. False: a row is short, so that most threads of a
- * block would wait, or too long for shared memory. */
+/* A kernel that goes over rows several times: a block for each row, which stands in shared memory where it fits. False:
+ * a row is short, so that most threads of a block would wait, or too long for a block. */
 static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips,
                        void **params, CuResult *error) {
   enum { LEAST = 128, MOST = 48 << 10 };
   u64 length = k->rows ? trips_of(fn, k->row.heads[0], 0, words) : 0;
-  if (length < LEAST || length > MOST) return false;
+  if (length < LEAST || length > k->row.longest) return false;
   u64 shared = PTX_ROW_PARTIAL_BYTES + length * ptx_rows_bytes(&k->row);
-  if (shared > MOST) return false;
-  *error = start_blocks(d, k->rows, trips, shared, params);
+  bool fits = shared <= MOST;
+  *error = start_blocks(d, fits ? k->rows : k->lengthy, trips, fits ? shared : PTX_ROW_PARTIAL_BYTES, params);
   return true;
 }
 
@@ -380,7 +381,9 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
       ok = find_entry(d, l->module, fns[i], "_part", &k->part, why) &&
            find_entry(d, l->module, fns[i], "_join", &k->join, why) &&
            find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
-    if (ok && ptx_rows(fns[i], &vm->alloc, &k->row)) ok = find_entry(d, l->module, fns[i], "_rows", &k->rows, why);
+    if (ok && ptx_rows(fns[i], &vm->alloc, &k->row))
+      ok = find_entry(d, l->module, fns[i], "_rows", &k->rows, why) &&
+           find_entry(d, l->module, fns[i], "_long", &k->lengthy, why);
     if (ok && ptx_scan(fns[i], &vm->alloc, &k->along))
       ok = find_entry(d, l->module, fns[i], "_scan", &k->scan, why) &&
            find_entry(d, l->module, fns[i], "_totals", &k->totals, why) &&

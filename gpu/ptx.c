@@ -458,7 +458,7 @@ static void put_place(PtxWriter *w) {
   INS(w, "shr.u64", w->step, w->step, ptx_const(LT_U32, 5));
 }
 
-static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_scan", "_part", "_join", "_rest",
+static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_long", "_scan", "_part", "_join", "_rest",
                                               "_totals", "_over", "_final"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
@@ -473,7 +473,7 @@ static void put_scratch_params(PtxWriter *w) {
 
 static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
-             w->phase == PTX_ROWS || w->scan ? "a block of threads"
+             w->rows || w->scan ? "a block of threads"
              : w->spread == PTX_WARPS ? "the 32 threads of a warp"
                                        : "one thread");
   put_name(out, w->name);
@@ -504,7 +504,7 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   put_place(w);
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
-  else if (phase == PTX_ROWS) ptx_put_rows(w);
+  else if (phase == PTX_ROWS || phase == PTX_LONG) ptx_put_rows(w);
   else if (phase == PTX_SCAN || phase >= PTX_TOTALS) ptx_put_scan(w);
   else if (phase == PTX_REST && !w->split->rows) ptx_put_rest(w);
   else put_split_body(w);
@@ -555,6 +555,8 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
     w->rows = &rows;
     w->spread = PTX_THREADS;
     put_phase(w, fn, PTX_ROWS, out);
+    ptx_rows_from_memory(&rows);
+    if (!w->failed && !w->refused) put_phase(w, fn, PTX_LONG, out);
     ptx_rows_free(&rows);
     w->rows = NULL;
     w->spread = own;

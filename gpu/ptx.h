@@ -76,11 +76,13 @@ typedef struct PtxRows {
   u8 *needed;                  /* by node; for the analysis */
   u8 slot_bytes[PTX_ROW_SLOTS];
   u32 slots;
+  u64 longest;                 /* elements of a row whose sums a block of threads can join */
 } PtxRows;
 
 /* False: it is none of that kind, or memory was refused. */
 bool ptx_rows(const LoopFn *fn, Allocator *alloc, PtxRows *r);
 void ptx_rows_free(PtxRows *r);
+void ptx_rows_from_memory(PtxRows *r); /* nothing stands in shared memory: each loop reads the row again */
 u32 ptx_rows_bytes(const PtxRows *r); /* of shared memory for each element; PTX_ROW_PARTIAL_BYTES come to that */
 
 enum { PTX_SCAN_PIECE = 4096, PTX_SCAN_WORDS = 4641, PTX_SCAN_LEFT = 4 };
@@ -104,16 +106,18 @@ enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver t
 /* How the trips of a kernel are dealt. */
 PtxSpread ptx_spread(const LoopFn *fn);
 
-/* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_tile takes has one
- * more, NAME_tile, for blocks of 256 threads, a tile each. One that ptx_rows takes has NAME_rows, for blocks of any
- * number of warps, a trip each, with shared memory given at the launch. One that ptx_split takes has three more,
- * NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters: scratch memory
- * to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and how many blocks
- * (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with PTX_ROW_PARTIAL_BYTES of shared
- * memory, where the reductions have the order LANES. WEFT_ERROR: memory was refused, or a kernel is not supported:
- * then `why` holds a line that says so and which. One that ptx_scan takes has NAME_scan, for blocks of 256 threads
- * with ptx_scan_bytes of shared memory, a trip each; and NAME_totals, NAME_over and NAME_final, with the parameters of
- * NAME_part: `to` is scratch memory of PTX_SCAN_LEFT words of 8 bytes for each of the `blocks` pieces of a trip. */
+/* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_tile takes has one more,
+ * NAME_tile, for blocks of 256 threads, a tile each. One that ptx_rows takes has NAME_rows and NAME_long, for blocks of
+ * any number of warps, a trip each, with shared memory given at the launch: ptx_rows_bytes for each element and
+ * PTX_ROW_PARTIAL_BYTES; the second one PTX_ROW_PARTIAL_BYTES alone, of rows of `longest` elements at most. One that
+ * ptx_split takes has three more, NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four
+ * more parameters: scratch memory to read and to write, how many elements (join, rest: results in scratch memory) a
+ * reduction has, and how many blocks (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with
+ * PTX_ROW_PARTIAL_BYTES of shared memory, where the reductions have the order LANES. WEFT_ERROR: memory was refused, or
+ * a kernel is not supported: then `why` holds a line that says so and which. One that ptx_scan takes has NAME_scan, for
+ * blocks of 256 threads with ptx_scan_bytes of shared memory, a trip each; and NAME_totals, NAME_over and NAME_final,
+ * with the parameters of NAME_part: `to` is scratch memory of PTX_SCAN_LEFT words of 8 bytes for each of the `blocks`
+ * pieces of a trip. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;
 
 #endif

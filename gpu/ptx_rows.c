@@ -239,7 +239,16 @@ bool ptx_rows(const LoopFn *fn, Allocator *alloc, PtxRows *r) {
     ok = !loop_is_terminator(n) && n->op != LOOP_CHECK && n->op != LOOP_ELSE &&
          (n->op != LOOP_LOAD || !is_written(fn, n->a));
   }
-  if (ok && r->count > 1 && choose_slots(r, fn)) return true;
+  if (ok && r->count > 1 && choose_slots(r, fn)) {
+    r->longest = UINT32_MAX / 2;
+    for (u32 k = 0; k < r->count; k++) {
+      if (!is_sum(fn, r->heads[k])) continue;
+      LoopType t = loop_type_of(fn, loop_result_of(fn, r->heads[k], 0));
+      u64 most = (u64)PTX_ROW_PARTIALS * LOOP_BLOCK_TRIPS * loop_lanes(t);
+      if (most < r->longest) r->longest = most;
+    }
+    return true;
+  }
   ptx_rows_free(r);
   return false;
 }
@@ -251,6 +260,11 @@ void ptx_rows_free(PtxRows *r) {
   mem_free(r->alloc, r->needed, r->nodes);
   r->same = NULL;
   r->slot = r->made = r->needed = NULL;
+}
+
+void ptx_rows_from_memory(PtxRows *r) {
+  memset(r->slot, 0, r->nodes);
+  r->slots = 0;
 }
 
 u32 ptx_rows_bytes(const PtxRows *r) {

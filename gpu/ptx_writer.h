@@ -48,8 +48,10 @@ typedef struct OpenHead {
 
 /* Which entry of a kernel is written. */
 /* Those from PTX_PART on have scratch memory. */
-typedef enum PtxPhase { PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_TOTALS, PTX_OVER,
-                        PTX_FINAL, PTX_PHASES } PtxPhase;
+typedef enum PtxPhase {
+  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_TOTALS, PTX_OVER, PTX_FINAL,
+  PTX_PHASES
+} PtxPhase;
 
 /* One function that is being written: the kernel, or a math function inside it. */
 typedef struct PtxFn {

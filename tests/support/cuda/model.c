@@ -111,6 +111,11 @@ void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, 
   double slots = 0, mhz = c->mhz;
   for (unsigned k = 0; k < TK_KINDS; k++) slots += s->slots[k] / n;
   double sectors = (double)s->private_sectors * scale + (double)s->shared_sectors;
+  /* What warps on the card at once touch in all; where the cache does not hold it, what is read again comes from memory
+   * again. */
+  double at_once = (double)least(busiest, held) * warps * c->sms,
+         touched = sectors * SECTOR * (at_once < all ? at_once / all : 1);
+  if (touched > c->cache_mb * 1e6) sectors = (double)s->moved * scale;
   double alone = s->cycles / n * parts(busiest, held);
   const struct { const char *name; double us; } limits[] = {
     {"latency", (alone > s->longest ? alone : s->longest) / mhz},
