@@ -97,11 +97,22 @@ static u64 record_allowed(const Tracer *t, const Place *p) {
   return percent_of(p->rent.ahead_ns, tun->record_worth) + (u64)tun->record_least_ns;
 }
 
-/* A backend asked for another trace: calls end it instead of being inlined. Once; the next refusal counts. */
-static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason) {
+/* Does a function that calls itself give an array? */
+static bool recurs_on_arrays(const Graph *g) {
+  for (GraphWalk w = walk_begin(g, 1); walk_next(&w);) {
+    const GraphNode *x = graph_node_at(g, w.node);
+    for (u32 i = 0; x->kind == NODE_recur && i < x->result_count; i++)
+      if (value_type(g, node_result(g, w.node, i))->rank) return true;
+  }
+  return false;
+}
+
+/* A backend asked for another trace: calls end it instead of being inlined; of a function that changes arrays in a way
+ * that does not lower, they are inlined as any other's. Once; the next refusal counts. */
+static GuardEntry *compile_smaller(Tracer *t, Frame *frame, Place *p, u32 reason, bool inlines) {
   i64 depth = t->vm->tunables.inline_depth;
   t->restarted = true;
-  t->vm->tunables.inline_depth = 0;
+  if (!inlines) t->vm->tunables.inline_depth = 0;
   GuardEntry *e = tier_compile(t, frame, p, reason);
   t->vm->tunables.inline_depth = depth;
   t->restarted = false;
@@ -302,11 +313,12 @@ static GuardEntry *compile_for(Tracer *t, Frame *frame, Place *p, u32 reason) {
     if (vm->error.raised && !had_error) vm_error_forget(vm);
     if (!MECHANISM(vm, failures_told_apart)) made = BACKEND_skip;
     bool stopped = was_stopped(t, p, rec.span), again = !stopped && made == BACKEND_restart && !t->restarted;
+    const bool inlines = again && recurs_on_arrays(g);
     if (!again && !stopped) place_refused(t, p, made, time_left(t, begin) == 1, rec.span, buf_text(&why));
     guard_prog_free(vm, guards);
     region_free(vm, region);
     buf_free(&why);
-    return again ? compile_smaller(t, frame, p, reason) : NULL;
+    return again ? compile_smaller(t, frame, p, reason, inlines) : NULL;
   }
   buf_free(&why);
   region->compile_ns = tracer_now(t) - begin;
