@@ -234,6 +234,23 @@ typedef struct Range { /* of an i64 value; what reaches 2^62 either way may be a
 enum { RANGE_DEPTH = 5 };
 static const i64 far = (i64)1 << 62; /* no loop comes near it */
 
+/* Of what is converted from a narrower type, masked, or a remainder by a constant. */
+static Range narrow_range(const Pass *p, const LoopNode *n) {
+  const Range any = {INT64_MIN, INT64_MAX};
+  u64 by = n->b && simplify_is_const(p, n->b) ? simplify_node(p, n->b)->imm : 0;
+  if (n->type != LT_I64) return any;
+  if (n->op == LOOP_AND && by && (i64)by >= 0) return (Range){0, (i64)by};
+  if (n->op == LOOP_MOD && (i64)by > 0) return (Range){0, (i64)by - 1};
+  if (n->op != LOOP_CONVERT) return any;
+  switch (loop_type_of(p->fn, n->a)) {
+    case LT_I1: return (Range){0, 1};
+    case LT_U8: return (Range){0, UINT8_MAX};
+    case LT_I32: return (Range){INT32_MIN, INT32_MAX};
+    case LT_U32: return (Range){0, UINT32_MAX};
+    default: return any;
+  }
+}
+
 static Range range_of(const Pass *p, u32 id, u32 depth) {
   const LoopNode *n = simplify_node(p, id);
   const Range any = {INT64_MIN, INT64_MAX};
@@ -245,6 +262,7 @@ static Range range_of(const Pass *p, u32 id, u32 depth) {
     r = (Range){0, few ? (i64)simplify_node(p, trips)->imm - 1 : far - 1};
   }
   bool both = n->op == LOOP_ADD || n->op == LOOP_SUB || n->op == LOOP_MAX || n->op == LOOP_MIN;
+  if (n->op == LOOP_CONVERT || n->op == LOOP_AND || n->op == LOOP_MOD) return narrow_range(p, n);
   if (!both || n->type != LT_I64 || depth == 0) return r;
   a = range_of(p, n->a, depth - 1);
   b = range_of(p, n->b, depth - 1);
@@ -277,6 +295,13 @@ static u32 by_range(Pass *p, const LoopNode *n) {
     case LOOP_NE: return less || more ? constant(p, LT_I1, n->op == LOOP_NE) : 0;
     default: return 0;
   }
+}
+
+/* An index that cannot be elsewhere: of u8 in a table of 256. */
+static bool always_holds(const Pass *p, const LoopNode *check) {
+  if (check->aux != LOOP_CHECK_INDEX) return false;
+  Range a = range_of(p, check->a, RANGE_DEPTH), b = range_of(p, check->b, RANGE_DEPTH);
+  return a.least >= 0 && a.most < b.least;
 }
 
 /* (x + c) + d and its like: x and one constant. */
@@ -636,6 +661,7 @@ static void simplify_copy_statement(Pass *p, u32 id, u32 *known) {
       if (n.op == LOOP_YIELD) yield_condition(p, &n);
       if (n.op == LOOP_NEXT) carry_on(p, &n);
       if (form == LOOP_FORM_CHECK) n.a = simplify_mapped(p, n.a), n.b = simplify_mapped(p, n.b);
+      if (form == LOOP_FORM_CHECK && always_holds(p, &n)) return;
       if (form == LOOP_FORM_CHECK && p->fn->kind == LOOP_NATIVE && checked_before(p, &n, known)) return;
       p->map[id] = new_node(p, n, here(p));
       append(p, p->map[id]);
