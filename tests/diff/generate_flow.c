@@ -18,6 +18,7 @@ typedef struct Flow {
   int depth;              /* of blocks */
   int left;               /* statements that may still be made */
   bool function;          /* the body of a function, not of a lambda: `return` may stand there, `w` may be written */
+  bool list;              /* there is a list `q` of numbers, which grows */
 } Flow;
 
 static void number(Flow *f, int depth);
@@ -239,9 +240,25 @@ static void construct(Flow *f) {
   }
 }
 
+/* Items behind the list, sometimes the last one taken off, or read. */
+static void list_statement(Flow *f) {
+  Gen *g = f->g;
+  int a = target(f);
+  switch (gen_below(g, 6)) {
+    case 0: gen_put(g, "q += (1.0 * "), number(f, 1), gen_put(g, ", 0.5 * "), number(f, 0), gen_put(g, ")"); return;
+    case 1: gen_put(g, "if len(q) > %d { q = q[:-1] }", gen_below(g, 3)); return;
+    case 2: gen_put(g, "if len(q) > 0 { a%d = a%d * 0.5 + q[-1] * 0.25 }", a, a); return;
+    default: gen_put(g, "q += (1.0 * "), number(f, 1), gen_put(g, ",)"); return;
+  }
+}
+
 static void statement(Flow *f) {
   Gen *g = f->g;
   int a = target(f);
+  if (f->list && f->function && gen_chance(g, 20)) {
+    list_statement(f);
+    return;
+  }
   switch (gen_below(g, 16)) {
     case 0:
     case 1: {
@@ -296,10 +313,16 @@ static void function(Gen *g, int n) {
   gen_put(g, "let w = v");
   gen_line(g);
   gen_put(g, "let a1 = %s", gen_chance(g, 50) ? "0.0" : gen_chance(g, 50) ? "a0 * 0.5" : "1.0");
+  if ((f.list = gen_chance(g, 35))) gen_line(g), gen_put(g, "let q = %s", gen_chance(g, 70) ? "()" : "(a0, 0.5)");
   statements(&f, 6);
   gen_line(g);
   loop(&f);
   gen_line(g);
+  if (f.list) {
+    gen_put(g, gen_chance(g, 50) ? "if len(q) > 0 { a1 += tanh(sum(array(q))) }"
+                                 : "for y in q { a1 += tanh(y) * 0.5 }");
+    gen_line(g);
+  }
   gen_put(g, "a0 + a1 * 0.5 + sum(w) * 0.25\n}\n");
   g->indent = 0;
 }
