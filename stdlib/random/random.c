@@ -4,6 +4,7 @@
  * 64-bit counter (b, stream) and the key (seed's two words). A 32-bit element i takes word i mod 4 of block i / 4,
  * a 64-bit one words 2 (i mod 2) and the next of block i / 2, the low word first. */
 #include "stdlib/array/make.h"
+#include "stdlib/array/walk.h"
 #include "stdlib/kernels/philox.h"
 
 #include <math.h>
@@ -200,12 +201,83 @@ static WeftStatus normal(Vm *vm, Key k, u32 dtype, u32 rank, const i64 *dims, Va
   return WEFT_OK;
 }
 
+/* ---- bounds that are arrays: each element has its own ----------------------------------------------------- */
+
+static bool has_axes(Value v) { return v.kind == V_ARRAY && array_rank(v.array) > 0; }
+
+/* What is drawn between lo and hi: of the shape that is given, or the one that they have together. */
+static WeftStatus drawn_between(Vm *vm, u32 op, const Value *bounds, u32 param, Value shape, ArrayType *t) {
+  ArrayType each[2] = {{.dtype = DT_f64}, {.dtype = DT_f64}}, joined, whole;
+  const ArrayType *both[2] = {&each[0], &each[1]};
+  RuleError err;
+  for (u32 i = 0; i < 2; i++)
+    if (args_given(bounds[i])) type_of_value(bounds[i], &each[i]);
+  TRY_RULE(vm, op, &err, rule_broadcast(NULL, 2, both, &joined, &err));
+  *t = joined;
+  if (!args_given(shape)) return WEFT_OK;
+  u32 rank;
+  i64 dims[ARRAY_MAX_RANK];
+  TRY(draw_shape(vm, op, param, shape, &rank, dims));
+  t->rank = (u8)rank;
+  memcpy(t->dims, dims, rank * sizeof *dims);
+  both[0] = &joined;
+  both[1] = t;
+  if (rule_broadcast(NULL, 2, both, &whole, &err) && whole.rank == t->rank &&
+      memcmp(whole.dims, t->dims, t->rank * sizeof *t->dims) == 0)
+    return WEFT_OK;
+  return vm_error(vm, EK_shape, "%s: lo and hi of shape %s do not fit shape %s", op_name(op), shape_text(&joined).s,
+                  shape_text(t).s);
+}
+
+/* A bound for each element, as `dtype`. */
+static WeftStatus bound_each(Vm *vm, Value v, f64 usual, const ArrayType *t, u32 dtype, Value *out) {
+  NumBox box;
+  u32 bad;
+  if (!args_given(v)) v = value_weak_f64(usual);
+  TRY(array_new(vm, dtype, t->rank, t->dims, out));
+  if (copy_dense(vm, array_of(v, &box), t->rank, t->dims, dtype, out->array->data, &bad) == WEFT_OK) return WEFT_OK;
+  value_drop(vm, *out);
+  return WEFT_ERROR;
+}
+
+/* The numbers are those that bounds of rank 0 give. */
+static WeftStatus uniform_each(Vm *vm, Key k, u32 dtype, const Value *args, Value *out) {
+  ArrayType t;
+  Value lo, hi;
+  for (u32 i = 2; i < 4; i++)
+    if (args_given(args[i])) TRY(args_array(vm, OP_random_uniform, i, args[i]));
+  TRY(drawn_between(vm, OP_random_uniform, args + 2, 1, args[1], &t));
+  TRY(bound_each(vm, args[2], 0, &t, dtype, &lo));
+  WeftStatus status = bound_each(vm, args[3], 1, &t, dtype, &hi);
+  if (status == WEFT_OK) {
+    status = array_new(vm, dtype, t.rank, t.dims, out);
+    for (i64 i = 0, n = status == WEFT_OK ? out->array->size : 0; i < n && status == WEFT_OK; i++) {
+      status = poll_part(vm, i, n, out);
+      if (status != WEFT_OK) break;
+      if (dtype == DT_f64)
+        ((f64 *)out->array->data)[i] = uniform_at_f64(
+            interval_f64(((f64 *)lo.array->data)[i], ((f64 *)hi.array->data)[i]), unit64(k, (u64)i));
+      else
+        ((f32 *)out->array->data)[i] = uniform_at_f32(
+            interval_f32(((f32 *)lo.array->data)[i], ((f32 *)hi.array->data)[i]), unit32(k, (u64)i));
+    }
+    value_drop(vm, hi);
+  }
+  value_drop(vm, lo);
+  return status;
+}
+
 WeftStatus eager_random_uniform(Vm *vm, Value *args, Value *out) {
   Key k = {0};
   u32 rank, dtype = DT_f64;
   i64 dims[ARRAY_MAX_RANK];
   f64 lo = 0, hi = 1;
   TRY(arg_key(vm, OP_random_uniform, args[0], &k));
+  if (has_axes(args[2]) || has_axes(args[3])) {
+    TRY(args_dtype(vm, OP_random_uniform, 4, args[4], &dtype));
+    TRY(need_float(vm, OP_random_uniform, dtype));
+    return uniform_each(vm, k, dtype, args, out);
+  }
   TRY(draw_shape(vm, OP_random_uniform, 1, args[1], &rank, dims));
   if (args_given(args[2])) TRY(args_f64(vm, OP_random_uniform, 2, args[2], &lo));
   if (args_given(args[3])) TRY(args_f64(vm, OP_random_uniform, 3, args[3], &hi));
@@ -228,6 +300,72 @@ WeftStatus eager_random_normal(Vm *vm, Value *args, Value *out) {
 /* Multiplication of a 64-bit word with the span, upper half: bias below 2^-64 times the span (Lemire 2019). */
 static i64 below(u64 word, u64 span) { return (i64)((unsigned __int128)word * span >> 64); }
 
+static void put_int(void *x, i64 i, u32 dtype, u64 drawn) { /* what is drawn fits */
+  switch (dtype_bytes(dtype)) {
+    case 1: ((u8 *)x)[i] = (u8)drawn; break;
+    case 4: ((u32 *)x)[i] = (u32)drawn; break;
+    default: ((u64 *)x)[i] = drawn;
+  }
+}
+
+/* Whether the integers from lo to hi - 1, bits of u64 where it is `natural`, are some and all of the dtype. */
+static WeftStatus span_fits(Vm *vm, u32 dtype, bool natural, i64 lo, i64 hi) {
+  if (natural ? (u64)lo >= (u64)hi : lo >= hi)
+    return natural ? vm_error(vm, EK_value, "random.randint: lo must be below hi, got %llu and %llu",
+                              (unsigned long long)lo, (unsigned long long)hi)
+                   : vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo,
+                              (long long)hi);
+  if (!natural && (!num_fits(value_weak_i64(lo), dtype) || !num_fits(value_weak_i64(hi - 1), dtype)))
+    return vm_error(vm, EK_value, "random.randint: from %lld to %lld are not all %s", (long long)lo,
+                    (long long)(hi - 1), dtype_name(dtype));
+  return WEFT_OK;
+}
+
+static WeftStatus randint_each(Vm *vm, Key k, u32 dtype, const Value *args, Value *out) {
+  const bool natural = dtype == DT_u64;
+  ArrayType t, b;
+  Value bounds[2];
+  u32 made = 0;
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 1; i < 3; i++) {
+    TRY(args_array(vm, OP_random_randint, i, args[i]));
+    type_of_value(args[i], &b);
+    if (dtype_kind(b.dtype) != DK_INT)
+      return vm_error(vm, EK_type, "random.randint: %s must be integers, got %s", i == 1 ? "lo" : "hi",
+                      dtype_name(b.dtype));
+  }
+  TRY(drawn_between(vm, OP_random_randint, args + 1, 3, args[3], &t));
+  for (; made < 2 && status == WEFT_OK; made += status == WEFT_OK) {
+    type_of_value(args[1 + made], &b);
+    status = bound_each(vm, args[1 + made], 0, &t, b.dtype == DT_u64 ? DT_u64 : DT_i64, &bounds[made]);
+    if (status != WEFT_OK) break;
+    const i64 *x = bounds[made].array->data;
+    i64 wrong = 0, n = bounds[made].array->size;
+    if (natural != (b.dtype == DT_u64)) /* the other half of the words stands for other numbers */
+      while (wrong < n && x[wrong] >= 0) wrong++;
+    if (natural != (b.dtype == DT_u64) && wrong < n) {
+      value_drop(vm, bounds[made]);
+      status = vm_error(vm, EK_value, "random.randint: %s holds numbers that are no %s", made ? "hi" : "lo",
+                        dtype_name(natural ? DT_u64 : DT_i64));
+      break;
+    }
+  }
+  if (status == WEFT_OK) status = array_new(vm, dtype, t.rank, t.dims, out);
+  for (i64 i = 0, n = status == WEFT_OK ? out->array->size : 0; i < n; i++) {
+    const i64 lo = ((i64 *)bounds[0].array->data)[i], hi = ((i64 *)bounds[1].array->data)[i];
+    status = poll_part(vm, i, n, out);
+    if (status != WEFT_OK) break;
+    status = span_fits(vm, dtype, natural, lo, hi);
+    if (status != WEFT_OK) {
+      value_drop(vm, *out);
+      break;
+    }
+    put_int(out->array->data, i, dtype, (u64)lo + (u64)below(bits64(k, (u64)i), (u64)hi - (u64)lo));
+  }
+  while (made > 0) value_drop(vm, bounds[--made]);
+  return status;
+}
+
 WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   Key k = {0};
   u32 rank, dtype = DT_i64;
@@ -235,6 +373,12 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
   TRY(arg_key(vm, OP_random_randint, args[0], &k));
   /* of u64 bounds are natural numbers: their bits */
   const bool natural = args[4].kind == V_DTYPE && args[4].dtype == DT_u64;
+  if (has_axes(args[1]) || has_axes(args[2])) {
+    TRY(args_dtype(vm, OP_random_randint, 4, args[4], &dtype));
+    if (dtype_kind(dtype) != DK_INT)
+      return vm_error(vm, EK_dtype, "random.randint: dtype must be an integer dtype, got %s", dtype_name(dtype));
+    return randint_each(vm, k, dtype, args, out);
+  }
   i64 *const bounds[2] = {&lo, &hi};
   for (u32 i = 0; i < 2; i++) {
     const Value v = args[1 + i];
@@ -244,29 +388,17 @@ WeftStatus eager_random_randint(Vm *vm, Value *args, Value *out) {
       return vm_error(vm, EK_value, "random.randint: from %lld on are not all u64", (long long)*bounds[i]);
   }
   TRY(draw_shape(vm, OP_random_randint, 3, args[3], &rank, dims));
-  if (natural ? (u64)lo >= (u64)hi : lo >= hi)
-    return natural ? vm_error(vm, EK_value, "random.randint: lo must be below hi, got %llu and %llu",
-                              (unsigned long long)lo, (unsigned long long)hi)
-                   : vm_error(vm, EK_value, "random.randint: lo must be below hi, got %lld and %lld", (long long)lo,
-                              (long long)hi);
   TRY(args_dtype(vm, OP_random_randint, 4, args[4], &dtype));
   if (dtype_kind(dtype) != DK_INT)
     return vm_error(vm, EK_dtype, "random.randint: dtype must be an integer dtype, got %s", dtype_name(dtype));
-  if (dtype != DT_u64 && (!num_fits(value_weak_i64(lo), dtype) || !num_fits(value_weak_i64(hi - 1), dtype)))
-    return vm_error(vm, EK_value, "random.randint: from %lld to %lld are not all %s", (long long)lo,
-                    (long long)(hi - 1), dtype_name(dtype));
+  TRY(span_fits(vm, dtype, natural, lo, hi));
   TRY(array_new(vm, dtype, rank, dims, out));
   u64 span = (u64)hi - (u64)lo;
   i64 n = out->array->size;
   void *x = out->array->data;
   for (i64 i = 0; i < n; i++) {
     TRY(poll_part(vm, i, n, out));
-    u64 drawn = (u64)lo + (u64)below(bits64(k, (u64)i), span);
-    switch (dtype_bytes(dtype)) { /* what is drawn fits */
-      case 1: ((u8 *)x)[i] = (u8)drawn; break;
-      case 4: ((u32 *)x)[i] = (u32)drawn; break;
-      default: ((u64 *)x)[i] = drawn;
-    }
+    put_int(x, i, dtype, (u64)lo + (u64)below(bits64(k, (u64)i), span));
   }
   *out = array_finish(vm, *out);
   return WEFT_OK;

@@ -774,6 +774,20 @@ static Outcome compose_bernoulli(Recorder *r, const Av *params, Av *out, bool *d
   return (*done = is_array(r, params[1])) ? drawn_each(r, params, out) : OUT_GO;
 }
 
+/* Numbers between bounds that are arrays are drawn by the interpreter. */
+static Outcome compose_drawn(Recorder *r, u32 op, const Av *params, u32 lo, bool *done) {
+  *done = is_array(r, params[lo]) || is_array(r, params[lo + 1]);
+  return *done ? rec_stuck(r, REASON_no_lowering, "%s: bounds that are arrays", op_name(op)) : OUT_GO;
+}
+static Outcome compose_uniform(Recorder *r, const Av *params, Av *out, bool *done) {
+  (void)out;
+  return compose_drawn(r, OP_random_uniform, params, 2, done);
+}
+static Outcome compose_randint(Recorder *r, const Av *params, Av *out, bool *done) {
+  (void)out;
+  return compose_drawn(r, OP_random_randint, params, 1, done);
+}
+
 static Outcome compose_take(Recorder *r, const Av *params, Av *out, bool *done) {
   *done = true;
   return take(r, params, out);
@@ -788,6 +802,7 @@ typedef Outcome (*ComposeFn)(Recorder *r, const Av *params, Av *out, bool *done)
 static const ComposeFn composed[OP_COUNT] = {
     [OP_round] = compose_round, [OP_diff] = compose_diff,         [OP_random_bernoulli] = compose_bernoulli,
     [OP_take] = compose_take,   [OP_compress] = compose_compress,
+    [OP_random_uniform] = compose_uniform, [OP_random_randint] = compose_randint,
 };
 
 /* Parameters that other operations say, so that graphs know nothing of them: the order in which the first operand is
