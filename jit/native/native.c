@@ -356,7 +356,8 @@ static bool emit_check(Native *n, NodeId node) {
   ValueId a = node_operand(g, node, 0), b = x->operand_count > 1 ? node_operand(g, node, 1) : 0;
   u32 *values, count;
   bool arrays = !is_number(n, a) || (b && x->op != CHECK_cast_range && !is_number(n, b));
-  if (arrays && !n->small && !n->rows) return native_bail(n, "a check of an array");
+  /* one by one: divisors are checked faster by a kernel of the plan */
+  if (arrays && !n->small && (!n->rows || x->op != CHECK_index)) return native_bail(n, "a check of an array");
   if (!arrays && x->op == CHECK_index && native_index_proved(n, a, b)) return true;
   u32 exit = x->exit == NO_EXIT ? n->c->exit : x->exit, number = native_exit(n, exit, &values, &count);
   if (!number) return false;
