@@ -210,7 +210,7 @@ static bool is_ordinary(const Block *b, ValueId v) {
     NodeId n = value_node(g, v);
     if (!n || graph_node_at(g, n)->block != b->id) return false;
     const u8 kind = graph_node_at(g, n)->kind;
-    if (kind != NODE_update) return kind == NODE_while || kind == NODE_cond;
+    if (kind != NODE_update) return kind == NODE_while || kind == NODE_cond || kind == NODE_recur;
     v = node_operand(g, n, 0);
   }
 }
@@ -252,7 +252,8 @@ static void find_lifetimes(Block *b) {
     if (unit->kind == UNIT_kernel) {
       for (u32 i = 0; i < unit->nodes.count; i++) each_exit_of(g, unit->nodes.data[i], exit_lives, &e);
     } else if (unit->kind == UNIT_control || unit->kind == UNIT_effect) {
-      e.when = LEAVING(u); /* what it takes in must be kept, not changed */
+      /* what it takes in must be kept, not changed; a function that calls itself puts back what it changed */
+      e.when = graph_node_at(g, unit->node)->kind == NODE_recur ? when : LEAVING(u);
       each_exit_of(g, unit->node, exit_lives, &e);
       leaves_late = !has_own_exits(g, unit->node);
     }
