@@ -202,7 +202,7 @@ bool native_split_set(Native *n, ValueId v, const NSplit *s); /* rank 0: a numbe
 u32 native_broadcast_at(const NSplit *x, const NSplit *out, u32 at);
 bool native_small_op(Native *n, NodeId node);
 bool native_small_check(Native *n, NodeId node, u32 number, u32 count, const u32 *values);
-/* native_loops.c: the same of rows */
+/* native_loops.c: that places of a row are there */
 bool native_rows_check(Native *n, NodeId node, u32 exit, u32 count, const u32 *values);
 
 /* native_views.c */

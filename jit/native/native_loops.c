@@ -308,34 +308,27 @@ static bool store_row(Native *n, const NRow *to, ValueId v, NodeId update) {
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
-/* Each element of an array, beside a number or the same element of another, in loops of the function itself. */
+/* Each place that an array gives, in loops of the function itself. */
 bool native_rows_check(Native *n, NodeId node, u32 exit, u32 count, const u32 *values) {
-  const GraphNode *x = graph_node_at(n->g, node);
-  ValueId v[2] = {node_operand(n->g, node, 0), x->operand_count > 1 ? node_operand(n->g, node, 1) : 0};
-  const bool cast = x->op == CHECK_cast_range;
-  u32 dtype = cast && v[1] ? value_type(n->g, v[1])->dtype : DT_NONE, ix[TYPE_MAX_RANK], ir[2] = {0};
-  if (cast) v[1] = 0;
-  const ArrayType t = *value_type(n->g, v[0]);
-  const NRow *r = t.rank ? native_row(n, v[0]) : NULL;
+  ValueId places = node_operand(n->g, node, 0), all = node_operand(n->g, node, 1);
+  const ArrayType t = *value_type(n->g, places);
+  const NRow *r = t.rank && !value_type(n->g, all)->rank ? native_row(n, places) : NULL;
   if (!r) return n->why ? false : native_bail(n, "a check of an array");
-  if (v[1] && value_type(n->g, v[1])->rank &&
-      (value_type(n->g, v[1])->rank != t.rank || !dims_same(n->c, t.rank, t.dims, value_type(n->g, v[1])->dims)))
-    return native_bail(n, "a check of an array");
   Maker *m = few(n, t.rank, r->bound) ? arena_alloc(&n->c->arena, sizeof *m) : NULL;
   if (!m) return n->why ? false : native_no_memory(n);
   *m = (Maker){.n = n, .fn = n->fn};
+  u32 ix[TYPE_MAX_RANK], size = native_number(n, all);
+  if (!size) return false;
+  size = element_convert(n->fn, size, native_type(n, all), LT_I64);
   for (u32 d = 0; d < t.rank; d++) {
-    u32 size = native_dim_ir(n, t.dims[d]), head = size ? loop_begin_for(n->fn, NULL, size, 0, NULL) : 0;
+    u32 trips = native_dim_ir(n, t.dims[d]), head = trips ? loop_begin_for(n->fn, NULL, trips, 0, NULL) : 0;
     if (!head) return native_bail(n, "a malformed loop");
     ix[d] = loop_index_of(head, 0);
   }
-  LoopType type = x->op == CHECK_index ? LT_I64 : native_type(n, v[0]);
-  for (u32 i = 0; i < 2 && v[i]; i++) {
-    ir[i] = loops_element(m, v[i], ix, 0);
-    if (!ir[i]) return false;
-    if (x->op == CHECK_index) ir[i] = element_convert(n->fn, ir[i], native_type(n, v[i]), LT_I64);
-  }
-  if (!element_check(n->fn, (CheckKind)x->op, type, dtype, ir[0], ir[1], exit, count, values))
+  u32 at = loops_element(m, places, ix, 0);
+  if (!at) return false;
+  at = element_convert(n->fn, at, native_type(n, places), LT_I64);
+  if (!element_check(n->fn, CHECK_index, LT_I64, DT_NONE, at, size, exit, count, values))
     return native_bail(n, "an unknown check");
   for (u32 d = 0; d < t.rank; d++) loop_end(n->fn);
   return !n->why;
