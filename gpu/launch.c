@@ -172,16 +172,16 @@ static bool start_tiled(const Device *d, const LoadedKernel *k, const LoopFn *fn
   return true;
 }
 
-/* A kernel that goes over rows several times: a block for each row, which stands in shared memory where it fits. False:
- * a row is short, so that most threads of a block would wait, or too long for a block. */
+/* A kernel that goes over rows several times: a block for each row. False: a row is short, so that most threads of a
+ * block would wait, or too long for shared memory; `lengthy`: for a block. */
 static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips,
-                       void **params, CuResult *error) {
+                       void **params, bool lengthy, CuResult *error) {
   enum { LEAST = 128, MOST = 48 << 10 };
   u64 length = k->rows ? trips_of(fn, k->row.heads[0], 0, words) : 0;
   if (length < LEAST || length > k->row.longest) return false;
   u64 shared = PTX_ROW_PARTIAL_BYTES + length * ptx_rows_bytes(&k->row);
-  bool fits = shared <= MOST;
-  *error = start_blocks(d, fits ? k->rows : k->lengthy, trips, fits ? shared : PTX_ROW_PARTIAL_BYTES, params);
+  if (!lengthy && shared > MOST) return false;
+  *error = start_blocks(d, lengthy ? k->lengthy : k->rows, trips, lengthy ? PTX_ROW_PARTIAL_BYTES : shared, params);
   return true;
 }
 
@@ -305,10 +305,11 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     CuResult error;
     Spread s;
     bool started = start_tiled(d, loaded, fn, words, trips, params, &error) ||
-                   start_rows(d, loaded, fn, words, trips, params, &error) ||
+                   start_rows(d, loaded, fn, words, trips, params, false, &error) ||
                    start_scan(d, loaded, fn, words, trips, params, count + 3, &error) ||
                    (is_worth_splitting(d, loaded, fn, words, trips, &s) &&
-                    start_split(d, loaded, s, trips, params, count + 3, &error));
+                    start_split(d, loaded, s, trips, params, count + 3, &error)) ||
+                   start_rows(d, loaded, fn, words, trips, params, true, &error);
     if (!started) error = start(d, loaded->function, loaded->warps, items_of(loaded, fn, words, trips), params);
     device_leave(d);
     if (error) status = device_failed(d, k->name, error);
