@@ -145,7 +145,7 @@ WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims
   size_t head = head_bytes(rank), bytes;
   if (UNLIKELY(__builtin_mul_overflow((size_t)size, (size_t)dtype_bytes(dtype), &bytes) || bytes > PTRDIFF_MAX / 2))
     return bad_dims(vm, dtype, rank, dims);
-  bool inside = bytes <= ARRAY_INLINE_MAX && device == DEV_CPU;
+  bool inside = bytes <= ARRAY_INLINE_MAX && device == DEV_CPU && !vm->array_room;
   Array *a = obj_alloc(vm, inside ? head + bytes : head);
   if (UNLIKELY(!a)) return vm_error_memory(vm);
   a->head = (Obj){1, 0};
@@ -164,7 +164,7 @@ WeftStatus array_new_on(Vm *vm, u32 device, u32 dtype, u32 rank, const i64 *dims
     if (device != DEV_CPU) {
       a->storage = new_device_storage(vm, device, bytes);
     } else {
-      a->storage = new_storage(vm, bytes);
+      a->storage = new_storage(vm, bytes + vm->array_room);
       if (!a->storage) (void)vm_error_array(vm, dtype, rank, dims);
     }
     if (!a->storage) {

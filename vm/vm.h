@@ -340,6 +340,7 @@ struct Vm {
   /* a slab for errors, so that one can be made and caught when memory is refused; NULL: it is in use */
   void *reserve;
   u64 overdraft;      /* bytes beyond limits.bytes that may be taken: while an error is made */
+  size_t array_room; /* bytes behind the elements of arrays that are made now: for a library that reads too far */
   Kept kept;
   TextPlaces text_places; /* of the long text that is not ASCII alone and was indexed last */
   TextPoints text_points[POINTS_KEPT]; /* of those packed last, the newest first */

@@ -28,10 +28,29 @@ static void call_end(Call *c) {
   if (c->work) mem_free(&c->vm->alloc, c->work, c->work_size);
 }
 
-/* A copy that may be overwritten, as floats. */
-static WeftStatus own_floats(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
+/* The complex gemv of OpenBLAS 0.3.21 reads up to three elements behind its vector. Where that is a row of a matrix of
+ * LAPACK, these lie in columns behind the matrix: memory that must be there. */
+static size_t room_behind(const Call *c) {
+  return c->parts == 1 ? 0 : 4 * (size_t)(c->rows > c->cols ? c->rows : c->cols) * c->bytes + 64;
+}
+
+/* A copy that may be overwritten, as floats, with `room` bytes behind it. */
+static WeftStatus own_floats(Vm *vm, u32 op, Value v, u32 dtype, size_t room, Value *out) {
   TRY(dense_as(vm, op, v, dtype, out));
-  WeftStatus status = array_make_unique(vm, out);
+  WeftStatus status;
+  if (room) {
+    Value copy;
+    vm->array_room = room;
+    status = array_copy(vm, out->array, &copy);
+    vm->array_room = 0;
+    if (status == WEFT_OK) {
+      value_drop(vm, *out);
+      *out = copy;
+      return WEFT_OK;
+    }
+  } else {
+    status = array_make_unique(vm, out);
+  }
   if (status != WEFT_OK) {
     value_drop(vm, *out);
     *out = value_hole();
@@ -58,7 +77,7 @@ static WeftStatus call_start_as(Vm *vm, u32 op, u32 param, Value v, u32 dtype, C
   if (!c->lib)
     return vm_error(vm, EK_unsupported, "%s: not supported: OpenBLAS (libopenblas.so.0) is not installed", op_name(op));
   TRY(kernel_poll(vm, v.kind == V_ARRAY ? v.array->size : 1));
-  return own_floats(vm, op, v, dtype, &c->x);
+  return own_floats(vm, op, v, dtype, room_behind(c), &c->x);
 }
 
 static WeftStatus call_start(Vm *vm, u32 op, Value v, Call *c) {
@@ -79,6 +98,7 @@ static char *matrix_at(Call *c, i64 b) { return (char *)c->x.array->data + b * c
 
 /* At least `size` bytes of work space, kept until the end of the call. */
 static WeftStatus work_space(Call *c, size_t size, void *out) {
+  size += room_behind(c);
   if (size > c->work_size) {
     char *more = mem_alloc(&c->vm->alloc, size);
     if (!more) return vm_error_memory(c->vm);
@@ -121,7 +141,10 @@ static WeftStatus new_result_of(Call *c, u32 dtype, u32 kept, i64 a, i64 b, u32 
   t.rank = (u8)kept;
   if (more > 0) t.dims[t.rank++] = a;
   if (more > 1) t.dims[t.rank++] = b;
-  return array_new(c->vm, dtype, t.rank, t.dims, out);
+  c->vm->array_room = room_behind(c);
+  WeftStatus status = array_new(c->vm, dtype, t.rank, t.dims, out);
+  c->vm->array_room = 0;
+  return status;
 }
 static WeftStatus new_result(Call *c, u32 kept, i64 a, i64 b, u32 more, Value *out) {
   return new_result_of(c, c->dtype, kept, a, b, more, out);

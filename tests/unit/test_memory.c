@@ -1,9 +1,13 @@
 /* test_memory.c — large freed storage: used again, within limits, given back before memory is refused. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #include "api/inner.h"
@@ -168,6 +172,54 @@ static void E6_small_blocks_go_when_memory_is_limited(void **state) {
   weft_free(vm);
 }
 
+/* Blocks of a page and more end where no memory is. */
+static void *fenced_resize(void *context, void *p, size_t old_size, size_t new_size) {
+  enum { PAGE = 4096 };
+  (void)context;
+  char *q = NULL;
+  if (new_size) {
+    const size_t pages = (new_size + PAGE - 1) / PAGE * PAGE, shift = (pages - new_size) & ~(size_t)15;
+    char *m = mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED || mprotect(m + pages, PAGE, PROT_NONE) != 0) return NULL;
+    q = m + shift;
+  }
+  if (q && p) memcpy(q, p, old_size < new_size ? old_size : new_size);
+  if (p) munmap((char *)((uintptr_t)p & ~(uintptr_t)(PAGE - 1)), (old_size + PAGE - 1) / PAGE * PAGE + PAGE);
+  return q;
+}
+
+/* The complex gemv of OpenBLAS 0.3.21 reads behind its vector, which in LAPACK is a row of a matrix. */
+static void decompositions_read_what_is_there(void **state) {
+  (void)state;
+  static const char *const calls[] = {
+      "linalg.svd(x)", "linalg.svd(x, full_matrices=false)", "linalg.svdvals(x)", "linalg.qr(x)", "linalg.pinv(x)",
+      "linalg.lstsq(x, x)", "linalg.eig(x[:m, :m])", "linalg.eigvals(x[:m, :m])", "linalg.eigh(x[:m, :m])",
+      "linalg.solve(x[:m, :m], x[:m])", "linalg.inv(x[:m, :m])", "linalg.det(x[:m, :m])", "x @ conj(x).T",
+      "x @ x[0, :]", "x[:, 0] @ x"};
+  static const int sizes[][2] = {{100, 100}, {61, 100}, {100, 61}, {7, 7}, {17, 16}, {300, 40}};
+  WeftOptions o = WEFT_OPTIONS_INIT;
+  o.resize = fenced_resize;
+  WeftVM *vm = weft_new(&o);
+  assert_non_null(vm);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
+      for (int narrow = 0; narrow < 2; narrow++) {
+        char program[300];
+        const int rows = sizes[i][0], cols = sizes[i][1];
+        snprintf(program, sizeof program,
+                 "let m = %d; let x = %s(complex(sin(reshape(arange(%d) * 1.7, [%d, %d])), "
+                 "cos(reshape(arange(%d) * 2.3, [%d, %d])))); let y = %s; 0",
+                 rows < cols ? rows : cols, narrow ? "c64" : "c128", rows * cols, rows, cols, rows * cols, rows, cols,
+                 calls[k]);
+        WeftValue *v = NULL;
+        const WeftStatus status = weft_eval(vm, program, "test", &v);
+        if (status != WEFT_OK && !strstr(weft_error_message(vm), "is not installed"))
+          assert_true(strstr(weft_error_message(vm), "singular") || strstr(weft_error_message(vm), "shapes"));
+        weft_release(vm, v);
+      }
+  weft_free(vm);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(E6_freed_storage_is_used_again),
@@ -177,6 +229,7 @@ int main(void) {
       cmocka_unit_test(E6_what_nobody_asks_for_again_goes),
       cmocka_unit_test(E6_small_blocks_serve_the_next_of_their_size),
       cmocka_unit_test(E6_small_blocks_go_when_memory_is_limited),
+      cmocka_unit_test(decompositions_read_what_is_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
