@@ -3,10 +3,11 @@
  * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of
  * them (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
  * without one, the test is skipped. A kernel that is refused or does not assemble fails; so does one that needs
- * stack or spills, which only optimised code tells. Cases of arrays on the GPU run on the stand-in for the driver,
- * as a model of a card, which runs a few warps of each kernel: those of single operations are seen too. sm_90 gets
- * every sixth module, optimised; the other architectures share all of them, a module each in turn, unoptimised. With
- * --all each of them gets every kernel, optimised. */
+ * stack or spills, which only optimised code tells. Without --all a case is either at the top of its program or a
+ * function. Cases of arrays on the GPU run on the stand-in for the driver, as a model of a card, which runs a few warps
+ * of each kernel: those of single operations are seen too. sm_90 gets every sixth module, optimised; the other
+ * architectures share all of them, a module each in turn, unoptimised. With --all each of them gets every kernel,
+ * optimised. */
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -181,7 +182,8 @@ static void watch(void *context, struct WeftVM *weft) {
   }
 }
 
-static void run_file(const char *path) {
+/* Each case at the top of a program and as a function with variables of its own; `every`, else in turn. */
+static void run_file(const char *path, bool every) {
   CaseFile f = casefile_read(path);
   for (int i = 0; i < f.count; i++) {
     const Case *c = &f.cases[i];
@@ -189,7 +191,7 @@ static void run_file(const char *path) {
         case_directive(c, "spills"))
       continue;
     all.now = need(strdup(c->name)); /* texts keep it */
-    for (int form = 0; form < 2; form++) {
+    for (int form = every ? 0 : i % 2; form < (every ? 2 : i % 2 + 1); form++) {
       char *wrapped = case_as_function(c, form == 0);
       Watcher w[2] = {{.inner = NULL}};
       HostSetup setup = {.backend = "loops", .made = watch, .context = w};
@@ -262,8 +264,8 @@ static void remove_modules(const char *folder, size_t modules) {
 }
 
 /* Reads what ptxas said: errors, stack, spills. `why` stays empty when all is well; *checked counts the kernels it told
- * of. */
-static void read_log(FILE *log, char *why, size_t size, size_t *checked) {
+ * of. `again`, a place for each kernel: those whose code is not optimised and needs stack are marked there instead. */
+static void read_log(FILE *log, char *why, size_t size, size_t *checked, bool *again) {
   char line[1024], kernel[64] = "";
   size_t number;
   while (fgets(line, sizeof line, log)) {
@@ -276,7 +278,8 @@ static void read_log(FILE *log, char *why, size_t size, size_t *checked) {
                       &loads) == 3) {
       bool entry = sscanf(kernel, "k%zu", &number) == 1 && number < all.count;
       *checked += entry;
-      if ((stack || stores || loads) && !*why)
+      if (again && entry && (stack || stores || loads)) again[number] = true;
+      else if ((stack || stores || loads) && !*why)
         snprintf(why, size, "%s, of %s, needs %u bytes of stack and spills %u", kernel,
                  entry ? all.texts[number].from : "lang/math.loops", stack, stores);
     } else if (!*why && (strstr(line, "error") || strstr(line, "fatal"))) {
@@ -290,6 +293,22 @@ static size_t kernels_in(size_t first, size_t step) {
   size_t n = 0;
   for (size_t i = 0; i < all.count; i++) n += i / MODULE_KERNELS % step == first;
   return n;
+}
+
+/* Kernels that need stack when nothing is optimised are judged optimised, each in a module of its own. */
+static void assemble_again(const char *ptxas, const char *arch, const char *folder, const bool *again, char *why,
+                           size_t size) {
+  char path[256], command[4096];
+  snprintf(path, sizeof path, "%s/again.ptx", folder);
+  snprintf(command, sizeof command, "'%s' -v -O3 -arch=%s -o /dev/null '%s' 2>&1", ptxas, arch, path);
+  for (size_t k = 0; k < all.count && !*why; k++) {
+    size_t checked = 0;
+    if (!again[k]) continue;
+    FILE *log = write_module(path, k, k + 1) ? popen(command, "r") : NULL;
+    if (log) read_log(log, why, size, &checked, NULL);
+    if ((!log || pclose(log) != 0 || !checked) && !*why) snprintf(why, size, "k%zu does not assemble", k);
+    unlink(path);
+  }
 }
 
 /* `first` and the architecture behind it at a time. */
@@ -310,13 +329,15 @@ static int assemble_two(const char *ptxas, const char *folder, size_t modules, i
   }
   for (int i = 0; i < 2 && first + i < ARCHITECTURES; i++) {
     const char *arch = architectures[first + i];
+    const bool optimised = every || first + i == 0;
     char why[1200] = "";
     size_t checked = 0;
+    bool *again = need(calloc(all.count + 1, sizeof *again));
     int status = run[i] ? pclose(run[i]) : -1;
     snprintf(log_name, sizeof log_name, "%s/%s", folder, arch);
     FILE *log = fopen(log_name, "r");
     if (log) {
-      read_log(log, why, sizeof why, &checked);
+      read_log(log, why, sizeof why, &checked, optimised ? NULL : again);
       fclose(log);
     }
     unlink(log_name);
@@ -324,6 +345,8 @@ static int assemble_two(const char *ptxas, const char *folder, size_t modules, i
       snprintf(why, sizeof why, "ptxas ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : status);
     size_t due = kernels_in(begin[i], step[i]);
     if (!*why && checked != due) snprintf(why, sizeof why, "ptxas told of %zu kernels of %zu", checked, due);
+    if (!*why && !optimised) assemble_again(ptxas, arch, folder, again, why, sizeof why);
+    free(again);
     if (*why) printf("not ok ptx/%s: %s\n", arch, why), bad++;
     else printf("ok ptx/%s\n", arch);
     fflush(stdout);
@@ -380,7 +403,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[first], "--all") == 0) every = true;
     else return fputs("ptx [--all] [--keep] [FILE...]\n", stderr), 2;
   }
-  for (int i = first; i < argc; i++) run_file(argv[i]);
+  for (int i = first; i < argc; i++) run_file(argv[i], every);
   setenv("WEFT_MOCK_MODEL", "/dev/null", 1);
   glob_t found = {0};
   if (first == argc) {
@@ -389,7 +412,7 @@ int main(int argc, char **argv) {
       fputs("ptx: no files in tests/cases or build/cases (make tests)\n", stderr);
       return 2;
     }
-    for (size_t i = 0; i < found.gl_pathc; i++) run_file(found.gl_pathv[i]);
+    for (size_t i = 0; i < found.gl_pathc; i++) run_file(found.gl_pathv[i], every);
     globfree(&found);
   }
   printf("# %zu kernels, %zu of them different\n", all.seen, all.count);
