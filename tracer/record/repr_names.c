@@ -225,7 +225,7 @@ static bool is_character(const Recorder *r, Av a) { return a && av_is_character(
 /* Where `point` is one of a run of code points that follow one another, beginning with `first` at place `at` of a
  * text: its place there; else *out as it was. */
 static Outcome find_in_run(Recorder *r, Av point, i64 first, u32 count, u32 at, Av *out) {
-  Av low, high, params[OP_MAX_PARAMS] = {0, av_const(r, value_weak_i64(at)), *out};
+  Av low = 0, high = 0, params[OP_MAX_PARAMS] = {0, av_const(r, value_weak_i64(at)), *out};
   if (count == 1) {
     Outcome o = rec_binary(r, BC_eq, point, av_const(r, value_i64(first)), &params[0]);
     return o == OUT_GO ? rec_op(r, OP_where, params, out) : o;
