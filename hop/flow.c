@@ -204,16 +204,6 @@ static Outcome open_block(Regular *w, BlockId *made) {
   return w->r->g->failed ? OUT_FAIL : rec_stuck(w->r, REASON_graph_size, "branches nested too deep");
 }
 
-/* Values that the block of a control node captured are what they are outside of it. */
-static bool flow_enter_block(Regular *w, NodeId n, BlockId b) {
-  Graph *g = w->r->g;
-  u32 first, ncaps = node_captures(g, n, &first);
-  for (u32 i = 0; i < ncaps; i++)
-    if (!map_set(&w->map, g->blocks.data[b].captures.data[i].inner, map_get(&w->map, node_operand(g, n, first + i))))
-      return false;
-  return true;
-}
-
 /* Both arms of a branch, as ways to `goal`. */
 static Outcome flow_arms(Regular *w, NodeId goal, NodeId branch, const Behind *behind, ValueVec *out) {
   Graph *g = w->r->g;
@@ -224,7 +214,7 @@ static Outcome flow_arms(Regular *w, NodeId goal, NodeId branch, const Behind *b
   for (u32 k = 0; k < 2 && o == OUT_GO; k++) {
     BlockId arm = graph_node_at(g, branch)->sub[k];
     o = open_block(w, &arms[k]);
-    if (o == OUT_GO && !flow_enter_block(w, branch, arm)) o = OUT_FAIL;
+    if (o == OUT_GO && !map_captures(w->r->g, &w->map, branch, arm)) o = OUT_FAIL;
     if (o == OUT_GO) o = flow_way(w, goal, arm, block_first(g, arm), behind, &values[k]);
     graph_at_end(g, parent);
   }
@@ -306,7 +296,7 @@ static bool begin_block(Regular *w, BlockId old, ValueVec *params, ValueId *gone
     ok = p && map_set(&w->map, was, p) && (!params || flow_push(w, params, p));
   }
   *gone = ok && w->left ? graph_param(g, g->at, graph_scalar_type(g, DT_bool, false)) : 0;
-  return ok && (*gone || !w->left) && flow_enter_block(w, w->loop, old);
+  return ok && (*gone || !w->left) && map_captures(w->r->g, &w->map, w->loop, old);
 }
 
 /* Not asked once the loop was left. */

@@ -126,15 +126,6 @@ static bool copy_block(Slice *s, BlockId from);
 
 static bool slice_push(Slice *s, ValueVec *to, ValueId v) { return v && vec_push(&s->r->vm->alloc, to, v); }
 
-static bool slice_enter(Slice *s, NodeId n, BlockId b) {
-  Graph *g = s->r->g;
-  u32 first, ncaps = node_captures(g, n, &first);
-  for (u32 i = 0; i < ncaps; i++)
-    if (!map_set(&s->map, g->blocks.data[b].captures.data[i].inner, map_get(&s->map, node_operand(g, n, first + i))))
-      return false;
-  return true;
-}
-
 /* The live results of a node are those of its copy. */
 static bool map_results(Slice *s, NodeId n, NodeId made) {
   const GraphNode x = *graph_node_at(s->r->g, n);
@@ -160,7 +151,7 @@ static bool copy_cond(Slice *s, NodeId n) {
       ok = (arms[k] = graph_clone_block(g, x.sub[k], &s->map)) != 0;
       continue;
     }
-    ok = (arms[k] = graph_open(g)) && slice_enter(s, n, x.sub[k]) && copy_block(s, x.sub[k]);
+    ok = (arms[k] = graph_open(g)) && map_captures(g, &s->map, n, x.sub[k]) && copy_block(s, x.sub[k]);
     for (u32 i = 0; i < x.result_count && ok; i++)
       if (s->live[x.result_first + i]) ok = slice_push(s, &yields, map_get(&s->map, block_result(g, x.sub[k], i)));
     ok = ok && graph_close(g, TERM_yield, yields.data, yields.count, 0);
@@ -185,7 +176,7 @@ static bool copy_loop(Slice *s, NodeId n) {
   for (u32 k = scan; k < 2 && ok; k++) {
     BlockId from = k ? body : x.sub[0];
     next.count = 0;
-    ok = (subs[k] = graph_open(g)) && slice_enter(s, n, from);
+    ok = (subs[k] = graph_open(g)) && map_captures(g, &s->map, n, from);
     for (u32 i = 0; i < g->blocks.data[from].params.count && ok; i++) {
       if (i < x.carried && !s->live[x.result_first + i]) continue;
       ValueId was = g->blocks.data[from].params.data[i];

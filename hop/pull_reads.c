@@ -55,15 +55,6 @@ static bool settled(const Graph *g, NodeId n) {
   return true;
 }
 
-static bool reads_enter(Reads *s, NodeId n, BlockId b) {
-  Graph *g = s->r->g;
-  u32 first, ncaps = node_captures(g, n, &first);
-  for (u32 i = 0; i < ncaps; i++)
-    if (!map_set(&s->map, g->blocks.data[b].captures.data[i].inner, map_get(&s->map, node_operand(g, n, first + i))))
-      return false;
-  return true;
-}
-
 static bool reads_nodes(Reads *s, BlockId from, ValueVec *given);
 
 static bool reads_cond(Reads *s, NodeId n, ValueVec *given) {
@@ -73,7 +64,7 @@ static bool reads_cond(Reads *s, NodeId n, ValueVec *given) {
   ValueVec reads[2] = {{0}, {0}}, yields = {0};
   bool ok = true;
   for (u32 k = 0; k < 2 && ok; k++) {
-    ok = (arms[k] = graph_open(g)) && reads_enter(s, n, x.sub[k]) && reads_nodes(s, x.sub[k], &reads[k]);
+    ok = (arms[k] = graph_open(g)) && map_captures(g, &s->map, n, x.sub[k]) && reads_nodes(s, x.sub[k], &reads[k]);
     graph_at_end(g, parent);
   }
   for (u32 k = 0; k < 2 && ok; k++) {
@@ -109,7 +100,7 @@ static bool reads_loop(Reads *s, NodeId n, Dim trips, ValueVec *given) {
   u32 nxs = scan ? x.xs : 0;
   ValueVec init = {0}, params = {0}, next = {0}, reads = {0};
   for (u32 i = 0; i < x.carried + nxs && ok; i++) ok = reads_push(s, &init, map_get(&s->map, node_operand(g, n, i)));
-  ok = ok && (body = graph_open(g)) && reads_enter(s, n, from);
+  ok = ok && (body = graph_open(g)) && map_captures(g, &s->map, n, from);
   for (u32 i = 0; ok && i < g->blocks.data[from].params.count; i++) {
     ValueId was = g->blocks.data[from].params.data[i], v = graph_param(g, body, g->values.data[was].type);
     ok = map_set(&s->map, was, v) && reads_push(s, &params, v);
@@ -194,7 +185,7 @@ NodeId loop_read_inside(Recorder *r, NodeId n) {
   for (u32 k = scan; k < 2 && ok; k++) {
     BlockId from = k ? body : x.sub[0];
     next.count = 0;
-    ok = (subs[k] = graph_open(g)) && reads_enter(&s, n, from);
+    ok = (subs[k] = graph_open(g)) && map_captures(g, &s.map, n, from);
     for (u32 i = 0; ok && i < g->blocks.data[from].params.count; i++) {
       ValueId was = g->blocks.data[from].params.data[i], v = graph_param(g, subs[k], g->values.data[was].type);
       ok = v && map_set(&s.map, was, v);

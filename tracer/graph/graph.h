@@ -464,6 +464,8 @@ typedef struct ValueMap {
 void map_init(ValueMap *m, Allocator *alloc);
 void map_free(ValueMap *m);
 bool map_set(ValueMap *m, ValueId from, ValueId to) MUST_USE;
+/* What a block of node n captures is what the node's operands are in the copy. */
+bool map_captures(Graph *g, ValueMap *m, NodeId n, BlockId b) MUST_USE;
 /* Unbacked sizes that `from` carries are new ones in the copy, carried by `to`; for callers that map parameters to
  * results. */
 bool map_carried(Graph *g, ValueMap *m, ValueId from, ValueId to) MUST_USE;

@@ -96,6 +96,13 @@ bool map_set(ValueMap *m, ValueId from, ValueId to) {
   return true;
 }
 
+bool map_captures(Graph *g, ValueMap *m, NodeId n, BlockId b) {
+  u32 first, ncaps = node_captures(g, n, &first);
+  for (u32 i = 0; i < ncaps; i++)
+    if (!map_set(m, g->blocks.data[b].captures.data[i].inner, map_get(m, node_operand(g, n, first + i)))) return false;
+  return true;
+}
+
 /* ---- sizes of what is cloned: a value that carries an unbacked one has a copy that carries another ---- */
 
 static Dim map_dim(Graph *g, const ValueMap *m, Dim d) {
