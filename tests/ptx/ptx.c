@@ -1,13 +1,16 @@
 /* ptx.c — every kernel that the cases compile, rendered as PTX and assembled by ptxas for each architecture.
  *   build/tests/ptx [--all] [--keep] [FILE…]
  * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of
- * them (its time grows faster than their number). $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
+ * them (its time grows faster than their number). Without --all a kernel is assembled when it has a form of an
+ * instruction (operation, types, kinds of operands) that fewer than four kernels before it have, and so is every
+ * eighth of the others. $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
  * without one, the test is skipped. A kernel that is refused or does not assemble fails; so does one that needs
  * stack or spills, which only optimised code tells. Without --all a case is either at the top of its program or a
  * function. Cases of arrays on the GPU run on the stand-in for the driver, as a model of a card, which runs a few warps
  * of each kernel: those of single operations are seen too. sm_90 gets every sixth module, optimised; the other
  * architectures share all of them, a module each in turn, unoptimised. With --all each of them gets every kernel,
  * optimised. */
+#include <ctype.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +32,9 @@ static const char *const architectures[] = {"sm_90", "sm_75", "sm_80", "sm_86", 
 enum {
   ARCHITECTURES = sizeof architectures / sizeof *architectures,
   MODULE_KERNELS = 128, /* of one run of ptxas */
+  FORM_KERNELS = 4,     /* kernels that show a form of an instruction */
+  ALIKE_OF = 8,         /* kernels without a form that is rare, of which one is taken */
+  FORM_SLOTS = 1 << 14,
   OPTIMISED_OF = 6,     /* modules, of which one is optimised unless all are */
 };
 static const char entry_name[] = "kernel_of_a_case"; /* all are rendered under it, so that equal ones have equal text */
@@ -43,7 +49,10 @@ typedef struct KernelText {
 static struct {
   KernelText *texts;
   size_t count, cap, *slots, slot_count;
-  size_t seen, refused;
+  size_t seen, refused, alike;
+  bool every;
+  struct { uint64_t form; unsigned kernels; size_t last; } forms[FORM_SLOTS]; /* last: the kernel that was counted */
+  size_t form_count;
   char refusal[512];
   const char *now; /* the case at work */
 } all;
@@ -98,11 +107,44 @@ static char *without_literals(const char *s) {
   return copy;
 }
 
+/* What is left of a line without numbers; types (`.f32`) keep theirs. */
+static uint64_t form_of(const char *line, size_t n) {
+  uint64_t h = 1469598103934665603u;
+  bool type = false;
+  for (size_t i = 0; i < n; i++) {
+    type = line[i] == '.' || (type && isalnum((unsigned char)line[i]));
+    if (type || line[i] < '0' || line[i] > '9') h = (h ^ (unsigned char)line[i]) * 1099511628211u;
+  }
+  return h ? h : 1;
+}
+
+/* Whether the kernel has a form of a line that is rare among those before it; counts its forms. */
+static bool has_rare_form(const char *key, size_t number) {
+  bool rare = false;
+  for (const char *line = key; *line;) {
+    size_t n = strcspn(line, "\n");
+    uint64_t form = form_of(line, n);
+    size_t i = form & (FORM_SLOTS - 1);
+    while (all.forms[i].form && all.forms[i].form != form) i = (i + 1) & (FORM_SLOTS - 1);
+    if (!all.forms[i].form) {
+      if (++all.form_count > FORM_SLOTS / 2) return true; /* the table is full enough: all are taken */
+      all.forms[i].form = form;
+    }
+    if (all.forms[i].last != number) {
+      rare |= all.forms[i].kernels++ < FORM_KERNELS;
+      all.forms[i].last = number;
+    }
+    line += n + (line[n] == '\n');
+  }
+  return rare;
+}
+
 /* One entry of a module whose head is text .. first, unless there is one like it. */
 static void add_entry(const char *text, const char *first, const char *entry) {
+  static size_t number;
   char *key = without_literals(entry);
   grow();
-  if (*slot_of(key)) {
+  if (*slot_of(key) || (!all.every && !has_rare_form(key, ++number) && all.alike++ % ALIKE_OF)) {
     free(key);
     return;
   }
@@ -403,6 +445,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[first], "--all") == 0) every = true;
     else return fputs("ptx [--all] [--keep] [FILE...]\n", stderr), 2;
   }
+  all.every = every;
   for (int i = first; i < argc; i++) run_file(argv[i], every);
   setenv("WEFT_MOCK_MODEL", "/dev/null", 1);
   glob_t found = {0};
@@ -415,7 +458,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < found.gl_pathc; i++) run_file(found.gl_pathv[i], every);
     globfree(&found);
   }
-  printf("# %zu kernels, %zu of them different\n", all.seen, all.count);
+  printf("# %zu kernels, %zu of them taken, %zu forms of lines\n", all.seen, all.count, all.form_count);
   if (all.refused)
     printf("not ok ptx/render: %zu kernels are refused; the first: %s\n", all.refused, all.refusal), bad++;
   else if (!all.count) printf("not ok ptx/render: the cases made no kernel\n"), bad++;
