@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CALL_DEPTH = 2000, LEVELS = 32 };
+enum { CALL_DEPTH = 20000, LEVELS = 32 };
 
 /* One level of a reduction or scan: a block being filled. */
 typedef struct Level {

@@ -19,12 +19,12 @@
 #include "jit/native/native.h"
 
 enum { EXIT_ONLY = 1, INLINE_NODES = 120 /* at most, of all copies of a body */,
-       GUARD_NODES = 6 /* before the arm that calls */, TWINS_MOST = 4 };
+       GUARD_NODES = 6 /* before the arm that calls */, TWINS_MOST = 4, GIVES_MOST = 28 };
 
 /* A call that stands behind another, and is made inside of that one's body too. */
 typedef struct NTwin {
   NodeId node, inner; /* `inner`: of the body's `arm` */
-  u32 *args, out[4];
+  u32 *args, out[GIVES_MOST];
 } NTwin;
 
 typedef struct NTwins {
@@ -104,8 +104,8 @@ static bool make_body(Native *n, const Native *sizes) {
   Graph *g = n->g;
   const GraphNode x = *graph_node_at(g, n->node);
   const GraphBlock *b = &g->blocks.data[x.sub[0]];
-  u32 first, captures = node_captures(g, n->node, &first), results[4];
-  if (x.result_count > 4) return native_bail(n, "a function of many results");
+  u32 first, captures = node_captures(g, n->node, &first), results[GIVES_MOST];
+  if (x.result_count > GIVES_MOST) return native_bail(n, "a function of many results");
   for (u32 i = 0; i < x.xs && !n->why; i++) {
     ValueId v = b->params.data[i];
     if (value_type(g, v)->rank) add_state(n, v);
@@ -346,6 +346,8 @@ bool native_recur(Native *n, NodeId node) {
   if (ok && !vec_push(c->alloc, &n->callees, in.fn)) ok = native_no_memory(n);
   for (u32 i = 0; ok && i < in.callees.count; i++)
     if (!vec_push(c->alloc, &n->callees, in.callees.data[i])) ok = native_no_memory(n);
+  if (in.levels > n->levels) n->levels = in.levels;
+  if (second.levels + 1 > n->levels) n->levels = second.levels + 1;
   end(&dry);
   end(&in);
   return ok;
@@ -577,7 +579,8 @@ bool native_calls_arm(const Native *n, BlockId b) { return n->self && n->self->g
 bool native_call_arm(Native *n, BlockId b) {
   Graph *g = n->g;
   const GraphBlock *body = &g->blocks.data[graph_node_at(g, n->node)->sub[0]];
-  u32 count = g->blocks.data[b].term_count, out[4], *args = numbers_of(n, body->params.count, body->params.data);
+  u32 count = g->blocks.data[b].term_count, out[GIVES_MOST];
+  u32 *args = numbers_of(n, body->params.count, body->params.data);
   n->self->guards = false;
   if (!args || !call_self(n, body->params.count, args, count, out)) return false;
   for (u32 i = 0; i < count; i++) *native_value(n, block_result(g, b, i)) = (NValue){.stamp = n->stamp, .ir = out[i]};
@@ -611,7 +614,7 @@ bool native_self(Native *n, NodeId node) {
   NSelf *self = n->self;
   const GraphNode x = *graph_node_at(n->g, node);
   NTwins twins = {.count = 0};
-  u32 out[4];
+  u32 out[GIVES_MOST];
   if (!self) return native_bail(n, "a call of a function that is not there");
   if (changes_arrays(n)) return self_in_place(n, node);
   u32 *args = numbers_of(n, x.operand_count, &n->g->operands.data[x.operand_first]);

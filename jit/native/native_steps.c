@@ -132,12 +132,15 @@ static void needed(void *ctx, u32 value) {
 }
 
 /* Does every state that the function may be left in set the module variable that `source` is in? Of a whole region
- * also: those behind its writes, and none of them wants the array as it was. */
-static bool exits_set(const Native *n, ValueId array, SourceId source) {
+ * also: those behind its writes, and none of them wants the array as it was. A function that calls itself has put the
+ * array back where it is left. */
+static bool exits_set(const Native *n, const NBuffer *b, SourceId source) {
   const ExitTable *t = &n->g->exits;
+  const ValueId array = b->from;
   const Source *items = n->g->guards.sources.items.data;
   SourceId root = source;
   if (n->c->limits && n->c->limits->exact) return false; /* inputs are compared afterwards */
+  if (b->log && graph_node_at(n->g, n->node)->kind == NODE_recur) return source;
   while (items[root].parent) root = items[root].parent;
   for (u32 i = 0; i < n->exits.count && source; i++) {
     u32 exit = n->exits.data[i].exit;
@@ -169,7 +172,7 @@ static void plan_arrays(Native *n) {
       if (pass) continue;
       PlanStep *s = schedule_step(c, STEP_unique, NO_EXIT);
       s->dst = take ? from->slot : b->slot;
-      s->donated = dies && exits_set(n, b->from, from->use.variable);
+      s->donated = dies && exits_set(n, b, from->use.variable);
       s->index = s->donated ? from->use.variable : 0;
     }
 }
@@ -236,6 +239,7 @@ void native_steps(Native *n) {
   }
   PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
   made.values = n->fn->nodes.count;
+  made.levels = n->levels;
   for (u32 i = 0; i < n->callees.count; i++)
     if (n->callees.data[i]->nodes.count > made.values) made.values = n->callees.data[i]->nodes.count;
   const NodeId node = n->node ? n->node : block_first(g, 1);

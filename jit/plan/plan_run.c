@@ -442,9 +442,9 @@ static inline __attribute__((always_inline)) bool run_plain(Run *r, const PlanSt
 }
 
 /* Calls of functions by themselves inside each other: they stand on the C stack, each with a frame of a word or two for
- * each value at most. */
+ * each value at most. How large it is is known once that many stood inside each other. */
 enum { NATIVE_WORK = 1 << 22 /* elements: trips, times what the largest array holds, until the clock is looked at */ };
-enum { NATIVE_CALLS = 1900, NATIVE_FRAME = 512, NATIVE_VALUE = 16 };
+enum { NATIVE_CALLS = 1900, NATIVE_FRAME = 512, NATIVE_VALUE = 16, NATIVE_SPARE = 32, MEASURED_CALLS = 500 };
 
 static __attribute__((noinline)) Went kernel_step(Run *r, const PlanStep *s) {
   u64 key;
@@ -465,9 +465,29 @@ typedef struct NativeRun {
   i64 granted;   /* the budget as it was last filled, */
   i64 most;      /* and what it may be: fewer trips where one may work on a large array */
   f64 polled;    /* when it was filled; 0: not yet */
+  i64 depth;     /* calls of functions by themselves that it may nest */
   bool stopped;  /* a poll said so: the error stands in the VM */
   u32 plan_exit;
 } NativeRun;
+
+/* What a call of a function by itself takes of the C stack: the frames since the native began, by its calls. */
+static void note_frame(const NativeRun *n) {
+  const u8 *here = __builtin_frame_address(0), *begin = (const u8 *)n;
+  const u32 each = (u32)((begin > here ? begin - here : here - begin) / (n->depth + 1)) + 1;
+  PlanNative *f = &((Plan *)n->r->p)->natives.data[n->n - n->r->p->natives.data];
+  if (each > f->frame) f->frame = each;
+}
+
+/* How many calls of functions by themselves may stand inside each other. */
+static i64 native_depth(const Vm *vm, const PlanNative *f) {
+  i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
+  depth = (depth - 1) / (f->levels ? f->levels : 1); /* and one that is no call */
+  const size_t left = cstack_left(), guessed = NATIVE_FRAME + NATIVE_VALUE * (size_t)f->values,
+               each = f->frame ? f->frame + f->frame / 4 + NATIVE_SPARE : guessed;
+  const i64 fits = left > CSTACK_CALL ? (i64)((left - CSTACK_CALL) / each) : 0;
+  if (fits < depth) depth = fits;
+  return !f->frame && depth > NATIVE_CALLS ? NATIVE_CALLS : depth;
+}
 
 /* Units of fuel a native may use before it polls. */
 static i64 grant(const Vm *vm, i64 most) {
@@ -478,7 +498,10 @@ static i64 grant(const Vm *vm, i64 most) {
 static u32 native_poll(LoopCtx *ctx) {
   NativeRun *n = ctx->owner;
   Vm *vm = n->r->vm;
-  if (ctx->depth < 0) return 1; /* deeper than it may nest here: eager code finds out what that means */
+  if (ctx->depth < 0) { /* deeper than it may nest here: eager code finds out what that means */
+    if (n->depth >= MEASURED_CALLS) note_frame(n);
+    return 1;
+  }
   if (vm_poll(vm, (u64)n->granted) != WEFT_OK) {
     n->stopped = true;
     return 1;
@@ -555,13 +578,9 @@ static __attribute__((noinline)) Went native_step(Run *r, const PlanStep *s) {
   }
   if (NATIVE_WORK / largest < n.most) n.most = NATIVE_WORK / largest + 1;
   n.granted = grant(vm, n.most);
-  i64 depth = (i64)vm->limits.depth - vm->frame_count - vm->native_depth - 1;
-  depth = (depth - 1) / NATIVE_LEVELS; /* and one that is no call */
-  size_t left = cstack_left(), each = NATIVE_FRAME + NATIVE_VALUE * (size_t)f->values;
-  i64 fits = left > CSTACK_CALL ? (i64)((left - CSTACK_CALL) / each) : 0;
-  if (fits < depth) depth = fits;
-  n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = depth < NATIVE_CALLS ? depth : NATIVE_CALLS,
-                    .poll = native_poll, .frame = native_frame, .owner = &n};
+  n.depth = native_depth(vm, f);
+  n.ctx = (LoopCtx){.results = results, .budget = n.granted, .depth = n.depth, .poll = native_poll,
+                    .frame = native_frame, .owner = &n};
   for (u32 k = 0; k < f->undo_count; k++) *written_of(r, &p->undos.data[f->undo_first + k]) = 0;
   u32 exit = f->call(f, &n.ctx, words);
   if (!n.stopped && n.granted > n.ctx.budget) spend(vm, (u64)(n.granted - n.ctx.budget));

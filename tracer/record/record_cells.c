@@ -224,7 +224,7 @@ Outcome rec_cells_grow(Recorder *r, RecCellSet *set, bool *grown) {
   for (u32 i = 0; i < r->cells.count; i++) {
     RecCell *c = &r->cells.data[i];
     Av was = i < set->before_count ? set->before[i] : rec_cell_clean(r, i);
-    if (c->value == was || !c->dirty) continue;
+    if (c->value == was || (c->source && !c->dirty)) continue;
     if (!c->source && i >= set->before_count) continue; /* made by the body, and gone with it */
     bool known = false;
     for (u32 k = 0; k < set->count && !known; k++) known = set->cells[k] == i;

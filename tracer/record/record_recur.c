@@ -1,20 +1,25 @@
 /* record_recur.c — functions of numbers that call themselves: the body stands in the graph once, as a node that
  * calls itself, instead of calls inlined into each other.
  *
- * The body is pure: it writes no variable, makes no array and gives one number. Or it gives one of its parameters, an
- * array of which elements were changed: all calls inside change the same one, and where the code is left it is as it
- * was. So whatever fails inside, however deep, leaves by the exit before the outermost call, and the interpreter does
+ * The body makes no array, and gives a number, a constant, or a list or record of numbers. Or it gives one of its
+ * parameters, an array of which elements were changed: all calls inside change the same one. Variables that it writes
+ * (of the module, and contents of refs) are given to each call behind the parameters and come back behind the result:
+ * numbers as numbers, of arrays all calls change the same one. Where the code is left all of these are as they were.
+ * So whatever fails inside, however deep, leaves by the exit before the outermost call, and the interpreter does
  * that call again: errors, traces and the limit of depth are its own. What the calls inside give is of the type that
  * the body gives: guessed first, then recorded again with what came out, or with another guess where its arms do not
- * agree.
+ * agree. Which variables it writes is known when it was recorded, too.
  * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by
  * computed positions are packed once, before the outermost call. A call in tail position nests like any other here:
  * what nests deeper than compiled code may is the interpreter's, which does not. */
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
+#include "tracer/record/record_carry.h"
+#include "tracer/record/record_cells.h"
 #include "tracer/record/record_exit.h"
 #include "tracer/record/record_recur.h"
+#include "tracer/record/record_return.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
 #include "tracer/tracer.h"
@@ -22,7 +27,12 @@
 #include <string.h>
 
 /* not a threshold: room; a function of more is inlined as any other is */
-enum { PARAMS_MOST = 16, TRIES = 6, NESTED_MOST = 2 };
+enum { PARAMS_MOST = 16, GIVES_MOST = COUNT_OF(((RecReturn *)0)->types), LEAVES_MOST = 8, TRIES = 8, NESTED_MOST = 2 };
+
+typedef struct RecGives { /* what every call gives */
+  RecReturn form;
+  u8 flagged; /* these of its numbers are strong, and a bool beside each says whether it is weak */
+} RecGives;
 
 typedef struct RecRecur RecRecur;
 struct RecRecur {
@@ -33,8 +43,14 @@ struct RecRecur {
   Av args[PARAMS_MOST];     /* as the body sees them */
   TypeId types[PARAMS_MOST]; /* 0: the same in every call */
   u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
-  TypeId result;
-  bool flagged;             /* a second result says whether the first is weak */
+  RecGives gives;            /* without a state */
+  RecCellSet cells;          /* variables that the body writes */
+  Av trees[CELL_SET_MAX];    /* each as it is before the outermost call */
+  u32 leaves[CELL_SET_MAX], all_leaves; /* how many numbers and arrays each is made of */
+  TypeId leaf_types[LEAVES_MOST];
+  bool leaf_flagged[LEAVES_MOST]; /* as RecGives.flagged */
+  bool again;                     /* something else is known now: the body is recorded once more */
+  NodeId node;                    /* made of it */
 };
 
 static bool same_fn(const Recorder *r, Av a, Av b) {
@@ -84,49 +100,220 @@ static bool recur_fits(Recorder *r, const RecRecur *e, Av fn, const Code *code, 
   return true;
 }
 
-static Outcome result_of(Recorder *r, NodeId n, bool flagged, Av *out) {
-  if (!n) return OUT_FAIL;
-  ValueId v = node_result(r->g, n, 0);
-  if (flagged && !rec_weak_note(r, v, node_result(r->g, n, 1))) return OUT_FAIL;
-  *out = av_num(r, v);
-  return *out ? OUT_GO : OUT_FAIL;
+/* ---- numbers that may be weak -------------------------------------------------------------------------- */
+
+/* As a strong number, and the flag beside it. */
+static bool strong_and_flag(Recorder *r, ValueId v, ValueId *strong, ValueId *flag) {
+  *flag = rec_weak_flag(r, v);
+  if (!*flag) *flag = graph_const(r->g, value_bool(value_type(r->g, v)->weak));
+  *strong = graph_convert(r->g, v, value_type(r->g, v)->dtype);
+  return *strong && *flag;
 }
 
-static Outcome call_again(Recorder *r, const RecRecur *e, const Av *params, Av *out) {
-  ValueId xs[PARAMS_MOST];
+static bool push_value(ValueId *out, u32 *count, ValueId v) {
+  out[(*count)++] = v;
+  return v != 0;
+}
+
+/* A value for a leaf of a variable: it, or it and its flag. OUT_STUCK: of another type; `again` where a flag helps. */
+static Outcome leaf_values(Recorder *r, RecRecur *e, u32 leaf, ValueId v, ValueId *out, u32 *count) {
+  const TypeId want = e->leaf_types[leaf];
+  const ArrayType *t = value_type(r->g, v), *w = type_of(r->g, want);
+  ValueId strong, flag;
+  if (e->leaf_flagged[leaf] && !t->rank && t->dtype == w->dtype)
+    return strong_and_flag(r, v, &strong, &flag) && push_value(out, count, strong) && push_value(out, count, flag)
+               ? OUT_GO
+               : OUT_FAIL;
+  if (r->g->values.data[v].type == want && !rec_weak_flag(r, v)) return push_value(out, count, v) ? OUT_GO : OUT_FAIL;
+  e->again = e->leaf_flagged[leaf] = !t->rank && !w->rank && t->dtype == w->dtype && !e->leaf_flagged[leaf];
+  return rec_stuck(r, REASON_recursion, "a variable that a function which calls itself writes changes its type");
+}
+
+/* ---- variables that the body writes --------------------------------------------------------------------- */
+
+/* What the variables are made of now, behind the other operands or results. */
+static Outcome cell_values(Recorder *r, RecRecur *e, ValueId *out, u32 *count) {
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  for (u32 i = 0, at = 0; i < e->cells.count && o == OUT_GO; at += e->leaves[i++]) {
+    Av now = r->cells.data[e->cells.cells[i]].value;
+    leaves.count = 0;
+    if (!carry_same(r, e->trees[i], now))
+      o = rec_stuck(r, REASON_recursion, "a variable that a function which calls itself writes becomes %s",
+                    av_kind_text(r, now));
+    else if (!carry_leaves(r, now, &leaves) || leaves.count != e->leaves[i]) o = OUT_FAIL;
+    for (u32 k = 0; k < leaves.count && o == OUT_GO; k++)
+      o = leaf_values(r, e, at + k, av_value(r, leaves.data[k]), out, count);
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  if (r->failed || r->g->failed) o = OUT_FAIL;
+  return o;
+}
+
+/* Which numbers and arrays the variables are made of in front of the outermost call. */
+static Outcome open_cells(Recorder *r, RecRecur *e) {
+  AvVec leaves = {0};
+  Outcome o = rec_cells_find(r, &e->cells);
+  e->all_leaves = 0;
+  for (u32 i = 0; i < e->cells.count && o == OUT_GO; i++) {
+    e->trees[i] = av_force(r, r->cells.data[e->cells.cells[i]].value);
+    leaves.count = 0;
+    if (!e->trees[i] || !carry_leaves(r, e->trees[i], &leaves)) o = OUT_FAIL;
+    else if (!leaves.count || e->all_leaves + leaves.count > LEAVES_MOST ||
+             !(av_is_number(r, e->trees[i]) || av_has(r, e->trees[i], IS_TREE)))
+      o = rec_stuck(r, REASON_recursion, "a function that writes a variable which is %s calls itself",
+                    av_kind_text(r, e->trees[i]));
+    e->leaves[i] = leaves.count;
+    for (u32 k = 0; k < leaves.count && o == OUT_GO; k++) {
+      ValueId v = av_value(r, leaves.data[k]);
+      if (!v || value_is_token(r->g, v) || value_type(r->g, v)->device)
+        o = r->failed || r->g->failed ? OUT_FAIL : rec_stuck(r, REASON_recursion, "printing, and calling itself");
+      if (o != OUT_GO) break;
+      const ArrayType *t = value_type(r->g, v);
+      bool flagged = !t->rank && (e->leaf_flagged[e->all_leaves] || rec_weak_flag(r, v));
+      e->leaf_flagged[e->all_leaves] = flagged;
+      e->leaf_types[e->all_leaves++] = flagged ? graph_scalar_type(r->g, t->dtype, false) : r->g->values.data[v].type;
+    }
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  return o;
+}
+
+/* The variables made of these values: parameters of the body, or results of a call. *next: the first of them. */
+static Outcome set_cells(Recorder *r, RecRecur *e, ValueId first, u32 *next, bool inside) {
+  const TypeId flag = graph_scalar_type(r->g, DT_bool, false);
+  Av leaves[LEAVES_MOST];
+  for (u32 i = 0, leaf = 0; i < e->cells.count; i++) {
+    u32 at = 0;
+    for (u32 k = 0; k < e->leaves[i]; k++, leaf++) {
+      ValueId v = inside ? graph_param(r->g, r->g->at, e->leaf_types[leaf]) : first + (*next)++;
+      if (!v || !(leaves[k] = av_num(r, v))) return OUT_FAIL;
+      if (!e->leaf_flagged[leaf]) continue;
+      ValueId weak = inside ? graph_param(r->g, r->g->at, flag) : first + (*next)++;
+      if (!weak || !rec_weak_note(r, v, weak)) return OUT_FAIL;
+    }
+    Av tree = carry_rebuild(r, e->trees[i], leaves, &at);
+    const u32 cell = e->cells.cells[i];
+    if (!tree) return OUT_FAIL;
+    if (inside) {
+      r->cells.data[cell].value = tree;
+      r->cells.data[cell].dirty = true;
+      continue;
+    }
+    Outcome o = rec_cell_write(r, cell, tree);
+    if (o != OUT_GO) return o;
+    for (u32 k = 0; k < e->leaves[i]; k++) r->updated |= value_type(r->g, av_value(r, leaves[k]))->rank > 0;
+  }
+  return OUT_GO;
+}
+
+/* ---- what a call gives ---------------------------------------------------------------------------------- */
+
+static u32 result_types(Recorder *r, const RecRecur *e, TypeId *out) {
+  const TypeId flag = graph_scalar_type(r->g, DT_bool, false);
+  u32 n = 0;
+  if (e->state) out[n++] = e->types[e->state - 1];
+  for (u32 i = 0; i < e->gives.form.count; i++) {
+    const ArrayType *t = &e->gives.form.types[i];
+    out[n++] = graph_scalar_type(r->g, t->dtype, t->weak);
+    if (e->gives.flagged >> i & 1) out[n++] = flag;
+  }
+  for (u32 i = 0; i < e->all_leaves; i++) {
+    out[n++] = e->leaf_types[i];
+    if (e->leaf_flagged[i]) out[n++] = flag;
+  }
+  return n;
+}
+
+/* The results of a node, as what the program gets and what its variables are now. */
+static Outcome result_of(Recorder *r, RecRecur *e, NodeId n, Av *out) {
+  Av items[GIVES_MOST];
+  u32 at = 0;
+  if (!n) return OUT_FAIL;
+  const ValueId first = r->g->nodes.data[n].result_first;
+  for (u32 i = 0; i < e->gives.form.count; i++) {
+    ValueId v = first + at++;
+    if (e->gives.flagged >> i & 1 && !rec_weak_note(r, v, first + at++)) return OUT_FAIL;
+    if (!(items[i] = av_num(r, v))) return OUT_FAIL;
+  }
+  *out = e->state ? av_num(r, first + at++) : rec_form_make(r, &e->gives.form, items);
+  return *out ? set_cells(r, e, first, &at, false) : OUT_FAIL;
+}
+
+enum { VALUES_MOST = PARAMS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
+
+static Outcome call_again(Recorder *r, RecRecur *e, const Av *params, Av *out) {
+  ValueId xs[VALUES_MOST];
+  TypeId types[VALUES_MOST];
   u32 count = 0;
   for (u32 i = 0; i < e->nparams; i++)
     if (e->types[i]) xs[count++] = operand_of(r, e, i, params[i]);
-  TypeId types[2] = {e->result, e->flagged ? graph_scalar_type(r->g, DT_bool, false) : 0};
-  return result_of(r, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, e->flagged ? 2 : 1), e->flagged, out);
+  Outcome o = cell_values(r, e, xs, &count);
+  if (o != OUT_GO) return o;
+  u32 results = result_types(r, e, types);
+  return result_of(r, e, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, results), out);
 }
 
-/* What the function gives as the body's results. *again: it is of another type than was taken for granted. */
-static Outcome settle(Recorder *r, RecRecur *e, Av ret, ValueId *out, bool *again) {
+/* Has what is given the form that every call is taken to give? Else that is noted, and the body is recorded again.
+ * What is neither a number nor anything else may be nil beside the number that a call was taken to give. */
+static Outcome settle_form(Recorder *r, RecRecur *e, Av ret) {
+  RecGives *g = &e->gives;
+  RecReturn form = {.count = 0};
+  bool known = rec_form_of(r, ret, &form);
+  for (u32 i = 0; i < form.count && known; i++) known = number(r, rec_form_item(r, &form, ret, i)) != 0;
+  if (r->failed || r->g->failed) return OUT_FAIL;
+  if (form.kind && form.count && !MECHANISM(r->vm, recursive_results)) known = false;
+  if (!known && (av_is_number(r, ret) || g->form.kind || !rec_form_of(r, av_const(r, value_nil()), &form)))
+    return rec_stuck(r, REASON_recursion, "a function that calls itself gives %s", av_kind_text(r, ret));
+  if (known && rec_form_same(r, &g->form, &form)) return OUT_GO;
+  *g = (RecGives){.form = form, .flagged = 0};
+  for (u32 i = 0; i < form.count; i++) {
+    if (!rec_weak_flag(r, number(r, rec_form_item(r, &form, ret, i)))) continue;
+    g->form.types[i].weak = false;
+    g->flagged |= (u8)(1u << i);
+  }
+  e->again = true;
+  return OUT_GO;
+}
+
+/* A number that is given, of the type that every call is taken to give it; else that is noted, and once more. */
+static Outcome settle_number(Recorder *r, RecRecur *e, u32 i, ValueId v, ValueId *out, u32 *count) {
+  ArrayType *x = &e->gives.form.types[i];
+  const u8 bit = (u8)(1u << i);
+  const ArrayType *t = value_type(r->g, v);
+  ValueId strong, weak, flag = rec_weak_flag(r, v);
+  if (e->gives.flagged & bit && t->dtype == x->dtype)
+    return strong_and_flag(r, v, &strong, &weak) && push_value(out, count, strong) && push_value(out, count, weak)
+               ? OUT_GO
+               : OUT_FAIL;
+  if (!flag && t->dtype == x->dtype && t->weak == x->weak) return push_value(out, count, v) ? OUT_GO : OUT_FAIL;
+  bool mixed = flag || (t->dtype == x->dtype && t->weak && !x->weak);
+  e->gives.flagged &= (u8)~bit; /* that it was taken as weak may be why it is weak on one way only */
+  if (mixed && t->dtype == x->dtype && !x->weak) e->gives.flagged |= bit;
+  x->dtype = t->dtype;
+  x->weak = t->weak && !mixed;
+  e->again = true;
+  return OUT_GO;
+}
+
+/* What the function gives as the body's results. e->again: it is of another type than was taken for granted. */
+static Outcome settle(Recorder *r, RecRecur *e, Av ret, ValueId *out, u32 *count) {
   Graph *g = r->g;
-  *again = false;
+  *count = 0;
+  if (!(ret = av_force(r, ret))) return OUT_FAIL;
   if (e->state) {
     out[0] = operand_of(r, e, e->state - 1, ret);
     if (r->failed || g->failed) return OUT_FAIL;
-    if (out[0] && g->values.data[out[0]].type == e->result) return OUT_GO;
-    return rec_stuck(r, REASON_recursion, "a function that calls itself gives %s", av_kind_text(r, ret));
+    if (!out[0] || g->values.data[out[0]].type != e->types[e->state - 1])
+      return rec_stuck(r, REASON_recursion, "a function that calls itself gives %s", av_kind_text(r, ret));
+    *count = 1;
+    return cell_values(r, e, out, count);
   }
-  ValueId v = number(r, ret), flag = v ? rec_weak_flag(r, v) : 0;
-  if (r->failed || g->failed) return OUT_FAIL;
-  if (!v) return rec_stuck(r, REASON_recursion, "a function that calls itself gives %s", av_kind_text(r, ret));
-  const ArrayType *t = value_type(g, v), *want = type_of(g, e->result);
-  if (e->flagged && t->dtype == want->dtype) {
-    out[1] = flag ? flag : graph_const(g, value_bool(t->weak));
-    out[0] = graph_convert(g, v, t->dtype);
-    return out[0] && out[1] ? OUT_GO : OUT_FAIL;
-  }
-  out[0] = v;
-  if (!flag && g->values.data[v].type == e->result) return OUT_GO;
-  *again = true;
-  bool mixed = flag || (t->dtype == want->dtype && t->weak && !want->weak);
-  e->flagged = mixed && t->dtype == want->dtype && !want->weak; /* that it was taken as weak may be why */
-  e->result = graph_scalar_type(g, t->dtype, t->weak && !mixed);
-  return e->result ? OUT_GO : OUT_FAIL;
+  Outcome o = settle_form(r, e, ret);
+  if (o != OUT_GO || e->again) return o;
+  for (u32 i = 0; i < e->gives.form.count && o == OUT_GO; i++)
+    o = settle_number(r, e, i, number(r, rec_form_item(r, &e->gives.form, ret, i)), out, count);
+  return o != OUT_GO || e->again ? o : cell_values(r, e, out, count);
 }
 
 /* Numbers, loops and branches alone, and elements of arrays that are only read; with a `state`, its elements are
@@ -149,15 +336,16 @@ static bool is_plain(const Graph *g, BlockId body, bool state) {
   return true;
 }
 
-/* Records the body into a block of its own, left open. */
+/* Records the body into a block of its own, left open. e->again: it writes variables that were not known. */
 static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
   Graph *g = r->g;
   *body = graph_open(g);
   if (!*body) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_graph_size, "blocks nested too deep");
   for (u32 i = 0; i < e->nparams; i++)
     if (e->types[i] && !(e->args[i] = av_num(r, graph_param(g, *body, e->types[i])))) return OUT_FAIL;
+  u32 at = 0;
+  if (set_cells(r, e, 0, &at, true) != OUT_GO || !rec_cells_save(r, &e->cells)) return OUT_FAIL;
   RecLoop *loop = r->loop;
-  u64 effects = r->effects;
   u32 cells = r->cells.count;
   r->loop = NULL;
   r->nest++;
@@ -184,27 +372,36 @@ static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
   r->repeats--;
   r->nest--;
   r->loop = loop;
-  bool writes = r->effects != effects;
-  for (u32 i = cells; i < r->cells.count; i++) writes |= !r->cells.data[i].source;
-  return o == OUT_GO && writes ? rec_stuck(r, REASON_recursion, "a function that writes variables calls itself") : o;
+  for (u32 i = cells; i < r->cells.count && o == OUT_GO; i++)
+    if (!r->cells.data[i].source) o = rec_stuck(r, REASON_recursion, "a function that makes a ref calls itself");
+  if (o == OUT_GO) o = rec_cells_grow(r, &e->cells, &e->again);
+  if (o == OUT_GO && e->again && !MECHANISM(r->vm, recursive_variables))
+    o = rec_stuck(r, REASON_recursion, "a function that writes variables calls itself"), e->again = false;
+  return o;
 }
 
-/* One try. *again: the result's type was another one, it stands in e. */
-static Outcome recur_once(Recorder *r, RecRecur *e, const ValueId *xs, u32 count, u32 exit, bool *again, Av *out) {
+/* One try. e->again: the result's type was another one, or variables are written; it stands in e. */
+static Outcome recur_once(Recorder *r, RecRecur *e, ValueId *xs, u32 count, u32 exit) {
   Graph *g = r->g;
   BlockId body;
   Av ret = 0;
-  ValueId results[2];
-  Outcome o = record_body(r, e, &body, &ret);
-  bool flagged = e->flagged;
-  if (o == OUT_GO) o = settle(r, e, ret, results, again);
-  if (o != OUT_GO || *again) return o;
-  if (!graph_close(g, TERM_yield, results, flagged ? 2 : 1, 0)) return OUT_FAIL;
-  if (!is_plain(g, body, e->state != 0))
+  ValueId results[VALUES_MOST];
+  u32 given = 0;
+  bool changes = e->state != 0;
+  Outcome o = open_cells(r, e);
+  if (o == OUT_GO) o = cell_values(r, e, xs, &count);
+  for (u32 i = 0; i < e->all_leaves && o == OUT_GO; i++) changes |= type_of(g, e->leaf_types[i])->rank > 0;
+  if (o == OUT_GO) o = record_body(r, e, &body, &ret);
+  if (o == OUT_GO && !e->again) o = settle(r, e, ret, results, &given);
+  rec_cells_undo(r, &e->cells);
+  if (o != OUT_GO || e->again) return o;
+  if (!graph_close(g, TERM_yield, results, given, 0)) return OUT_FAIL;
+  if (!is_plain(g, body, changes))
     return rec_stuck(r, REASON_recursion, "a function that calls itself works on arrays");
   NodeId n = graph_recur(g, xs, count, body);
   if (n) g->nodes.data[n].exit = exit;
-  return result_of(r, n, flagged, out);
+  e->node = n;
+  return n ? OUT_GO : OUT_FAIL;
 }
 
 /* What the function may give when a whole number does not go with the rest of it: what it is given, or a boolean. 0: no
@@ -219,8 +416,52 @@ static TypeId next_guess(Recorder *r, const RecRecur *e, u32 *guess) {
   return (*guess)++ == e->nparams ? graph_scalar_type(r->g, DT_bool, false) : 0;
 }
 
+/* A type for the whole number that calls were taken to give; false: none is left. */
+static bool guess_again(Recorder *r, RecRecur *e, u32 *guess) {
+  if (e->state || e->gives.form.kind || r->reason != REASON_branch_merge) return false;
+  TypeId t = next_guess(r, e, guess);
+  if (t) e->gives = (RecGives){.form = {.count = 1, .types = {*type_of(r->g, t)}}};
+  return t != 0;
+}
+
+/* The instruction that is the last one before pc, of some kinds, to write a register; NULL: there is none. */
+static const Ins *writer_of(const Proto *p, u32 pc, u32 reg, u32 op, u32 other) {
+  while (pc-- > 0)
+    if (ins_a(p->code[pc]) == reg && (ins_op(p->code[pc]) == op || ins_op(p->code[pc]) == other)) return &p->code[pc];
+  return NULL;
+}
+
+/* What the function may give, by its code: a list or record where it returns one that is written out, else a whole
+ * number. */
+static bool first_guess(Recorder *r, RecRecur *e) {
+  const Proto *p = e->code->proto;
+  const Ins *made = NULL;
+  const ArrayType whole = {.dtype = DT_i64, .weak = true};
+  Av items[GIVES_MOST];
+  e->gives = (RecGives){.form = {.count = 1, .types = {whole}}};
+  for (u32 pc = 0; pc < p->ncode && !made; pc++)
+    if (ins_op(p->code[pc]) == BC_ret && !(ins_a(p->code[pc]) & INS_CONST))
+      made = writer_of(p, pc, ins_a(p->code[pc]), BC_list, BC_record);
+  if (!made || !MECHANISM(r->vm, recursive_results)) return true;
+  const bool list = ins_op(*made) == BC_list;
+  const Desc *d = list ? NULL : &p->descs[ins_c(*made)];
+  const u32 count = list ? ins_c(*made) : d->name_count;
+  if (!count || count > GIVES_MOST) return true;
+  for (u32 i = 0; i < count; i++) {
+    for (u32 k = 0; k < i && !list; k++)
+      if (d->names[i] == d->names[k]) return true;
+    const Ins *x = writer_of(p, (u32)(made - p->code), ins_b(*made) + i, BC_loadk, BC_move);
+    const u32 at = !x ? 0 : ins_op(*x) == BC_loadk ? ins_x(*x) : ins_b(*x) & INS_CONST ? ins_b(*x) & ~(u32)INS_CONST
+                                                                                      : UINT32_MAX;
+    const Value v = x && at != UINT32_MAX ? e->code->consts[at] : value_weak_i64(0);
+    if (!(items[i] = av_const(r, v.kind == V_NUM ? v : value_weak_i64(0)))) return false;
+  }
+  Av tree = list ? av_list(r, items, count) : av_record(r, d->names, items, count);
+  return tree && (rec_form_of(r, tree, &e->gives.form) || !r->failed);
+}
+
 static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out, bool *done) {
-  ValueId xs[PARAMS_MOST];
+  ValueId xs[VALUES_MOST];
   u32 count = 0, guess = 0, exit = rec_present_exit(r);
   Outcome o = OUT_GO;
   for (u32 i = 0; i < e->nparams; i++) {
@@ -232,28 +473,25 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     e->types[i] = r->g->values.data[v].type;
   }
   if (r->failed || r->g->failed) return OUT_FAIL;
-  if (!count || exit == UINT32_MAX) return OUT_GO;
-  e->result = e->state ? e->types[e->state - 1] : graph_scalar_type(r->g, DT_i64, true);
-  for (u32 try = 0; try < (e->state ? 1u : TRIES) && !*done; try++) {
+  if ((!count && e->nparams) || exit == UINT32_MAX) return OUT_GO;
+  if (!e->state && !first_guess(r, e)) return OUT_FAIL;
+  for (u32 try = 0; try < TRIES && !*done; try++) {
     RecMark mark = rec_mark(r);
     RecState state;
-    bool again = false;
     if (!rec_save(r, &state)) return OUT_FAIL;
     u32 safe = r->safe_exit;
     r->safe_exit = exit;
-    o = recur_once(r, e, xs, count, exit, &again, out);
+    e->again = false;
+    o = recur_once(r, e, xs, count, exit);
     r->safe_exit = safe;
-    const ArrayType result = e->state ? (ArrayType){0} : *type_of(r->g, e->result);
-    *done = o == OUT_GO && !again;
-    rec_end_try(r, &mark, &state, again && o == OUT_GO ? OUT_STUCK : o);
-    if (o == OUT_STUCK && !e->state && r->reason == REASON_branch_merge && (e->result = next_guess(r, e, &guess))) {
-      e->flagged = false;
-      continue;
-    }
-    if (o != OUT_GO) break;
-    /* types made in the try are gone */
-    if (!*done && !e->state) e->result = graph_scalar_type(r->g, result.dtype, result.weak);
+    *done = o == OUT_GO && !e->again;
+    rec_end_try(r, &mark, &state, e->again && o == OUT_GO ? OUT_STUCK : o);
+    if (*done || o == OUT_FAIL) break;
+    if (!e->again && !guess_again(r, e, &guess)) break;
+    o = OUT_STUCK;
   }
+  rec_cells_free(r, &e->cells);
+  if (*done) return result_of(r, e, e->node, out);
   return o == OUT_STUCK ? OUT_GO : o;
 }
 

@@ -42,25 +42,49 @@ static void find_carried(Recorder *r, const RecLoop *l, ValueId v, u32 i, RecRet
     }
 }
 
-/* False: a tree that is not carried, or with a size of the loop's inside, which is not there before it. */
-static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
-  *out = (RecReturn){.asked = true, .besides = l->ret.besides};
-  ret = av_force(r, ret);
-  if (!ret) return false;
-  const AbsVal *v = av_at(r, ret);
-  u32 n = av_is_number(r, ret) ? 1 : kind_is_open(v->kind) ? v->count : 0;
-  if (!n && !kind_is_constant(v->kind)) return false;
-  if (n > COUNT_OF(out->types)) return false;
-  out->kind = av_is_number(r, ret) ? 0 : v->kind; /* 0: a number */
-  out->count = n;
-  if (kind_is_constant(out->kind)) out->konst = v->konst;
-  if (kind_is_record(out->kind)) out->shape = v->shape;
+bool rec_form_of(Recorder *r, Av a, RecReturn *out) {
+  if (!(a = av_force(r, a))) return false;
+  const AbsVal *v = av_at(r, a);
+  const bool number = av_is_number(r, a), constant = kind_is_constant(v->kind);
+  u32 n = number ? 1 : kind_is_open(v->kind) ? v->count : 0;
+  if ((!n && !constant) || n > COUNT_OF(out->types)) return false;
+  *out = (RecReturn){.kind = number ? 0 : v->kind, .count = n, .shape = v->shape};
+  if (!n) out->konst = v->konst;
   for (u32 i = 0; i < n; i++) {
-    Av leaf = !out->kind ? ret : av_item(r, ret, i);
+    Av leaf = rec_form_item(r, out, a, i);
     ValueId x = av_is_number(r, leaf) ? av_value(r, leaf) : 0;
     if (!x) return false;
     out->types[i] = *value_type(r->g, x);
-    if (!(out->besides >> i & 1)) find_carried(r, l, x, i, out);
+  }
+  return true;
+}
+
+Av rec_form_item(Recorder *r, const RecReturn *f, Av a, u32 i) { return f->kind ? av_item(r, a, i) : a; }
+
+bool rec_form_same(Recorder *r, const RecReturn *a, const RecReturn *b) {
+  bool equal = true;
+  if (a->kind != b->kind || a->count != b->count) return false;
+  if (!a->count && (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK)) {
+    vm_error_forget(r->vm);
+    return false;
+  }
+  for (u32 i = 0; i < a->count && a->shape && equal; i++) equal = a->shape->keys[i] == b->shape->keys[i];
+  return equal;
+}
+
+Av rec_form_make(Recorder *r, const RecReturn *f, const Av *leaves) {
+  if (!f->kind) return leaves[0];
+  if (!f->count) return av_const(r, f->konst);
+  return f->shape ? av_record(r, f->shape->keys, leaves, f->count) : av_list(r, leaves, f->count);
+}
+
+/* False: a tree that is not carried, or with a size of the loop's inside, which is not there before it. */
+static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
+  if (!(ret = av_force(r, ret)) || !rec_form_of(r, ret, out)) return false;
+  out->asked = true;
+  out->besides = l->ret.besides;
+  for (u32 i = 0; i < out->count; i++) {
+    if (!(out->besides >> i & 1)) find_carried(r, l, av_value(r, rec_form_item(r, out, ret, i)), i, out);
     for (u32 d = 0; d < out->types[i].rank; d++)
       if (out->types[i].dims[d] < 0 && (u32)-out->types[i].dims[d] >= l->sizes_before) return false;
   }
@@ -68,18 +92,10 @@ static bool describe(Recorder *r, const RecLoop *l, Av ret, RecReturn *out) {
 }
 
 static bool same_return(Recorder *r, const RecReturn *a, const RecReturn *b, bool weakness) {
-  bool equal = true;
-  if (a->kind != b->kind || a->count != b->count) return false;
-  if (kind_is_constant(a->kind) &&
-      (a->konst.kind != b->konst.kind || value_equal(r->vm, a->konst, b->konst, &equal) != WEFT_OK || !equal)) {
-    vm_error_forget(r->vm);
-    return false;
-  }
-  for (u32 i = 0; i < a->count; i++)
-    if (!same_leaf(r, &a->types[i], &b->types[i], weakness) || a->loc[i] != b->loc[i] || a->leaf[i] != b->leaf[i] ||
-        (kind_is_record(a->kind) && a->shape->keys[i] != b->shape->keys[i]))
-      return false;
-  return true;
+  bool same = rec_form_same(r, a, b);
+  for (u32 i = 0; i < a->count && same; i++)
+    same = same_leaf(r, &a->types[i], &b->types[i], weakness) && a->loc[i] == b->loc[i] && a->leaf[i] == b->leaf[i];
+  return same;
 }
 
 /* A number that was weak in the first try, as the loop's head had it, and now has a flag beside it. It is carried
@@ -108,7 +124,7 @@ Outcome rec_return_ask(Recorder *r, RecLoop *l, Av ret) {
     return r->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");
   if (!return_part(&now, &was) && was.asked && same_return(r, &was, &now, true)) return OUT_GO;
   /* nil, or a value: the loop carries the value */
-  bool was_nil = was.asked && kind_is_constant(was.kind) && !kind_is_constant(now.kind);
+  bool was_nil = was.asked && !was.count && now.count;
   if (was.asked && !was_nil && !grows_strong(r, &was, &now)) {
     r->noted_types = !l->peeled && same_return(r, &was, &now, false); /* the first trip may settle it */
     return rec_stuck(r, REASON_loop_return, "a loop returns values of several types");
@@ -151,7 +167,7 @@ Outcome rec_return_values(Recorder *r, const RecLoop *l, Av ret, ValueVec *out) 
   ret = av_force(r, ret);
   if (!ret || !vec_push(alloc, out, graph_const(g, value_bool(true)))) return OUT_FAIL;
   for (u32 i = 0; i < l->ret.count; i++) {
-    ValueId v = av_value(r, !l->ret.kind ? ret : av_item(r, ret, i));
+    ValueId v = av_value(r, rec_form_item(r, &l->ret, ret, i));
     if (!v) return OUT_FAIL;
     if (l->ret.loc[i]) continue; /* among what is carried */
     Outcome o = rec_strong(r, v);
@@ -169,8 +185,5 @@ Av rec_return_result(Recorder *r, const RecLoop *l, NodeId loop, ValueId *flag) 
     u32 loc = l->ret.loc[i], k = loc ? l->locs.data[loc - 1].first + l->ret.leaf[i] : ++at;
     if (!(leaves[i] = av_num(r, node_result(r->g, loop, k)))) return 0;
   }
-  if (!l->ret.kind) return leaves[0];
-  if (kind_is_constant(l->ret.kind)) return av_const(r, l->ret.konst);
-  return kind_is_list(l->ret.kind) ? av_list(r, leaves, l->ret.count)
-                                   : av_record(r, l->ret.shape->keys, leaves, l->ret.count);
+  return rec_form_make(r, &l->ret, leaves);
 }
