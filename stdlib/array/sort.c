@@ -318,28 +318,58 @@ __attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
 
 /* ---- searching ----------------------------------------------------------------------------------- */
 
-/* NaN stands after everything. */
-#define SEARCH(dt, before)                                                                             \
-  static bool before_##dt(T_##dt p, T_##dt q) { return before; }                                       \
-  static void search_##dt(const void *av, i64 n, const void *vv, i64 count, bool right, i64 *out) {    \
-    const T_##dt *a = av, *v = vv;                                                                     \
-    for (i64 i = 0; i < count; i++) {                                                                  \
-      i64 lo = 0, hi = n;                                                                              \
-      while (lo < hi) {                                                                                \
-        i64 mid = lo + (hi - lo) / 2;                                                                  \
-        bool go_right = right ? !before_##dt(v[i], a[mid]) : before_##dt(a[mid], v[i]);                \
-        if (go_right) lo = mid + 1;                                                                    \
-        else hi = mid;                                                                                 \
-      }                                                                                                \
-      out[i] = lo;                                                                                     \
-    }                                                                                                  \
+/* How many of the n numbers of `a` the place of v lies behind, in steps without branches: behind those that are less,
+ * of side right those that are equal as well. */
+#define PLACE(dt)                                                                                             \
+  static inline i64 place_##dt(const T_##dt *a, i64 n, T_##dt v, bool right) {                                \
+    const T_##dt *at = a;                                                                                     \
+    while (n > 1) {                                                                                           \
+      const i64 half = n / 2;                                                                                 \
+      at += half & -(i64)(right ? at[half - 1] <= v : at[half - 1] < v);                                      \
+      n -= half;                                                                                              \
+    }                                                                                                         \
+    return at - a + (n == 1 && (right ? *at <= v : *at < v));                                                 \
   }
-SEARCH(u8, p < q)
-SEARCH(i32, p < q)
-SEARCH(i64, p < q)
-SEARCH(u64, p < q)
-SEARCH(f32, p < q || (q != q && p == p))
-SEARCH(f64, p < q || (q != q && p == p))
+
+enum { GUESSES = 64, WRONG = 4 /* a wrong guess counts as so many right ones; so many more end guessing */ };
+
+/* Where numbers are spread evenly, as those of linspace are, a line through the first and the last of them leads to the
+ * place or beside it. NaN stands after everything: no number is behind it, and all numbers are before it. */
+#define SEARCH(dt, is_nan, top)                                                                               \
+  PLACE(dt)                                                                                                   \
+  static inline __attribute__((always_inline)) void places_##dt(const T_##dt *a, i64 n, const T_##dt *v,      \
+                                                                i64 count, bool right, i64 *out) {            \
+    i64 wrong = 0, most = n - 1;                                                                              \
+    const f64 first = n ? (f64)a[0] : 0, slope = n ? (f64)most / ((f64)a[n - 1] - first) : 0;                 \
+    if (!(slope > 0 && slope < INFINITY)) wrong = GUESSES;                                                    \
+    for (i64 i = 0; i < count; i++) {                                                                         \
+      const T_##dt x = v[i];                                                                                  \
+      const f64 on = ((f64)x - first) * slope;                                                                \
+      if (wrong < GUESSES && on >= 0 && on < (f64)most) {                                                     \
+        const i64 near = (i64)on;                                                                             \
+        const i64 at = right ? near + (a[near] <= x) + (a[near + 1] <= x)                                     \
+                             : near + (a[near] < x) + (a[near + 1] < x);                                      \
+        if ((at == 0 || (right ? a[at - 1] <= x : a[at - 1] < x)) &&                                          \
+            (at == n || !(right ? a[at] <= x : a[at] < x))) {                                                 \
+          out[i] = at;                                                                                        \
+          wrong -= wrong > 0;                                                                                 \
+          continue;                                                                                           \
+        }                                                                                                     \
+        wrong += WRONG;                                                                                       \
+      }                                                                                                       \
+      out[i] = !(is_nan) ? place_##dt(a, n, x, right) : right ? n : place_##dt(a, n, top, true);              \
+    }                                                                                                         \
+  }                                                                                                           \
+  static void search_##dt(const void *a, i64 n, const void *v, i64 count, bool right, i64 *out) {             \
+    if (right) places_##dt(a, n, v, count, true, out);                                                        \
+    else places_##dt(a, n, v, count, false, out);                                                             \
+  }
+SEARCH(u8, false, 0)
+SEARCH(i32, false, 0)
+SEARCH(i64, false, 0)
+SEARCH(u64, false, 0)
+SEARCH(f32, x != x, (f32)INFINITY)
+SEARCH(f64, x != x, INFINITY)
 
 static void search(u32 dtype, const void *a, i64 n, const void *v, i64 count, bool right, i64 *out) {
   switch (dtype) {
