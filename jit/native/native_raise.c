@@ -1,8 +1,9 @@
-/* native_raise.c — innermost counted loops whose trips are independent become kernels, which are vector code.
+/* native_raise.c — counted loops whose trips are independent become kernels, which are vector code.
  *
  * A loop `for i in 0..trips { poll …; loads, arithmetic, stores; next }` that carries nothing from trip to trip, but
  * numbers that follow from i or can be reduced (native_fold.c), is written as a kernel, and called for many trips at
  * once in front of the loop. The loop stays as it is for the trips that are left: all of them where there are few.
+ * Loops of numbers inside are part of a trip (native_inner.c).
  *
  * - A place is an access's index as coef * i + constant + terms that the loop does not change. Within a trip it is
  *   a value: what was stored there is not loaded again, and it is stored once, at the end. Arms of an `if` become
@@ -71,8 +72,7 @@ u32 raise_value(Raise *r, u32 id, u32 index) {
   return loop_emit(r->fn, (LoopOp)n.op, (LoopType)n.type, a, b, c);
 }
 
-/* What the loop does not change, computed in front of it, once. */
-static u32 raise_known(Raise *r, u32 id) {
+u32 raise_known(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   if (raise_outside(r, id)) return id;
   u32 a = raise_known(r, n.a), b = raise_known(r, n.b), c = raise_known(r, n.c);
@@ -146,8 +146,14 @@ static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
     return plain || affine_term(a, by);
   }
   if (n->op == LOOP_INDEX && n->a == r->loop) {
+    by.var = id;
+    if (!plain) return r->lanes && affine_term(a, by);
     a->coef += by.coef;
-    return plain;
+    return true;
+  }
+  if (r->lanes && n->op == LOOP_INDEX && n->a == r->inner.loop) {
+    by.var = id;
+    return affine_term(a, by);
   }
   if (depth && (n->op == LOOP_ADD || n->op == LOOP_SUB)) {
     LoopTerm minus = by;
@@ -173,7 +179,7 @@ static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
   return affine_term(a, by);
 }
 
-static bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
+bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
   *a = (Affine){.constant = (i64)access->imm};
   for (u32 i = 0; i < access->count; i++) {
     LoopTerm t = loop_terms(r->fn, access)[i];
@@ -182,7 +188,7 @@ static bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
     t.var = 0;
     if (var ? !affine_add(r, a, var, t, RAISE_DEPTH) : !affine_term(a, t)) return false;
   }
-  return a->coef <= COEF_MOST && a->coef >= -COEF_MOST;
+  return r->lanes || (a->coef <= COEF_MOST && a->coef >= -COEF_MOST);
 }
 
 /* May both be looked at by trips of one call: `store` is written. */
@@ -204,8 +210,7 @@ static bool raise_apart(Raise *r, u32 store, u32 other) {
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
-/* What is known before the loop, in the kernel; of a buffer: as it is read, or written. 0: too much. */
-static u32 raise_word(Raise *r, u32 id, LoopDir dir) {
+u32 raise_word(Raise *r, u32 id, LoopDir dir) {
   const LoopNode x = *raise_node(r, id);
   Made *m = r->made_of;
   if (x.op == LOOP_CONST && id != r->one) return loop_const(r->kernel, (LoopType)x.type, x.imm);
@@ -220,7 +225,7 @@ static u32 raise_word(Raise *r, u32 id, LoopDir dir) {
   return m->there[m->words++] = there;
 }
 
-static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
+u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
   u32 count = 0;
   if (a->coef && r->base) {
     out[count++] = (LoopTerm){.coef = a->coef, .var = loop_node(r->kernel, r->index)->a};
@@ -233,7 +238,7 @@ static u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
     for (u32 k = 0; k < 2; k++)
       if (t.stride[k] && !(t.stride[k] = raise_word(r, t.stride[k], LOOP_IN))) return UINT32_MAX;
     if (!t.var) t.var = r->one = loop_const_i(r->fn, LT_I64, 1); /* strides alone: times one, a parameter */
-    t.var = raise_word(r, t.var, LOOP_IN);
+    t.var = raise_operand(r, t.var);
     r->one = 0;
     if (!t.var) return UINT32_MAX;
     out[count++] = t;
@@ -248,8 +253,7 @@ u32 raise_operand(Raise *r, u32 id) {
   return n->op == LOOP_INDEX && n->a == r->loop ? r->index : r->map[id];
 }
 
-/* The place of an access. */
-static Spot *raise_spot(Raise *r, const LoopNode *access) {
+Spot *raise_spot(Raise *r, const LoopNode *access) {
   Affine a;
   const LoopNode *buffer = raise_node(r, access->a);
   if (buffer->op != LOOP_PARAM || !affine_of(r, access, &a)) return NULL;
@@ -270,8 +274,7 @@ bool raise_stores(const Raise *r, u32 buffer) {
   return false;
 }
 
-/* An element whose place the trip computes, and has checked. */
-static bool raise_gather(Raise *r, u32 id) {
+bool raise_gather(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   LoopTerm terms[RAISE_TERMS];
   const LoopNode x = *raise_node(r, n.a);
@@ -292,7 +295,7 @@ static bool raise_gather(Raise *r, u32 id) {
 }
 
 /* What lies there as the trip begins; in an arm: the trips that do not come by look at it for nothing. */
-static bool raise_look(Raise *r, Spot *s) {
+bool raise_look(Raise *r, Spot *s) {
   LoopTerm terms[RAISE_TERMS + 2];
   u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_IN), at = (u32)(s - r->spots);
   if (count == UINT32_MAX || !buffer || (r->depth && !MECHANISM(r->n->c->vm, arms_look))) return false;
@@ -388,14 +391,18 @@ static u32 raise_comes_by(Raise *r) {
   return all;
 }
 
+bool raise_counts(Raise *r, const LoopNode *check) {
+  Affine x = {0};
+  return check->aux == LOOP_CHECK_INDEX && raise_follows(r, check->b, false, RAISE_DEPTH) &&
+         affine_add(r, &x, check->a, (LoopTerm){.coef = 1}, RAISE_DEPTH) &&
+         raise_range(r, &x, raise_known(r, check->b));
+}
+
 /* An index that counts is asked about before the loop; other checks are made by a kernel of their own, before
  * anything is stored. Where one does not hold, the loop itself does the trips. */
 static bool raise_check(Raise *r, const LoopNode *n) {
   LoopFn *k = r->kernel;
-  Affine x = {0};
-  if (n->aux == LOOP_CHECK_INDEX && raise_follows(r, n->b, false, RAISE_DEPTH) &&
-      affine_add(r, &x, n->a, (LoopTerm){.coef = 1}, RAISE_DEPTH))
-    return raise_range(r, &x, raise_known(r, n->b));
+  if (raise_counts(r, n)) return true;
   r->checks++;
   for (u32 i = 0; i < r->depth; i++)
     if (!r->arms[i].cond) return false;
@@ -423,6 +430,8 @@ static bool raise_folds(const Raise *r, const LoopNode *n) {
 static bool raise_statement(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   LoopFn *k = r->kernel;
+  InnerStep step = inner_statement(r, id);
+  if (step != INNER_OTHER) return step == INNER_DONE;
   if (r->depth && ++r->in_arms > RAISE_ARMS) return false;
   if (raise_folds(r, &n)) return fold_statement(r, id);
   if (raise_pure(&n) || n.op == LOOP_MATH) {
@@ -492,7 +501,9 @@ static bool raise_kernel(Raise *r, Made *made) {
   LoopFn *k = r->kernel = made->fn = loop_fn_new(fn->module, LOOP_KERNEL, name);
   if (!k) return false;
   r->made_of = made;
-  made->words = r->count = r->pair_count = r->range_count = r->checks = r->depth = r->in_arms = 0;
+  made->words = r->count = r->pair_count = r->range_count = r->checks = r->depth = r->in_arms = r->inners = 0;
+  r->inner.loop = 0;
+  r->gives_up = false;
   memset(r->map, 0, sizeof *r->map * r->nodes);
   fold_begin(r);
   u32 head;
@@ -596,8 +607,9 @@ static u32 raise_call(Raise *r, u32 trips) {
   u32 zero = loop_const_i(fn, LT_I64, 0), few = r->folding ? FOLD_LEAST : TRIPS_LEAST,
       least = loop_const_i(fn, LT_I64, few - 1), most = raise_most(r),
       enough = r->pair_count ? raise_op(r, LOOP_LT, least, most) : 0, list[RAISE_FOLDS + 1] = {zero}, count,
-      *values = arena_alloc(&r->n->c->arena, sizeof *values * (poll.count + 1));
+      inner = inner_few(r), *values = arena_alloc(&r->n->c->arena, sizeof *values * (poll.count + 1));
   if (!values) return 0;
+  if (inner) enough = enough ? raise_op(r, LOOP_AND, enough, inner) : inner;
   enough = raise_within(r, trips, enough);
   for (u32 i = 0; i < r->carried && i < RAISE_FOLDS; i++) r->now[i] = loop_init_of(fn, r->loop, i);
   count = raise_carried(r, r->now, list, 1);
@@ -622,9 +634,12 @@ static u32 raise_call(Raise *r, u32 trips) {
   if (r->folding) odd = fold_chains(r, done, to);
   if (odd) loop_begin_if(fn, loop_emit(fn, LOOP_NOT, LT_VOID, odd, 0, 0), 0, NULL);
   if (r->folding) fold_latches(r, done, to);
-  if (r->work.fn) raise_put(r, &r->work, trips, done, to, (u32)poll.imm, poll.count, values);
+  u32 exit = r->gives_up ? 0 : (u32)poll.imm, exits = r->gives_up ? 0 : poll.count, went = 0;
+  if (r->work.fn) went = raise_put(r, &r->work, trips, done, to, exit, exits, values);
+  if (r->gives_up) loop_begin_if(fn, loop_result_of(fn, went, 0), 0, NULL);
   list[0] = to;
   loop_next(fn, raise_carried(r, r->next, list, 1), list);
+  if (r->gives_up) loop_end(fn);
   if (odd) loop_end(fn);
   if (r->checks) loop_end(fn);
   loop_end(fn);
@@ -693,7 +708,7 @@ static bool raise_wants(Raise *r, u32 loop) {
   if (n->op != LOOP_FOR || n->a != 1 || raise_few(r, loop)) return false;
   for (u32 pos = r->where[loop] + 1; pos < r->end[loop]; pos++) {
     const LoopNode *x = raise_node(r, r->body[pos]);
-    if (loop_is_head(x) && x->op != LOOP_IF) return false;
+    if (loop_is_head(x) && x->op != LOOP_IF && !inner_wanted(r, loop)) return false;
   }
   return raise_node(r, r->body[r->end[loop] - 1])->op == LOOP_NEXT;
 }
@@ -705,6 +720,12 @@ static bool raise_kernels(Raise *r) {
   i64 trips;
   if (!raise_find_poll(r) || !raise_kernel(r, &r->work) || !fold_plan(r)) return false;
   bool stores = raise_any_store(r);
+  if (r->inners) {
+    if (r->folding || !stores || r->n->c->vm->limits.fuel != UINT64_MAX || !MECHANISM(r->n->c->vm, inner_loops) ||
+        (r->gives_up && (r->checks || !inner_may_repeat(r))))
+      return false;
+    if (r->most > INNER_CALL) r->most = INNER_CALL;
+  }
   if (r->folding) { /* where fuel is limited, each trip is counted */
     bool few = raise_constant(r, loop_trips_of(r->fn, r->loop, 0), &trips) && trips < 2 * FOLD_LEAST;
     if (few || r->n->c->vm->limits.fuel != UINT64_MAX || !MECHANISM(r->n->c->vm, reduced_loops) || !raise_find_poll(r))

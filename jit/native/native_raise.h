@@ -1,4 +1,4 @@
-/* native_raise.h — inside native_raise.c and native_fold.c: a loop whose trips become kernels. */
+/* native_raise.h — inside native_raise.c, native_inner.c and native_fold.c: a loop whose trips become kernels. */
 #ifndef WEFT_JIT_NATIVE_RAISE_H
 #define WEFT_JIT_NATIVE_RAISE_H
 
@@ -15,7 +15,12 @@ enum {
   COEF_MOST = 4,      /* elements from trip to trip */
   RAISE_MADE = 32,
   RAISE_FOLDS = 6,    /* numbers that a loop carries */
-  RAISE_REDUCED = 4   /* kernels that reduce */
+  RAISE_REDUCED = 4,  /* kernels that reduce */
+  INNER_MOST = 3,     /* loops inside of a loop whose trips run side by side */
+  INNER_CARRIED = 5,  /* numbers and places that one of them carries */
+  INNER_CALL = 512,   /* outer trips of a call that has such loops, */
+  INNER_FOR = 16384,  /* of fewer trips than that; */
+  INNER_TRIPS = 4096  /* of one whose trips are not known: a lane that takes as many has given up */
 };
 
 typedef struct Affine { /* coef * i + constant + terms */
@@ -74,6 +79,15 @@ typedef struct Arms { /* an open `if` */
   bool is_other;
 } Arms;
 
+typedef struct Inner { /* a loop inside of the loop */
+  u32 loop, guard, head;  /* 0: none is open; of a `while` the `if` that goes on; in the kernel */
+  u32 number[INNER_CARRIED], numbers; /* which of what it carries */
+  u8 place[INNER_CARRIED];            /* spots that it stores to, */
+  u32 places, counts;     /* so many; 1: its trips are counted behind these */
+} Inner;
+
+typedef enum InnerStep { INNER_OTHER, INNER_DONE, INNER_REFUSED } InnerStep;
+
 typedef struct Raise {
   Native *n;
   LoopFn *fn, *kernel; /* kernel: the one in the making */
@@ -103,6 +117,10 @@ typedef struct Raise {
   u32 base;                   /* in a kernel that reduces: its first trip; else 0 */
   bool carries, loads;        /* raise_follows: what is carried, and elements that stay, are known as well */
   u64 most; /* trips that a call may take */
+  Inner inner;
+  u32 inners, inner_trips[INNER_MOST]; /* of a `for`: in front of the loop */
+  bool lanes;       /* affine_add: an index is taken apart into what goes by the inner loop as well */
+  bool gives_up;    /* a call of the kernel may have to be done again by the loop */
 } Raise;
 
 /* native_raise.c */
@@ -113,6 +131,20 @@ u32 raise_value(Raise *r, u32 id, u32 index); /* what such a value is with this 
 u32 raise_operand(Raise *r, u32 id);          /* a value in the kernel; 0: it is none there */
 bool raise_stores(const Raise *r, u32 buffer); /* does the loop? */
 u32 raise_op(Raise *r, LoopOp op, u32 a, u32 b); /* in the function */
+u32 raise_known(Raise *r, u32 id);             /* what the loop does not change, computed in front of it, once */
+u32 raise_word(Raise *r, u32 id, LoopDir dir); /* the same in the kernel; of a buffer: as it is read, or written; 0 */
+bool affine_of(Raise *r, const LoopNode *access, Affine *a);
+u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out); /* how many; UINT32_MAX: too much */
+Spot *raise_spot(Raise *r, const LoopNode *access); /* the place of an access; NULL: it cannot be told */
+bool raise_counts(Raise *r, const LoopNode *check); /* its index counts, and is asked about in front of the loop */
+bool raise_look(Raise *r, Spot *s);            /* loads what lies there as the trip begins */
+bool raise_gather(Raise *r, u32 id);           /* loads an element whose place the trip computes, and has checked */
+
+/* native_inner.c: loops inside */
+bool inner_wanted(const Raise *r, u32 loop);
+InnerStep inner_statement(Raise *r, u32 id);
+bool inner_may_repeat(const Raise *r);
+u32 inner_few(Raise *r); /* in front of the loop: a condition of calls; 0: none */
 
 /* native_fold.c: numbers that are carried and can be reduced in any order */
 void fold_begin(Raise *r);                 /* a kernel in the making: its values are to be found */

@@ -122,8 +122,9 @@ VAccess access_kind(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 
       bool near = !t->stride[0] && !t->stride[1];
       kind = kind != VA_SAME ? VA_GATHER : near && t->coef == 1 ? VA_UNIT
                              : near && t->coef == -1 && n->op == LOOP_LOAD ? VA_BACK : VA_STRIDED;
-    } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST && v->op != LOOP_RESULT && v->op != LOOP_CARRY &&
-               f->where[t->var] >= first && f->where[t->var] <= last) {
+    } else if (v->op != LOOP_PARAM && v->op != LOOP_CONST) {
+      u32 at = f->where[v->op == LOOP_RESULT || v->op == LOOP_CARRY ? v->a : t->var];
+      if (at < first || at > last) continue;
       kind = VA_GATHER;
       break;
     }
@@ -191,6 +192,10 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
     put(f, (VIns){.op = V_MOVQ_GPR, .length = L128, .dst = step, .x = RCX});
     step = v_rm(f, V_BROADCASTQ, length_of(8, f->lanes), step);
     s->index = v_rvm(f, V_PMULLQ, length_of(8, f->lanes), step, new_pool(f, numbers));
+    for (u32 copy = 0; copy < ABREAST_MOST && f->columns; copy++) {
+      for (u32 k = 0; k < 8; k++) numbers[k] = copy * f->lanes + k;
+      s->beside[copy] = v_rvm(f, V_PMULLQ, length_of(8, f->lanes), step, new_pool(f, numbers));
+    }
   }
   g_imul_imm(f, RCX, bytes);
   g_mov(f, RDX, RCX);
@@ -319,6 +324,8 @@ void begin_streams(VecFn *f, u32 registers, bool more) {
     u32 id = f->fn->body.data[pos];
     const LoopNode *n = vnode(f, id);
     if (n->op == LOOP_STORE) want(f, n->b);
+    for (u32 i = 0; f->columns && loop_is_head(n) && i < n->b; i++) want(f, loop_init_of(f->fn, id, i));
+    if (n->op == LOOP_IF) want(f, loop_cond_of(f->fn, id));
     if (n->op == LOOP_LOAD || n->op == LOOP_STORE) {
       if (vnode(f, n->a)->op == LOOP_TABLE) refuse(f, "tables");
       else add_stream(f, n, registers);
@@ -330,7 +337,7 @@ void begin_streams(VecFn *f, u32 registers, bool more) {
   for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) {
     u32 id = f->fn->body.data[pos];
     const LoopNode *n = vnode(f, id);
-    if (n->op == LOOP_CHECK) break;
+    if (n->op == LOOP_CHECK || n->op == LOOP_WHILE) break;
     if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !stream_of(f, n)->row && !is_stored(f, n->a))
       f->spread[id] = load(f, n);
   }
@@ -419,7 +426,8 @@ static VReg load_lanes(VecFn *f, LoopType mem, VecMem m, VReg back) {
   VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS
                         : V_PMOVZXWD;
   VReg v = new_vec(f);
-  put(f, (VIns){.op = (u16)op, .length = length, .dst = v, .mem = m, .flags = f->tail ? VI_TAIL | VI_ZERO : 0});
+  put(f, (VIns){.op = (u16)op, .length = length, .dst = v, .mem = m, .mask = f->going,
+                .flags = f->going ? VI_ZERO : f->tail ? VI_TAIL | VI_ZERO : 0});
   if (back) v = turned(f, loop_value_type(mem), back, v);
   if (mem == LT_BF16) return widen_half(f, mem, v);
   return mem == LT_I1 ? flags_of_numbers(f, v) : v;
@@ -492,7 +500,7 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   }
   if (s->kind == VA_BACK) constant += place_back(f, &m, bytes);
   if (s->kind == VA_GATHER) *index = gather_index(f, n);
-  if (s->kind == VA_STRIDED && f->lanes > 1) *index = s->index; /* of pairs none */
+  if (s->kind == VA_STRIDED && f->lanes > 1) *index = f->columns ? s->beside[f->copy] : s->index; /* of pairs none */
   m.base = (u8)base_of(f, s);
   (void)access_fits(f, constant);
   m.disp = (i32)constant;
@@ -679,8 +687,8 @@ static VReg load(VecFn *f, const LoopNode *n) {
   m.vector_index = true;
   m.scale = scale_of(bytes);
   put(f, (VIns){.op = bytes == 8 ? V_GATHERQPD : V_GATHERQPS, .length = length_of(8, f->lanes), .dst = d,
-                .b = index, .mem = m,
-    .flags = (u8)(VI_SCRATCH_MASK | VI_EARLY | (f->tail ? VI_TAIL : 0))});
+                .b = index, .mem = m, .mask = f->going,
+    .flags = (u8)(VI_SCRATCH_MASK | VI_EARLY | (f->tail && !f->going ? VI_TAIL : 0))});
   return d;
 }
 

@@ -1,5 +1,5 @@
 /* vector_columns.c — loops over rows inside a loop over columns: each lane goes down a column of its own
- * (vector_emitter.h).
+ * (vector_emitter.h). A `while` goes on until no lane has more to do.
  *
  * `par i { reduce rows j { … x[i + j * n] … } store y[i] }`: a few vectors of columns at a time, row by row. A
  * reduction, a loop that carries values and a scan are all in the order of rows then, lane by lane, as ir.md section
@@ -15,7 +15,9 @@
 
 enum {
   COPIES = 4,
-  CARRIED_MOST = 4,
+  FEWER = 2,             /* copies of longer bodies, of `while` and of places with strides */
+  BODY_SHORT = 24,       /* statements */
+  CARRIED_MOST = 6,
   STRIP_LOOPS = 4,       /* most loops over rows in one */
   STRIP_COLUMNS = 128,   /* fewer columns, or fewer rows, go a few vectors at a time */
   STRIP_ROWS = 32,
@@ -37,10 +39,41 @@ typedef struct RowLoop {
 
 /* ---- which loops ------------------------------------------------------------------------------- */
 
+typedef struct Sought {
+  u32 id;
+  bool found;
+} Sought;
+
+static void seek(void *ctx, u32 id) {
+  Sought *s = ctx;
+  s->found |= id == s->id;
+}
+
+static bool is_used(const VecFn *f, u32 id) {
+  Sought s = {.id = id};
+  for (u32 pos = 0; pos < f->fn->body.count; pos++) loop_each_operand(f->fn, vnode(f, body_node(f, pos)), seek, &s);
+  return s.found;
+}
+
+/* Of a `while`: where its only `if` stands, which goes on to the next trip; behind it the loop ends with what it
+ * carries. 0: it is another one. */
+static u32 guard_of(const VecFn *f, u32 pos) {
+  u32 id = body_node(f, pos), at = pos + 1, last = f->end[pos] - 1;
+  const LoopNode *out = vnode(f, body_node(f, last));
+  while (at < last && vnode(f, body_node(f, at))->op != LOOP_IF) at++;
+  if (at == last || out->op != LOOP_BREAK || f->end[at] + 1 != last || vnode(f, body_node(f, at))->c) return 0;
+  for (u32 i = 0; i < out->count; i++)
+    if (loop_list(f->fn, out)[i] != loop_carry_of(f->fn, id, i) && is_used(f, loop_result_of(f->fn, id, i))) return 0;
+  return vnode(f, body_node(f, f->end[at] - 1))->op == LOOP_NEXT ? at : 0;
+}
+
 static bool is_row_loop(const VecFn *f, u32 pos) {
   const LoopNode *h = vnode(f, body_node(f, pos));
-  if (h->a != 1) return false;
+  if (h->a != 1 && h->op != LOOP_WHILE) return false;
   switch (h->op) {
+    case LOOP_WHILE:
+      if (!f->evex || !guard_of(f, pos)) return false;
+      /* fallthrough */
     case LOOP_FOR:
       for (u32 i = 0; i < h->b && i < CARRIED_MOST; i++)
         if (loop_type_of(f->fn, loop_carry_of(f->fn, body_node(f, pos), i)) == LT_I1) return false;
@@ -55,12 +88,39 @@ static bool is_row_loop(const VecFn *f, u32 pos) {
   }
 }
 
-/* Of the access: an element for each column, or one for all of them. */
+/* Of the access: an element for each column, or one for all; with AVX-512 at places with strides, or computed ones. */
 static bool goes_along(const VecFn *f, u32 head, u32 first, u32 last, const LoopNode *n, bool *unit) {
   if (n->op != LOOP_LOAD && n->op != LOOP_STORE) return true;
   VAccess kind = access_kind(f, n, head, first, last);
-  *unit |= kind == VA_UNIT;
-  return kind == VA_UNIT || (n->op == LOOP_LOAD && kind == VA_SAME);
+  *unit |= kind != VA_SAME;
+  if (kind == VA_UNIT) return true;
+  if (n->op != LOOP_LOAD || kind == VA_BACK) return false;
+  return kind == VA_SAME || (f->evex && loop_type_bytes((LoopType)n->mem) >= 4);
+}
+
+typedef struct OfColumn {
+  const VecFn *f;
+  u32 head, first, last, row; /* positions of the body; of the loop over rows */
+  bool found;
+} OfColumn;
+
+static void of_column(void *ctx, u32 id) {
+  OfColumn *o = ctx;
+  const LoopNode *n = vnode(o->f, id);
+  bool leaf = n->op == LOOP_INDEX || n->op == LOOP_RESULT || n->op == LOOP_CARRY;
+  if (n->op == LOOP_PARAM || n->op == LOOP_CONST || n->op == LOOP_TABLE) return;
+  u32 at = o->f->where[leaf ? n->a : id];
+  o->found |= at >= o->first - 1 && at < o->row;
+}
+
+/* Does a loop over rows go by the column: else it is the same for all. */
+static bool goes_by_column(const VecFn *f, u32 pos, u32 first, u32 last) {
+  OfColumn o = {.f = f, .first = first, .last = last, .row = pos};
+  for (u32 at = pos; at < f->end[pos]; at++) {
+    const LoopNode *n = vnode(f, body_node(f, at));
+    loop_each_operand(f->fn, n, of_column, &o);
+  }
+  return o.found;
 }
 
 bool is_columns(const VecFn *f, u32 pos) {
@@ -74,20 +134,22 @@ bool is_columns(const VecFn *f, u32 pos) {
     if (loop_is_head(n)) {
       if (!is_row_loop(f, at)) return false;
       loops++;
+      u32 guard = n->op == LOOP_WHILE ? guard_of(f, at) : 0, begin = at;
       for (u32 end = f->end[at]; ++at < end;) {
         n = vnode(f, body_node(f, at));
         LoopForm form = loop_op_form((LoopOp)n->op);
-        if (form == LOOP_FORM_HEAD || form == LOOP_FORM_CALL || form == LOOP_FORM_CHECK ||
-            (form == LOOP_FORM_EXIT && at + 1 != end))
+        if (guard && (at == guard || at == f->end[guard] || at == f->end[guard] - 1)) continue;
+        if (form == LOOP_FORM_HEAD || form == LOOP_FORM_CALL || form == LOOP_FORM_CHECK || form == LOOP_FORM_MARK ||
+            ((form == LOOP_FORM_EXIT || form == LOOP_FORM_TERM) && at + 1 != end))
           return false;
         if (form != LOOP_FORM_EXIT && !goes_along(f, head, first, last, n, &of_row)) return false;
       }
-      if (!of_row) return false; /* the same in every column */
+      if (!of_row && !goes_by_column(f, begin, first, last)) return false;
       continue;
     }
     LoopForm form = loop_op_form((LoopOp)n->op);
-    if (form == LOOP_FORM_MARK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT || form == LOOP_FORM_CHECK ||
-        form == LOOP_FORM_PREFIX)
+    if (form == LOOP_FORM_MARK || form == LOOP_FORM_CALL || form == LOOP_FORM_EXIT || form == LOOP_FORM_PREFIX ||
+        (form == LOOP_FORM_CHECK && !f->evex))
       return false;
     if (!goes_along(f, head, first, last, n, &unit)) return false;
   }
@@ -105,7 +167,7 @@ static void columns_use_copy(VecFn *f, u32 copy) {
 
 static VReg start_of(VecFn *f, const RowLoop *r, u32 i) {
   const LoopNode *h = vnode(f, body_node(f, r->head));
-  if (h->op == LOOP_FOR) return operand(f, loop_init_of(f->fn, body_node(f, r->head), i));
+  if (h->op == LOOP_FOR || h->op == LOOP_WHILE) return operand(f, loop_init_of(f->fn, body_node(f, r->head), i));
   return lower_constant(f, r->type, r->flags ? r->reduce == LOOP_REDUCE_AND : loop_reduce_identity(r->reduce, r->type));
 }
 
@@ -158,6 +220,69 @@ static void one_row(VecFn *f, RowLoop *r, u32 copy) {
   if (f->failed) return;
   if (h->op == LOOP_FOR) carry_on(f, r, copy);
   else if (h->op == LOOP_REDUCE) fold(f, r, copy, loop_list(f->fn, vnode(f, body_node(f, r->last + 1)))[0]);
+}
+
+/* ---- a `while`: lanes that are done keep what they have --------------------------------------------- */
+
+/* The lanes that the columns at hand have. */
+static VReg all_lanes(VecFn *f) {
+  VReg m = new_mask(f);
+  if (f->tail) {
+    g_load(f, RCX, RSP, (i32)f->limit_slot);
+    g_alu(f, ALU_SUB, RCX, R15);
+  }
+  g_imm(f, RAX, ((u64)1 << f->lanes) - 1);
+  if (f->tail) put(f, (VIns){.op = G_LOW});
+  put(f, (VIns){.op = M_FIRST + K_KFROM, .dst = m, .x = RAX});
+  return m;
+}
+
+static void while_copy(VecFn *f, const RowLoop *r, u32 copy, VReg going) {
+  columns_use_copy(f, copy);
+  f->going = going;
+  for (u32 i = 0; i < r->carried; i++)
+    f->value[loop_carry_of(f->fn, body_node(f, r->head), i)] = r->acc[copy][i];
+}
+
+static void while_next(VecFn *f, RowLoop *r, u32 copy, const LoopNode *next) {
+  VReg to[CARRIED_MOST];
+  u32 head = body_node(f, r->head);
+  for (u32 i = 0; i < r->carried && !f->failed; i++) {
+    VReg v = operand(f, loop_list(f->fn, next)[i]), was = r->acc[copy][i];
+    to[i] = v == was ? was : lower_select(f, loop_type_of(f->fn, loop_carry_of(f->fn, head, i)), f->going, v, was);
+  }
+  for (u32 i = 0; i < r->carried && !f->failed; i++)
+    if (to[i] != r->acc[copy][i]) move_to(f, r->acc[copy][i], to[i]);
+}
+
+static void while_rows(VecFn *f, RowLoop *r, u32 copies) {
+  u32 guard = guard_of(f, r->head), last = f->end[guard] - 1, top = g_label(f), done = g_label(f), begin;
+  VReg going[ABREAST_MOST];
+  for (u32 k = 0; k < copies; k++) going[k] = all_lanes(f);
+  begin = f->ins.count;
+  g_put(f, top);
+  for (u32 k = 0; k < copies && !f->failed; k++) {
+    while_copy(f, r, k, going[k]);
+    for (u32 pos = r->first; pos < guard && !f->failed; pos++) statement(f, body_node(f, pos));
+    VReg holds = operand(f, loop_cond_of(f->fn, body_node(f, guard)));
+    put(f, (VIns){.op = M_FIRST + K_KAND, .dst = going[k], .a = going[k], .b = holds});
+  }
+  for (u32 k = 0; k < copies; k++) {
+    if (k) g_mov(f, RCX, RAX);
+    put(f, (VIns){.op = M_FIRST + K_KTO, .a = going[k], .x = RAX});
+    if (k) g_alu(f, ALU_OR, RAX, RCX);
+  }
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_E, done);
+  for (u32 k = 0; k < copies && !f->failed; k++) {
+    while_copy(f, r, k, going[k]);
+    for (u32 pos = guard + 1; pos < last && !f->failed; pos++) statement(f, body_node(f, pos));
+    while_next(f, r, k, vnode(f, body_node(f, last)));
+  }
+  f->going = 0;
+  g_jump(f, top);
+  end_span(f, begin);
+  g_put(f, done);
 }
 
 /* R14 rows, at least one. */
@@ -239,9 +364,10 @@ static void ordered_rows(VecFn *f, RowLoop *r, u32 copies) {
 
 static RowLoop row_loop_at(const VecFn *f, u32 pos) {
   const LoopNode *h = vnode(f, body_node(f, pos));
-  RowLoop r = {.head = pos, .first = pos + 1, .last = f->end[pos] - 1, .carried = h->op == LOOP_FOR ? h->b : 1};
+  bool carries = h->op == LOOP_FOR || h->op == LOOP_WHILE;
+  RowLoop r = {.head = pos, .first = pos + 1, .last = f->end[pos] - 1, .carried = carries ? h->b : 1};
   if (h->op != LOOP_SCAN) r.last--; /* its terminator */
-  if (h->op == LOOP_FOR) return r;
+  if (carries) return r;
   r.reduce = (LoopReduce)h->aux;
   r.op = loop_reduce_op(r.reduce);
   r.type = loop_type_of(f->fn, loop_result_of(f->fn, body_node(f, pos), 0));
@@ -267,6 +393,11 @@ static void row_loop(VecFn *f, u32 pos, u32 copies) {
   RowLoop r = row_loop_at(f, pos);
   if (r.ordered) r.state_at = (u32)frame_room(f, sizeof(VecRows), 64), r.rest = (u32)frame_room(f, 8, 8);
   begin_rows(f, &r, copies);
+  if (h->op == LOOP_WHILE) {
+    while_rows(f, &r, copies);
+    for (u32 k = 0; k < copies && !f->failed; k++) row_results(f, &r, k);
+    return;
+  }
   word_to(f, R14, loop_trips_of(f->fn, head, 0));
   g_alu_imm(f, ALU_CMP, R14, 0);
   g_jcc(f, CC_LE, none);
@@ -308,19 +439,37 @@ static bool loads_from(const VecFn *f, const VLoop *l, u32 buffer) {
   return false;
 }
 
+/* Is each row of it read in order? */
+static bool reads_rows(const VecFn *f, const VLoop *l, const LoopNode *n) {
+  bool of_row = false;
+  if (n->op != LOOP_LOAD || access_kind(f, n, l->head, l->first, l->last) != VA_UNIT) return false;
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopNode *v = vnode(f, loop_terms(f->fn, n)[i].var);
+    of_row |= loop_terms(f->fn, n)[i].var && v->op == LOOP_INDEX && v->a != l->head;
+  }
+  return of_row;
+}
+
 /* Loops without stores, of trips that are known outside; nothing that is stored is read. */
 static bool goes_by_strips(const VecFn *f, const VLoop *l, u32 widest, Strips *s) {
   u32 room = 0, wide = 0;
+  bool in_order = false;
+  for (u32 pos = l->first; pos <= l->last; pos++) in_order |= reads_rows(f, l, vnode(f, body_node(f, pos)));
+  if (!in_order) return false;
   for (u32 pos = l->first; pos <= l->last; pos++) {
     const LoopNode *n = vnode(f, body_node(f, pos));
-    if (n->op == LOOP_STORE && loads_from(f, l, n->a)) return false;
+    if ((n->op == LOOP_STORE && loads_from(f, l, n->a)) || n->op == LOOP_CHECK || n->op == LOOP_WHILE) return false;
+    if (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME) return false;
     if (!loop_is_head(n)) continue;
     const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), 0));
     if (n->op == LOOP_SCAN || s->count == STRIP_LOOPS || (t->op != LOOP_PARAM && t->op != LOOP_CONST) ||
         (t->op == LOOP_CONST && (i64)t->imm < STRIP_ROWS))
       return false;
-    for (u32 k = pos + 1; k < f->end[pos]; k++)
-      if (vnode(f, body_node(f, k))->op == LOOP_STORE) return false;
+    for (u32 k = pos + 1; k < f->end[pos]; k++) {
+      const LoopNode *x = vnode(f, body_node(f, k));
+      if (x->op == LOOP_STORE) return false;
+      if (x->op == LOOP_LOAD && access_kind(f, x, l->head, l->first, l->last) > VA_SAME) return false;
+    }
     RowLoop r = row_loop_at(f, pos);
     room += r.ordered ? (u32)sizeof(VecStrip) : r.carried * VEC_STRIP_WORDS * 8;
     wide += r.ordered ? 2 : r.carried;
@@ -417,9 +566,23 @@ static void block(VecFn *f, const VLoop *l, u32 copies) {
       pos = f->end[pos];
       continue;
     }
+    if (vnode(f, body_node(f, pos))->op == LOOP_CHECK) g_load(f, R14, RSP, (i32)f->limit_slot);
     for (u32 k = 0; k < copies && !f->failed; k++) columns_use_copy(f, k), statement(f, body_node(f, pos));
   }
   columns_use_copy(f, 0);
+}
+
+/* Vectors of columns side by side. */
+static u32 copies_of(const VecFn *f, const VLoop *l) {
+  u32 statements = 0;
+  bool few = !f->evex;
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    statements += n->op == LOOP_MATH ? BODY_SHORT : 1;
+    few |= n->op == LOOP_WHILE ||
+           (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME);
+  }
+  return few || statements > BODY_SHORT ? FEWER : COPIES;
 }
 
 /* Blocks as long as they are whole; masked, one more at the end. */
@@ -444,7 +607,7 @@ static void stage(VecFn *f, const VLoop *l, const Strips *s, u32 limit, u32 lane
 /* The columns from R15 on; s: those of a strip, for its pass. */
 static void stages(VecFn *f, const VLoop *l, const Strips *s, u32 limit, u32 lanes) {
   if (s) g_load(f, R15, RSP, (i32)s->low);
-  stage(f, l, s, limit, lanes, f->evex ? COPIES : 2, false);
+  stage(f, l, s, limit, lanes, copies_of(f, l), false);
   if (!f->evex) stage(f, l, s, limit, lanes, 1, false);
   stage(f, l, s, limit, f->evex ? lanes : 1, 1, f->evex);
 }
@@ -538,6 +701,7 @@ void columns_loop(VecFn *f, VLoop *l) {
   loop_bounds(f, l);
   g_save(f, RSP, (i32)limit, R14);
   f->columns = true;
+  f->limit_slot = limit;
   f->vector_head = l->head;
   f->inside_first = l->first;
   f->inside_last = l->last;

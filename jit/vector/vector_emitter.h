@@ -161,6 +161,7 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   u8 reg;  /* RSP: in the frame at `slot` */
   i32 slot;
   VReg index; /* STRIDED: lane numbers times stride; BACK: lane numbers from the last on */
+  VReg beside[ABREAST_MOST]; /* STRIDED, columns: the same for each copy */
   i32 step;   /* STRIDED: slot of the bytes per trip of one vector */
   i64 coef;   /* STRIDED: of the loop's index, with its stride parameters */
   u32 stride[2];
@@ -222,7 +223,9 @@ typedef struct VecFn {
   u32 copy;             /* number of the unrolled copy at hand */
   u32 vector_head;      /* head of the vector loop at hand; 0 none */
   u32 inside_first, inside_last; /* positions of its body */
-  bool columns;         /* it holds loops over rows (vector_columns.c) */
+  bool columns;         /* it holds loops over rows (vector_columns.c), */
+  u32 limit_slot;       /* whose columns end at this place of the frame */
+  VReg going;           /* mask: lanes that still go through a `while`; 0: all */
   u32 lo_slot, hi_slot; /* of the outermost loop */
   i32 ahead;            /* what goes along with a loop over rows is fetched so many bytes ahead */
   u32 block_slot;       /* frame: the first trip of the block of the inner loop at hand; 0: all of it */

@@ -299,6 +299,57 @@ static void strips_keep_the_order_of_rows(void **state) {
   loop_module_free(&m);
 }
 
+/* Loops of numbers that are other ones in each column: places with strides and computed ones, lanes that are done at
+ * trips of their own, and a check behind, which tells of the first of those that gave up. */
+static const char inner_text[] =
+    "kernel rows (n: i64, k: i64, x: in f64, z: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i*k] f64\n"
+    "    %2 = for j in 0..k (%3: f64 = %1) {\n      %4 = load x[i*k + j] f64\n      %5 = mul %3 0.5\n"
+    "      %6 = add %5 %4\n      next %6\n    }\n    store z[i] %2\n  }\n}\n"
+    "kernel ends (n: i64, k: i64, x: in f64, z: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i] f64\n"
+    "    %2 %3 = while (%4: f64 = %1, %5: i64 = 0) {\n      %6 = lt %5 i\n      %7 = lt %5 k\n      %8 = and %6 %7\n"
+    "      if %8 {\n        %9 = load x[%5 + 1] f64\n        %10 = sub %4 %9\n        %11 = load x[i] f64\n"
+    "        %12 = mul %10 %11\n        %13 = add %5 1\n        next %12 %13\n      }\n      break %4 %5\n    }\n"
+    "    %14 = lt %3 k\n    check assert %14 #0\n    store z[i] %2\n  }\n}\n";
+
+static void lanes_go_through_loops(void **state) {
+  (void)state;
+  enum { MOST = 100, ROWS = 40 };
+  static f64 x[MOST * ROWS], z[2][MOST];
+  static const char *const names[] = {"rows", "ends"};
+  static const u64 counts[] = {1, 7, 8, 15, 16, 31, 33, 64, 99};
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, inner_text, strlen(inner_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 i = 0; i < MOST * ROWS; i++) x[i] = 1.5 / (1 + i * 7919 % 101) - 0.5;
+  VecEmitter *e = vec_level_runs(VEC_AVX512) ? vec_emitter_new(allocator_system(), VEC_AVX512, NULL) : NULL;
+  for (u32 l = 0; e && l < COUNT_OF(names) * COUNT_OF(counts); l++) {
+    const LoopFn *fn = loop_module_find(&m, names[l % COUNT_OF(names)]);
+    const char *refused = "";
+    const u64 n = counts[l / COUNT_OF(names)];
+    VecCode *code = vec_compile(e, fn, &refused);
+    if (!code) fail_msg("%s: %s", names[l % COUNT_OF(names)], refused);
+    for (u64 k = 0; k < ROWS; k += 13) {
+      u64 keys[2] = {LOOP_KEY_NONE, LOOP_KEY_NONE}, steps = UINT64_MAX;
+      memset(z, 0, sizeof z);
+      for (u32 t = 0; t < 2; t++) {
+        u64 args[] = {n, k, (u64)(uintptr_t)x, (u64)(uintptr_t)z[t]};
+        if (t) keys[t] = vec_code_kernel(code)(args, 0, (i64)n);
+        else assert_int_equal(loops_interp_kernel(fn, args, 0, (i64)n, &keys[t], &steps, &why), WEFT_OK);
+      }
+      assert_true(keys[0] == keys[1]);
+      if (keys[0] == LOOP_KEY_NONE) assert_memory_equal(z[0], z[1], sizeof z[0]);
+    }
+    vec_code_free(code);
+  }
+  if (e) vec_emitter_free(e);
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 /* What lies together is read by vectors from its end on, too, and its lanes are turned. */
 static const char back_text[] =
   "kernel back (n: i64, x: in f64, y: in f32, k: in i1, z: out f64, w: out f32) {\n"
@@ -937,7 +988,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(work_is_lines),
     cmocka_unit_test(long_runs_fetch_ahead),
     cmocka_unit_test(code_fetches_each_line_once),
-    cmocka_unit_test(strips_keep_the_order_of_rows),
+    cmocka_unit_test(strips_keep_the_order_of_rows), cmocka_unit_test(lanes_go_through_loops),
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
     cmocka_unit_test(stores_past_the_caches),
