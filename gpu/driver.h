@@ -45,6 +45,7 @@ enum {
   CU(MemGetInfo, (size_t * free_bytes, size_t *total)) \
   CU(MemcpyHtoD, (CuPointer to, const void *from, size_t bytes)) \
   CU(MemcpyDtoH, (void *to, CuPointer from, size_t bytes)) \
+  CU(MemsetD8, (CuPointer to, unsigned char value, size_t bytes)) \
   CU(ModuleLoadDataEx, (CuModule * module, const void *image, unsigned count, int *options, void **values)) \
   CU(ModuleUnload, (CuModule module)) \
   CU(ModuleGetFunction, (CuFunction * function, CuModule module, const char *name)) \

@@ -12,7 +12,7 @@
 
 typedef struct LoadedKernel {
   /* NULL: the kernel has none */
-  CuFunction function, tiled, rows, lengthy, part, join, rest, scan, totals, over, final;
+  CuFunction function, tiled, rows, lengthy, part, join, rest, scan, pieces, columns;
   PtxSplit split;
   PtxNest nest;
   PtxTile tile;
@@ -165,10 +165,18 @@ static CuResult start(const Device *d, CuFunction f, bool warps, u64 items, void
 /* A kernel that has tiles: one block for each. False: the array is too narrow for them. */
 static bool start_tiled(const Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips,
                         void **params, CuResult *error) {
-  u64 inner = k->tiled ? trips_of(fn, k->tile.inner, 0, words) : 0, side = PTX_TILE_SIDE;
-  if (trips < side / 2 || inner < side / 2 || trips > UINT32_MAX || inner > UINT32_MAX) return false;
-  u64 tiles = ((trips + side - 1) / side) * ((inner + side - 1) / side);
-  *error = start(d, k->tiled, false, tiles * DEVICE_BLOCK, params);
+  u64 inner = k->tiled ? trips_of(fn, k->tile.inner, 0, words) : 0, side = PTX_TILE_SIDE, tiles;
+  if (!inner) return false;
+  u32 outermost = fn->body.data[k->tile.first];
+  u64 outer = k->tile.outer == outermost ? trips : trips_of(fn, k->tile.outer, 0, words);
+  if (outer < side / 2 || inner < side / 2 || outer > UINT32_MAX || inner > UINT32_MAX) return false;
+  tiles = ((outer + side - 1) / side) * ((inner + side - 1) / side);
+  for (u32 i = 0; i < k->tile.rests; i++) {
+    u64 more = k->tile.rest[i] == outermost ? trips : trips_of(fn, k->tile.rest[i], 0, words);
+    if (__builtin_mul_overflow(tiles, more, &tiles)) return false;
+  }
+  if (tiles > UINT32_MAX / 2) return false; /* a block's number and the step to its next one are 32 bits */
+  *error = start_blocks(d, k->tiled, tiles ? tiles : 1, 0, params);
   return true;
 }
 
@@ -185,33 +193,52 @@ static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn,
   return true;
 }
 
-/* Scans along rows: a block for each row; of few and long rows a block for each piece. False: rows are short, or
- * scratch memory was refused: a thread does a row. */
-static bool start_scan(Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips, void **params,
-                       u32 count, CuResult *error) {
-  enum { LEAST = 256 };
-  u64 length = k->scan ? trips_of(fn, k->along.head, 0, words) : 0, shared = ptx_scan_bytes(&k->along);
-  u64 blocks = length / PTX_SCAN_PIECE + (length % PTX_SCAN_PIECE != 0), from = 0, to, total = length, items;
-  if (length < LEAST) return false;
-  if (blocks == 1 || trips >= 2 * (u64)(d->sms > 0 ? d->sms : 1)) {
-    *error = start_blocks(d, k->scan, trips, shared, params);
-    return true;
-  }
-  size_t bytes = 8 * PTX_SCAN_LEFT;
-  void *left;
-  if (__builtin_mul_overflow(blocks, trips, &items) || items > SIZE_MAX / bytes ||
-      device_alloc(d->vm, bytes * items, &left) != WEFT_OK) {
-    vm_error_clear(d->vm);
+/* A kernel whose blocks wait for one another (ptx_chain.c): `scans` of so many pieces each, a block for each piece.
+ * False: scratch memory was refused, or there are too many. */
+static bool start_chained(Device *d, const PtxScan *s, CuFunction f, u64 scans, u64 pieces, u32 threads, void **params,
+                          u32 count, CuResult *error) {
+  enum { COUNTER = 256 /* bytes; what lies behind it is aligned */, MOST = INT32_MAX /* blocks of a launch */ };
+  u64 each = ptx_scan_scratch(s, pieces), blocks, bytes, from, to;
+  void *memory;
+  if (!each || __builtin_mul_overflow(scans, pieces, &blocks) || blocks > MOST ||
+      __builtin_mul_overflow(scans, each, &bytes) || bytes > SIZE_MAX - COUNTER ||
+      device_alloc(d->vm, (size_t)bytes + COUNTER, &memory) != WEFT_OK) {
+    vm_error_forget(d->vm);
     return false;
   }
-  to = (u64)(uintptr_t)left;
-  void *more[] = {&from, &to, &total, &blocks};
+  from = (u64)(uintptr_t)memory;
+  to = from + COUNTER;
+  void *more[] = {&from, &to, &each, &pieces};
   memcpy(params + count, more, sizeof more);
-  *error = start_blocks(d, k->totals, items, shared, params);
-  if (!*error) *error = start_blocks(d, k->over, trips, shared, params);
-  if (!*error) *error = start_blocks(d, k->final, items, shared, params);
-  device_free(d->vm, left, bytes * items);
+  d->vm->counters.at[STAT_launches]++;
+  *error = d->driver.MemsetD8(from, 0, (size_t)bytes + COUNTER);
+  if (!*error)
+    *error = d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, threads, 1, 1, ptx_scan_bytes(s), NULL, params, NULL);
+  device_free(d->vm, memory, (size_t)bytes + COUNTER);
   return true;
+}
+
+/* Scans along rows: a block for each row; of few and long rows a block for each piece. Down columns: a block for each
+ * piece of a few of them. False: rows or columns are short, or scratch memory was refused: a thread does each. */
+static bool start_scan(Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips, void **params,
+                       u32 count, CuResult *error) {
+  enum { LEAST = 256, LEAST_ROWS = 65, COLUMN_THREADS = PTX_COLUMN_PIECE / LOOP_SCAN_SEGMENT };
+  const PtxScan *s = &k->along;
+  u64 length = k->scan || k->columns ? trips_of(fn, s->head, 0, words) : 0;
+  if (length < (k->columns ? LEAST_ROWS : LEAST)) return false;
+  if (k->columns) {
+    u64 side = ptx_scan_columns(s), across = s->inner ? trips_of(fn, s->inner, 0, words) : trips;
+    u64 tiles = across / side + (across % side != 0), scans = tiles;
+    if (!across || (s->inner && __builtin_mul_overflow(tiles, trips, &scans))) return false;
+    u64 pieces = length / PTX_COLUMN_PIECE + (length % PTX_COLUMN_PIECE != 0);
+    return start_chained(d, s, k->columns, scans, pieces, (u32)side * COLUMN_THREADS, params, count, error);
+  }
+  u64 pieces = length / PTX_SCAN_PIECE + (length % PTX_SCAN_PIECE != 0);
+  if (pieces == 1 || trips >= 2 * (u64)(d->sms > 0 ? d->sms : 1)) {
+    *error = start_blocks(d, k->scan, trips, ptx_scan_bytes(s), params);
+    return true;
+  }
+  return start_chained(d, s, k->pieces, trips, pieces, DEVICE_BLOCK, params, count, error);
 }
 
 /* Results of blocks that the last entry takes in of each trip; more are joined first, by the whole grid. Up to
@@ -386,10 +413,9 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
       ok = find_entry(d, l->module, fns[i], "_rows", &k->rows, why) &&
            find_entry(d, l->module, fns[i], "_long", &k->lengthy, why);
     if (ok && ptx_scan(fns[i], &vm->alloc, &k->along))
-      ok = find_entry(d, l->module, fns[i], "_scan", &k->scan, why) &&
-           find_entry(d, l->module, fns[i], "_totals", &k->totals, why) &&
-           find_entry(d, l->module, fns[i], "_over", &k->over, why) &&
-           find_entry(d, l->module, fns[i], "_final", &k->final, why);
+      ok = k->along.across ? find_entry(d, l->module, fns[i], "_columns", &k->columns, why)
+                           : find_entry(d, l->module, fns[i], "_scan", &k->scan, why) &&
+                               find_entry(d, l->module, fns[i], "_pieces", &k->pieces, why);
     (void)ptx_nest(fns[i], &k->nest);
     if (ok && ptx_tile(fns[i], &k->tile)) ok = find_entry(d, l->module, fns[i], "_tile", &k->tiled, why);
     k->checks = has_checks(fns[i]);

@@ -459,7 +459,7 @@ static void put_place(PtxWriter *w) {
 }
 
 static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_long", "_scan", "_part", "_join", "_rest",
-                                              "_totals", "_over", "_final"};
+                                              "_pieces", "_columns"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
 static void put_scratch_params(PtxWriter *w) {
@@ -505,7 +505,8 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
   else if (phase == PTX_ROWS || phase == PTX_LONG) ptx_put_rows(w);
-  else if (phase == PTX_SCAN || phase >= PTX_TOTALS) ptx_put_scan(w);
+  else if (phase == PTX_SCAN || phase == PTX_PIECES) ptx_put_scan(w);
+  else if (phase == PTX_COLUMNS) ptx_put_columns(w);
   else if (phase == PTX_REST && !w->split->rows) ptx_put_rest(w);
   else put_split_body(w);
   ptx_line(w, "ret;");
@@ -564,9 +565,9 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
   }
   PtxScan scan;
   if (!w->failed && !w->refused && ptx_scan(fn, w->alloc, &scan)) {
-    static const PtxPhase phases[] = {PTX_SCAN, PTX_TOTALS, PTX_OVER, PTX_FINAL};
     w->scan = &scan;
-    for (u32 i = 0; i < COUNT_OF(phases) && !w->failed && !w->refused; i++) put_phase(w, fn, phases[i], out);
+    put_phase(w, fn, scan.across ? PTX_COLUMNS : PTX_SCAN, out);
+    if (!scan.across && !w->failed && !w->refused) put_phase(w, fn, PTX_PIECES, out);
     ptx_scan_free(&scan);
     w->scan = NULL;
     w->phase = PTX_WHOLE;

@@ -55,9 +55,10 @@ bool ptx_nest(const LoopFn *fn, PtxNest *nest);
 
 enum { PTX_TILE_SIDE = 32, PTX_TILE_LOADS = 4 };
 
-/* A kernel over two axes that reads arrays across them (ptx_tile.c). */
+/* A kernel over several axes that reads arrays across two of them (ptx_tile.c). */
 typedef struct PtxTile {
-  u32 outer, inner, first; /* its loops; where the outer one stands in the body */
+  u32 outer, inner, first; /* its loops over these two; where the outermost loop stands in the body */
+  u32 rest[PTX_NEST_HEADS], rests; /* loops over the other axes, from the outside in */
   u32 loads[PTX_TILE_LOADS], at[PTX_TILE_LOADS], count, bytes; /* what is read across; its place in shared memory */
 } PtxTile;
 
@@ -85,12 +86,13 @@ void ptx_rows_free(PtxRows *r);
 void ptx_rows_from_memory(PtxRows *r); /* nothing stands in shared memory: each loop reads the row again */
 u32 ptx_rows_bytes(const PtxRows *r); /* of shared memory for each element; PTX_ROW_PARTIAL_BYTES come to that */
 
-enum { PTX_SCAN_PIECE = 4096, PTX_SCAN_WORDS = 4641, PTX_SCAN_LEFT = 4 };
+enum { PTX_SCAN_PIECE = 4096, PTX_COLUMN_PIECE = 256 };
 
-/* A kernel whose trips are scans along rows (ptx_scan.c). */
+/* A kernel whose trips are scans along rows (ptx_scan.c), or down columns (ptx_columns.c). */
 typedef struct PtxScan {
   Allocator *alloc;
   u32 nodes, first;            /* where the outermost loop stands in the body */
+  u32 inner, across;           /* a loop between it and the scan, or 0; the loop over columns, or 0: along rows */
   u32 head, from, end, prefix; /* the scan, its statements, the one that gives results */
   LoopType type;
   u8 *before, *after;          /* by node: needed for what is scanned; for what is done with the results */
@@ -100,6 +102,10 @@ typedef struct PtxScan {
 bool ptx_scan(const LoopFn *fn, Allocator *alloc, PtxScan *s);
 void ptx_scan_free(PtxScan *s);
 u32 ptx_scan_bytes(const PtxScan *s); /* of shared memory */
+u32 ptx_scan_columns(const PtxScan *s); /* that a block takes side by side, with 16 threads each; 1: along rows */
+/* Bytes of scratch memory for a scan of so many pieces, or for ptx_scan_columns of them side by side; 0: too many. */
+u64 ptx_scan_scratch(const PtxScan *s, u64 pieces);
+u64 ptx_chain_scratch(LoopType t, u64 pieces); /* of one scan without more than a total and a scan for each piece */
 
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 
@@ -114,10 +120,11 @@ PtxSpread ptx_spread(const LoopFn *fn);
  * more parameters: scratch memory to read and to write, how many elements (join, rest: results in scratch memory) a
  * reduction has, and how many blocks (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with
  * PTX_ROW_PARTIAL_BYTES of shared memory, where the reductions have the order LANES. WEFT_ERROR: memory was refused, or
- * a kernel is not supported: then `why` holds a line that says so and which. One that ptx_scan takes has NAME_scan, for
- * blocks of 256 threads with ptx_scan_bytes of shared memory, a trip each; and NAME_totals, NAME_over and NAME_final,
- * with the parameters of NAME_part: `to` is scratch memory of PTX_SCAN_LEFT words of 8 bytes for each of the `blocks`
- * pieces of a trip. */
+ * a kernel is not supported: then `why` holds a line that says so and which. One that ptx_scan takes along rows has
+ * NAME_scan, for blocks of 256 threads with ptx_scan_bytes of shared memory, a trip each; and NAME_pieces, a block for
+ * each of the `blocks` pieces of each trip, with the parameters of NAME_part: `from` is a counter of 4 bytes, `to` has
+ * `total` bytes of scratch memory for each scan, and all of it is zero. Down columns it has NAME_columns, with the same
+ * parameters, for blocks of 16 threads a column: one for each piece of ptx_scan_columns of them. */
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) MUST_USE;
 
 #endif

@@ -198,3 +198,17 @@ void ptx_call(PtxWriter *w, const char *name, LoopType t, const Opnd *params, u3
   w->depth--;
   ptx_line(w, "}");
 }
+
+WeftStatus ptx_one_entry(PtxWriter *w, const char *comment, const char *entry, u32 params, u32 shared, Buf *out) {
+  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n");
+  buf_printf(out, "\n// %s\n.visible .entry %s (\n", comment, entry);
+  for (u32 i = 0; i < params; i++) buf_printf(out, "  .param .u64 a%u%s\n", i, i + 1 < params ? "," : "");
+  buf_puts(out, ") {\n");
+  ptx_put_registers(w, out);
+  buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", shared);
+  buf_put(out, w->body.data, w->body.len);
+  buf_puts(out, "}\n");
+  bool ok = !w->failed && !w->body.failed && !out->failed;
+  buf_free(&w->body);
+  return ok ? WEFT_OK : WEFT_ERROR;
+}

@@ -278,15 +278,6 @@ WeftStatus matmul_ptx(bool wide, Buf *out) {
   p.row = SIDE * p.bytes + 16; /* so that rows begin in different banks */
   buf_init(&w.body, out->alloc);
   put_product(&p);
-  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n");
-  buf_printf(out, "\n// each tile is made by a block of threads\n.visible .entry matmul_%s (\n", wide ? "f64" : "f32");
-  for (u32 i = 0; i < MATMUL_PARAMS; i++) buf_printf(out, "  .param .u64 a%u%s\n", i, i + 1 < MATMUL_PARAMS ? "," : "");
-  buf_puts(out, ") {\n");
-  ptx_put_registers(&w, out);
-  buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", 4 * STEP * p.row);
-  buf_put(out, w.body.data, w.body.len);
-  buf_puts(out, "}\n");
-  bool ok = !w.failed && !w.body.failed && !out->failed;
-  buf_free(&w.body);
-  return ok ? WEFT_OK : WEFT_ERROR;
+  return ptx_one_entry(&w, "each tile is made by a block of threads", wide ? "matmul_f64" : "matmul_f32", MATMUL_PARAMS,
+                       4 * STEP * p.row, out);
 }

@@ -29,7 +29,7 @@ static bool breaks(const LoopFn *fn, u32 head) {
   return false;
 }
 
-static bool moves_with(const LoopFn *fn, const LoopNode *access, u32 index) {
+bool ptx_moves_with(const LoopFn *fn, const LoopNode *access, u32 index) {
   for (u32 i = 0; i < access->count; i++)
     if (loop_terms(fn, access)[i].var == index) return true;
   return false;
@@ -50,7 +50,7 @@ static bool any_order(const LoopFn *fn, u32 from, u32 end, const u32 *heads, u32
     if (store->op != LOOP_STORE) continue;
     if (!loop_access_is_affine(fn, store)) return false;
     for (u32 k = 0; k < count; k++)
-      if (!moves_with(fn, store, loop_index_of(heads[k], 0))) return false;
+      if (!ptx_moves_with(fn, store, loop_index_of(heads[k], 0))) return false;
     for (u32 k = 0; k < fn->body.count; k++) {
       const LoopNode *n = loop_node(fn, fn->body.data[k]);
       if ((n->op == LOOP_LOAD || n->op == LOOP_STORE) && n->a == store->a && !same_place(fn, n, store)) return false;

@@ -11,27 +11,20 @@
  * For the first segments of a piece these come from the piece before it: `before[0 … 2]`.
  *
  *   NAME_scan    a block does a row, piece by piece
- *   NAME_totals  long rows: a block does a piece, and leaves its totals in scratch memory
- *   NAME_over    a block scans the totals of the pieces of a row, as if they were the row's elements
- *   NAME_final   a block does a piece, with what lies before it from scratch memory
+ *   NAME_pieces  long rows: a block does a piece, and has what lies before it from other blocks (ptx_chain.c)
  *
  * A row of shared memory has a word more than 16, so that the threads' segments begin in different banks. */
 #include "gpu/ptx_writer.h"
 
 #include <string.h>
 
-enum { SEGMENT = 16, THREADS = 256, COPIES = 4, SCAN_NODES = 64, PIECE_LEVELS = 3 };
-_Static_assert(SEGMENT == (int)LOOP_SCAN_SEGMENT && SEGMENT * SEGMENT * SEGMENT == (int)PTX_SCAN_PIECE,
-               "levels of a piece");
-/* In words of shared memory: the elements, totals of segments, totals of those; behind them the piece's own. */
+enum { SEGMENT = LOOP_SCAN_SEGMENT, THREADS = 256, COPIES = 4, SCAN_NODES = 64, PIECE_LEVELS = 3 };
+_Static_assert(SEGMENT * SEGMENT * SEGMENT == (int)PTX_SCAN_PIECE, "levels of a piece");
+/* In words of shared memory: the elements, totals of segments, totals of those; behind them the piece's own. Of
+ * NAME_pieces besides: what lies before it, the places of ptx_chain.c, the number of the piece. */
 enum { TOTALS_AT = PTX_SCAN_PIECE + PTX_SCAN_PIECE / SEGMENT, OVER_AT = TOTALS_AT + THREADS + SEGMENT,
-       WORDS = OVER_AT + SEGMENT + 1 };
-_Static_assert(WORDS == (int)PTX_SCAN_WORDS, "what a launch gives");
-/* Words of scratch memory of each piece. */
-enum { LEFT_TOTAL, LEFT_FIFTEEN, LEFT_LAST, LEFT_SCAN };
-_Static_assert(LEFT_SCAN + 1 == (int)PTX_SCAN_LEFT, "what a launch gives");
-
-static Opnd bits32(u32 v) { return ptx_const(LT_U32, v); }
+       BEFORE_AT = OVER_AT + SEGMENT + 1, KEEP_AT = BEFORE_AT + PIECE_LEVELS, TICKET_AT = KEEP_AT + PTX_CHAIN_LEVELS,
+       WORDS = TICKET_AT + 1 };
 
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
 
@@ -58,7 +51,16 @@ static bool is_stored(const LoopFn *fn, u32 buffer) {
   return false;
 }
 
-/* The statements of the scan: loads and stores go along the row, one prefix, no check. */
+/* Loads and stores go along the row; or stores go from column to column. */
+static bool is_access_known(const LoopFn *fn, const LoopNode *n, const PtxScan *s) {
+  u32 index = loop_index_of(s->head, 0), par = loop_index_of(fn->body.data[s->first], 0);
+  if (!s->across) return direction(fn, n, index) != 0;
+  if (!loop_access_is_affine(fn, n)) return false;
+  return n->op == LOOP_LOAD || (ptx_goes_along(fn, n, loop_index_of(s->across, 0)) && ptx_moves_with(fn, n, index) &&
+                                ptx_moves_with(fn, n, par));
+}
+
+/* The statements of the scan: one prefix, no check. */
 static bool take_body(const LoopFn *fn, PtxScan *s) {
   u32 index = loop_index_of(s->head, 0);
   for (u32 i = s->from; i < s->end; i++) {
@@ -70,7 +72,7 @@ static bool take_body(const LoopFn *fn, PtxScan *s) {
       if (s->prefix) return false;
       s->prefix = id;
     }
-    if (access && !direction(fn, n, index)) return false;
+    if (access && !is_access_known(fn, n, s)) return false;
     if (n->op == LOOP_LOAD && is_stored(fn, n->a)) return false;
     if (access) continue;
     memset(s->before, 0, s->nodes);
@@ -102,23 +104,32 @@ bool ptx_scan(const LoopFn *fn, Allocator *alloc, PtxScan *s) {
   const LoopNode *par = loop_node(fn, fn->body.data[i]);
   if (par->op != LOOP_PAR || par->a != 1 || par->b || ptx_end_of(fn, i) + 1 != fn->body.count) return false;
   s->first = i++;
-  for (; !loop_is_head(loop_node(fn, fn->body.data[i])); i++) {
+  u32 inner = 0;
+  for (; !loop_is_head(loop_node(fn, fn->body.data[i])) || loop_node(fn, fn->body.data[i])->op == LOOP_FOR; i++) {
     const LoopNode *n = loop_node(fn, fn->body.data[i]);
     if (n->op == LOOP_STORE || n->op == LOOP_CHECK || n->op == LOOP_END || loop_is_terminator(n) ||
         (n->op == LOOP_LOAD && is_stored(fn, n->a)))
       return false;
+    if (n->op != LOOP_FOR) continue;
+    if (inner || n->a != 1) return false;
+    inner = s->inner = fn->body.data[i];
   }
   s->head = fn->body.data[i];
   s->from = i + 1;
   s->end = ptx_end_of(fn, i);
   const LoopNode *scan = loop_node(fn, s->head);
-  if (scan->op != LOOP_SCAN || scan->a != 1 || s->end + 2 != fn->body.count) return false;
-  u32 trips = loop_node(fn, loop_trips_of(fn, s->head, 0))->op;
+  if (scan->op != LOOP_SCAN || scan->a != 1 || s->end + 2 + (inner != 0) != fn->body.count) return false;
   s->type = loop_type_of(fn, loop_result_of(fn, s->head, 0));
-  if ((trips != LOOP_CONST && trips != LOOP_PARAM) || s->type == LT_I1) return false;
+  if (!ptx_trips_are_given(fn, s->head) || (inner && !ptx_trips_are_given(fn, inner)) || s->type == LT_I1) return false;
   s->before = mem_alloc_zero(alloc, s->nodes);
   s->after = mem_alloc_zero(alloc, s->nodes);
-  if (s->before && s->after && take_body(fn, s)) {
+  bool taken = s->before && s->after && !inner && take_body(fn, s);
+  if (!taken && s->before && s->after) {
+    s->across = inner ? inner : fn->body.data[s->first];
+    s->prefix = 0;
+    taken = take_body(fn, s);
+  }
+  if (taken) {
     find_passes(fn, s);
     return true;
   }
@@ -132,7 +143,32 @@ void ptx_scan_free(PtxScan *s) {
   s->before = s->after = NULL;
 }
 
-u32 ptx_scan_bytes(const PtxScan *s) { return PTX_SCAN_WORDS * (loop_type_bytes(s->type) == 8 ? 8 : 4); }
+u32 ptx_scan_columns(const PtxScan *s) { return !s->across ? 1 : loop_type_bytes(s->type) == 8 ? 16 : 32; }
+
+u32 ptx_scan_bytes(const PtxScan *s) {
+  return (s->across ? ptx_columns_words(s) : (u32)WORDS) * (loop_type_bytes(s->type) == 8 ? 8 : 4);
+}
+
+/* Totals of so many pieces, of their segments, and so on. */
+static u64 totals_of(u64 pieces, u32 *levels) {
+  u64 elements = 0;
+  for (*levels = 0; pieces; pieces /= SEGMENT, ++*levels) elements += pieces;
+  return elements;
+}
+
+u64 ptx_chain_scratch(LoopType t, u64 pieces) {
+  u32 levels;
+  return totals_of(pieces, &levels) * PTX_CHAIN_COLUMN_SLOTS * ptx_chain_step(t, 1);
+}
+
+u64 ptx_scan_scratch(const PtxScan *s, u64 pieces) {
+  u32 levels;
+  u64 elements = totals_of(pieces, &levels);
+  /* a level of the processor's has room for 16 segments of the one below, up to the eighth */
+  if (levels + (s->across ? 2 : PIECE_LEVELS) > PTX_CHAIN_LEVELS) return 0;
+  u32 slots = s->across ? PTX_CHAIN_COLUMN_SLOTS : PTX_CHAIN_ROW_SLOTS;
+  return elements * slots * ptx_chain_step(s->type, ptx_scan_columns(s));
+}
 
 /* ---- a piece ------------------------------------------------------------------------------------------------ */
 
@@ -146,8 +182,7 @@ typedef struct ScanState {
   Opnd left;      /* elements of the piece, u32 */
   Opnd behind;    /* predicate: it is not the row's first one */
   Opnd before[PIECE_LEVELS];
-  Opnd own[PIECE_LEVELS]; /* of this piece: its total, the first 15 parts of it, the last part */
-  Opnd elements, results; /* NAME_over: addresses of its row's words in scratch memory */
+  PtxChain chain; /* NAME_pieces */
 } ScanState;
 
 static Opnd combine(PtxWriter *w, const ScanState *s, Opnd a, Opnd b) {
@@ -157,17 +192,17 @@ static Opnd combine(PtxWriter *w, const ScanState *s, Opnd a, Opnd b) {
 /* Where word number + number / 16 lies, `first` words from the beginning. */
 static Opnd padded_at(PtxWriter *w, const ScanState *s, u32 first, Opnd number) {
   Opnd at = ptx_new(w, REG_R), pad = ptx_new(w, REG_R);
-  INS(w, "shr.u32", pad, number, bits32(4));
+  INS(w, "shr.u32", pad, number, ptx_u32(4));
   INS(w, "add.u32", pad, pad, number);
-  INS(w, "mad.lo.u32", at, pad, bits32(s->bytes), s->b.partial);
-  if (first) INS(w, "add.u32", at, at, bits32(first * s->bytes));
+  INS(w, "mad.lo.u32", at, pad, ptx_u32(s->bytes), s->b.partial);
+  if (first) INS(w, "add.u32", at, at, ptx_u32(first * s->bytes));
   return at;
 }
 
 static Opnd plain_at(PtxWriter *w, const ScanState *s, u32 first, Opnd number) {
   Opnd at = ptx_new(w, REG_R);
-  INS(w, "mad.lo.u32", at, number, bits32(s->bytes), s->b.partial);
-  if (first) INS(w, "add.u32", at, at, bits32(first * s->bytes));
+  INS(w, "mad.lo.u32", at, number, ptx_u32(s->bytes), s->b.partial);
+  if (first) INS(w, "add.u32", at, at, ptx_u32(first * s->bytes));
   return at;
 }
 
@@ -187,7 +222,7 @@ static void meet(PtxWriter *w) { ptx_line(w, "bar.sync 0;"); }
 static u32 threads_below(PtxWriter *w, const ScanState *s, u32 count) {
   u32 label = ++w->labels;
   Opnd out = ptx_new(w, REG_P);
-  INS(w, "setp.ge.u32", out, s->b.thread, bits32(count));
+  INS(w, "setp.ge.u32", out, s->b.thread, ptx_u32(count));
   ptx_line(w, "@%s bra L%u_skip;", ptx_text(out).s, label);
   w->depth++;
   return label;
@@ -203,53 +238,75 @@ static void scan_segment(PtxWriter *w, const ScanState *s, Opnd at, Opnd *words,
   Opnd each[SEGMENT];
   for (u32 k = 0; k < SEGMENT; k++) {
     each[k] = k ? ptx_new(w, REG_R) : at;
-    if (k) INS(w, "add.u32", each[k], at, bits32(k * s->bytes));
+    if (k) INS(w, "add.u32", each[k], at, ptx_u32(k * s->bytes));
     words[k] = get_word(w, s, each[k]);
   }
   for (u32 k = 0; k < SEGMENT; k++) sums[k] = k ? combine(w, s, sums[k - 1], words[k]) : words[0];
   for (u32 k = 0; k < SEGMENT; k++) put_word(w, s, each[k], sums[k]);
 }
 
-/* `first` ⊕ v where `has`, else v. */
 static Opnd put_before(PtxWriter *w, const ScanState *s, Opnd has, Opnd first, Opnd v) {
-  Opnd sum = combine(w, s, first, v), r = ptx_new_for(w, s->s->type);
-  ptx_select(w, s->s->type, r, has, sum, v);
-  return r;
+  return ptx_chain_before(w, &s->chain, has, first, v);
 }
 
 /* Segments of all levels scanned, each by itself. */
 static void put_levels(PtxWriter *w, ScanState *s) {
   Opnd words[SEGMENT], sums[SEGMENT], at = ptx_new(w, REG_R);
   meet(w);
-  INS(w, "mad.lo.u32", at, s->b.thread, bits32((SEGMENT + 1) * s->bytes), s->b.partial);
+  INS(w, "mad.lo.u32", at, s->b.thread, ptx_u32((SEGMENT + 1) * s->bytes), s->b.partial);
   scan_segment(w, s, at, words, sums);
   put_word(w, s, padded_at(w, s, TOTALS_AT, s->b.thread), sums[SEGMENT - 1]);
   meet(w);
   u32 label = threads_below(w, s, SEGMENT);
   Opnd row = ptx_new(w, REG_R);
-  INS(w, "mul.lo.u32", row, s->b.thread, bits32(SEGMENT + 1));
+  INS(w, "mul.lo.u32", row, s->b.thread, ptx_u32(SEGMENT + 1));
   scan_segment(w, s, plain_at(w, s, TOTALS_AT, row), words, sums);
   put_word(w, s, plain_at(w, s, OVER_AT, s->b.thread), sums[SEGMENT - 1]);
   threads_all(w, label);
   meet(w);
 }
 
+/* What lies before the piece: the scan up to the one before it, and what that one and the scan before it make. */
+static void read_befores(PtxWriter *w, ScanState *s, const Opnd *words, const Opnd *sums) {
+  const PtxChain *c = &s->chain;
+  Opnd last = ptx_new(w, REG_R), other = ptx_new(w, REG_R), more = ptx_new(w, REG_P), values[5];
+  ptx_chain_put(w, c, c->piece, PTX_CHAIN_FIFTEEN, sums[SEGMENT - 2]);
+  ptx_chain_put(w, c, c->piece, PTX_CHAIN_LAST, words[SEGMENT - 1]);
+  (void)ptx_chain_scan(w, c, sums[SEGMENT - 1]);
+  INS(w, "setp.gt.u32", more, c->piece, ptx_u32(1));
+  INS(w, "max.u32", last, c->piece, ptx_u32(1));
+  INS(w, "sub.u32", last, last, ptx_u32(1));
+  INS(w, "max.u32", other, last, ptx_u32(1));
+  INS(w, "sub.u32", other, other, ptx_u32(1));
+  const PtxChainWord from[] = {{other, more, PTX_CHAIN_SCAN, 0}, {last, s->behind, PTX_CHAIN_SCAN, 0},
+                               {last, s->behind, PTX_CHAIN_TOTAL, 0}, {last, s->behind, PTX_CHAIN_FIFTEEN, 0},
+                               {last, s->behind, PTX_CHAIN_LAST, 0}};
+  ptx_chain_get(w, c, COUNT_OF(from), from, values);
+  s->before[2] = values[1];
+  put_word(w, s, plain_at(w, s, BEFORE_AT, ptx_u32(1)), put_before(w, s, more, values[0], values[2]));
+  put_word(w, s, plain_at(w, s, BEFORE_AT, ptx_u32(0)),
+           combine(w, s, put_before(w, s, more, values[0], values[3]), values[4]));
+}
+
 /* … and what lies before them: on level 2 by one thread, on level 1 by each thread one. */
 static void put_befores(PtxWriter *w, ScanState *s) {
-  Opnd words[SEGMENT], sums[SEGMENT], over = plain_at(w, s, OVER_AT, bits32(0));
+  Opnd words[SEGMENT], sums[SEGMENT], over = plain_at(w, s, OVER_AT, ptx_u32(0));
   u32 label = threads_below(w, s, 1);
   scan_segment(w, s, over, words, sums);
-  put_word(w, s, plain_at(w, s, OVER_AT, bits32(SEGMENT)), sums[SEGMENT - 1]);
+  put_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT)), sums[SEGMENT - 1]);
+  if (w->phase == PTX_PIECES) read_befores(w, s, words, sums);
   for (u32 k = 0; k < SEGMENT; k++)
-    put_word(w, s, plain_at(w, s, OVER_AT, bits32(k)), put_before(w, s, s->behind, s->before[2], sums[k]));
+    put_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(k)), put_before(w, s, s->behind, s->before[2], sums[k]));
   threads_all(w, label);
   meet(w);
+  for (u32 k = 0; k < 2 && w->phase == PTX_PIECES; k++)
+    s->before[k] = get_word(w, s, plain_at(w, s, BEFORE_AT, ptx_u32(k)));
   Opnd at = padded_at(w, s, TOTALS_AT, s->b.thread), group = ptx_new(w, REG_R), inner = ptx_new(w, REG_P),
        has = ptx_new(w, REG_P), first = ptx_new_for(w, s->s->type), of = ptx_new(w, REG_R);
-  INS(w, "shr.u32", group, s->b.thread, bits32(4));
-  INS(w, "setp.gt.u32", inner, group, bits32(0));
-  INS(w, "selp.u32", of, group, bits32(1), inner);
-  INS(w, "sub.u32", of, of, bits32(1));
+  INS(w, "shr.u32", group, s->b.thread, ptx_u32(4));
+  INS(w, "setp.gt.u32", inner, group, ptx_u32(0));
+  INS(w, "selp.u32", of, group, ptx_u32(1), inner);
+  INS(w, "sub.u32", of, of, ptx_u32(1));
   INS(w, "or.pred", has, inner, s->behind);
   Opnd there = get_word(w, s, plain_at(w, s, OVER_AT, of));
   ptx_select(w, s->s->type, first, inner, there, s->before[1]);
@@ -261,10 +318,10 @@ static void put_befores(PtxWriter *w, ScanState *s) {
 static Opnd result_of(PtxWriter *w, ScanState *s, Opnd number) {
   Opnd segment = ptx_new(w, REG_R), inner = ptx_new(w, REG_P), has = ptx_new(w, REG_P), of = ptx_new(w, REG_R),
        first = ptx_new_for(w, s->s->type);
-  INS(w, "shr.u32", segment, number, bits32(4));
-  INS(w, "setp.gt.u32", inner, segment, bits32(0));
-  INS(w, "selp.u32", of, segment, bits32(1), inner);
-  INS(w, "sub.u32", of, of, bits32(1));
+  INS(w, "shr.u32", segment, number, ptx_u32(4));
+  INS(w, "setp.gt.u32", inner, segment, ptx_u32(0));
+  INS(w, "selp.u32", of, segment, ptx_u32(1), inner);
+  INS(w, "sub.u32", of, of, ptx_u32(1));
   INS(w, "or.pred", has, inner, s->behind);
   Opnd there = get_word(w, s, padded_at(w, s, TOTALS_AT, of)), own = get_word(w, s, padded_at(w, s, 0, number));
   ptx_select(w, s->s->type, first, inner, there, s->before[0]);
@@ -278,7 +335,7 @@ static void put_scan_statement(PtxWriter *w, ScanState *s, u32 id, Opnd number) 
     ptx_put_statement(w, id);
     return;
   }
-  Opnd at = ptx_new(w, REG_RD), bytes = bits32(loop_type_bytes((LoopType)n->mem));
+  Opnd at = ptx_new(w, REG_RD), bytes = ptx_u32(loop_type_bytes((LoopType)n->mem));
   if (direction(w->f->fn, n, loop_index_of(s->s->head, 0)) > 0) {
     INS(w, "mad.wide.u32", at, number, bytes, s->bases[id]);
   } else {
@@ -294,13 +351,8 @@ static void put_scan_elements(PtxWriter *w, ScanState *s, bool after, u32 copies
                               Opnd *const *values) {
   const LoopFn *fn = w->f->fn;
   const u8 *needed = after ? s->s->after : s->s->before;
-  bool over = s->elements.kind != REG_NONE;
-  Opnd result[COPIES];
-  for (u32 c = 0; after && c < copies; c++) {
-    result[c] = result_of(w, s, numbers[c]);
-    values[c][s->s->prefix] = result[c];
-  }
-  for (u32 turn = 0; turn < 2 && !over; turn++)
+  for (u32 c = 0; after && c < copies; c++) values[c][s->s->prefix] = result_of(w, s, numbers[c]);
+  for (u32 turn = 0; turn < 2; turn++)
     for (u32 i = s->s->from; i < s->s->end; i++) {
       u32 id = fn->body.data[i];
       if (!needed[id] || id == s->s->prefix || (loop_node(fn, id)->op == LOOP_LOAD) != (turn == 0)) continue;
@@ -309,17 +361,10 @@ static void put_scan_elements(PtxWriter *w, ScanState *s, bool after, u32 copies
         put_scan_statement(w, s, id, numbers[c]);
       }
     }
-  for (u32 c = 0; c < copies; c++) {
-    Opnd at = ptx_new(w, REG_RD), v;
+  for (u32 c = 0; c < copies && !after; c++) {
     w->f->values = values[c];
-    if (over) INS(w, "mad.wide.u32", at, numbers[c], bits32(8), after ? s->results : s->elements);
-    if (over && after) {
-      ptx_line(w, "st.global.%s [%s], %s;", ptx_type(s->s->type), ptx_text(at).s, ptx_text(result[c]).s);
-    } else if (!after) {
-      v = over ? ptx_new_for(w, s->s->type) : ptx_in_register(w, ptx_value(w, loop_node(fn, s->s->prefix)->a));
-      if (over) ptx_line(w, "ld.global.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(at).s);
-      put_word(w, s, padded_at(w, s, 0, numbers[c]), v);
-    }
+    Opnd v = ptx_in_register(w, ptx_value(w, loop_node(fn, s->s->prefix)->a));
+    put_word(w, s, padded_at(w, s, 0, numbers[c]), v);
   }
 }
 
@@ -330,14 +375,14 @@ static void put_scan_loop(PtxWriter *w, ScanState *s, bool after, Opnd number, u
   ptx_label(w, "L%u_trip", label);
   for (u32 c = 0; c < copies; c++) {
     numbers[c] = c ? ptx_new(w, REG_R) : number;
-    if (c) INS(w, "add.u32", numbers[c], number, bits32(c * THREADS));
+    if (c) INS(w, "add.u32", numbers[c], number, ptx_u32(c * THREADS));
   }
   INS(w, "setp.ge.u32", out, numbers[copies - 1], s->left);
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
   w->depth++;
   if (ptx_copies_begin(w, copies, values)) put_scan_elements(w, s, after, copies, numbers, values);
   ptx_copies_end(w, copies, values, own);
-  INS(w, "add.u32", number, number, bits32(copies * THREADS));
+  INS(w, "add.u32", number, number, ptx_u32(copies * THREADS));
   ptx_line(w, "bra L%u_trip;", label);
   w->depth--;
   ptx_label(w, "L%u_out", label);
@@ -359,11 +404,11 @@ static void clear_rest(PtxWriter *w, ScanState *s) {
   LoopType t = s->s->type;
   INS(w, "add.u32", number, s->b.thread, s->left);
   ptx_label(w, "L%u_clear", label);
-  INS(w, "setp.ge.u32", out, number, bits32(PTX_SCAN_PIECE));
+  INS(w, "setp.ge.u32", out, number, ptx_u32(PTX_SCAN_PIECE));
   ptx_line(w, "@%s bra L%u_cleared;", ptx_text(out).s, label);
   Opnd none = ptx_const(t, loop_reduce_identity((LoopReduce)loop_node(w->f->fn, s->s->head)->aux, t));
   put_word(w, s, padded_at(w, s, 0, number), ptx_in_register(w, none));
-  INS(w, "add.u32", number, number, bits32(THREADS));
+  INS(w, "add.u32", number, number, ptx_u32(THREADS));
   ptx_line(w, "bra L%u_clear;", label);
   ptx_label(w, "L%u_cleared", label);
 }
@@ -406,24 +451,18 @@ static void put_row(PtxWriter *w, ScanState *s, Opnd count) {
   w->depth++;
   INS(w, "setp.gt.u64", s->behind, start, ptx_number(0));
   put_left(w, s, count, start);
-  if (s->elements.kind == REG_NONE) {
-    put_scan_bases(w, s, start);
-  }
+  put_scan_bases(w, s, start);
   put_all_elements(w, s, false);
   clear_rest(w, s);
   put_levels(w, s);
   put_befores(w, s);
   put_all_elements(w, s, true);
   INS(w, "add.u64", next, start, ptx_number(PTX_SCAN_PIECE));
-  Opnd total = get_word(w, s, plain_at(w, s, OVER_AT, bits32(SEGMENT)));
+  Opnd total = get_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT)));
   ptx_fold_piece(w, &s->h, next, total, scan);
-  ptx_move(w, t, s->before[0], get_word(w, s, padded_at(w, s, TOTALS_AT, bits32(THREADS - 1))));
-  ptx_move(w, t, s->before[1], get_word(w, s, plain_at(w, s, OVER_AT, bits32(SEGMENT - 1))));
+  ptx_move(w, t, s->before[0], get_word(w, s, padded_at(w, s, TOTALS_AT, ptx_u32(THREADS - 1))));
+  ptx_move(w, t, s->before[1], get_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT - 1))));
   ptx_move(w, t, s->before[2], scan);
-  if (s->elements.kind != REG_NONE) {
-    INS(w, "add.s64", s->elements, s->elements, ptx_number(8 * PTX_SCAN_PIECE));
-    INS(w, "add.s64", s->results, s->results, ptx_number(8 * PTX_SCAN_PIECE));
-  }
   INS(w, "mov.u64", start, next);
   meet(w);
   ptx_line(w, "bra.uni L%u_piece;", label);
@@ -431,96 +470,47 @@ static void put_row(PtxWriter *w, ScanState *s, Opnd count) {
   ptx_label(w, "L%u_end", label);
 }
 
-/* The address in scratch memory of word `which` of piece 0 of the trip. */
-static Opnd left_at(PtxWriter *w, u32 which) {
-  Opnd at = ptx_new(w, REG_RD), row = ptx_new(w, REG_RD);
-  INS(w, "mad.lo.u64", row, w->item_trip, ptx_number(PTX_SCAN_LEFT), ptx_number(which));
-  INS(w, "mul.lo.u64", row, row, w->blocks);
-  INS(w, "mad.lo.u64", at, row, ptx_number(8), w->to);
-  return at;
-}
-
-static Opnd of_piece(PtxWriter *w, u32 which, Opnd piece) {
-  Opnd at = ptx_new(w, REG_RD);
-  INS(w, "mad.lo.u64", at, piece, ptx_number(8), left_at(w, which));
-  return at;
-}
-
-static void put_totals(PtxWriter *w, ScanState *s, Opnd piece) {
-  Opnd words[SEGMENT], sums[SEGMENT];
+/* Piece number `item` of all. */
+static void put_piece(PtxWriter *w, ScanState *s, Opnd count, Opnd item) {
+  Opnd start = ptx_new(w, REG_RD), piece = ptx_new(w, REG_RD);
+  PtxChain *c = &s->chain;
+  c->slots = PTX_CHAIN_ROW_SLOTS;
+  c->lanes = 1;
+  c->base = ptx_new(w, REG_RD);
+  c->piece = ptx_new(w, REG_R);
+  c->blocks = ptx_new(w, REG_R);
+  c->keep = plain_at(w, s, KEEP_AT, ptx_u32(0));
+  c->keep_step = s->bytes;
+  INS(w, "rem.u64", piece, item, w->blocks);
+  INS(w, "mul.lo.u64", start, piece, ptx_number(PTX_SCAN_PIECE));
+  INS(w, "cvt.u32.u64", c->piece, piece);
+  INS(w, "cvt.u32.u64", c->blocks, w->blocks);
+  INS(w, "mad.lo.u64", c->base, w->item_trip, w->total, w->to);
+  s->behind = ptx_new(w, REG_P);
+  INS(w, "setp.gt.u64", s->behind, piece, ptx_number(0));
+  put_left(w, s, count, start);
+  put_scan_bases(w, s, start);
   put_all_elements(w, s, false);
   clear_rest(w, s);
   put_levels(w, s);
-  u32 label = threads_below(w, s, 1);
-  scan_segment(w, s, plain_at(w, s, OVER_AT, bits32(0)), words, sums);
-  const Opnd left[] = {[LEFT_TOTAL] = sums[SEGMENT - 1], [LEFT_FIFTEEN] = sums[SEGMENT - 2],
-                       [LEFT_LAST] = words[SEGMENT - 1]};
-  for (u32 k = 0; k < COUNT_OF(left); k++)
-    ptx_line(w, "st.global.%s [%s], %s;", ptx_type(s->s->type), ptx_text(of_piece(w, k, piece)).s,
-             ptx_text(left[k]).s);
-  threads_all(w, label);
-}
-
-static Opnd read_left(PtxWriter *w, const ScanState *s, u32 which, Opnd piece) {
-  Opnd v = ptx_new_for(w, s->s->type);
-  ptx_line(w, "ld.global.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(of_piece(w, which, piece)).s);
-  return v;
-}
-
-/* What lies before the piece: from the piece before it, and the scan up to the one before that. */
-static void read_befores(PtxWriter *w, ScanState *s, Opnd piece) {
-  Opnd last = ptx_new(w, REG_RD), other = ptx_new(w, REG_RD), more = ptx_new(w, REG_P);
-  INS(w, "setp.gt.u64", s->behind, piece, ptx_number(0));
-  INS(w, "setp.gt.u64", more, piece, ptx_number(1));
-  INS(w, "max.u64", last, piece, ptx_number(1));
-  INS(w, "sub.u64", last, last, ptx_number(1));
-  INS(w, "max.u64", other, last, ptx_number(1));
-  INS(w, "sub.u64", other, other, ptx_number(1));
-  Opnd scan = read_left(w, s, LEFT_SCAN, other), fifteen = read_left(w, s, LEFT_FIFTEEN, last),
-       part = read_left(w, s, LEFT_LAST, last), total = read_left(w, s, LEFT_TOTAL, last);
-  s->before[2] = read_left(w, s, LEFT_SCAN, last);
-  s->before[1] = put_before(w, s, more, scan, total);
-  s->before[0] = combine(w, s, put_before(w, s, more, scan, fifteen), part);
+  put_befores(w, s);
+  put_all_elements(w, s, true);
 }
 
 /* A trip, or a piece of one. */
 static void put_item(PtxWriter *w, ScanState *s, Opnd item) {
   const LoopFn *fn = w->f->fn;
-  Opnd index = ptx_define(w, loop_index_of(fn->body.data[s->s->first], 0)), piece = ptx_new(w, REG_RD);
-  bool pieces = w->phase == PTX_TOTALS || w->phase == PTX_FINAL;
+  Opnd index = ptx_define(w, loop_index_of(fn->body.data[s->s->first], 0));
   w->item_trip = item;
-  if (pieces) {
+  if (w->phase == PTX_PIECES) {
     w->item_trip = ptx_new(w, REG_RD);
     INS(w, "div.u64", w->item_trip, item, w->blocks);
-    INS(w, "rem.u64", piece, item, w->blocks);
   }
   INS(w, "add.s64", index, w->lo, w->item_trip);
   for (u32 i = s->s->first + 1; fn->body.data[i] != s->s->head; i++) ptx_put_statement(w, fn->body.data[i]);
   Opnd count = ptx_in_register(w, ptx_value(w, loop_trips_of(fn, s->s->head, 0)));
-  if (!pieces) {
-    if (w->phase == PTX_OVER) {
-      s->elements = left_at(w, LEFT_TOTAL);
-      s->results = left_at(w, LEFT_SCAN);
-    }
-    put_row(w, s, w->phase == PTX_OVER ? w->blocks : count);
-    return;
-  }
-  Opnd start = ptx_new(w, REG_RD);
-  INS(w, "mul.lo.u64", start, piece, ptx_number(PTX_SCAN_PIECE));
-  put_left(w, s, count, start);
-  put_scan_bases(w, s, start);
-  if (w->phase == PTX_TOTALS) {
-    put_totals(w, s, piece);
-  } else {
-    s->behind = ptx_new(w, REG_P);
-    read_befores(w, s, piece);
-    put_all_elements(w, s, false);
-    clear_rest(w, s);
-    put_levels(w, s);
-    put_befores(w, s);
-    put_all_elements(w, s, true);
-  }
-  meet(w);
+  if (w->phase == PTX_PIECES) put_piece(w, s, count, item);
+  else put_row(w, s, count);
 }
 
 void ptx_put_scan(PtxWriter *w) {
@@ -528,6 +518,7 @@ void ptx_put_scan(PtxWriter *w) {
   ScanState s = {.s = w->scan, .h = {.head = w->scan->head}, .bytes = loop_type_bytes(w->scan->type) == 8 ? 8 : 4};
   size_t bytes = sizeof *s.bases * (fn->nodes.count + 1);
   s.op = loop_reduce_op((LoopReduce)loop_node(fn, s.s->head)->aux);
+  s.chain = (PtxChain){.op = s.op, .type = s.s->type};
   if (!(s.bases = mem_alloc_zero(w->alloc, bytes))) {
     w->failed = true;
     return;
@@ -537,12 +528,17 @@ void ptx_put_scan(PtxWriter *w) {
   u32 label = s.h.label = ++w->labels;
   Opnd item = ptx_new(w, REG_RD), items = ptx_new(w, REG_RD), step = ptx_new(w, REG_RD), out = ptx_new(w, REG_P),
        block = ptx_new(w, REG_R), grid = ptx_new(w, REG_R);
+  if (w->phase == PTX_PIECES) {
+    INS(w, "cvt.u64.u32", item, ptx_chain_ticket(w, &s.b, w->from, plain_at(w, &s, TICKET_AT, ptx_u32(0))));
+    put_item(w, &s, item);
+    mem_free(w->alloc, s.bases, bytes);
+    return;
+  }
   ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
   ptx_line(w, "mov.u32 %s, %%nctaid.x;", ptx_text(grid).s);
   INS(w, "cvt.u64.u32", item, block);
   INS(w, "cvt.u64.u32", step, grid);
   INS(w, "sub.u64", items, w->hi, w->lo);
-  if (w->phase == PTX_TOTALS || w->phase == PTX_FINAL) INS(w, "mul.lo.u64", items, items, w->blocks);
   ptx_label(w, "L%u_item", label);
   INS(w, "setp.ge.u64", out, item, items);
   ptx_line(w, "@%s bra L%u_done;", ptx_text(out).s, label);

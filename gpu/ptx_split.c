@@ -38,7 +38,7 @@ static bool reads_a_result(const LoopFn *fn, const LoopNode *n, const u8 *of) {
 }
 
 /* The trips of every axis are known before the launch: constants, or parameters. */
-static bool trips_are_given(const LoopFn *fn, u32 head) {
+bool ptx_trips_are_given(const LoopFn *fn, u32 head) {
   for (u32 axis = 0; axis < loop_node(fn, head)->a; axis++) {
     u32 op = loop_node(fn, loop_trips_of(fn, head, axis))->op;
     if (op != LOOP_CONST && op != LOOP_PARAM) return false;
@@ -59,7 +59,7 @@ static bool take_head(const LoopFn *fn, u32 id, PtxSplit *s) {
   LoopType t = loop_type_of(fn, loop_result_of(fn, id, 0));
   bool rows = n->op == LOOP_REDUCE && ptx_in_rows(fn, id);
   u32 block = ptx_is_exact(n, t) ? 0 : rows ? LOOP_ROW_BLOCK : loop_lanes(t) * LOOP_BLOCK_TRIPS;
-  if (n->op != LOOP_REDUCE || s->count == PTX_SPLIT_HEADS || !trips_are_given(fn, id)) return false;
+  if (n->op != LOOP_REDUCE || s->count == PTX_SPLIT_HEADS || !ptx_trips_are_given(fn, id)) return false;
   if (!rows && ptx_body_has_lanes(fn, id)) return false;
   if (s->count && (s->rows != rows || !same_trips(fn, s->heads[0], id))) return false;
   if (block && s->block && block != s->block) return false;

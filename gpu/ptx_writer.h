@@ -49,7 +49,7 @@ typedef struct OpenHead {
 /* Which entry of a kernel is written. */
 /* Those from PTX_PART on have scratch memory. */
 typedef enum PtxPhase {
-  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_TOTALS, PTX_OVER, PTX_FINAL,
+  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_PIECES, PTX_COLUMNS,
   PTX_PHASES
 } PtxPhase;
 
@@ -89,7 +89,7 @@ typedef struct PtxWriter {
   PtxPhase phase;
   const PtxTile *tile;   /* of PTX_TILED */
   const PtxRows *rows;   /* of PTX_ROWS */
-  const PtxScan *scan;   /* of PTX_SCAN and the last three */
+  const PtxScan *scan;   /* of PTX_SCAN and the last two */
   const PtxSplit *split; /* of the phases behind it, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
   Opnd item, item_trip, item_block; /* the item at work, from 0 */
@@ -103,6 +103,7 @@ Opnd ptx_new(PtxWriter *w, RegKind kind);
 RegKind ptx_kind_of(LoopType t);
 Opnd ptx_new_for(PtxWriter *w, LoopType t);
 Opnd ptx_const(LoopType t, u64 bits);
+static inline Opnd ptx_u32(u32 v) { return ptx_const(LT_U32, v); }
 static inline Opnd ptx_number(i64 v) { return ptx_const(LT_I64, (u64)v); }
 Opnd ptx_value(PtxWriter *w, u32 id);            /* what node id gives; constants as they are, bools in a predicate */
 Opnd ptx_define(PtxWriter *w, u32 id);           /* the register of node id, made at its first mention */
@@ -139,6 +140,9 @@ bool ptx_function_begin(PtxWriter *w, PtxAside *a, u64 key, LoopType t, u32 para
 void ptx_function_end(PtxWriter *w, PtxAside *a, const char *name, LoopType t, u32 params, Opnd result);
 void ptx_call(PtxWriter *w, const char *name, LoopType t, const Opnd *params, u32 count, Opnd result);
 void ptx_put_registers(const PtxWriter *w, Buf *out);
+/* A module of one entry whose text stands in w->body, which is freed: parameters a0 … and shared memory `tile`. */
+WeftStatus ptx_one_entry(PtxWriter *w, const char *comment, const char *entry, u32 params, u32 shared,
+                         Buf *out) MUST_USE;
 
 /* ---- ptx_ops.c: values --------------------------------------------------------------------------------- */
 
@@ -193,6 +197,7 @@ bool ptx_in_nest(const PtxWriter *w, u32 head); /* it is one of these: its index
 /* Indices of the thread's first item; `label` is the outermost loop's. */
 void ptx_nest_begin(PtxWriter *w, u32 label, Opnd outermost);
 void ptx_nest_next(PtxWriter *w, Opnd outermost); /* those of the next one */
+bool ptx_moves_with(const LoopFn *fn, const LoopNode *access, u32 index); /* its place depends on the index */
 
 /* ---- ptx_wide.c: four elements at a time ------------------------------------------------------------------- */
 
@@ -235,12 +240,51 @@ void ptx_block_leave(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, O
 /* The threads of the block meet; results 0 .. count joined, in every thread. */
 Opnd ptx_block_join(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd count);
 
+/* ---- ptx_chain.c: pieces of a scan that are done at the same time --------------------------------------------- */
+
+/* What a piece publishes: its total; the scan up to and with it; scans along rows: the total without its last
+ * sixteenth, and that. */
+enum { PTX_CHAIN_TOTAL, PTX_CHAIN_SCAN, PTX_CHAIN_COLUMN_SLOTS, PTX_CHAIN_FIFTEEN = PTX_CHAIN_COLUMN_SLOTS,
+       PTX_CHAIN_LAST, PTX_CHAIN_ROW_SLOTS };
+enum { PTX_CHAIN_LEVELS = 8, PTX_CHAIN_READS = 5 };
+
+/* The scan of one thread over totals of pieces. */
+typedef struct PtxChain {
+  LoopOp op;
+  LoopType type;
+  Opnd base;           /* u64: its words of scratch memory: `slots` values for each element of each level, … */
+  u32 slots, lanes;    /* … between which those of so many threads beside it lie */
+  Opnd piece, blocks;  /* u32: this one; how many */
+  Opnd keep;           /* u32: its own places in shared memory, one for each level, … */
+  u32 keep_step;       /* … so many bytes apart */
+} PtxChain;
+
+typedef struct PtxChainWord {
+  Opnd element, has; /* u32; predicate: it is read */
+  u32 which, ahead;  /* … of the element so many behind that one */
+} PtxChainWord;
+
+/* Bytes of scratch memory from value to value. */
+static inline u32 ptx_chain_step(LoopType t, u32 lanes) { return (loop_type_bytes(t) == 8 ? 16 : 8) * lanes; }
+void ptx_chain_put(PtxWriter *w, const PtxChain *c, Opnd element, u32 which, Opnd v);
+void ptx_chain_get(PtxWriter *w, const PtxChain *c, u32 count, const PtxChainWord *from, Opnd *values); /* waits */
+Opnd ptx_chain_scan(PtxWriter *w, const PtxChain *c, Opnd total); /* up to and with this piece; publishes both */
+Opnd ptx_chain_before(PtxWriter *w, const PtxChain *c, Opnd has, Opnd first, Opnd v); /* first ⊕ v where has, else v */
+/* The number of this block's piece, u32, in every thread; `place`: a word of shared memory. The block meets. */
+Opnd ptx_chain_ticket(PtxWriter *w, const PtxBlock *b, Opnd counter, Opnd place);
+
 /* ---- ptx_scan.c: scans along rows ----------------------------------------------------------------------------- */
 
 void ptx_put_scan(PtxWriter *w); /* the body of the entry */
 
+/* ---- ptx_columns.c: scans down columns ------------------------------------------------------------------------ */
+
+void ptx_put_columns(PtxWriter *w); /* the body of the entry */
+u32 ptx_columns_words(const PtxScan *s); /* of shared memory */
+
 /* ---- ptx_split.c: kernels in several entries ------------------------------------------------------------- */
 
+bool ptx_trips_are_given(const LoopFn *fn, u32 head); /* of every axis, before the launch */
 void ptx_items_begin(PtxWriter *w, u32 label);
 void ptx_items_end(PtxWriter *w, u32 label);
 Opnd ptx_scratch_load(PtxWriter *w, const OpenHead *h); /* element h->number of the trip */

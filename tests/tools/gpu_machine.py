@@ -1,6 +1,7 @@
 """Tests of the stand-in for the CUDA driver: kernels with a fault planted in each, which it must refuse, and one good.
 Usage: python3 tests/tools/gpu_machine.py [LIBRARY]      (build/tests/libcuda.so)"""
 import ctypes
+import os
 import sys
 
 HEAD = ".version 6.4\n.target sm_70\n.address_size 64\n"
@@ -27,6 +28,50 @@ GOOD = """.visible .entry k (
   ret;
 }
 """
+# Each block takes a number, waits for a word of the block with the number before it, and leaves one for the next.
+WAITING = """.visible .entry k (
+  .param .u64 a0
+) {
+  .reg .pred  %p<5>;
+  .reg .b32   %r<9>;
+  .reg .b64   %rd<9>;
+  .shared .align 8 .b8 tile[8];
+  ld.param.u64 %rd1, [a0];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra taken;
+  atom.global.add.u32 %r3, [%rd1], 1;
+  st.shared.u32 [%r2], %r3;
+taken:
+  bar.sync 0;
+  ld.shared.u32 %r3, [%r2];
+  mul.wide.u32 %rd2, %r3, 8;
+  add.u64 %rd2, %rd2, %rd1;
+  mov.u64 %rd3, 0;
+  setp.eq.u32 %p2, %r3, 0;
+  @%p2 bra first;
+wait:
+  ld.relaxed.gpu.global.u64 %rd3, [%rd2];
+  setp.eq.u64 %p3, %rd3, 0;
+  @%p3 bra wait;
+first:
+  bar.sync 0;
+  add.u64 %rd3, %rd3, 3;
+  @%p1 bra end;
+  st.relaxed.gpu.global.u64 [%rd2+8], %rd3;
+end:
+  ret;
+}
+"""
+WAITING_FAULTS = [
+    ("waits-for-itself", "%rd3, [%rd2];", "%rd3, [%rd2+8];", "does not end"),
+    ("number-by-place", "  ld.shared.u32 %r3, [%r2];\n", "  ld.shared.u32 %r3, [%r2];\n  mov.u32 %r3, %ctaid.x;\n",
+     "does not end"),
+    ("never-published", "[%rd2+8], %rd3;", "[%rd2+80], %rd3;", "does not end"),
+    ("published-across", "[%rd2+8], %rd3;", "[%rd2+4], %rd3;", "not aligned to 8"),
+]
+BLOCKS = 9
 # name, what is replaced, by what, part of the message
 FAULTS = [
     ("no-meeting", "  bar.sync 0;\n", "", "between meetings"),
@@ -54,8 +99,8 @@ class Driver:
         return ctypes.CFUNCTYPE(ctypes.c_int)(fn.value)(*arguments)
 
 
-def launch(cu, text):
-    """What came of it, for 64 threads: the words that were written, or a message."""
+def launch(cu, text, blocks=1):
+    """What came of it, for blocks of 64 threads: the words that were written, or a message."""
     module, fn, at = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_ulonglong()
     said = ctypes.c_char_p()
     if cu("cuModuleLoadDataEx", ctypes.byref(module), ctypes.c_char_p(text.encode()), 0, None, None):
@@ -63,7 +108,8 @@ def launch(cu, text):
     cu("cuModuleGetFunction", ctypes.byref(fn), module, b"k")
     cu("cuMemAlloc", ctypes.byref(at), ctypes.c_size_t(1024))
     params = (ctypes.c_void_p * 1)(ctypes.addressof(at))
-    error = cu("cuLaunchKernel", fn, 1, 1, 1, 64, 1, 1, 0, None, params, None)
+    cu("cuMemsetD8", at, 0, ctypes.c_size_t(1024))
+    error = cu("cuLaunchKernel", fn, blocks, 1, 1, 64, 1, 1, 0, None, params, None)
     cu("cuGetErrorString", error, ctypes.byref(said))
     words = (ctypes.c_uint32 * 256)()
     if not error:
@@ -87,6 +133,18 @@ def main():
         text = (HEAD + GOOD).replace(old, new).replace("  ret;", "end:\n  ret;")
         said = launch(cu, text)
         seen = said == "not loaded" if part is None else isinstance(said, str) and part in said
+        print(f"ok gpu-machine/{name}" if seen else f"not ok gpu-machine/{name}: {said}")
+        bad += not seen
+    # Launches differ in the order of blocks and in who runs when.
+    good = [launch(cu, HEAD + WAITING, BLOCKS) for _ in range(8)]
+    right = all(isinstance(words, list) and words[2:2 * BLOCKS + 2:2] == [3 * n + 3 for n in range(BLOCKS)]
+                for words in good)
+    print("ok gpu-machine/waiting" if right else f"not ok gpu-machine/waiting: {good}")
+    bad += not right
+    os.environ["WEFT_MOCK_STEPS"] = "200000"
+    for name, old, new, part in WAITING_FAULTS:
+        said = [launch(cu, (HEAD + WAITING).replace(old, new), BLOCKS) for _ in range(2)]
+        seen = any(isinstance(s, str) and part in s for s in said)
         print(f"ok gpu-machine/{name}" if seen else f"not ok gpu-machine/{name}: {said}")
         bad += not seen
     return bad != 0

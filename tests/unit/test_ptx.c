@@ -44,7 +44,9 @@ static const struct {
    "%6 = math exp %5 yield %6 } for j in 0..n { %7 = load x[i*n + j] f32 %8 = sub %7 %1 %9 = math exp %8 "
    "%10 = div %9 %3 store y[i*n + j] %10 } } }", "k_rows"},
   {"kernel k (x: in f32, y: out f32, n: i64, m: i64) { par i in 0..m grain 1 { %1 = scan add f32 j in 0..n { "
-   "%2 = load x[i*n + j] f32 %3 = prefix %2 store y[i*n + j] %3 } } }", "k_final"},
+   "%2 = load x[i*n + j] f32 %3 = prefix %2 store y[i*n + j] %3 } } }", "k_pieces"},
+  {"kernel k (x: in f32, y: out f32, n: i64, m: i64) { par i in 0..m grain 1 { %1 = scan add f32 j in 0..n { "
+   "%2 = load x[j*m + i] f32 %3 = prefix %2 store y[j*m + i] %3 } } }", "k_columns"},
   {"kernel k (x: in f32, y: out i64, n: i64) { par i in 0..1 grain 1 { %1 = reduce max f32 j in 0..n { "
    "%2 = load x[j] f32 yield %2 } %3 = reduce min i64 j in 0..n { %4 = load x[j] f32 %5 = eq %4 %1 %6 = ne %4 %4 "
    "%7 = or %5 %6 %8 = select %7 j 9223372036854775807 yield %8 } store y[0] %3 } }", "k_rest"},

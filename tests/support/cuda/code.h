@@ -9,8 +9,8 @@
 typedef enum Op {
   MOV, PACK, UNPACK, ADD, SUB, MUL, MULHI, WIDE, MAD, MADWIDE, DIV, REM, MIN, MAX, NEG, ABS, AND, OR, XOR, NOT, SHL,
   SHR, FMA, SQRT, COPYSIGN,
-  CVT, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, LD_SHARED, ST_PARAM, ST_GLOBAL, ST_SHARED, RED_MIN, BRA, RET, CALL,
-  SHFL, BAR_WARP, BAR_SYNC,
+  CVT, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, LD_SHARED, ST_PARAM, ST_GLOBAL, ST_SHARED, RED_MIN, ATOM_ADD, BRA,
+  RET, CALL, SHFL, BAR_WARP, BAR_SYNC,
 } Op;
 typedef enum Type { T_NONE, T_PRED, T_U8, T_U16, T_B16, T_F16, T_S32, T_U32, T_B32, T_F32, T_S64, T_U64, T_B64,
                     T_F64 } Type;
@@ -48,6 +48,7 @@ struct MachineFn {
   unsigned shared; /* bytes of shared memory */
   char shared_names[4][16];
   unsigned shared_at[4], shared_count;
+  bool waits; /* its blocks wait for one another: several run side by side */
   bool meets; /* has bar.sync or shared memory: the warps of a block run side by side */
   Insn *code;
   unsigned count, cap;

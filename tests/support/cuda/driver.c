@@ -4,7 +4,7 @@
  * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
  * twice, a name it has not, an interface of another version are errors; what is still held when the context is
  * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
- * WEFT_MOCK_FAIL=NAME makes that function fail.
+ * WEFT_MOCK_FAIL=NAME makes that function fail; WEFT_MOCK_STEPS=N: a launch of more instructions does not end.
  *
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
@@ -178,6 +178,16 @@ static int cu_MemcpyDtoH(void *to, unsigned long long from, size_t bytes) {
   return error;
 }
 
+/* Of the model: a launch that writes, and waits for nothing. */
+static int cu_MemsetD8(unsigned long long to, unsigned char value, size_t bytes) {
+  int error = copy("cuMemsetD8", to, bytes);
+  if (mock.model)
+    fprintf(mock.model, "launch cuMemsetD8 us=%.2f bound=memory bytes=%zu\n", (double)bytes / mock.card->copy / 1e3,
+            bytes);
+  if (!error) memset((void *)(uintptr_t)to, value, bytes);
+  return error;
+}
+
 static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
   char why[400] = "";
   if (!in_context("cuModuleLoadDataEx")) return INVALID_CONTEXT;
@@ -239,7 +249,8 @@ __attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name,
     F(DevicePrimaryCtxRetain),
     F(DevicePrimaryCtxRelease), F(CtxPushCurrent), F(CtxPopCurrent), F(CtxSynchronize), F(MemGetInfo),
     F(MemAlloc), F(MemFree),
-    F(MemcpyHtoD), F(MemcpyDtoH), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction), F(LaunchKernel)};
+    F(MemcpyHtoD), F(MemcpyDtoH), F(MemsetD8), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction),
+    F(LaunchKernel)};
   (void)found;
   if (version != 12000 || flags) return INVALID_VALUE;
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++)

@@ -37,7 +37,8 @@ typedef struct Run {
   const uint64_t *params;
   unsigned block, blocks, threads, shared_bytes;
   MachineMemory memory;
-  uint64_t steps;
+  uint64_t steps, limit;
+  uint64_t slice; /* a thread's turn, in instructions; 0: it ends where it must wait for its warp or block */
   char *shared; /* of the block at work */
   Touched *touched;
   unsigned met; /* how often its threads met */
@@ -276,7 +277,7 @@ static void step(Run *r, Thread *t) {
   CallFrame *c = &t->frames[t->depth];
   if (c->pc >= c->f->count) { trap(r, c, "the end of the function is passed"); return; }
   const Insn *in = &c->f->code[c->pc];
-  if (++r->steps > STEPS) { trap(r, c, "it does not end"); return; }
+  if (++r->steps > r->limit) { trap(r, c, "it does not end"); return; }
   if (in->guarded) {
     if (!c->known[in->guard]) trap(r, c, "the guard was never written");
     if ((c->regs[in->guard] & 1) == in->inverted) {
@@ -367,6 +368,17 @@ static void step(Run *r, Thread *t) {
       p = memory_at(r, t, c, get(r, t, c, in, 0), ty, 1, TALLY_STORE);
       if (p && v < *(uint64_t *)p) *(uint64_t *)p = v;
       return;
+    case ATOM_ADD: { /* what was there */
+      uint32_t old = 0, sum;
+      v = get(r, t, c, in, 2);
+      p = memory_at(r, t, c, get(r, t, c, in, 1), ty, 1, TALLY_LOAD);
+      if (ty != T_U32) trap(r, c, "an atomic sum of another type than u32");
+      if (p) memcpy(&old, p, sizeof old);
+      sum = old + (uint32_t)v;
+      if (p) memcpy(p, &sum, sizeof sum);
+      set(c, &in->v[0], old);
+      return;
+    }
     case UNPACK: /* {low, high}, wide */
       a = get(r, t, c, in, 2);
       set(c, &in->v[0], (uint32_t)a);
@@ -448,18 +460,24 @@ static void warp_end(Warp *w) {
     }
 }
 
-/* Up to its end, or to where the block meets; its threads run one after the other. True: some live. */
+static bool runs(const Thread *t) { return !t->done && !t->waits && !t->meets; }
+
+/* Up to its end, or to where the block meets, or until the turn of each thread is over; its threads run one after the
+ * other. True: some live. */
 static bool warp_run(Run *r, Warp *w, unsigned order) {
   bool lives = false;
   for (bool moves = true; moves && !r->failed;) {
-    bool waiting = false;
+    bool waiting = false, more = false;
     lives = moves = false;
     for (unsigned k = 0; k < WARP && !r->failed; k++) {
       Thread *one = &w->t[(order & 1 ? WARP - 1 - k : k) ^ (order >> 1 & 31)];
-      while (!one->done && !one->waits && !one->meets && !r->failed) step(r, one);
+      uint64_t end = r->slice ? r->steps + r->slice : UINT64_MAX;
+      while (runs(one) && r->steps < end && !r->failed) step(r, one);
       waiting |= one->waits;
       lives |= !one->done;
+      more |= runs(one);
     }
+    if (more) return true;
     if (waiting && !r->failed) together(r, w->t), moves = true;
   }
   return lives;
@@ -507,43 +525,97 @@ static void run_warp(Run *r, unsigned first, unsigned order) {
   free(w);
 }
 
-/* All warps of a block, side by side. */
-static void run_block(Run *r, unsigned order) {
+/* A block whose warps run side by side. */
+typedef struct Resident {
+  Warp *w;
+  unsigned block, met;
+  char *shared;
+  Touched *touched;
+} Resident;
+
+static void block_begin(Run *r, Resident *b, unsigned block) {
   unsigned count = r->threads / WARP;
-  Warp *w = need(malloc(count * sizeof *w));
-  r->shared = need(malloc(r->shared_bytes + 1));
-  r->touched = need(calloc(r->shared_bytes + 1, sizeof *r->touched));
-  r->met = 1;
-  memset(r->shared, 0xA5, r->shared_bytes); /* never clean */
-  for (unsigned i = 0; i < count; i++) warp_begin(r, &w[i], i * WARP);
-  for (bool live = true; live && !r->failed; r->met++) {
-    live = false;
-    for (unsigned i = 0; i < count && !r->failed; i++) {
-      if (r->tally) tally_warp(r->tally, i, r->met == 1);
-      live |= advance(r, &w[order & 2 ? count - 1 - i : i], order);
-    }
-    for (unsigned i = 0; i < count * WARP && live && !r->failed; i++) {
-      Thread *t = &w[i / WARP].t[i % WARP];
-      if (!t->meets) trap(r, &t->frames[0], "a thread of the block has ended before the others meet");
-      t->meets = false;
-    }
-    if (r->tally) tally_meet(r->tally, count);
+  *b = (Resident){.block = block, .met = 1, .w = need(malloc(count * sizeof *b->w)),
+                  .shared = need(malloc(r->shared_bytes + 1)),
+                  .touched = need(calloc(r->shared_bytes + 1, sizeof *b->touched))};
+  memset(b->shared, 0xA5, r->shared_bytes); /* never clean */
+  for (unsigned i = 0; i < count; i++) warp_begin(r, &b->w[i], i * WARP);
+}
+
+/* Up to where its threads meet, or until their turns are over. False: all have ended. */
+static bool block_turn(Run *r, Resident *b, unsigned order) {
+  unsigned count = r->threads / WARP;
+  bool live = false;
+  r->block = b->block;
+  r->shared = b->shared;
+  r->touched = b->touched;
+  r->met = b->met;
+  for (unsigned i = 0; i < count && !r->failed; i++) {
+    if (r->tally) tally_warp(r->tally, i, r->met == 1);
+    live |= advance(r, &b->w[order & 2 ? count - 1 - i : i], order);
   }
-  for (unsigned i = 0; i < count; i++) warp_end(&w[i]);
-  free(r->shared);
-  free(r->touched);
-  free(w);
+  for (unsigned i = 0; i < count * WARP && live; i++)
+    if (runs(&b->w[i / WARP].t[i % WARP])) return true;
+  for (unsigned i = 0; i < count * WARP && live && !r->failed; i++) {
+    Thread *t = &b->w[i / WARP].t[i % WARP];
+    if (!t->meets) trap(r, &t->frames[0], "a thread of the block has ended before the others meet");
+    t->meets = false;
+  }
+  if (r->tally) tally_meet(r->tally, count);
+  b->met++;
+  return live;
+}
+
+static void block_end(Run *r, Resident *b) {
+  for (unsigned i = 0; i < r->threads / WARP; i++) warp_end(&b->w[i]);
+  free(b->shared);
+  free(b->touched);
+  free(b->w);
+}
+
+static void run_block(Run *r, unsigned block, unsigned order) {
+  Resident b;
+  block_begin(r, &b, block);
+  while (!r->failed && block_turn(r, &b, order)) continue;
+  block_end(r, &b);
+}
+
+/* Blocks that wait for one another: a few at a time, whose threads take turns of any length in any order. */
+static void run_together(Run *r, unsigned seed) {
+  enum { RESIDENT = 5, LONGEST = 200 };
+  Resident held[RESIDENT];
+  unsigned count = 0, next = 0;
+  uint64_t random = seed * 0x9E3779B97F4A7C15u + 1;
+  while (!r->failed && (count || next < r->blocks)) {
+    while (count < RESIDENT && next < r->blocks) {
+      block_begin(r, &held[count++], seed & 1 ? r->blocks - 1 - next : next);
+      next++;
+    }
+    random = random * 6364136223846793005u + 1442695040888963407u; /* Knuth's generator of the MMIX */
+    unsigned k = (unsigned)(random >> 33) % count;
+    r->slice = 1 + (random >> 45) % LONGEST;
+    if (block_turn(r, &held[k], (unsigned)(random >> 54))) continue;
+    block_end(r, &held[k]);
+    held[k] = held[--count];
+  }
+  while (count) block_end(r, &held[--count]);
+}
+
+static uint64_t step_limit(void) {
+  const char *limit = getenv("WEFT_MOCK_STEPS");
+  return limit ? strtoull(limit, NULL, 10) : STEPS;
 }
 
 bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
                  MachineMemory memory, unsigned seed, char *why, size_t size) {
   Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
            .shared_bytes = shared ? ((f->shared + 15) & ~15u) + shared : f->shared,
-           .size = size};
+           .size = size, .limit = step_limit()};
   unsigned order = seed * 2654435761u >> 20;
-  for (unsigned b = 0; b < blocks && !r.failed; b++) {
+  if (f->waits) run_together(&r, seed);
+  for (unsigned b = 0; b < blocks && !r.failed && !f->waits; b++) {
     r.block = seed & 1 ? blocks - 1 - b : b;
-    if (f->meets) run_block(&r, order);
+    if (f->meets) run_block(&r, r.block, order);
     else
       for (unsigned first = 0; first < threads && !r.failed; first += WARP) run_warp(&r, first, order);
   }
@@ -555,14 +627,14 @@ bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, unsign
   enum { UNITS = 12, ENOUGH = 1500000 /* instructions of warps */ };
   Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
            .shared_bytes = shared ? ((f->shared + 15) & ~15u) + shared : f->shared,
-           .size = size, .tally = tally};
+           .size = size, .tally = tally, .limit = STEPS};
   unsigned warps = threads / WARP;
   uint64_t units = f->meets ? blocks : (uint64_t)blocks * warps, most = units < UNITS ? units : UNITS;
   for (uint64_t i = 0; i < most && !r.failed && (!i || tally_steps(tally) < ENOUGH); i++) {
     uint64_t u = most > 1 ? i * (units - 1) / (most - 1) : 0;
     r.steps = 0;
     r.block = (unsigned)(f->meets ? u : u / warps);
-    if (f->meets) run_block(&r, 0);
+    if (f->meets) run_block(&r, r.block, 0);
     else run_warp(&r, (unsigned)(u % warps) * WARP, 0);
   }
   return !r.failed;

@@ -3,6 +3,7 @@
  * It follows the manual of the instruction set, not the renderer: values that were never written, addresses outside
  * of live memory or misaligned, warps that do not meet at a `.sync` instruction and endless loops are errors.
  * Threads of a warp run one after the other between such instructions, in an order that changes with each launch.
+ * Blocks run one after the other, unless they count with one another (`atom`): then some run at once, in turns.
  * What the manual leaves open (the sign of zero in min and max, quotients by zero) comes out in the way that hurts. */
 #ifndef WEFT_TESTS_SUPPORT_CUDA_MACHINE_H
 #define WEFT_TESTS_SUPPORT_CUDA_MACHINE_H

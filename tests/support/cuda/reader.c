@@ -109,6 +109,7 @@ static void instruction(Reader *r, char *s) {
     {"st.global", ST_GLOBAL}, {"ld.global.v2", LD_GLOBAL}, {"ld.global.v4", LD_GLOBAL}, {"st.global.v2", ST_GLOBAL},
     {"st.global.v4", ST_GLOBAL}, {"ld.shared", LD_SHARED}, {"ld.shared.v2", LD_SHARED}, {"ld.shared.v4", LD_SHARED},
     {"st.shared", ST_SHARED},
+    {"ld.relaxed.gpu.global", LD_GLOBAL}, {"st.relaxed.gpu.global", ST_GLOBAL}, {"atom.global.add", ATOM_ADD},
     {"red.global.min", RED_MIN}, {"cvta.to.global", MOV}, {"shfl.sync.bfly", SHFL}};
   static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge", "neu", "nan"};
   static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
@@ -173,6 +174,7 @@ static void instruction(Reader *r, char *s) {
     if (!known) wrong(r, "instruction %s", s);
     bool integer = in.type >= T_S32 && in.type != T_F32 && in.type != T_F64;
     if (strstr(s, ".rn") && integer && in.op != CVT) wrong(r, "rounding of integers");
+    if (in.op == ATOM_ADD) f->waits = true;
     bool several = in.op == LD_GLOBAL || in.op == ST_GLOBAL || in.op == LD_SHARED;
     if (several) in.how = strstr(s, ".v4") ? 4 : strstr(s, ".v2") ? 2 : 1;
     if (in.op == MOV && args[0] == '{') in.op = UNPACK;

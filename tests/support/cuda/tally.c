@@ -119,6 +119,7 @@ static Cost cost_of(const Insn *in) {
     case ST_GLOBAL:
     case LD_SHARED:
     case ST_SHARED:
+    case ATOM_ADD:
     case RED_MIN: return (Cost){TK_MEMORY, 1, 0, 0, 0};
     case BRA: return (Cost){TK_CONTROL, 1, 0, 0, 0};
     case RET: return (Cost){TK_CONTROL, 2, 0, 0, 0};
