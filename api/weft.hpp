@@ -11,11 +11,13 @@
 #ifndef WEFT_HPP
 #define WEFT_HPP
 
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -64,12 +66,26 @@ template <> struct TypeOf<std::uint32_t> { static constexpr WeftDType value = WE
 template <> struct TypeOf<std::uint64_t> { static constexpr WeftDType value = WEFT_U64; };
 template <> struct TypeOf<float> { static constexpr WeftDType value = WEFT_F32; };
 template <> struct TypeOf<double> { static constexpr WeftDType value = WEFT_F64; };
+template <> struct TypeOf<std::complex<float>> { static constexpr WeftDType value = WEFT_C64; };
+template <> struct TypeOf<std::complex<double>> { static constexpr WeftDType value = WEFT_C128; };
 
 struct FreeVM {
   void operator()(WeftVM *vm) const noexcept { weft_free(vm); }
 };
 using Owned = std::shared_ptr<WeftVM>;
+
+/* A program that waits where nobody can wait for it ends here: else the VM would run nothing more. */
+inline void check(WeftVM *vm, WeftStatus status) {
+  if (status == WEFT_OK) return;
+  if (status != WEFT_SUSPENDED) throw Error(vm, status);
+  (void)weft_cancel(vm);
+  throw Error("unsupported", "the program waits for the host: VM::start runs such a program");
+}
 } // namespace inner
+
+class Value;
+using Args = std::vector<Value>;
+using Named = std::vector<std::pair<std::string, Value>>;
 
 /* A value, counted. Empty: none. */
 class Value {
@@ -95,6 +111,8 @@ public:
   std::string show() const { return weft_show(vm_.get(), value_); }
   std::string describe() const { return weft_describe(vm_.get(), value_); }
   std::string type() const { return weft_type(vm_.get(), value_); }
+  std::string display() const { return weft_display(vm_.get(), value_); } /* as the prompt shows it */
+  bool weak() const { return weft_is_weak(vm_.get(), value_); }
   std::int64_t integer() const {
     std::int64_t out = 0;
     check(weft_as_int(vm_.get(), value_, &out));
@@ -110,6 +128,11 @@ public:
     std::size_t length = 0;
     check(weft_as_text(vm_.get(), value_, &utf8, &length));
     return std::string(utf8, length);
+  }
+  std::string key(std::size_t index) const { /* of a record */
+    const char *out = nullptr;
+    check(weft_key(vm_.get(), value_, index, &out));
+    return out;
   }
   std::size_t size() const { /* of a list or record */
     std::size_t out = 0;
@@ -143,7 +166,23 @@ public:
     }
     return out;
   }
-  /* Calls a function. */
+  /* The same as another type that can hold each value of its own: f32 as double, and not the other way. */
+  template <typename T> std::vector<T> converted() const {
+    static_assert(!std::is_same_v<T, bool>, "a std::vector<bool> has no memory of bools: elements<bool>()");
+    std::vector<T> out(static_cast<std::size_t>(look().size));
+    check(weft_array_copy_out(vm_.get(), value_, inner::TypeOf<T>::value, out.data(), out.size() * sizeof(T)));
+    return out;
+  }
+  /* Calls a function, with arguments by position and by name. */
+  Value call(const Args &args, const Named &named = {}) const {
+    std::vector<WeftValue *> given;
+    std::vector<const char *> names;
+    for (const Value &v : args) given.push_back(v.get());
+    for (const auto &n : named) names.push_back(n.first.c_str()), given.push_back(n.second.get());
+    WeftValue *out = nullptr;
+    check(weft_call_named(vm_.get(), value_, given.data(), given.size(), names.data(), names.size(), &out));
+    return Value(vm_, out);
+  }
   template <typename... T> Value operator()(const T &...args) const {
     WeftValue *given[sizeof...(T) + 1] = {args.get()..., nullptr};
     WeftValue *out = nullptr;
@@ -152,9 +191,7 @@ public:
   }
 
 private:
-  void check(WeftStatus status) const {
-    if (status != WEFT_OK) throw Error(vm_.get(), status);
-  }
+  void check(WeftStatus status) const { inner::check(vm_.get(), status); }
   template <typename F, typename K> Value take(F function, K key) const {
     WeftValue *out = nullptr;
     check(function(vm_.get(), value_, key, &out));
@@ -164,7 +201,10 @@ private:
   WeftValue *value_ = nullptr;
 };
 
-using Args = std::vector<Value>;
+/* A program that weft_compile has made. */
+using Bytes = std::vector<unsigned char>;
+
+class Module;
 
 class VM {
 public:
@@ -180,6 +220,22 @@ public:
   void limits(std::uint64_t memory, std::uint64_t fuel, double deadline) const {
     weft_set_limits(vm_.get(), memory, fuel, deadline);
   }
+  std::uint64_t memory_left() const noexcept { return weft_memory_left(vm_.get()); } /* UINT64_MAX: no limit */
+  std::uint64_t fuel_left() const noexcept { return weft_fuel_left(vm_.get()); }
+  double time_left() const noexcept { return weft_time_left(vm_.get()); } /* infinity: no limit */
+  std::size_t collect() const noexcept { return weft_collect(vm_.get()); }
+  void device(const std::string &name) const { check(weft_set_device(vm_.get(), name.c_str())); }
+  /* Of the log of capture, or of a function: weft_dump says what there is. */
+  std::string dump(const std::string &what, const Value &function = {}) const {
+    const char *text = weft_dump(vm_.get(), function.get(), what.c_str());
+    if (!text) throw Error("value", "dump: unknown: " + what);
+    return text;
+  }
+  std::string format(std::string_view text, const std::string &name = "host") const { /* as `weft fmt` does */
+    const char *out = nullptr;
+    check(weft_format(vm_.get(), text.data(), text.size(), name.c_str(), &out));
+    return out;
+  }
 
   Value eval(std::string_view text, const std::string &name = "host") const {
     WeftValue *out = nullptr;
@@ -191,6 +247,12 @@ public:
     const WeftStatus status = weft_load_file(vm_.get(), path.c_str(), &out);
     return own(status, out);
   }
+  /* The text of a file that the host has read: imports are looked for beside `path`. */
+  Value load_text(std::string_view text, const std::string &path) const {
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_load_text(vm_.get(), text.data(), text.size(), path.c_str(), &out);
+    return own(status, out);
+  }
   Value operator[](const std::string &name) const {
     WeftValue *out = nullptr;
     const WeftStatus status = weft_get_global(vm_.get(), name.c_str(), &out);
@@ -200,6 +262,46 @@ public:
     check(weft_set_global(vm_.get(), name.c_str(), value.get()));
   }
 
+  /* A program as bytes, to be loaded later. `flags`: WEFT_COMPILE_STRIP leaves its text out. */
+  Bytes compile(std::string_view text, const std::string &name = "host", unsigned flags = 0) const {
+    return compile_in(nullptr, text, name, flags);
+  }
+  static bool is_compiled(const Bytes &bytes) noexcept { return weft_is_compiled(bytes.data(), bytes.size()); }
+  Value load_compiled(const Bytes &bytes, const std::string &path = "") const {
+    return load_in(nullptr, bytes, path);
+  }
+
+  /* ---- programs that wait: a function of define_suspending gave no value, nor does the call that ran the program.
+   * `resume` goes on with the value of that function, as often as the program waits. Nothing else runs meanwhile. */
+  using Outcome = std::optional<Value>; /* none: the program waits */
+  Outcome start(std::string_view text, const std::string &name = "host") const {
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_eval_length(vm_.get(), text.data(), text.size(), name.c_str(), &out);
+    return outcome(status, out);
+  }
+  Outcome start(const Value &function, const Args &args) const {
+    std::vector<WeftValue *> given;
+    for (const Value &v : args) given.push_back(v.get());
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_call(vm_.get(), function.get(), given.data(), given.size(), &out);
+    return outcome(status, out);
+  }
+  Outcome resume(const Value &value) const {
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_resume(vm_.get(), value.get(), &out);
+    return outcome(status, out);
+  }
+  Outcome resume_failed(const std::string &message, const std::string &kind = "host") const {
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_resume_failed(vm_.get(), kind.c_str(), message.c_str(), &out);
+    return outcome(status, out);
+  }
+  bool waits() const noexcept { return weft_is_suspended(vm_.get()); }
+  void cancel() const { check(weft_cancel(vm_.get())); } /* ends it */
+
+  Module module(const std::string &name) const; /* with variables of its own */
+
+  /* ---- values */
   Value nil() const { return made(weft_nil); }
   Value value(bool b) const { return made(weft_bool, b); }
   template <typename T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
@@ -207,6 +309,13 @@ public:
     return made(weft_int, static_cast<std::int64_t>(i));
   }
   Value value(double f) const { return made(weft_float, f); }
+  /* Numbers as a program writes them: they take on the dtype of what they meet, so that an f32 array stays one. */
+  template <typename T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
+  Value weak(T i) const {
+    return made(weft_weak_int, static_cast<std::int64_t>(i));
+  }
+  Value weak(double f) const { return made(weft_weak_float, f); }
+  Value weak(std::complex<double> z) const { return made(weft_weak_complex, z.real(), z.imag()); }
   Value value(std::string_view utf8) const { return made(weft_text, utf8.data(), utf8.size()); }
   Value value(const char *utf8) const { return value(std::string_view(utf8)); }
   Value list(const std::vector<Value> &items) const {
@@ -237,30 +346,65 @@ public:
     return Value(vm_, out);
   }
 
-  /* A function of the host: it takes the VM and the arguments, and gives a Value (an empty one is nil). */
+  /* ---- functions of the host
+   * One takes the VM and the arguments, and gives a Value (an empty one is nil). */
   using Function = std::function<Value(VM &vm, const Args &args)>;
-  void define(const std::string &name, Function function) const {
-    auto kept = std::make_unique<Defined>(Defined{vm_, std::move(function)});
-    check(weft_define(vm_.get(), name.c_str(), call, kept.get(),
-                      [](void *context) { delete static_cast<Defined *>(context); }));
-    (void)kept.release();
+  /* One that may let its program wait: it gives no value then (std::nullopt), and `resume` gives it. */
+  using Suspending = std::function<Outcome(VM &vm, const Args &args)>;
+
+  void define(const std::string &name, Function function) const { define_in(nullptr, name, std::move(function)); }
+  void define_suspending(const std::string &name, Suspending function) const {
+    suspending_in(nullptr, name, std::move(function));
+  }
+  /* With names, defaults and documentation: "blur(image, radius=1)". It gets all arguments, in their order. */
+  void define_described(const std::string &signature, const std::string &doc, Function function) const {
+    described_in(nullptr, signature, doc, std::move(function));
+  }
+  /* Where a call is traced, `rule`, a function of the language, is traced in its place: both must agree. */
+  void define_traced(const std::string &name, const Value &rule, Function function) const {
+    hand_over(std::move(function), [&](WeftHostFunction run, void *context, void (*release)(void *)) {
+      return weft_define_traced(vm_.get(), name.c_str(), run, context, release, rule.get());
+    });
+  }
+  /* Declared nowhere: values. */
+  Value function(const std::string &name, Function function) const {
+    WeftValue *out = nullptr;
+    hand_over(std::move(function), [&](WeftHostFunction run, void *context, void (*release)(void *)) {
+      return weft_function(vm_.get(), name.c_str(), run, context, release, &out);
+    });
+    return Value(vm_, out);
+  }
+  Value function_described(const std::string &signature, const std::string &doc, Function function) const {
+    WeftValue *out = nullptr;
+    hand_over(std::move(function), [&](WeftHostFunction run, void *context, void (*release)(void *)) {
+      return weft_function_described(vm_.get(), signature.c_str(), doc.c_str(), run, context, release, &out);
+    });
+    return Value(vm_, out);
   }
 
 private:
-  struct Defined {
+  friend class Module;
+  template <typename F> struct Defined {
     std::weak_ptr<WeftVM> vm; /* no shared one: the VM holds this */
-    Function function;
+    F function;
   };
   explicit VM(inner::Owned vm) noexcept : vm_(std::move(vm)) {}
 
+  static WeftStatus give(Value value, WeftValue **result) noexcept {
+    *result = value.release();
+    return WEFT_OK;
+  }
+  static WeftStatus give(Outcome outcome, WeftValue **result) noexcept {
+    return outcome ? give(std::move(*outcome), result) : WEFT_SUSPENDED;
+  }
+  template <typename F>
   static WeftStatus call(WeftVM *raw, void *context, WeftValue *const *args, std::size_t count, WeftValue **result) {
-    const auto *defined = static_cast<const Defined *>(context);
+    const auto *defined = static_cast<const Defined<F> *>(context);
     try {
       VM vm(defined->vm.lock());
       Args given;
       for (std::size_t i = 0; i < count; i++) given.emplace_back(vm.vm_, weft_retain(raw, args[i]));
-      *result = defined->function(vm, given).release();
-      return WEFT_OK;
+      return give(defined->function(vm, given), result);
     } catch (const Error &e) {
       /* one of the program inside: it stays what it is, a limit too */
       if (*weft_error_kind(raw)) return WEFT_ERROR;
@@ -271,9 +415,48 @@ private:
       return weft_fail(raw, nullptr, "the host function threw");
     }
   }
-  void check(WeftStatus status) const {
-    if (status != WEFT_OK) throw Error(vm_.get(), status);
+  /* Gives a function to one of weft_define and its kind. It goes when that fails. */
+  template <typename F, typename D> void hand_over(F function, D define) const {
+    auto kept = std::make_unique<Defined<F>>(Defined<F>{vm_, std::move(function)});
+    check(define(call<F>, kept.get(), [](void *context) { delete static_cast<Defined<F> *>(context); }));
+    (void)kept.release();
   }
+  /* In a module of the host's; nullptr: in the main module. */
+  void define_in(WeftValue *module, const std::string &name, Function function) const {
+    hand_over(std::move(function), [&](WeftHostFunction run, void *context, void (*release)(void *)) {
+      return module ? weft_module_define(vm_.get(), module, name.c_str(), run, context, release)
+                    : weft_define(vm_.get(), name.c_str(), run, context, release);
+    });
+  }
+  void suspending_in(WeftValue *module, const std::string &name, Suspending function) const {
+    hand_over(std::move(function), [&](WeftHostFunction run, void *context, void (*release)(void *)) {
+      return weft_define_suspending(vm_.get(), module, name.c_str(), run, context, release);
+    });
+  }
+  void described_in(WeftValue *module, const std::string &head, const std::string &doc, Function function) const {
+    hand_over(std::move(function), [&](WeftHostFunction run, void *context, void (*release)(void *)) {
+      return module ? weft_module_define_described(vm_.get(), module, head.c_str(), doc.c_str(), run, context, release)
+                    : weft_define_described(vm_.get(), head.c_str(), doc.c_str(), run, context, release);
+    });
+  }
+  Bytes compile_in(WeftValue *module, std::string_view text, const std::string &name, unsigned flags) const {
+    const void *bytes = nullptr;
+    std::size_t count = 0;
+    check(weft_compile(vm_.get(), module, text.data(), text.size(), name.c_str(), flags, &bytes, &count));
+    const auto *from = static_cast<const unsigned char *>(bytes);
+    return Bytes(from, from + count);
+  }
+  Value load_in(WeftValue *module, const Bytes &bytes, const std::string &path) const {
+    WeftValue *out = nullptr;
+    const char *where = path.empty() ? nullptr : path.c_str();
+    const WeftStatus status = weft_load_compiled(vm_.get(), module, bytes.data(), bytes.size(), where, &out);
+    return own(status, out);
+  }
+  Outcome outcome(WeftStatus status, WeftValue *value) const {
+    if (status == WEFT_SUSPENDED) return std::nullopt;
+    return own(status, value);
+  }
+  void check(WeftStatus status) const { inner::check(vm_.get(), status); }
   Value own(WeftStatus status, WeftValue *value) const {
     check(status);
     return Value(vm_, value);
@@ -291,6 +474,61 @@ private:
   }
   inner::Owned vm_;
 };
+
+/* A module of the host's, with variables of its own: one for each script keeps scripts apart. */
+class Module {
+public:
+  Module(const VM &vm, const std::string &name) : vm_(vm.vm_) {
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_module_new(vm_.get(), name.c_str(), &out);
+    value_ = vm_.own(status, out);
+  }
+  const Value &value() const noexcept { return value_; } /* for programs: canvas.line(1, 2) */
+  Value run(std::string_view text, const std::string &name = "host") const {
+    WeftValue *out = nullptr;
+    const WeftStatus status =
+        weft_module_run(vm_.get(), value_.get(), text.data(), text.size(), name.c_str(), &out);
+    return vm_.own(status, out);
+  }
+  VM::Outcome start(std::string_view text, const std::string &name = "host") const { /* VM::resume goes on */
+    WeftValue *out = nullptr;
+    const WeftStatus status =
+        weft_module_run(vm_.get(), value_.get(), text.data(), text.size(), name.c_str(), &out);
+    return vm_.outcome(status, out);
+  }
+  Value operator[](const std::string &name) const {
+    WeftValue *out = nullptr;
+    const WeftStatus status = weft_module_get(vm_.get(), value_.get(), name.c_str(), &out);
+    return vm_.own(status, out);
+  }
+  void set(const std::string &name, const Value &value) const {
+    vm_.check(weft_module_set(vm_.get(), value_.get(), name.c_str(), value.get()));
+  }
+  void define(const std::string &name, VM::Function function) const {
+    vm_.define_in(value_.get(), name, std::move(function));
+  }
+  void define_suspending(const std::string &name, VM::Suspending function) const {
+    vm_.suspending_in(value_.get(), name, std::move(function));
+  }
+  void define_described(const std::string &signature, const std::string &doc, VM::Function function) const {
+    vm_.described_in(value_.get(), signature, doc, std::move(function));
+  }
+  Bytes compile(std::string_view text, const std::string &name = "host", unsigned flags = 0) const {
+    return vm_.compile_in(value_.get(), text, name, flags);
+  }
+  Value load_compiled(const Bytes &bytes) const { return vm_.load_in(value_.get(), bytes, ""); }
+  /* Its variables go; programs that hold functions of it find none of them. Fails while a program runs. */
+  void give_back() {
+    vm_.check(weft_module_free(vm_.get(), value_.get()));
+    (void)value_.release(); /* the count has gone with it */
+  }
+
+private:
+  VM vm_;
+  Value value_;
+};
+
+inline Module VM::module(const std::string &name) const { return Module(*this, name); }
 
 } // namespace weft
 

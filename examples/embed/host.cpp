@@ -59,6 +59,86 @@ int main() {
          "a-program-catches-it");
   expect(kind_of([&] { vm.eval("inside(\"zeros(3) @ zeros(4)\")"); }) == "shape", "an-error-inside-keeps-its-kind");
 
+  // functions with names and defaults, as values, and with a rule for where they are traced
+  vm.define_described("scaled(x, factor=2.0)", "x times a number.", [](weft::VM &v, const weft::Args &args) {
+    return v.value(args[0].number() * args[1].number());
+  });
+  expect(vm.eval("scaled(3.0) + scaled(factor=10.0, x=1.0)").number() == 16, "described");
+  weft::Value half = vm.function("half", [](weft::VM &v, const weft::Args &args) {
+    return v.value(args.at(0).number() / 2);
+  });
+  weft::Value third = vm.function_described("third(x, n=3)", "", [](weft::VM &v, const weft::Args &args) {
+    return v.value(args[0].number() / args[1].number());
+  });
+  expect(half(vm.value(5.0)).number() == 2.5 && third.call({vm.value(9.0)}).number() == 3, "functions-as-values");
+  expect(third.call({vm.value(9.0)}, {{"n", vm.value(2)}}).number() == 4.5, "arguments-by-name");
+  vm.define_traced("square", vm.eval("x => x * x"), [](weft::VM &v, const weft::Args &args) {
+    return v.value(args.at(0).number() * args.at(0).number());
+  });
+  expect(vm.eval("square(3.0) + jit(x => square(x))(3.0)").number() == 18, "traced");
+
+  // numbers as a program writes them; what an array holds as another type; complex numbers
+  expect(vm.eval("x => x * f32(2)")(vm.weak(1.5)).describe() == "f32[]" && vm.weak(2).weak(), "weak");
+  expect(vm.eval("f32([1.5, 2.5])").converted<double>() == std::vector<double>{1.5, 2.5}, "converted");
+  expect(kind_of([&] { vm.eval("[1.5]").converted<float>(); }) == "type", "converted-to-less");
+  expect(vm.array(std::vector<std::complex<double>>{{1, 2}}).show() == vm.eval("c128([1.0 + 2.0j])").show(), "complex");
+  expect(vm.eval("{a: 1, b: 2}").key(1) == "b", "key");
+
+  // compiled programs
+  weft::Bytes bytes = vm.compile("fn f(x) = twice(x) + 1\nf(4.0)", "f.weft", WEFT_COMPILE_STRIP);
+  expect(weft::VM::is_compiled(bytes) && !weft::VM::is_compiled({'1'}), "is-compiled");
+  expect(vm.load_compiled(bytes).number() == 9, "load-compiled");
+  expect(kind_of([&] { weft::VM().load_compiled(bytes); }) == "name", "compiled-for-another-host");
+  bytes.back() ^= 1;
+  expect(kind_of([&] { vm.load_compiled(bytes); }) == "syntax", "compiled-and-changed");
+
+  // modules: a script sees its own variables, and what it is given
+  weft::Module canvas = vm.module("canvas"), script = vm.module("script");
+  canvas.define("line", [](weft::VM &v, const weft::Args &args) { return v.value(args.size()); });
+  canvas.define_described("dot(x, size=1)", "", [](weft::VM &, const weft::Args &args) { return args[1]; });
+  script.set("canvas", canvas.value());
+  expect(script.run("let n = canvas.line(1, 2) + canvas.dot(0); n").integer() == 3, "a-module");
+  expect(script["n"].integer() == 3 && kind_of([&] { vm.eval("n"); }) == "name", "a-module-keeps-its-variables");
+  expect(script.load_compiled(script.compile("n + 1")).integer() == 4, "compiled-in-a-module");
+  canvas.give_back();
+  expect(kind_of([&] { canvas.run("1"); }) == "misuse", "a-module-given-back");
+
+  // programs that wait: no value yet, then what the function of the host would have given
+  std::string asked;
+  const auto ask = [&asked](weft::VM &v, const weft::Args &args) -> weft::VM::Outcome {
+    asked = args.at(0).text();
+    if (asked == "now") return v.value(1);
+    if (asked == "bad") throw weft::Error("value", "no such question");
+    return std::nullopt;
+  };
+  vm.define_suspending("ask", ask);
+  weft::VM::Outcome went = vm.start("let s = 0; for q in (\"a\", \"now\", \"b\") { s += ask(q) }; s");
+  expect(!went && vm.waits() && asked == "a", "a-program-waits");
+  expect(kind_of([&] { vm.eval("1"); }) != "none", "nothing-runs-meanwhile");
+  went = vm.resume(vm.value(10));
+  expect(!went && asked == "b", "it-waits-again");
+  went = vm.resume(vm.value(100));
+  expect(went && went->integer() == 111 && !vm.waits(), "it-goes-on-to-its-end");
+  expect(!vm.start("try { ask(\"c\") } catch e { e.kind + e.message }"), "it-may-fail");
+  expect(vm.resume_failed("late", "io")->text() == "iolate", "it-has-failed");
+  expect(kind_of([&] { vm.start("ask(\"bad\")"); }) == "value" && !vm.waits(), "it-fails-at-once");
+  expect(!vm.start(vm.eval("q => ask(q)"), {vm.value("d")}) && asked == "d", "a-function-waits");
+  vm.cancel();
+  expect(!vm.waits() && kind_of([&] { vm.cancel(); }) == "misuse", "cancelled");
+  expect(kind_of([&] { vm.eval("ask(\"e\")"); }) == "unsupported" && !vm.waits(), "eval-does-not-wait");
+  script.define_suspending("ask", ask);
+  expect(!script.start("ask(\"f\")") && vm.resume(vm.value(5))->integer() == 5, "in-a-module");
+
+  // what there is to know of a VM
+  expect(vm.load_text("let from_file = 3\nfrom_file", "no/such.weft").integer() == 3, "load-text");
+  expect(vm.format("let  a=1").substr(0, 9) == "let a = 1" && !vm.dump("explain").empty(), "format-and-dump");
+  expect(kind_of([&] { (void)vm.dump("no such thing"); }) == "value", "dump-of-nothing");
+  vm.limits(1 << 30, 1000000, 60);
+  expect(vm.memory_left() < (1U << 30) && vm.fuel_left() <= 1000000 && vm.time_left() <= 60, "what-is-left");
+  vm.limits(0, 0, 0);
+  (void)vm.collect();
+  expect(kind_of([&] { vm.device("none"); }) == "misuse", "no-such-device");
+
   // errors
   try {
     vm.eval("let a = 1\nb + a", "mine");

@@ -1,6 +1,7 @@
 # test_weft.py — the package weft, with and without NumPy.
 import array
 import ast
+import asyncio
 import copy
 import gc
 import inspect
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 
 import weft
 
@@ -393,6 +395,219 @@ class PythonFunctions(unittest.TestCase):
             self.vm.function(3)
 
 
+class AsyncFunctions(unittest.TestCase):
+    def setUp(self):
+        self.vm = weft.VM()
+        self.order = []
+
+        async def fetch(name, count=1):
+            self.order.append(f"asked {name}")
+            await asyncio.sleep(0)
+            self.order.append(f"told {name}")
+            return [name] * count
+
+        async def fails(text):
+            await asyncio.sleep(0)
+            raise KeyError(text)
+        self.vm["fetch"], self.vm["fails"] = fetch, fails
+
+    def test_a_program_waits_as_often_as_it_likes(self):
+        text = 'let n = 0; for i in 0..3 { n += len(fetch(f"{i}", i)) }; n + len(fetch("end"))'
+        self.assertEqual(asyncio.run(self.vm.eval_async(text)), 4)
+        self.assertEqual(self.order[:3], ["asked 0", "told 0", "asked 1"])
+        self.assertEqual(asyncio.run(self.vm.eval_async("1 + 1")), 2)
+        f = self.vm.eval("(x, n=2) => fetch(x, n)")
+        self.assertEqual(asyncio.run(f.call_async("y", n=3)), ["y", "y", "y"])
+        self.assertEqual(asyncio.run(f.call_async("y")), ["y", "y"])
+
+    def test_programs_of_two_vms_take_turns(self):
+        other = weft.VM()
+        other["fetch"] = fetch_of(self.order)
+
+        async def both():
+            return await asyncio.gather(self.vm.eval_async('fetch("a")[0]'), other.eval_async('fetch("b")'))
+        self.assertEqual(asyncio.run(both()), ["a", "b"])
+        self.assertEqual(self.order, ["asked a", "asked b", "told a", "told b"])
+
+    def test_exceptions_go_through_the_program(self):
+        caught = 'try { fails("x") } catch e { e.kind }'
+        self.assertEqual(asyncio.run(self.vm.eval_async(caught)), "key")
+        with self.assertRaises(weft.KeyError) as raised:
+            asyncio.run(self.vm.eval_async('let a = 1\nfails("x")'))
+        self.assertIsInstance(raised.exception.__cause__, KeyError)
+        self.assertEqual(raised.exception.line, 2)
+
+        async def odd():
+            return object()
+        self.vm["odd"] = odd
+        with self.assertRaisesRegex(weft.TypeError, "nothing that a program can have"):
+            asyncio.run(self.vm.eval_async("odd()"))
+        self.assertEqual(asyncio.run(self.vm.eval_async("try { odd() } catch e { e.kind }")), "type")
+
+    def test_where_nobody_awaits(self):
+        with self.assertRaisesRegex(weft.NotImplementedError, "eval_async"):
+            self.vm.eval('fetch("a")')
+        with self.assertRaisesRegex(weft.NotImplementedError, "cannot wait inside"):
+            asyncio.run(self.vm.eval_async('map(fetch, ("a", "b"))'))
+        self.vm["inner"] = lambda: self.vm.eval('fetch("a")')
+        with self.assertRaises(weft.NotImplementedError):
+            asyncio.run(self.vm.eval_async("inner()"))
+        self.assertEqual(self.order, [])
+        self.assertEqual(self.vm.eval("1 + 1"), 2)
+
+    def test_nothing_else_runs_meanwhile(self):
+        async def meanwhile():
+            task = asyncio.create_task(self.vm.eval_async('let a = 5; fetch("a")'))
+            await asyncio.sleep(0)
+            with self.assertRaisesRegex(RuntimeError, "waits for an async function"):
+                self.vm.eval("1")
+            with self.assertRaisesRegex(RuntimeError, "waits for an async function"):
+                await self.vm.eval_async("1")
+            self.assertEqual(self.vm["a"], 5)
+            return await task
+        self.assertEqual(asyncio.run(meanwhile()), ["a"])
+
+    def test_a_cancelled_task_ends_the_program(self):
+        async def cancelled():
+            task = asyncio.create_task(self.vm.eval_async('let a = 1; try { fetch("a") } catch e { }; a = 2'))
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            return self.vm.eval("a")
+        self.assertEqual(asyncio.run(cancelled()), 1)
+
+    def test_time_that_is_over_ends_the_program(self):
+        async def forever():
+            await asyncio.sleep(3600)
+        self.vm["forever"] = forever
+        with self.assertRaises(asyncio.TimeoutError):
+            asyncio.run(asyncio.wait_for(self.vm.eval_async("forever()"), 0.05))
+        self.assertEqual(self.vm.eval("1 + 1"), 2)
+
+    def test_an_interrupt_that_came_meanwhile(self):
+        async def stops():
+            self.vm.interrupt()
+        self.vm["stops"] = stops
+        with self.assertRaises(weft.Interrupted):
+            asyncio.run(self.vm.eval_async("try { stops() } catch e { 1 }"))
+        self.assertEqual(self.vm.eval("1 + 1"), 2)
+
+    def test_are_freed(self):
+        class Big:
+            async def __call__(self):
+                return 1
+        big = Big()
+        watch = weakref.ref(big)
+        self.vm["big"] = big
+        self.assertEqual(asyncio.run(self.vm.eval_async("big()")), 1)
+        self.vm["big"] = None
+        del big
+        gc.collect()
+        self.vm.eval("1")
+        self.assertIsNone(watch())
+
+
+def fetch_of(order):
+    async def fetch(name):
+        order.append(f"asked {name}")
+        await asyncio.sleep(0)
+        order.append(f"told {name}")
+        return name
+    return fetch
+
+
+class Compiled(unittest.TestCase):
+    def setUp(self):
+        self.vm = weft.VM()
+
+    def test_programs_as_bytes(self):
+        self.vm["k"] = 3
+        program = self.vm.compile("fn f(x) = x + k\nf(4)", "f.weft")
+        self.assertIs(type(program), bytes)
+        self.assertTrue(weft.is_compiled(program) and not weft.is_compiled(b"1 + 1"))
+        self.assertEqual(self.vm.load_compiled(program), 7)
+        self.assertEqual(self.vm.load_compiled(bytearray(program), "here/f.weftc"), 7)
+        self.assertLess(len(self.vm.compile("1 + 1 + 1", strip=True)), len(self.vm.compile("1 + 1 + 1")))
+        with self.assertRaises(weft.SyntaxError):
+            self.vm.compile("let = 1")
+        with self.assertRaisesRegex(weft.NameError, "k is not declared"):
+            weft.VM().load_compiled(program)
+        with self.assertRaises(weft.SyntaxError):
+            self.vm.load_compiled(program[:-1] + bytes([program[-1] ^ 1]))
+        with self.assertRaises(weft.SyntaxError):
+            self.vm.load_compiled(b"")
+        with self.assertRaisesRegex(TypeError, "source text is wanted, got bytes"):
+            self.vm.compile(b"1")
+        with self.assertRaises(TypeError):
+            self.vm.load_compiled("1 + 1")
+
+    def test_text_of_a_file(self):
+        self.assertEqual(self.vm.load_text("let a = 3\na", "no/such.weft"), 3)
+        with self.assertRaisesRegex(weft.NameError, "no/such.weft:1"):
+            self.vm.load_text("b", "no/such.weft")
+
+    def test_errors_show_their_place(self):
+        program = self.vm.compile("let a = 1\na + nil", "f.weft")
+        with self.assertRaises(weft.TypeError) as raised:
+            self.vm.load_compiled(program)
+        self.assertEqual(raised.exception.line, 2)
+        self.assertIn("f.weft:2", str(raised.exception))
+
+
+class Modules(unittest.TestCase):
+    def setUp(self):
+        self.vm = weft.VM()
+
+    def test_variables_of_its_own(self):
+        one, two = self.vm.module("one"), self.vm.module("two")
+        one["x"], two["x"] = 1, 2
+        self.assertEqual((one.eval("x"), two.eval("x + 1")), (1, 3))
+        self.assertIn("x", one)
+        self.assertNotIn("x", self.vm)
+        self.assertEqual(one.load_compiled(one.compile("x + 1")), 2)
+        with self.assertRaises(ValueError):
+            self.vm.module("a b")
+        with self.assertRaises(ValueError):
+            self.vm.module("linalg")
+
+    def test_a_namespace_of_functions(self):
+        canvas = self.vm.module("canvas")
+        canvas["line"] = lambda *points: len(points)
+        canvas["_kept"] = 1
+        self.vm["canvas"] = canvas
+        self.assertEqual(self.vm.eval("canvas.line(1, 2)"), 2)
+        with self.assertRaises(weft.Error):
+            self.vm.eval("canvas._kept")
+
+        async def later():
+            return 5
+        canvas["later"] = later
+        self.assertEqual(asyncio.run(self.vm.eval_async("canvas.later()")), 5)
+        self.assertEqual(asyncio.run(canvas.eval_async("later() + 1")), 6)
+
+    def test_closed(self):
+        script = self.vm.module("script")
+        f = script.eval("let k = 1; fn f() = k; f")
+        script.close()
+        with self.assertRaises(ValueError):
+            script.eval("1")
+        with self.assertRaises(ValueError):
+            script.close()
+        with self.assertRaises(weft.NameError):
+            f()
+
+    def test_what_is_left(self):
+        self.assertEqual(self.vm.left(), (None, None, None))
+        self.vm.limits(memory=1 << 30, fuel=1000000, deadline=60)
+        memory, fuel, seconds = self.vm.left()
+        self.assertTrue(memory < 1 << 30 and fuel <= 1000000 and seconds <= 60)
+        self.assertGreaterEqual(self.vm.collect(), 0)
+        self.vm.set_device("cpu")
+        with self.assertRaisesRegex(ValueError, "no device 'none'"):
+            self.vm.set_device("none")
+
+
 class Arrays(unittest.TestCase):
     """Without NumPy."""
 
@@ -700,17 +915,17 @@ class NumPy(unittest.TestCase):
                 blocks = file.read().split("```python\n")[1:]
             self.assertTrue(blocks)
             for block in blocks:
-                names = {}
-                for line in block.split("\n```")[0].split("\n"):
-                    code, mark, want = line.partition("#=")
-                    with self.subTest(page=page, line=line):
+                names, lines = {}, block.split("\n```")[0].split("\n")
+                for node in ast.parse("\n".join(lines)).body:
+                    code, mark, want = "\n".join(lines[node.lineno - 1:node.end_lineno]).partition("#=")
+                    with self.subTest(page=page, code=code):
                         if mark:
                             got, want = eval(code, names), eval(want.partition(", since")[0], names)
                             self.assertTrue(np.array_equal(got, want), got)
                             compared += 1
                         else:
                             exec(code, names)
-        self.assertGreaterEqual(compared, 5)
+        self.assertGreaterEqual(compared, 9)
 
     def test_derivatives(self):
         g = self.vm.eval("grad((p, x) => sum(p.w * x + p.b))")({"w": np.ones(3), "b": 0.0}, np.arange(3.0))
@@ -864,9 +1079,11 @@ class Types(unittest.TestCase):
                   and type(getattr(weft, name)).__name__ != "module"}
         self.assertEqual(public - set(said), set())
         self.assertEqual({n for n in said if not n.startswith("_")} - public, set())
-        for cls in (weft.VM, weft.Array, weft.Function, weft.Value, weft.Error):
-            methods = {node.name: node for node in said[cls.__name__].body if isinstance(node, ast.FunctionDef)}
-            fields = {node.target.id for node in said[cls.__name__].body if isinstance(node, ast.AnnAssign)}
+        shared = weft.VM.__mro__[1]  # what VM and Module have in common
+        for cls in (weft.VM, weft.Module, shared, weft.Array, weft.Function, weft.Value, weft.Error):
+            body = said["_Names" if cls is shared else cls.__name__].body
+            methods = {n.name: n for n in body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+            fields = {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
             there = {name for name, what in vars(cls).items() if not name.startswith("_")}
             self.assertEqual(there - set(methods) - fields, set(), cls)
             for name, node in methods.items():

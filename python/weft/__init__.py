@@ -15,14 +15,15 @@ from ._errors import (Error, IndexError, Interrupted, KeyError, LimitError, Name
 from ._library import DTYPES as _dtypes
 from ._library import VERSION as __version__
 from ._library import DType
+from ._module import Module
 from ._values import Array, Function, Value
-from ._vm import VM, compile
+from ._vm import VM, compile, is_compiled
 
 globals().update({_d.name: _d for _d in _dtypes if _d.name != "bool"})
 bool_ = _dtypes[0]
 
-__all__ = ["VM", "compile", "Array", "Function", "Value", "DType", "Error", "SyntaxError", "LimitError", "Interrupted",
-           "ProgramExit", "__version__"]
+__all__ = ["VM", "compile", "is_compiled", "Array", "Function", "Module", "Value", "DType", "Error", "SyntaxError",
+           "LimitError", "Interrupted", "ProgramExit", "__version__"]
 
 
 def load_ipython_extension(ipython):

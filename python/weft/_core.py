@@ -8,12 +8,12 @@ import threading
 import weakref
 from ctypes import byref, c_char_p, c_size_t, c_void_p, string_at
 
-from . import _dlpack, _errors, _signature
+from . import _async, _dlpack, _errors, _signature
 from ._buffer import Memory as Lent
 from ._buffer import what_is
 from ._interrupt import Watch
-from ._library import (BY_NAME, BY_NUMPY, HOST_FUNCTION, INCOMPLETE, MISUSE, OK, RELEASE, RELEASE_DATA, DType, quick,
-                       runs)
+from ._library import (BY_NAME, BY_NUMPY, HOST_FUNCTION, INCOMPLETE, MISUSE, OK, RELEASE, RELEASE_DATA, SUSPENDED,
+                       DType, quick, runs)
 from ._values import Array, Function, Memory, Value, scalar
 
 _cores: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by the address of the VM
@@ -44,16 +44,11 @@ def _function_gone(context):
     _functions.pop(context, None)
 
 
-@HOST_FUNCTION
-def _call_python(vm, context, args, count, result):
+def _call(vm, context, args, count, finish):
     core = _cores.get(vm)
     try:
         values = [core.to_python(core.retain(args[i])) for i in range(count)]
-        out = _functions[context](*values)
-        del values
-        core.sweep()
-        result[0] = core.from_python(out)
-        return OK
+        return finish(core, _functions[context], values)
     except BaseException as error:  # noqa: B902: it goes on through the program, and is raised where that was called
         message = error.message if isinstance(error, _errors.Error) else f"{type(error).__name__}: {error}"
         core.raised = (error, message)
@@ -62,6 +57,28 @@ def _call_python(vm, context, args, count, result):
         text = message.encode("utf-8", "replace").replace(b"\0", b"")
         quick.weft_fail(vm, _errors.kind_of(error).encode(), text)
         return 1
+
+
+@HOST_FUNCTION
+def _call_python(vm, context, args, count, result):
+    def finish(core, function, values):
+        out = function(*values)
+        values.clear()
+        core.sweep()
+        result[0] = core.from_python(out)
+        return OK
+    return _call(vm, context, args, count, finish)
+
+
+@HOST_FUNCTION
+def _call_async(vm, context, args, count, _result):
+    def finish(core, function, values):
+        if not core.may_wait:
+            raise _errors.NotImplementedError("an async function of Python: `await vm.eval_async(…)` or `await "
+                                              "f.call_async(…)` runs a program that calls it", "unsupported")
+        core.awaited = function(*values)
+        return SUSPENDED
+    return _call(vm, context, args, count, finish)
 
 
 _lent: dict = {}       # what the library holds: memory of objects, by number
@@ -83,6 +100,9 @@ class Core:
         self.dtypes = {}     # values of dtypes, by name
         self.keep = None     # callbacks that the VM holds
         self.files = None    # of weft_files_below
+        self.module = None   # where async functions are declared
+        self.may_wait = False  # the program that runs: somebody awaits it
+        self.awaited = None  # the coroutine that it waits for
         self.process = os.getpid()
         _cores[vm.value] = self
 
@@ -143,6 +163,8 @@ class Core:
     def check(self, status):
         if status != OK:
             if status == MISUSE:
+                if quick.weft_is_suspended(self.vm):
+                    raise RuntimeError("a program of this VM waits for an async function: nothing else runs meanwhile")
                 raise ValueError("the library refused the call: it was misused")
             raise self.error()
 
@@ -162,23 +184,43 @@ class Core:
             self.check(status)
             return out.value
 
-    def eval(self, source, name):
-        text = source.encode()
-        return self.to_python_locked(self.run(runs.weft_eval_length, text, len(text), name.encode()))
+    def forget_awaited(self):
+        awaited, self.awaited = self.awaited, None
+        if awaited is not None:
+            awaited.close()
+
+    def given(self, args, named):
+        """Arguments as weft_call_named takes them, and the values to be released behind it."""
+        values = []
+        try:
+            for a in args:
+                values.append(self.from_python(a))
+            for a in named.values():
+                values.append(self.from_python(a))
+        except BaseException:
+            self.garbage.extend(values)
+            raise
+        return values, ((c_void_p * len(values))(*values), len(values),
+                        (c_char_p * len(named))(*(k.encode() for k in named)), len(named))
 
     def call_raw(self, function, args, named):
-        given = []
+        with self:
+            self.ready()
+            values, given = self.given(args, named)
+            try:
+                return self.run(runs.weft_call_named, function, *given)
+            finally:
+                self.garbage.extend(values)
+
+    async def call_async(self, function, args, named):
+        with self:
+            self.ready()
+            values, given = self.given(args, named)
         try:
-            with self:
-                self.ready()
-                for a in args:
-                    given.append(self.from_python(a))
-                for key, a in named.items():
-                    given.append(self.from_python(a))
-                return self.run(runs.weft_call_named, function, (c_void_p * len(given))(*given), len(given),
-                                (c_char_p * len(named))(*(k.encode() for k in named)), len(named))
+            return await _async.run(self, runs.weft_call_named, function, *given)
         finally:
-            self.garbage.extend(given)
+            for value in values:
+                self.drop(value)
 
     def call(self, function, args, named):
         with self:
@@ -434,6 +476,8 @@ class Core:
 
     def _described(self, thing):
         """A function with the names, defaults and documentation that it has in Python, where they can be written."""
+        if _async.is_async(thing):
+            return self._function(thing)
         said = _signature.of(thing)
         if said is None:
             return self._function(thing)
@@ -453,6 +497,12 @@ class Core:
     def _function(self, thing):
         number, out = next(_numbers), c_void_p()
         _functions[number] = thing
+        if _async.is_async(thing):
+            status, value = _async.function(self, thing, _call_async, number, _function_gone)
+            if status != OK:
+                del _functions[number]
+            self.check(status)
+            return value
         name = str(getattr(thing, "__name__", type(thing).__name__)).encode("utf-8", "replace")
         status = quick.weft_function(self.vm, name, _call_python, number, _function_gone, byref(out))
         if status != OK:

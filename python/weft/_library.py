@@ -2,9 +2,9 @@
 import ctypes
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
-                    c_ssize_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
+                    c_ssize_t, c_uint, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
 
-OK, ERROR, INCOMPLETE, MISUSE = 0, 1, 2, 3  # WeftStatus
+OK, ERROR, INCOMPLETE, MISUSE, SUSPENDED = 0, 1, 2, 3, 4  # WeftStatus
 MAX_RANK = 16
 
 # WeftLimit; the numbers are those of weft.h
@@ -139,6 +139,14 @@ _declare(runs, {
     "weft_eval_length": (c_int, c_void_p, c_char_p, c_size_t, c_char_p, _out),
     "weft_eval_line": (c_int, c_void_p, c_char_p, c_char_p, _out),
     "weft_load_file": (c_int, c_void_p, c_char_p, _out),
+    "weft_load_text": (c_int, c_void_p, c_char_p, c_size_t, c_char_p, _out),
+    "weft_compile": (c_int, c_void_p, c_void_p, c_char_p, c_size_t, c_char_p, c_uint, _out, POINTER(c_size_t)),
+    "weft_load_compiled": (c_int, c_void_p, c_void_p, c_char_p, c_size_t, c_char_p, _out),
+    "weft_module_run": (c_int, c_void_p, c_void_p, c_char_p, c_size_t, c_char_p, _out),
+    "weft_resume": (c_int, c_void_p, c_void_p, _out),
+    "weft_resume_failed": (c_int, c_void_p, c_char_p, c_char_p, _out),
+    "weft_cancel": (c_int, c_void_p),
+    "weft_collect": (c_size_t, c_void_p),
     "weft_function_described": (c_int, c_void_p, c_char_p, c_char_p, HOST_FUNCTION, c_void_p, RELEASE, _out),
     "weft_call_named": (c_int, c_void_p, c_void_p, _out, c_size_t, POINTER(c_char_p), c_size_t, _out),
     "weft_command": (c_int, c_void_p, c_char_p, POINTER(c_char_p)),
@@ -153,7 +161,18 @@ _declare(quick, {
     "weft_interrupt": (None, c_void_p),
     "weft_interrupt_forget": (None, c_void_p),
     "weft_set_limits": (None, c_void_p, c_uint64, c_uint64, c_double),
+    "weft_memory_left": (c_uint64, c_void_p),
+    "weft_fuel_left": (c_uint64, c_void_p),
+    "weft_time_left": (c_double, c_void_p),
+    "weft_set_device": (c_int, c_void_p, c_char_p),
     "weft_exit_code": (c_int, c_void_p),
+    "weft_is_compiled": (c_bool, c_char_p, c_size_t),
+    "weft_is_suspended": (c_bool, c_void_p),
+    "weft_define_suspending": (c_int, c_void_p, c_void_p, c_char_p, HOST_FUNCTION, c_void_p, RELEASE),
+    "weft_module_new": (c_int, c_void_p, c_char_p, _out),
+    "weft_module_free": (c_int, c_void_p, c_void_p),
+    "weft_module_get": (c_int, c_void_p, c_void_p, c_char_p, _out),
+    "weft_module_set": (c_int, c_void_p, c_void_p, c_char_p, c_void_p),
     "weft_format": (c_int, c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_char_p)),
     "weft_get_global": (c_int, c_void_p, c_char_p, _out),
     "weft_set_global": (c_int, c_void_p, c_char_p, c_void_p),
@@ -191,7 +210,7 @@ _declare(quick, {
     "weft_dlpack_export_unversioned": (c_int, c_void_p, c_void_p, c_bool, _out),
     "weft_function": (c_int, c_void_p, c_char_p, HOST_FUNCTION, c_void_p, RELEASE, _out),
     "weft_fail": (c_int, c_void_p, c_char_p, c_char_p),
-    "weft_stat_at": (c_char_p, c_void_p, ctypes.c_uint, POINTER(c_double)),
+    "weft_stat_at": (c_char_p, c_void_p, c_uint, POINTER(c_double)),
 })
 # With use_errno: it says why a folder cannot be opened.
 below = ctypes.CDLL(PATH, use_errno=True).weft_files_below

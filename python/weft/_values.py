@@ -55,6 +55,10 @@ class Function(Value):
     def __call__(self, *args, **named):
         return self._core.call(self._ptr, args, named)
 
+    async def call_async(self, *args, **named):
+        """The same of a program that calls `async` functions of Python: VM.eval_async."""
+        return await self._core.call_async(self._ptr, args, named)
+
     def into(self, out, *args, **named):
         """Calls it and copies its result, an array, into `out`: a writable array of the same dtype and shape."""
         return self._core.call_into(self._ptr, out, args, named)

@@ -9,6 +9,7 @@ from . import _errors
 from ._core import Core, numpy_loaded
 from ._library import (DTYPES, ERROR, INPUT, MISUSE, OK, OUTPUT, RESOLVE, BY_NAME, Completion, Options, below, quick,
                        runs)
+from ._module import Module, Names, name_of
 from ._values import Array, Function
 
 _libc = ctypes.CDLL(None)
@@ -32,7 +33,7 @@ def _count(name, value, most=2**64 - 1):
     return value
 
 
-class VM:
+class VM(Names):
     """A virtual machine: its variables, its limits, what it compiled. VMs are independent.
 
     A program in it has no files, environment, imports and GPU unless they are allowed.
@@ -138,54 +139,26 @@ class VM:
 
     # ---- programs -------------------------------------------------------------------------------------------
 
-    def eval(self, source, name="<python>"):
-        """Runs source text; gives the value of its last statement."""
-        if not isinstance(source, str):
-            raise TypeError(f"eval: source text is wanted, got {type(source).__name__}")
-        if not isinstance(name, str):
-            raise TypeError(f"eval: the name of a source is a text, got {type(name).__name__}")
-        return self._core.eval(source, name)
-
     def load(self, path):
         """Runs a file. Needs no permission: the host chose it."""
         return self._core.to_python_locked(self._core.run(runs.weft_load_file, os.fsencode(path)))
 
-    def __getitem__(self, name):
-        """A variable of the program: vm["x"]."""
+    def load_text(self, source, path):
+        """Runs the text of a file that was read: imports are looked for beside `path`, which stands in messages."""
+        text = source.encode()
+        return self._core.to_python_locked(self._core.run(runs.weft_load_text, text, len(text), os.fsencode(path)))
+
+    def module(self, name):
+        """A new module with variables of its own, for programs that are kept apart, or for functions of Python under
+        one name: vm["canvas"] = canvas."""
         with self._core as core:
             core.ready()
-            out = c_void_p()
-            core.check(quick.weft_get_global(core.vm, self._name(name), byref(out)))
-            return core.to_python(out.value)
-
-    def __setitem__(self, name, value):
-        """Sets or declares a variable. Arrays are copied: what Python writes later does not reach the program;
-        vm["x"] = vm.lend(x) does not copy."""
-        with self._core as core:
-            core.ready()
-            given = core.from_python(value, copy=True)
-            try:
-                status = quick.weft_set_global(core.vm, self._name(name), given)
-                if status == MISUSE:
-                    raise ValueError(f"{name!r} is no name that a variable can have")
-                core.check(status)
-            finally:
-                core.garbage.append(given)
-
-    def __contains__(self, name):
-        with self._core as core:
-            core.ready()
-            out = c_void_p()
-            if quick.weft_get_global(core.vm, self._name(name), byref(out)) != OK:
-                return False
-            core.garbage.append(out.value)
-            return True
-
-    @staticmethod
-    def _name(name):
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a variable is a text, got {type(name).__name__}")
-        return name.encode()
+            made = c_void_p()
+            status = quick.weft_module_new(core.vm, name_of(name), byref(made))
+            if status == MISUSE:
+                raise ValueError(f"{name!r} is no name that a module can have")
+            core.check(status)
+            return Module._of(core, made.value)
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -245,6 +218,26 @@ class VM:
         with self._core as core:
             core.ready()
             quick.weft_set_limits(core.vm, _count("memory", memory), _count("fuel", fuel), _seconds(deadline))
+
+    def left(self):
+        """What is left of the limits, (memory, fuel, seconds); None where there is none."""
+        with self._core as core:
+            memory, fuel = quick.weft_memory_left(core.vm), quick.weft_fuel_left(core.vm)
+            seconds = quick.weft_time_left(core.vm)
+            return tuple(n if n not in (2**64 - 1, float("inf")) else None for n in (memory, fuel, seconds))
+
+    def collect(self):
+        """Gives back what nobody can reach, and freed arrays that are kept for the next ones: how many bytes."""
+        with self._core as core:
+            core.ready()
+            return runs.weft_collect(core.vm)
+
+    def set_device(self, name):
+        """Where arrays are made from here on: "cpu", "gpu"."""
+        with self._core as core:
+            core.ready()
+            if quick.weft_set_device(core.vm, str(name).encode()) != OK:
+                raise ValueError(f"there is no device {name!r}, or a program runs")
 
     def interrupt(self):
         """Stops the program that runs in another thread, soon: it raises weft.Interrupted there."""
@@ -331,6 +324,12 @@ def _seconds(deadline):
     if not deadline > 0:
         raise ValueError(f"deadline: more than 0 seconds, got {deadline!r}")
     return float(deadline)
+
+
+def is_compiled(program):
+    """Do these bytes begin as those of VM.compile do?"""
+    program = bytes(memoryview(program))
+    return quick.weft_is_compiled(program, len(program))
 
 
 def compile(source, **options):

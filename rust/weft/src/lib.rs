@@ -61,11 +61,13 @@ mod host;
 mod options;
 mod value;
 mod vm;
+mod waiting;
 
 pub use array::{Bf16, Complex, DType, Element, Iter, View, F16};
 pub use error::{Error, Limit, Result};
 pub use options::Options;
 pub use value::Value;
-pub use vm::{Context, Interrupt, Module, Vm};
+pub use vm::{is_compiled, Context, Interrupt, Module, Vm};
+pub use waiting::{Outcome, Waiting};
 /// The C interface, for what has no wrapper here: [`Context::as_ptr`], [`Value::as_ptr`].
 pub use weft_sys as sys;

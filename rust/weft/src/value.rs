@@ -9,6 +9,7 @@ use weft_sys as sys;
 use crate::array::{DType, Element, View};
 use crate::error::{c_text, owned, Error, Result};
 use crate::vm::Context;
+use crate::waiting::Outcome;
 
 /// A value of a VM, held by one count. It borrows the VM; a clone is the same value.
 pub struct Value<'vm> {
@@ -58,6 +59,16 @@ impl<'vm> Value<'vm> {
     /// "array", "text", "list" …
     pub fn type_name(&self) -> String {
         unsafe { owned(sys::weft_type(self.vm(), self.value)) }
+    }
+
+    /// The lines that a prompt shows of it.
+    pub fn display(&self) -> String {
+        unsafe { owned(sys::weft_display(self.vm(), self.value)) }
+    }
+
+    /// A number that takes on the dtype of what it meets, as one written in a program.
+    pub fn is_weak(&self) -> bool {
+        unsafe { sys::weft_is_weak(self.vm(), self.value) }
     }
 
     pub fn is_nil(&self) -> bool {
@@ -144,6 +155,12 @@ impl<'vm> Value<'vm> {
             let (args, count) = (given.as_ptr(), given.len());
             sys::weft_call_named(self.vm(), self.value, args, count, keys.as_ptr(), keys.len(), out)
         })
+    }
+
+    /// Calls a function that may wait ([`Context::start`]).
+    pub fn start(&self, args: &[&Value<'_>]) -> Result<Outcome<'vm>> {
+        let given: Vec<_> = args.iter().map(|v| v.value).collect();
+        self.cx.outcome(|out| unsafe { sys::weft_call(self.vm(), self.value, given.as_ptr(), given.len(), out) })
     }
 
     fn look(&self) -> Result<sys::WeftArray> {

@@ -3,17 +3,18 @@
 use std::ffi::{c_void, CString};
 use std::ops::Deref;
 use std::path::Path;
-use std::ptr::{null, NonNull};
+use std::ptr::{null, null_mut, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weft_sys as sys;
 
 use crate::array::Element;
-use crate::error::{c_text, Error, Result};
-use crate::host::{drop_box, hand_over};
+use crate::error::{c_text, owned, Error, Result};
+use crate::host::{drop_box, hand_over, hand_over_suspending};
 use crate::options::{Files, Options, OwnedHooks};
 use crate::value::Value;
+use crate::waiting::Outcome;
 
 /// A VM, as the host and its functions see it. [`Vm`] owns one.
 pub struct Context {
@@ -107,6 +108,12 @@ impl Context {
     pub(crate) fn check(&self, status: sys::WeftStatus) -> Result<()> {
         match status {
             sys::WEFT_OK => Ok(()),
+            // Nobody can wait for it here: it ends, else the VM would run nothing more.
+            sys::WEFT_SUSPENDED => {
+                // SAFETY: the VM lives as long as self.
+                unsafe { sys::weft_cancel(self.as_ptr()) };
+                Err(Error::new("unsupported", "the program waits for the host: Context::start runs such a program"))
+            }
             // SAFETY: the VM lives as long as self.
             _ => Err(unsafe { Error::standing(self.as_ptr(), status) }),
         }
@@ -130,10 +137,76 @@ impl Context {
 
     /// Runs a file in the main module. The program needs no right to read files for that.
     pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Value<'_>> {
-        let path = path.as_ref();
-        let text = path.to_str().ok_or_else(|| Error::new("io", format!("not UTF-8: {}", path.display())))?;
-        let path = c_text("the path", text)?;
+        let path = path_text(path.as_ref())?;
         self.made(|out| unsafe { sys::weft_load_file(self.as_ptr(), path.as_ptr(), out) })
+    }
+
+    /// The same with the text of a file that the host has read: imports are looked for beside `path`.
+    pub fn load_text(&self, text: &str, path: impl AsRef<Path>) -> Result<Value<'_>> {
+        let path = path_text(path.as_ref())?;
+        self.made(|out| unsafe {
+            sys::weft_load_text(self.as_ptr(), text.as_ptr().cast(), text.len(), path.as_ptr(), out)
+        })
+    }
+
+    /// Runs a program that may wait for what a function of [`Context::define_suspending`] gives later.
+    pub fn start(&self, text: &str, name: &str) -> Result<Outcome<'_>> {
+        let name = c_text("the name", name)?;
+        self.outcome(|out| unsafe {
+            sys::weft_eval_length(self.as_ptr(), text.as_ptr().cast(), text.len(), name.as_ptr(), out)
+        })
+    }
+
+    /// A program as bytes, to be loaded later; with `strip` without its text. It may name what this VM declares.
+    pub fn compile(&self, text: &str, name: &str, strip: bool) -> Result<Vec<u8>> {
+        self.compile_in(null_mut(), text, name, strip)
+    }
+
+    fn compile_in(&self, module: *mut sys::WeftValue, text: &str, name: &str, strip: bool) -> Result<Vec<u8>> {
+        let name = c_text("the name", name)?;
+        let flags = if strip { sys::WEFT_COMPILE_STRIP as u32 } else { 0 };
+        let (mut bytes, mut count) = (null(), 0);
+        self.check(unsafe {
+            let (text, length) = (text.as_ptr().cast(), text.len());
+            sys::weft_compile(self.as_ptr(), module, text, length, name.as_ptr(), flags, &mut bytes, &mut count)
+        })?;
+        // SAFETY: the library has `count` bytes there until its next text.
+        Ok(unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), count) }.to_vec())
+    }
+
+    /// Runs what [`Context::compile`] gave, as long as it is the same version of Weft. It is proved first: bytes of
+    /// anybody may be given. Imports are looked for beside `path`.
+    pub fn load_compiled(&self, bytes: &[u8], path: Option<&Path>) -> Result<Value<'_>> {
+        let path = path.map(path_text).transpose()?;
+        let path = path.as_ref().map_or(null(), |p| p.as_ptr());
+        self.made(|out| unsafe {
+            sys::weft_load_compiled(self.as_ptr(), null_mut(), bytes.as_ptr().cast(), bytes.len(), path, out)
+        })
+    }
+
+    /// The program in the layout of `weft fmt`.
+    pub fn format(&self, text: &str, name: &str) -> Result<String> {
+        let name = c_text("the name", name)?;
+        let mut out = null();
+        self.check(unsafe {
+            sys::weft_format(self.as_ptr(), text.as_ptr().cast(), text.len(), name.as_ptr(), &mut out)
+        })?;
+        Ok(unsafe { owned(out) })
+    }
+
+    /// Of the log of capture ("explain", "profile", "json" …), or of a function ("graph", "source" …); `None`: there is
+    /// no such thing.
+    pub fn dump(&self, what: &str, function: Option<&Value<'_>>) -> Result<Option<String>> {
+        let what = c_text("what is wanted", what)?;
+        let function = function.map_or(null_mut(), |f| f.as_ptr());
+        let text = unsafe { sys::weft_dump(self.as_ptr(), function, what.as_ptr()) };
+        Ok((!text.is_null()).then(|| unsafe { owned(text) }))
+    }
+
+    /// Another default device: "cpu", "gpu".
+    pub fn set_device(&self, name: &str) -> Result<()> {
+        let name = c_text("the name", name)?;
+        self.check(unsafe { sys::weft_set_device(self.as_ptr(), name.as_ptr()) })
     }
 
     /// A variable of the main module.
@@ -201,6 +274,11 @@ impl Context {
     /// A number as one written in a program: an f32 array stays one beside it.
     pub fn weak_float(&self, f: f64) -> Result<Value<'_>> {
         self.made(|out| unsafe { sys::weft_weak_float(self.as_ptr(), f, out) })
+    }
+
+    /// A complex number as one written in a program.
+    pub fn weak_complex(&self, re: f64, im: f64) -> Result<Value<'_>> {
+        self.made(|out| unsafe { sys::weft_weak_complex(self.as_ptr(), re, im, out) })
     }
 
     pub fn text(&self, text: &str) -> Result<Value<'_>> {
@@ -302,6 +380,25 @@ impl Context {
         }))
     }
 
+    /// Declares a function that may let its program wait: it gives `None` then, and [`crate::Waiting::resume`]
+    /// its value.
+    pub fn define_suspending<F>(&self, name: &str, function: F) -> Result<()>
+    where
+        F: for<'a> Fn(&'a Context, &[Value<'a>]) -> Result<Option<Value<'a>>> + Send + 'static,
+    {
+        self.suspending_in(null_mut(), name, function)
+    }
+
+    fn suspending_in<F>(&self, module: *mut sys::WeftValue, name: &str, function: F) -> Result<()>
+    where
+        F: for<'a> Fn(&'a Context, &[Value<'a>]) -> Result<Option<Value<'a>>> + Send + 'static,
+    {
+        let name = c_text("the name", name)?;
+        self.check(hand_over_suspending(function, |call, context, release| unsafe {
+            sys::weft_define_suspending(self.as_ptr(), module, name.as_ptr(), call, context, release)
+        }))
+    }
+
     /// A function that is declared nowhere: a value.
     pub fn function<F>(&self, name: &str, function: F) -> Result<Value<'_>>
     where
@@ -314,6 +411,31 @@ impl Context {
             })
         })
     }
+
+    /// The same with names, defaults and documentation.
+    pub fn function_described<F>(&self, signature: &str, doc: &str, function: F) -> Result<Value<'_>>
+    where
+        F: for<'a> Fn(&'a Context, &[Value<'a>]) -> Result<Value<'a>> + Send + 'static,
+    {
+        let (signature, doc) = (c_text("the signature", signature)?, c_text("the documentation", doc)?);
+        let (vm, signature, doc) = (self.as_ptr(), signature.as_ptr(), doc.as_ptr());
+        self.made(|out| {
+            hand_over(function, |call, context, release| unsafe {
+                sys::weft_function_described(vm, signature, doc, call, context, release, out)
+            })
+        })
+    }
+}
+
+/// Do these bytes begin as those of [`Context::compile`] do? No text does.
+pub fn is_compiled(bytes: &[u8]) -> bool {
+    // SAFETY: it reads no more bytes than there are.
+    unsafe { sys::weft_is_compiled(bytes.as_ptr().cast(), bytes.len()) }
+}
+
+fn path_text(path: &Path) -> Result<CString> {
+    let text = path.to_str().ok_or_else(|| Error::new("io", format!("not UTF-8: {}", path.display())))?;
+    c_text("the path", text)
 }
 
 /// Rank and sizes for the library, when they are those of so many elements.
@@ -343,6 +465,27 @@ impl<'vm> Module<'vm> {
         self.0.made(|out| unsafe {
             sys::weft_module_run(vm, module, text.as_ptr().cast(), text.len(), name.as_ptr(), out)
         })
+    }
+
+    /// [`Context::start`] in this module.
+    pub fn start(&self, text: &str, name: &str) -> Result<Outcome<'vm>> {
+        let name = c_text("the name", name)?;
+        let (vm, module) = (self.0.as_ptr(), self.1.as_ptr());
+        self.0.outcome(|out| unsafe {
+            sys::weft_module_run(vm, module, text.as_ptr().cast(), text.len(), name.as_ptr(), out)
+        })
+    }
+
+    /// [`Context::compile`] in this module, whose variables the program may name.
+    pub fn compile(&self, text: &str, name: &str, strip: bool) -> Result<Vec<u8>> {
+        self.0.compile_in(self.1.as_ptr(), text, name, strip)
+    }
+
+    /// [`Context::load_compiled`] in this module.
+    pub fn load_compiled(&self, bytes: &[u8]) -> Result<Value<'vm>> {
+        let (vm, module) = (self.0.as_ptr(), self.1.as_ptr());
+        self.0
+            .made(|out| unsafe { sys::weft_load_compiled(vm, module, bytes.as_ptr().cast(), bytes.len(), null(), out) })
     }
 
     pub fn get(&self, name: &str) -> Result<Value<'vm>> {
@@ -378,6 +521,14 @@ impl<'vm> Module<'vm> {
         self.0.check(hand_over(function, |call, context, release| unsafe {
             sys::weft_module_define(vm, module, name.as_ptr(), call, context, release)
         }))
+    }
+
+    /// [`Context::define_suspending`] in this module.
+    pub fn define_suspending<F>(&self, name: &str, function: F) -> Result<()>
+    where
+        F: for<'a> Fn(&'a Context, &[Value<'a>]) -> Result<Option<Value<'a>>> + Send + 'static,
+    {
+        self.0.suspending_in(self.1.as_ptr(), name, function)
     }
 
     /// Its variables go. An error: a program runs in the VM.

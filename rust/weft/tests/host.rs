@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use weft::{Bf16, Complex, DType, Element, Error, Limit, Options, Value, Vm, F16};
+use weft::{is_compiled, Bf16, Complex, DType, Element, Error, Limit, Options, Outcome, Value, Vm, Waiting, F16};
 
 fn vm() -> Vm {
     Vm::new_default().unwrap()
@@ -450,4 +450,127 @@ fn weak_numbers_take_on_the_dtype_of_others() {
     assert_eq!(f.call(&[&vm.weak_float(2.0).unwrap()]).unwrap().dtype().unwrap(), DType::F32);
     assert_eq!(f.call(&[&vm.weak_int(2).unwrap()]).unwrap().dtype().unwrap(), DType::F32);
     assert_eq!(f.call(&[&vm.float(2.0).unwrap()]).unwrap().dtype().unwrap(), DType::F64);
+}
+
+#[test]
+fn compiled_programs() {
+    let vm = vm();
+    vm.define("twice", |cx, args| cx.float(2.0 * args[0].as_f64()?)).unwrap();
+    let bytes = vm.compile("fn f(x) = twice(x) + 1\nf(4.0)", "f.weft", false).unwrap();
+    assert!(is_compiled(&bytes) && !is_compiled(b"1 + 1"));
+    assert_eq!(vm.load_compiled(&bytes, None).unwrap().as_f64().unwrap(), 9.0);
+    assert_eq!(vm.load_compiled(&bytes, Some("kept/f.weftc".as_ref())).unwrap().as_f64().unwrap(), 9.0);
+    assert!(vm.compile("f(4.0)", "f.weft", true).unwrap().len() < vm.compile("f(4.0)", "f.weft", false).unwrap().len());
+    assert_eq!(Vm::new_default().unwrap().load_compiled(&bytes, None).unwrap_err().kind(), "name");
+    assert_eq!(vm.compile("let = 1", "f.weft", false).unwrap_err().kind(), "syntax");
+    let mut changed = bytes.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(vm.load_compiled(&changed, None).unwrap_err().kind(), "syntax");
+    assert_eq!(vm.load_compiled(&[], None).unwrap_err().kind(), "syntax");
+    let module = vm.module("script").unwrap();
+    module.set("k", &vm.int(5).unwrap()).unwrap();
+    let bytes = module.compile("k + 1", "s.weft", false).unwrap();
+    assert_eq!(module.load_compiled(&bytes).unwrap().as_i64().unwrap(), 6);
+}
+
+fn waits(outcome: Outcome<'_>) -> Waiting<'_> {
+    match outcome {
+        Outcome::Waits(waiting) => waiting,
+        Outcome::Done(value) => panic!("it has ended: {value}"),
+    }
+}
+
+/// `ask(question)` waits, but for "now" and "bad".
+fn asking() -> (Vm, Arc<Mutex<Vec<String>>>) {
+    let (vm, asked) = (vm(), Arc::new(Mutex::new(Vec::new())));
+    let kept = asked.clone();
+    vm.define_suspending("ask", move |cx, args| {
+        let question = args[0].as_str()?.to_string();
+        let at_once = match &*question {
+            "now" => Some(cx.int(1)?),
+            "bad" => return Err(Error::new("value", "no such question")),
+            "panic" => panic!("out of answers"),
+            _ => None,
+        };
+        kept.lock().unwrap().push(question);
+        Ok(at_once)
+    })
+    .unwrap();
+    (vm, asked)
+}
+
+#[test]
+fn programs_wait_and_go_on() {
+    let (vm, asked) = asking();
+    let text = "let s = 0; for q in (\"a\", \"now\", \"b\") { s += ask(q) }; s";
+    let waiting = waits(vm.start(text, "mine").unwrap());
+    let error = vm.eval("1").unwrap_err(); // nothing else runs
+    assert!(error.kind().is_empty() && error.message().contains("waits"), "{error:?}");
+    let waiting = waits(waiting.resume(&vm.int(10).unwrap()).unwrap());
+    assert_eq!(*asked.lock().unwrap(), ["a", "now", "b"]);
+    assert_eq!(waiting.resume(&vm.int(100).unwrap()).unwrap().done().unwrap().as_i64().unwrap(), 111);
+    assert_eq!(vm.start("1 + 1", "mine").unwrap().done().unwrap().as_i64().unwrap(), 2);
+    let f = vm.eval("q => ask(q) * 2").unwrap();
+    let waiting = waits(f.start(&[&vm.text("c").unwrap()]).unwrap());
+    assert_eq!(waiting.resume(&vm.int(4).unwrap()).unwrap().done().unwrap().as_i64().unwrap(), 8);
+    let module = vm.module("script").unwrap();
+    module.define_suspending("pause", |_, _| Ok(None)).unwrap();
+    let waiting = waits(module.start("pause() + 1", "script").unwrap());
+    assert_eq!(waiting.resume(&vm.int(4).unwrap()).unwrap().done().unwrap().as_i64().unwrap(), 5);
+}
+
+#[test]
+fn programs_that_wait_may_fail() {
+    let (vm, _) = asking();
+    let waiting = waits(vm.start("try { ask(\"a\") } catch e { e.kind + \": \" + e.message }", "mine").unwrap());
+    let value = waiting.fail("io", "no answer").unwrap().done().unwrap();
+    assert_eq!(value.as_str().unwrap(), "io: no answer");
+    let waiting = waits(vm.start("ask(\"a\")", "mine").unwrap());
+    let error = waiting.fail("io", "no answer").unwrap_err();
+    assert_eq!((error.kind(), error.message()), ("io", "no answer"));
+    assert_eq!(vm.start("ask(\"bad\")", "mine").unwrap_err().kind(), "value");
+    assert_eq!(vm.start("ask(\"panic\")", "mine").unwrap_err().message(), "a panic in the host: out of answers");
+    // where a program cannot wait, and where nobody waits for it
+    assert_eq!(vm.start("map(ask, (\"a\", \"b\"))", "mine").unwrap_err().kind(), "unsupported");
+    assert_eq!(vm.eval("ask(\"a\")").unwrap_err().kind(), "unsupported");
+    assert_eq!(vm.eval("1 + 1").unwrap().as_i64().unwrap(), 2);
+    // an interrupt that comes meanwhile ends it
+    let waiting = waits(vm.start("ask(\"a\")", "mine").unwrap());
+    vm.interrupt_handle().interrupt();
+    assert_eq!(waiting.resume(&vm.nil().unwrap()).unwrap_err().limit(), Some(Limit::Interrupt));
+}
+
+#[test]
+fn programs_that_wait_end_with_what_waits_for_them() {
+    let (vm, _) = asking();
+    drop(vm.start("ask(\"a\")", "mine").unwrap());
+    assert_eq!(vm.eval("1 + 1").unwrap().as_i64().unwrap(), 2);
+    waits(vm.start("ask(\"a\")", "mine").unwrap()).cancel();
+    assert_eq!(vm.eval("1 + 1").unwrap().as_i64().unwrap(), 2);
+    let other = self::vm();
+    let waiting = waits(vm.start("ask(\"a\")", "mine").unwrap());
+    assert_eq!(waiting.resume(&other.int(1).unwrap()).unwrap_err().kind(), ""); // of another VM
+    assert_eq!(vm.eval("1 + 1").unwrap().as_i64().unwrap(), 2);
+}
+
+#[test]
+fn what_there_is_to_know() {
+    let vm = vm();
+    assert_eq!(vm.load_text("let a = 3\na", "no/such.weft").unwrap().as_i64().unwrap(), 3);
+    assert_eq!(vm.format("let  a=1", "mine").unwrap().trim_end(), "let a = 1");
+    assert_eq!(vm.format("let = 1", "mine").unwrap_err().kind(), "syntax");
+    let f = vm.eval("fn f(x) = x + 1; f").unwrap();
+    assert!(vm.dump("source", Some(&f)).unwrap().unwrap().contains("x + 1"));
+    assert!(vm.dump("explain", None).unwrap().is_some());
+    assert!(vm.dump("no such thing", None).unwrap().is_none());
+    assert_eq!(vm.set_device("none").unwrap_err().kind(), "");
+    vm.set_device("cpu").unwrap();
+    assert!(vm.eval("[1.0, 2.0]").unwrap().display().contains("2"));
+    assert!(vm.weak_complex(1.0, 2.0).unwrap().is_weak() && !vm.float(1.0).unwrap().is_weak());
+    let third =
+        vm.function_described("third(x, n=3)", "A part.", |cx, args| cx.float(args[0].as_f64()? / args[1].as_f64()?));
+    let third = third.unwrap();
+    let (nine, two) = (vm.int(9).unwrap(), vm.int(2).unwrap());
+    assert_eq!(third.call(&[&nine]).unwrap().as_f64().unwrap(), 3.0);
+    assert_eq!(third.call_named(&[&nine], &[("n", &two)]).unwrap().as_f64().unwrap(), 4.5);
 }
