@@ -23,6 +23,8 @@ void *blocks_resize(void *context, void *p, size_t old_size, size_t new_size); /
 void blocks_free(Blocks *b);
 /* malloc and free; frees what blocks_resize gave as well */
 void *system_resize(void *context, void *p, size_t old_size, size_t new_size);
+/* the same, of a VM with a limit: large blocks are mappings */
+void *mapped_resize(void *context, void *p, size_t old_size, size_t new_size);
 
 static inline bool is_name_byte(char c) { /* of a name, or of a character in one */
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (u8)c >= 0x80;

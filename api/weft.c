@@ -210,7 +210,7 @@ WeftStatus weft_open(const WeftOptions *given, WeftVM **out, char *text, size_t 
     size_t size = given->size ? given->size : offsetof(WeftOptions, log); /* 0: the struct of version 0.1 */
     memcpy(&o, given, size < sizeof o ? size : sizeof o);
   }
-  HostMemory memory = {{host_resize}, o.resize ? o.resize : system_resize, o.resize_context};
+  HostMemory memory = {{host_resize}, o.resize ? o.resize : o.memory ? mapped_resize : system_resize, o.resize_context};
   if (o.memory) say_why(&why, WEFT_ERROR, "memory: %llu bytes are too few to start, or out of memory",
                         (unsigned long long)o.memory);
   else say_why(&why, WEFT_ERROR, "out of memory");
