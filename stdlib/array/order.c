@@ -63,6 +63,50 @@ WeftStatus keys_make(Vm *vm, u64 *keys, const void *x, i64 n, i64 stride, u32 dt
   return p.status;
 }
 
+/* Keys of the part p of x, in a buffer of their own. */
+static void make_part(u64 *keys, const Polled *p, const void *x, i64 stride, u32 dtype, bool descending) {
+  (void)make_some(keys, (const char *)x + p->from * stride * dtype_bytes(dtype), 0, p->to - p->from, stride, dtype,
+                  descending);
+}
+
+WeftStatus keys_count(Vm *vm, const void *x, i64 n, i64 stride, u32 dtype, bool descending, i64 *at, bool *done) {
+  enum { BLOCK = 1024 };
+  u64 keys[BLOCK], least = UINT64_MAX, most = 0;
+  *done = false;
+  if (n <= SOME || dtype_kind(dtype) == DK_FLOAT) return WEFT_OK;
+  Polled p = parts_in(vm, n, BLOCK);
+  while (parts_next(&p)) {
+    make_part(keys, &p, x, stride, dtype, descending);
+    for (i64 i = 0; i < p.to - p.from; i++) {
+      least = keys[i] < least ? keys[i] : least;
+      most = keys[i] > most ? keys[i] : most;
+    }
+    if (most - least >= (u64)n) return WEFT_OK;
+  }
+  if (p.status != WEFT_OK) return p.status;
+  const u64 values = most - least + 1;
+  i64 *counts = mem_alloc_zero(&vm->alloc, values * sizeof *counts), before = 0;
+  if (!counts) return vm_error_memory(vm);
+  p = parts_in(vm, n, BLOCK);
+  while (parts_next(&p)) {
+    make_part(keys, &p, x, stride, dtype, descending);
+    for (i64 i = 0; i < p.to - p.from; i++) counts[keys[i] - least]++;
+  }
+  for (u64 v = 0; v < values; v++) {
+    const i64 own = counts[v];
+    counts[v] = before;
+    before += own;
+  }
+  if (p.status == WEFT_OK) p = parts_in(vm, n, BLOCK);
+  while (p.status == WEFT_OK && parts_next(&p)) {
+    make_part(keys, &p, x, stride, dtype, descending);
+    for (i64 i = 0; i < p.to - p.from; i++) at[counts[keys[i] - least]++] = p.from + i;
+  }
+  mem_free(&vm->alloc, counts, values * sizeof *counts);
+  *done = p.status == WEFT_OK;
+  return p.status;
+}
+
 bool key_is_nan(u64 key, u32 dtype) { return key == NAN_KEY && dtype_kind(dtype) == DK_FLOAT; }
 
 void keys_value(u64 key, u32 dtype, bool descending, void *out) {

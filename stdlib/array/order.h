@@ -15,6 +15,10 @@ typedef struct Keyed {
 /* Keys of n elements of `dtype`, `stride` elements apart. *hidden: some element is -0, which its key does not show. */
 WeftStatus keys_make(Vm *vm, u64 *keys, const void *x, i64 n, i64 stride, u32 dtype, bool descending,
                      bool *hidden) MUST_USE;
+/* Positions that sort n integers, many and close together: by counts of each value, with no memory but these counts.
+ * *done: they were. */
+WeftStatus keys_count(Vm *vm, const void *x, i64 n, i64 stride, u32 dtype, bool descending, i64 *at,
+                      bool *done) MUST_USE;
 /* The element of a key (NaN: the positive quiet one; -0 as 0). */
 void keys_value(u64 key, u32 dtype, bool descending, void *out);
 bool key_is_nan(u64 key, u32 dtype);

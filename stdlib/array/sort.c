@@ -17,7 +17,10 @@ static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bo
   i64 n = array_dims(dense)[axis], lanes = n ? dense->size / n : 0, inner = 1;
   for (u32 d = axis + 1; d < array_rank(dense); d++) inner *= array_dims(dense)[d];
   size_t size = (size_t)n * 2 * sizeof(Keyed) + (size_t)n * sizeof(u64);
+  bool counted = false;
   if (dense->size == 0) return WEFT_OK;
+  if (positions && lanes == 1) TRY(keys_count(vm, dense->data, n, inner, dtype, descending, out, &counted));
+  if (counted) return kernel_poll(vm, n);
   char *memory = mem_alloc(&vm->alloc, size);
   if (!memory) return vm_error_memory(vm);
   Keyed *pairs = (Keyed *)memory, *spare = pairs + n;
