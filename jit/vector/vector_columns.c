@@ -123,6 +123,14 @@ static bool goes_by_column(const VecFn *f, u32 pos, u32 first, u32 last) {
   return o.found;
 }
 
+/* Has the loop over rows the same trips in every column? Of a `while` lanes end one by one. */
+static bool has_common_trips(const VecFn *f, u32 pos) {
+  const LoopNode *h = vnode(f, body_node(f, pos));
+  if (h->op == LOOP_WHILE) return true;
+  const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), 0));
+  return t->op == LOOP_PARAM || t->op == LOOP_CONST;
+}
+
 bool is_columns(const VecFn *f, u32 pos) {
   u32 head = body_node(f, pos), first = pos + 1, last = f->end[pos] - 1, loops = 0;
   bool unit = false;
@@ -132,7 +140,7 @@ bool is_columns(const VecFn *f, u32 pos) {
     const LoopNode *n = vnode(f, body_node(f, at));
     bool of_row = false;
     if (loop_is_head(n)) {
-      if (!is_row_loop(f, at)) return false;
+      if (!is_row_loop(f, at) || !has_common_trips(f, at)) return false;
       loops++;
       u32 guard = n->op == LOOP_WHILE ? guard_of(f, at) : 0, begin = at;
       for (u32 end = f->end[at]; ++at < end;) {
