@@ -249,7 +249,8 @@ op_bxor:
 op_shl:
 op_shr: TRY_LARGE(step_binary(vm, ins, base, consts));
 
-#define COMPARISON(name, OPERATOR, TEXTS)                                                  \
+/* NILS: two values, one of them nil; else a constant that is false where that is an error */
+#define COMPARISON(name, OPERATOR, TEXTS, NILS)                                            \
   op_##name: {                                                                             \
     const Value *x = BK, *y = CK;                                                          \
     u64 tx = value_tag(*x), ty = value_tag(*y);                                            \
@@ -262,16 +263,20 @@ op_shr: TRY_LARGE(step_binary(vm, ins, base, consts));
       put_bits(vm, A, TAG_BOOL, TEXTS);                                                    \
       KILL_NEXT();                                                                         \
     }                                                                                      \
+    else if (NILS) {                                                                       \
+      put_bits(vm, A, TAG_BOOL, x->kind OPERATOR y->kind);                                 \
+      KILL_NEXT();                                                                         \
+    }                                                                                      \
     else TRY_LARGE(step_binary(vm, ins, base, consts));                                     \
     put_bits(vm, A, TAG_BOOL | (tx & ty & TAG_WEAK), r);                                   \
     NEXT();                                                                                \
   }
-  COMPARISON(eq, ==, text_same(x->text, y->text))
-  COMPARISON(ne, !=, !text_same(x->text, y->text))
-  COMPARISON(lt, <, text_order(x->text, y->text) < 0)
-  COMPARISON(le, <=, text_order(x->text, y->text) <= 0)
-  COMPARISON(gt, >, text_order(x->text, y->text) > 0)
-  COMPARISON(ge, >=, text_order(x->text, y->text) >= 0)
+  COMPARISON(eq, ==, text_same(x->text, y->text), x->kind == V_NIL || y->kind == V_NIL)
+  COMPARISON(ne, !=, !text_same(x->text, y->text), x->kind == V_NIL || y->kind == V_NIL)
+  COMPARISON(lt, <, text_order(x->text, y->text) < 0, false)
+  COMPARISON(le, <=, text_order(x->text, y->text) <= 0, false)
+  COMPARISON(gt, >, text_order(x->text, y->text) > 0, false)
+  COMPARISON(ge, >=, text_order(x->text, y->text) >= 0, false)
 
 op_in: {
   bool is_in;

@@ -158,8 +158,21 @@ WeftStatus make_extend(Vm *vm, Value *list, Value v) {
   return WEFT_OK;
 }
 
+/* A whole number that is no view of anything, far from where ranges end. */
+static inline bool is_small(Value v) {
+  const i64 most = ARRAY_MAX_SIZE / 4;
+  return v.kind == V_NUM && v.dtype == DT_i64 && v.i >= -most && v.i <= most;
+}
+
 WeftStatus make_range(Vm *vm, Value *base, Ins ins) {
-  const Value *r = base + ins_b(ins);
+  Value *r = base + ins_b(ins);
+  if (LIKELY(ins_c(ins) == 2 && is_small(r[0]) && is_small(r[1]))) {
+    Value plain;
+    if (!range_new(vm, r[0].i, r[1].i, 1, &plain)) return WEFT_ERROR;
+    r[0] = r[1] = value_nil();
+    set_register(vm, &base[ins_a(ins)], plain);
+    return WEFT_OK;
+  }
   i64 part[3] = {0, 0, 1};
   for (u32 k = 0; k < ins_c(ins); k++) {
     Value v = value_untracked(r[k]);

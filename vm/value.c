@@ -139,6 +139,7 @@ bool range_new(Vm *vm, i64 start, i64 stop, i64 step, Value *out) {
 
 u64 range_count(const Range *r) {
   u64 start = (u64)r->start, stop = (u64)r->stop;
+  if (LIKELY(r->step == 1)) return r->start < r->stop ? stop - start : 0; /* without a division */
   if (r->step > 0) return r->start < r->stop ? (stop - start - 1) / (u64)r->step + 1 : 0;
   return r->start > r->stop ? (start - stop - 1) / (0 - (u64)r->step) + 1 : 0;
 }
