@@ -27,7 +27,8 @@
 #include <string.h>
 
 /* not a threshold: room; a function of more is inlined as any other is */
-enum { PARAMS_MOST = 16, GIVES_MOST = COUNT_OF(((RecReturn *)0)->types), LEAVES_MOST = 8, TRIES = 8, NESTED_MOST = 2 };
+enum { PARAMS_MOST = 16, PARTS_MOST = 16, GIVES_MOST = COUNT_OF(((RecReturn *)0)->types), LEAVES_MOST = 8, TRIES = 8,
+       NESTED_MOST = 2 };
 
 typedef struct RecGives { /* what every call gives */
   RecReturn form;
@@ -41,7 +42,9 @@ struct RecRecur {
   Av fn;
   u32 nparams, no_exits;
   Av args[PARAMS_MOST];     /* as the body sees them */
-  TypeId types[PARAMS_MOST]; /* 0: the same in every call */
+  TypeId types[PARAMS_MOST]; /* 0: the same in every call, or one of `tree` */
+  u32 tree;                  /* bits: parameters that are lists or records of numbers, which each call gives */
+  TypeId part_types[PARTS_MOST]; /* of these numbers */
   u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
   RecGives gives;            /* without a state */
   RecCellSet cells;          /* variables that the body writes */
@@ -89,15 +92,53 @@ static ValueId operand_of(Recorder *r, const RecRecur *e, u32 i, Av a) {
   return v && value_type(r->g, v)->rank && !value_type(r->g, v)->device ? v : 0;
 }
 
-static bool recur_fits(Recorder *r, const RecRecur *e, Av fn, const Code *code, const Av *params) {
+/* The numbers of the parameters that are trees, behind other operands. first: in front of the outermost call. */
+static Outcome tree_values(Recorder *r, RecRecur *e, const Av *params, bool first, ValueId *out, u32 *count) {
+  AvVec leaves = {0};
+  Outcome o = OUT_GO;
+  for (u32 i = 0, at = 0; i < e->nparams && o == OUT_GO; i++) {
+    if (!(e->tree >> i & 1)) continue;
+    leaves.count = 0;
+    Av a = av_force(r, params[i]);
+    if (!a || !carry_leaves(r, a, &leaves)) o = OUT_FAIL;
+    bool fits = o == OUT_GO && at + leaves.count <= PARTS_MOST && (first || carry_same(r, e->args[i], a));
+    for (u32 k = 0; k < leaves.count && fits; k++, at++) {
+      ValueId v = number(r, leaves.data[k]);
+      fits = v && !rec_weak_flag(r, v) && (first || r->g->values.data[v].type == e->part_types[at]);
+      if (!fits) break;
+      e->part_types[at] = r->g->values.data[v].type;
+      out[(*count)++] = v;
+    }
+    if (o == OUT_GO && !fits) o = rec_stuck(r, REASON_recursion, "a function that calls itself with another tree");
+  }
+  vec_free(&r->vm->alloc, &leaves);
+  return r->failed || r->g->failed ? OUT_FAIL : o;
+}
+
+enum { VALUES_MOST = PARAMS_MOST + PARTS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
+
+/* A list or record that was taken for the same in every call, and is of other numbers: e->again. */
+static bool is_other_tree(Recorder *r, const RecRecur *e, u32 i, Av a) {
+  Av was = av_force(r, e->args[i]);
+  a = av_force(r, a);
+  return was && a && av_has(r, was, IS_TREE) && carry_same(r, was, a) && MECHANISM(r->vm, recursive_results);
+}
+
+static bool recur_fits(Recorder *r, RecRecur *e, Av fn, const Code *code, const Av *params) {
+  ValueId xs[VALUES_MOST];
+  u32 count = 0;
   if (e->code != code || !same_fn(r, e->fn, fn)) return false;
   for (u32 i = 0; i < e->nparams; i++) {
     ValueId v = e->types[i] ? operand_of(r, e, i, params[i]) : 0;
-    if (e->types[i] ? !v || r->g->values.data[v].type != e->types[i] ||
-        rec_weak_flag(r, v) : !same_static(r, e->args[i], params[i]))
-      return false;
+    if (e->types[i] && (!v || r->g->values.data[v].type != e->types[i] || rec_weak_flag(r, v))) return false;
+    if (e->types[i] || e->tree >> i & 1 || same_static(r, e->args[i], params[i])) continue;
+    if (is_other_tree(r, e, i, params[i])) {
+      e->tree |= 1u << i;
+      e->again = true;
+    }
+    return false;
   }
-  return true;
+  return tree_values(r, e, params, false, xs, &count) == OUT_GO;
 }
 
 /* ---- numbers that may be weak -------------------------------------------------------------------------- */
@@ -240,15 +281,14 @@ static Outcome result_of(Recorder *r, RecRecur *e, NodeId n, Av *out) {
   return *out ? set_cells(r, e, first, &at, false) : OUT_FAIL;
 }
 
-enum { VALUES_MOST = PARAMS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
-
 static Outcome call_again(Recorder *r, RecRecur *e, const Av *params, Av *out) {
   ValueId xs[VALUES_MOST];
   TypeId types[VALUES_MOST];
   u32 count = 0;
   for (u32 i = 0; i < e->nparams; i++)
     if (e->types[i]) xs[count++] = operand_of(r, e, i, params[i]);
-  Outcome o = cell_values(r, e, xs, &count);
+  Outcome o = tree_values(r, e, params, false, xs, &count);
+  if (o == OUT_GO) o = cell_values(r, e, xs, &count);
   if (o != OUT_GO) return o;
   u32 results = result_types(r, e, types);
   return result_of(r, e, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, results), out);
@@ -337,13 +377,18 @@ static bool is_plain(const Graph *g, BlockId body, bool state) {
 }
 
 /* Records the body into a block of its own, left open. e->again: it writes variables that were not known. */
-static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
+static Outcome record_body(Recorder *r, RecRecur *e, u32 trees, BlockId *body, Av *ret) {
   Graph *g = r->g;
   *body = graph_open(g);
   if (!*body) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_graph_size, "blocks nested too deep");
   for (u32 i = 0; i < e->nparams; i++)
     if (e->types[i] && !(e->args[i] = av_num(r, graph_param(g, *body, e->types[i])))) return OUT_FAIL;
-  u32 at = 0;
+  Av parts[PARTS_MOST];
+  u32 at = 0, next = 0;
+  for (u32 i = 0; i < trees; i++)
+    if (!(parts[i] = av_num(r, graph_param(g, *body, e->part_types[i])))) return OUT_FAIL;
+  for (u32 i = 0; i < e->nparams; i++)
+    if (e->tree >> i & 1 && !(e->args[i] = carry_rebuild(r, e->args[i], parts, &next))) return OUT_FAIL;
   if (set_cells(r, e, 0, &at, true) != OUT_GO || !rec_cells_save(r, &e->cells)) return OUT_FAIL;
   RecLoop *loop = r->loop;
   u32 cells = r->cells.count;
@@ -381,17 +426,21 @@ static Outcome record_body(Recorder *r, RecRecur *e, BlockId *body, Av *ret) {
 }
 
 /* One try. e->again: the result's type was another one, or variables are written; it stands in e. */
-static Outcome recur_once(Recorder *r, RecRecur *e, ValueId *xs, u32 count, u32 exit) {
+static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *xs, u32 count, u32 exit) {
   Graph *g = r->g;
   BlockId body;
   Av ret = 0;
   ValueId results[VALUES_MOST];
-  u32 given = 0;
+  u32 given = 0, plain = count;
   bool changes = e->state != 0;
-  Outcome o = open_cells(r, e);
+  for (u32 i = 0; i < e->nparams; i++)
+    if (e->tree >> i & 1 && !(e->args[i] = av_force(r, params[i]))) return OUT_FAIL;
+  Outcome o = tree_values(r, e, params, true, xs, &count);
+  const u32 trees = count - plain;
+  if (o == OUT_GO) o = open_cells(r, e);
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
   for (u32 i = 0; i < e->all_leaves && o == OUT_GO; i++) changes |= type_of(g, e->leaf_types[i])->rank > 0;
-  if (o == OUT_GO) o = record_body(r, e, &body, &ret);
+  if (o == OUT_GO) o = record_body(r, e, trees, &body, &ret);
   if (o == OUT_GO && !e->again) o = settle(r, e, ret, results, &given);
   rec_cells_undo(r, &e->cells);
   if (o != OUT_GO || e->again) return o;
@@ -473,7 +522,9 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     e->types[i] = r->g->values.data[v].type;
   }
   if (r->failed || r->g->failed) return OUT_FAIL;
-  if ((!count && e->nparams) || exit == UINT32_MAX) return OUT_GO;
+  bool trees = false; /* what is a number in none of its calls may be one that a tree has */
+  for (u32 i = 0; i < e->nparams && !count; i++) trees |= params[i] && av_has(r, av_force(r, params[i]), IS_TREE);
+  if ((!count && e->nparams && !trees) || exit == UINT32_MAX) return OUT_GO;
   if (!e->state && !first_guess(r, e)) return OUT_FAIL;
   for (u32 try = 0; try < TRIES && !*done; try++) {
     RecMark mark = rec_mark(r);
@@ -482,7 +533,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     u32 safe = r->safe_exit;
     r->safe_exit = exit;
     e->again = false;
-    o = recur_once(r, e, xs, count, exit);
+    o = recur_once(r, e, params, xs, count, exit);
     r->safe_exit = safe;
     *done = o == OUT_GO && !e->again;
     rec_end_try(r, &mark, &state, e->again && o == OUT_GO ? OUT_STUCK : o);
@@ -507,6 +558,7 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
       *done = true;
       return call_again(r, r->recur, params, out);
     }
+    if (r->recur->again) return rec_stuck(r, REASON_recursion, "a function that calls itself with another tree");
   }
   if (nested == NESTED_MOST) return OUT_GO;
   for (u32 i = 0; i < r->no_recur.count; i++)
