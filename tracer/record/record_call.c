@@ -387,11 +387,9 @@ Outcome rec_call_closure(Recorder *r, Av fn, const CallArgs *a, Av *out, bool *p
   if (!regs) return OUT_FAIL;
   Outcome o = bind_closure(r, p, a->args, a->names, a->count, regs);
   if (o != OUT_GO) return o;
-  if (same) {
-    bool done;
-    o = rec_recur(r, fn, code, regs, out, &done);
-    if (o != OUT_GO || done) return o;
-  }
+  bool done;
+  o = same ? rec_recur(r, fn, code, regs, out, &done) : rec_recur_first(r, fn, code, regs, out, &done);
+  if (o != OUT_GO || done) return o;
   if (same > (u32)(r->nest ? r->vm->tunables.inline_recursion : r->vm->tunables.inline_straight))
     return rec_stuck(r, REASON_recursion, "recursion");
   if (r->frames.count > (u32)r->vm->tunables.inline_depth)

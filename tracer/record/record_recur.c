@@ -574,15 +574,25 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
   return o;
 }
 
-/* Does the code say so itself, by a variable of its module? */
-static bool names_itself(const Code *code) {
+/* Does the code say so itself, by a variable of its module, or as one of the functions declared beside it? */
+static bool names_itself(Code *code) {
   const Proto *p = code->proto;
   for (u32 pc = 0; pc < p->ncode; pc++) {
+    if (ins_op(p->code[pc]) == BC_groupfn && code_sibling(code, ins_b(p->code[pc])) == code) return true;
     if (ins_op(p->code[pc]) != BC_getmod) continue;
     Value v = code->module->slots[ins_x(p->code[pc])].value;
     if (v.kind == V_FN && v.fn->kind == FN_CLOSURE && v.fn->code == code) return true;
   }
   return false;
+}
+
+Outcome rec_recur_first(Recorder *r, Av fn, Code *code, const Av *params, Av *out, bool *done) {
+  const u32 tried = r->no_recur.count;
+  *done = false;
+  if (!MECHANISM(r->vm, recursions_from_outside) || !names_itself(code)) return OUT_GO;
+  Outcome o = rec_recur(r, fn, code, params, out, done);
+  if (o == OUT_GO && !*done) r->no_recur.count = tried; /* what its own calls are given may be of other types */
+  return o;
 }
 
 /* The function that the trace begins with: where it is one that this file records, its body need not stand in the
