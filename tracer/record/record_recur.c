@@ -442,8 +442,8 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   for (u32 i = 0; i < e->all_leaves && o == OUT_GO; i++) changes |= type_of(g, e->leaf_types[i])->rank > 0;
   if (o == OUT_GO) o = record_body(r, e, trees, &body, &ret);
   if (o == OUT_GO && !e->again) o = settle(r, e, ret, results, &given);
-  rec_cells_undo(r, &e->cells);
   if (o != OUT_GO || e->again) return o;
+  rec_cells_undo(r, &e->cells);
   if (!graph_close(g, TERM_yield, results, given, 0)) return OUT_FAIL;
   if (!is_plain(g, body, changes))
     return rec_stuck(r, REASON_recursion, "a function that calls itself works on arrays");
