@@ -529,7 +529,10 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
   for (u32 try = 0; try < TRIES && !*done; try++) {
     RecMark mark = rec_mark(r);
     RecState state;
-    if (!rec_save(r, &state)) return OUT_FAIL;
+    if (!rec_save(r, &state)) {
+      o = OUT_FAIL;
+      break;
+    }
     u32 safe = r->safe_exit;
     r->safe_exit = exit;
     e->again = false;
