@@ -20,8 +20,15 @@ syntax region weftText start=/"""/ end=/"""/ contains=weftEscape
 syntax match weftBrace /{{\|}}/ contained
 syntax region weftText start=/\<f"/ end=/"/ contains=weftEscape,weftBrace,weftInside
 syntax region weftText start=/\<f"""/ end=/"""/ contains=weftEscape,weftBrace,weftInside
-syntax region weftInside matchgroup=weftEdge start=/{/ end=/}/ contained contains=TOP,weftFormat
-syntax match weftFormat /:[^{}"]*/ contained
+syntax region weftInside matchgroup=weftEdge start=/{/ end=/}/ contained contains=@weftCode,weftNested,weftFormat
+syntax region weftFormat matchgroup=weftEdge start=/:/ end=/}/me=s-1 contained contains=weftEscape,weftInside
+" A colon inside of further brackets begins no format.
+syntax region weftNested start=/(/ end=/)/ contained transparent contains=@weftCode,weftNested
+syntax region weftNested start=/\[/ end=/\]/ contained transparent contains=@weftCode,weftNested
+syntax region weftNested start=/{/ end=/}/ contained transparent contains=@weftCode,weftNested
+
+syntax cluster weftCode contains=weftDeclare,weftControl,weftWord,weftConstant,weftType,weftModule,weftFunction
+syntax cluster weftCode add=weftNumber,weftOperator,weftText,weftComment,weftDoc,weftResult
 
 syntax match weftComment /#.*/ contains=weftTodo,@Spell
 syntax match weftDoc /^\s*##.*/ contains=@Spell
