@@ -31,16 +31,49 @@
     ("\\<fn[ \t]+\\(\\w+\\)" 1 font-lock-function-name-face)
     ("\\<\\(\\w+\\)(" 1 font-lock-builtin-face)))
 
+;; Three quotes begin and end a text of several lines: the first and the last of them are marked as its fences.
+(defun weft--mark-quotes ()
+  "Mark the three quotes that end at point, unless they are text themselves."
+  (let* ((end (point)) (start (- end 3)) (state (save-excursion (syntax-ppss start))))
+    (cond ((or (nth 4 state) (and (nth 3 state) (eq (char-before start) ?\\))) nil)
+          ((null (nth 3 state))
+           (put-text-property start (1+ start) 'syntax-table (string-to-syntax "|")))
+          ((eq (nth 3 state) t)
+           (put-text-property (1- end) end 'syntax-table (string-to-syntax "|"))))))
+
+(defconst weft--propertize
+  (syntax-propertize-rules ("\"\"\"" (0 (ignore (weft--mark-quotes))))))
+
+(defun weft--goes-on-p (above)
+  "Whether the line at point goes on with the statement that ends at ABOVE."
+  (or (looking-at "|>\\|\\.[[:alpha:]]\\|else\\_>")
+      (save-excursion
+        (goto-char above)
+        (looking-back "[-+*/%@&|^<>=]\\|\\_<\\(?:and\\|or\\|not\\|in\\|by\\)" (line-beginning-position)))))
+
+(defun weft--column ()
+  "The column of the line whose first character is at point; nil in a text."
+  (let* ((state (save-excursion (syntax-ppss (line-beginning-position))))
+         (open (nth 1 state))
+         (above (save-excursion (beginning-of-line) (forward-comment (- (point))) (point))))
+    (cond ((nth 3 state) nil)
+          ((and open (looking-at "[])}]")) (save-excursion (goto-char open) (current-indentation)))
+          ((and open (save-excursion
+                       (goto-char (1+ open))
+                       (skip-chars-forward " \t")
+                       (and (not (looking-at "#\\|$")) (current-column)))))
+          (t (+ (if open (save-excursion (goto-char open) (+ 2 (current-indentation))) 0)
+                (if (and (> above (or open (point-min))) (weft--goes-on-p above)) 2 0))))))
+
 (defun weft-indent-line ()
-  "Indent by two blanks for each bracket that is open in front of the line."
+  "Indent by the innermost bracket.
+Behind one that ends its line it is by two blanks, else below what follows it."
   (interactive)
-  (let ((depth (save-excursion
-                 (back-to-indentation)
-                 (let ((open (car (syntax-ppss))))
-                   (if (looking-at "[])}]") (1- open) open)))))
-    (if (<= (current-column) (current-indentation))
-        (indent-line-to (* 2 (max depth 0)))
-      (save-excursion (indent-line-to (* 2 (max depth 0)))))))
+  (let ((column (save-excursion (back-to-indentation) (weft--column))))
+    (if (null column) 'noindent
+      (if (<= (current-column) (current-indentation))
+          (indent-line-to column)
+        (save-excursion (indent-line-to column))))))
 
 ;;;###autoload
 (define-derived-mode weft-mode prog-mode "Weft"
@@ -48,6 +81,8 @@
   (setq-local comment-start "# ")
   (setq-local comment-start-skip "#+ *")
   (setq-local indent-tabs-mode nil)
+  (setq-local parse-sexp-lookup-properties t)
+  (setq-local syntax-propertize-function weft--propertize)
   (setq-local indent-line-function #'weft-indent-line)
   (setq-local font-lock-defaults '(weft-font-lock-keywords)))
 

@@ -5,7 +5,25 @@ cd "$(dirname "$0")/../.." || exit 1
 d=$PWD/build/check/editors
 rm -rf "$d"
 mkdir -p "$d"
-printf 'fn f(x) {\nlet y = f"a {x:.2f} b" # why\nif y {\n1.5\n}\n}\n' >"$d/a.weft"
+cat >"$d/a.weft" <<'EOF'
+fn f(x) {
+let y = f"a {x:.2f} b" # why
+if y {
+1.5
+}
+}
+let t = """a "quoted" text
+ kept
+"""
+let z = g(x => {
+1
+}, 2) +
+t
+print(g(z, (1,
+2)))
+EOF
+# The text keeps its lines; the others go by the brackets they are in.
+columns="0 2 2 4 2 0 0 1 0 0 2 0 2 0 12"
 
 if command -v vim >/dev/null; then
   cat >"$d/ask.vim" <<'EOV'
@@ -16,15 +34,15 @@ execute 'edit ' . $ASK
 function Name(line, column)
   return synIDattr(synID(a:line, a:column, 1), 'name')
 endfunction
-let said = [&filetype, Name(1, 1), Name(1, 4), Name(2, 9), Name(2, 13), Name(2, 24), Name(4, 1)]
+let said = [&filetype, Name(1, 1), Name(1, 4), Name(2, 9), Name(2, 13), Name(2, 16), Name(2, 24), Name(4, 1)]
 normal gg=G
-let said += map(range(1, 6), 'indent(v:val)')
+let said += map(range(1, line('$')), 'indent(v:val)')
 call writefile([join(said)], $ASK . '.said')
 qall!
 EOV
   ASK=$d/a.weft timeout 20 vim -es -u "$d/ask.vim" >"$d/out" 2>&1 </dev/null
   said=$(cat "$d/a.weft.said" 2>/dev/null)
-  wanted="weft weftDeclare weftFunction weftText weftEdge weftComment weftNumber 0 2 2 4 2 0"
+  wanted="weft weftDeclare weftFunction weftText weftEdge weftFormat weftComment weftNumber $columns"
   if [ "$said" = "$wanted" ]; then echo "ok editors/vim"; else echo "not ok editors/vim: $said instead of $wanted"; fi
 else echo "skip editors/vim: it is not installed"; fi
 
@@ -35,14 +53,15 @@ if command -v emacs >/dev/null; then
 (find-file (getenv "ASK"))
 (font-lock-ensure)
 (defun face-of (text) (goto-char (point-min)) (search-forward text) (get-text-property (match-beginning 0) 'face))
-(princ (format "%s %s %s %s %s" major-mode (face-of "fn") (face-of "f(x)") (face-of "a {") (face-of "why")))
+(princ (format "%s %s %s %s %s %s" major-mode (face-of "fn") (face-of "f(x)") (face-of "a {") (face-of "why")
+               (face-of "quoted")))
 (indent-region (point-min) (point-max))
 (goto-char (point-min))
-(dotimes (_ 6) (princ (format " %d" (current-indentation))) (forward-line))
+(dotimes (_ 15) (princ (format " %d" (current-indentation))) (forward-line))
 EOE
   said=$(ASK=$d/a.weft timeout 60 emacs -Q --batch -l "$d/ask.el" 2>"$d/out")
   wanted="weft-mode font-lock-keyword-face font-lock-function-name-face font-lock-string-face"
-  wanted="$wanted font-lock-comment-face 0 2 2 4 2 0"
+  wanted="$wanted font-lock-comment-face font-lock-string-face $columns"
   if [ "$said" = "$wanted" ]; then echo "ok editors/emacs"
   else echo "not ok editors/emacs: $said $(head -c 200 "$d/out") instead of $wanted"; fi
 else echo "skip editors/emacs: it is not installed"; fi

@@ -16,10 +16,10 @@ syntax match weftOperator /[-+*\/%@&|^~<>=!]\|\.\.\+/
 
 syntax match weftEscape /\\\(u{[0-9A-Fa-f]*}\|x[0-9A-Fa-f]\{2}\|.\)/ contained
 syntax region weftText start=/"/ end=/"/ oneline contains=weftEscape
-syntax region weftText start=/"""/ end=/"""/ contains=weftEscape
+syntax region weftLong start=/"""/ end=/"""/ contains=weftEscape
 syntax match weftBrace /{{\|}}/ contained
 syntax region weftText start=/\<f"/ end=/"/ contains=weftEscape,weftBrace,weftInside
-syntax region weftText start=/\<f"""/ end=/"""/ contains=weftEscape,weftBrace,weftInside
+syntax region weftLong start=/\<f"""/ end=/"""/ contains=weftEscape,weftBrace,weftInside
 syntax region weftInside matchgroup=weftEdge start=/{/ end=/}/ contained contains=@weftCode,weftNested,weftFormat
 syntax region weftFormat matchgroup=weftEdge start=/:/ end=/}/me=s-1 contained contains=weftEscape,weftInside
 " A colon inside of further brackets begins no format.
@@ -28,7 +28,7 @@ syntax region weftNested start=/\[/ end=/\]/ contained transparent contains=@wef
 syntax region weftNested start=/{/ end=/}/ contained transparent contains=@weftCode,weftNested
 
 syntax cluster weftCode contains=weftDeclare,weftControl,weftWord,weftConstant,weftType,weftModule,weftFunction
-syntax cluster weftCode add=weftNumber,weftOperator,weftText,weftComment,weftDoc,weftResult
+syntax cluster weftCode add=weftNumber,weftOperator,weftText,weftLong,weftComment,weftDoc,weftResult
 
 syntax match weftComment /#.*/ contains=weftTodo,@Spell
 syntax match weftDoc /^\s*##.*/ contains=@Spell
@@ -44,6 +44,7 @@ highlight default link weftFunction Function
 highlight default link weftNumber Number
 highlight default link weftOperator Operator
 highlight default link weftText String
+highlight default link weftLong String
 highlight default link weftEscape SpecialChar
 highlight default link weftBrace SpecialChar
 highlight default link weftEdge Delimiter
@@ -51,5 +52,8 @@ highlight default link weftFormat SpecialChar
 highlight default link weftComment Comment
 highlight default link weftDoc SpecialComment
 highlight default link weftResult Special
+
+" Texts and brackets go over lines: colours are found from so many lines above what is shown.
+syntax sync minlines=300
 
 let b:current_syntax = 'weft'
