@@ -22,7 +22,10 @@ static bool mapped(const Op *o, u32 i) { return batch_is_mapped(o->b, o->lane[i]
 static ValueId emit(Op *o, const ValueId *operands, u32 count) {
   for (u32 i = 0; i < count; i++)
     if (!operands[i]) return 0;
-  return graph_op(o->b->g, o->op, operands, count, o->attrs, o->nattrs, NULL);
+  Graph *g = o->b->g;
+  ValueId v = graph_op(g, o->op, operands, count, o->attrs, o->nattrs, NULL);
+  if (v && value_node(g, v)) g->nodes.data[value_node(g, v)].total = graph_node_at(g, o->node)->total;
+  return v;
 }
 
 static GraphAttr *attr_of(Op *o, u32 param) {

@@ -43,6 +43,7 @@ typedef struct DerivOps {
   Dv (*index)(Deriv *d, const DerivNode *n, Dv x);
   Dv (*update)(Deriv *d, const DerivNode *n, u32 combine, Dv x, Dv v);
   Dv (*item)(Deriv *d, Dv list, u32 k); /* a result of an operation that gives several */
+  Dv (*top)(Deriv *d, Dv x, u32 mask);  /* max(x, the axes of mask, keepdims=true); -inf where there are no elements */
 } DerivOps;
 
 struct Deriv {

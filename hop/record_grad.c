@@ -188,8 +188,15 @@ static Dv item(Deriv *d, Dv list, u32 k) {
   return list + k;
 }
 
+static Dv top(Deriv *d, Dv x, u32 mask) {
+  Graph *g = graph_of(d);
+  Dv v = graph_reduce(g, OP_max, x, mask, true);
+  if (value_node(g, v)) g->nodes.data[value_node(g, v)].total = true;
+  return v;
+}
+
 static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats,
-                                   index_again, update_again, item};
+                                   index_again, update_again, item, top};
 
 /* ---- back over the nodes of a block ---------------------------------------------------------- */
 

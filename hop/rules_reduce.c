@@ -69,6 +69,16 @@ static Dv pull_var(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g,
   return MUL(MUL(g, NUM(2)), DIV(dv_conj(d, SUB(x, mean)), left)); /* of complex numbers |x - mean|**2 */
 }
 
+/* Of logsumexp: g / sum(e) e, e = exp(x - m), m = max(x) where that is finite, else 0. These are the terms of its
+ * formula (stdlib/array/compose.c), which compiled code has at hand: no exponential is computed twice. */
+static Dv pull_logsumexp(Deriv *d, Dv x, Dv g, u32 mask) {
+  x = dv_convert(d, x, dtype_compute(dv_type(d, x).dtype));
+  Dv top = x ? d->to->top(d, x, mask) : 0;
+  Dv m = dv1(d, OP_stop_gradient, dv3(d, OP_where, dv1(d, OP_isfinite, top), top, NUM(0)));
+  Dv e = dv1(d, OP_exp, SUB(x, m));
+  return MUL(e, DIV(g, dv_reduce(d, OP_sum, e, mask, true)));
+}
+
 static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   Dv x = n->operands[0], y = n->results[0];
   ArrayType t = dv_type(d, x);
@@ -85,7 +95,7 @@ static bool reduction(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
     case OP_var: g = pull_var(d, n, x, &t, g, mask, &known); break;
     case OP_std: g = pull_var(d, n, x, &t, DIV(g, MUL(y, NUM(2))), mask, &known); break;
     case OP_norm: g = pull_norm(d, n, x, y, g, mask, &known); break;
-    default: g = MUL(g, dv1(d, OP_exp, SUB(x, y))); break;
+    default: g = pull_logsumexp(d, x, g, mask); break;
   }
   if (!known || d->failed) return false;
   out[0] = dv_stretch(d, g, t.rank, t.dims);

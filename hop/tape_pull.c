@@ -1,7 +1,9 @@
 /* tape_pull.c — the way back over a tape: the rules of deriv.h run on values. */
 #include "hop/custom.h"
+#include "hop/rules.h"
 #include "hop/tape.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tracer/record/record.h"
@@ -248,9 +250,17 @@ static Dv tape_item(Deriv *deriv, Dv list, u32 k) {
   return handle((ValueDeriv *)deriv, value_keep(at(deriv, list).list->items[k]));
 }
 
+static Dv tape_top(Deriv *d, Dv x, u32 mask) {
+  ArrayType t = tape_type_of(d, x);
+  bool empty = false;
+  for (u32 i = 0; i < t.rank; i++) empty |= mask >> i & 1 && t.dims[i] == 0;
+  if (!empty) return dv_reduce(d, OP_max, x, mask, true);
+  return dv2(d, OP_subtract, dv_reduce(d, OP_sum, x, mask, true), dv_num(d, INFINITY));
+}
+
 static const DerivOps value_ops = {tape_run, tape_type_of, tape_number, tape_size, tape_make_zeros, tape_known,
                                    tape_same, tape_dim, tape_part, tape_add_at, tape_add_items, tape_repeats,
-                                   tape_index_again, tape_update_again, tape_item};
+                                   tape_index_again, tape_update_again, tape_item, tape_top};
 
 /* ---- back over the tape ---------------------------------------------------------------------- */
 

@@ -98,19 +98,19 @@ static ValueId norm(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
   return op2(r, OP_power, reduced(r, OP_sum, powers, mask, keep), weak_number(r, 1 / ord));
 }
 
-/* Something is reduced for certain: the formulae with a maximum have a case of their own for nothing. */
-static bool not_empty(Rewrite *r, ValueId x, u32 mask) {
-  const ArrayType t = *value_type(r->g, x);
-  for (u32 d = 0; d < t.rank; d++)
-    if (mask >> d & 1 && size_prove(&r->g->sizes, REL_lt, 0, t.dims[d]) != TRUTH_always) return false;
-  return true;
+/* The largest elements of a formula that is defined for no elements too, where they are -inf. */
+static ValueId top_of(Rewrite *r, ValueId x, u32 mask) {
+  ValueId top = reduced(r, OP_max, x, mask, true);
+  NodeId n = top ? value_node(r->g, top) : 0;
+  if (n) r->g->nodes.data[n].total = true;
+  return top;
 }
 
 static ValueId logsumexp(Rewrite *r, const GraphArg *args, u32 mask, bool keep) {
   Graph *g = r->g;
   ValueId f = as_float(r, args[0].value);
-  if (!f || !not_empty(r, f, mask)) return 0;
-  ValueId top = reduced(r, OP_max, f, mask, true), finite = op1(r, OP_isfinite, top);
+  if (!f) return 0;
+  ValueId top = top_of(r, f, mask), finite = op1(r, OP_isfinite, top);
   ValueId m = finite ? graph_op3(g, OP_where, finite, top, weak_number(r, 0)) : 0;
   ValueId e = op1(r, OP_exp, op2(r, OP_subtract, f, m));
   ValueId v = op2(r, OP_add, op1(r, OP_log, reduced(r, OP_sum, e, mask, true)), m);
@@ -122,19 +122,19 @@ static ValueId logsumexp(Rewrite *r, const GraphArg *args, u32 mask, bool keep) 
 }
 
 static ValueId shifted(Rewrite *r, ValueId f, u32 mask) {
-  return op2(r, OP_subtract, f, reduced(r, OP_max, f, mask, true));
+  return op2(r, OP_subtract, f, top_of(r, f, mask));
 }
 
 static ValueId softmax(Rewrite *r, ValueId x, u32 mask) {
   ValueId f = as_float(r, x);
-  if (!f || !not_empty(r, f, mask)) return 0;
+  if (!f) return 0;
   ValueId e = op1(r, OP_exp, shifted(r, f, mask));
   return op2(r, OP_divide, e, reduced(r, OP_sum, e, mask, true));
 }
 
 static ValueId log_softmax(Rewrite *r, ValueId x, u32 mask) {
   ValueId f = as_float(r, x);
-  if (!f || !not_empty(r, f, mask)) return 0;
+  if (!f) return 0;
   ValueId s = shifted(r, f, mask);
   return op2(r, OP_subtract, s, op1(r, OP_log, reduced(r, OP_sum, op1(r, OP_exp, s), mask, true)));
 }
@@ -550,7 +550,7 @@ static bool wants_rewrite(const Graph *g, NodeId n) {
     case NODE_op: break;
     default: return false;
   }
-  return formulae[x->op] || narrow_dtype(g, n) || stored_other(g, n, 0) != UINT32_MAX;
+  return formulae[x->op] || x->op == OP_stop_gradient || narrow_dtype(g, n) || stored_other(g, n, 0) != UINT32_MAX;
 }
 
 static bool rewrite(Rewrite *r, NodeId n) {
@@ -569,6 +569,12 @@ static bool rewrite(Rewrite *r, NodeId n) {
       return all != 0;
     }
     default: break;
+  }
+  if (x->op == OP_stop_gradient) { /* derivatives have been taken */
+    ValueId v = node_operand(g, n, 0), out = node_result(g, n, 0);
+    if (value_is_token(g, v) || g->values.data[v].type != g->values.data[out].type) return false;
+    replace(r, out, v);
+    return true;
   }
   u32 count = x->result_count, dtype = narrow_dtype(g, n);
   if (stored_other(g, n, 0) != UINT32_MAX) {

@@ -429,11 +429,11 @@ static void kernel_step(Block *b, const Kernel *k, bool in_place) {
   s->node = u->node;
 }
 
-/* An empty `min` or `argmax` is an error, which the eager code raises. */
+/* An empty `min` or `argmax` is an error, which the eager code raises; not where the node says otherwise. */
 static void check_not_empty(Block *b, NodeId n) {
   Compiler *c = b->c;
   const GraphNode *x = graph_node_at(b->g, n);
-  if (x->kind != NODE_op || op_info(x->op)->check != CHECK_empty) return;
+  if (x->kind != NODE_op || op_info(x->op)->check != CHECK_empty || x->total) return;
   const ArrayType t = *value_type(b->g, node_operand(b->g, n, 0));
   GraphArg args[OP_MAX_PARAMS];
   u32 mask;

@@ -106,6 +106,7 @@ typedef struct GraphNode {
   /* op `where`: its second operand is a cotangent that is there only where the first is true (hop/walk.h); cond: its
    * first arm is always taken, and it stays a branch, so that its derivative computes the arm anew (hop/custom.c) */
   bool mask;
+  bool total; /* op `max`: of no elements it is -inf, and no error */
   bool lanes; /* scan: over the lanes of a vmap, which do not depend on each other but for sums (hop/record_lanes.c) */
   bool index; /* scan: the body has one more parameter, the trip number as i64[] (last) */
   u16 op;     /* op: OpId; update: OpId that combines, or OP_none; check: CheckKind */

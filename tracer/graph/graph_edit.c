@@ -288,6 +288,7 @@ NodeId graph_clone_node(Graph *g, NodeId n, ValueMap *map) {
   GraphNode *y = &g->nodes.data[copy];
   y->reverse = x.reverse;
   y->mask = x.mask;
+  y->total = x.total;
   y->lanes = x.lanes;
   y->index = x.index;
   y->carried = x.carried;

@@ -1,6 +1,7 @@
 /* graph_interp.c — the reference interpreter of the graph: nodes through the VM's eager kernels, control nodes over
  * their blocks, checks to exits (see graph.h). It is slow and says what the graph means: every result is compared
  * with the type that tracing gave it. */
+#include <math.h>
 #include <string.h>
 
 #include "tracer/graph/graph.h"
@@ -220,6 +221,16 @@ static WeftStatus put_results(GraphRun *r, NodeId n, Value out, const char *what
   return status;
 }
 
+/* The largest elements of an array without elements: sums, which are 0, less infinity. */
+static WeftStatus top_of_nothing(Vm *vm, const Value *max, Value *out) {
+  Value sum[OP_MAX_PARAMS], less[2] = {value_hole(), value_weak_f64(INFINITY)};
+  for (u32 i = 0; i < OP_MAX_PARAMS; i++) sum[i] = i < op_info(OP_max)->nparams ? max[i] : value_hole();
+  WeftStatus status = vm_op(vm, OP_sum, sum, &less[0]);
+  if (status == WEFT_OK) status = vm_op(vm, OP_subtract, less, out);
+  value_drop(vm, less[0]);
+  return status;
+}
+
 static WeftStatus run_op(GraphRun *r, NodeId n) {
   const GraphNode *x = &r->graph->nodes.data[n];
   GraphArg args[OP_MAX_PARAMS];
@@ -232,7 +243,10 @@ static WeftStatus run_op(GraphRun *r, NodeId n) {
     status = arg_value(r, &args[made], &values[made]);
   }
   if (status == WEFT_OK)
-    status = x->op == OP_stop_gradient ? (out = value_keep(values[0]), WEFT_OK) : vm_op(r->vm, x->op, values, &out);
+    status = x->op == OP_stop_gradient ? (out = value_keep(values[0]), WEFT_OK)
+             : x->total && values[0].kind == V_ARRAY && values[0].array->size == 0
+                 ? top_of_nothing(r->vm, values, &out)
+                 : vm_op(r->vm, x->op, values, &out);
   for (u32 i = 0; i < made; i++) value_drop(r->vm, values[i]);
   return status == WEFT_OK ? put_results(r, n, out, op_name(x->op)) : status;
 }

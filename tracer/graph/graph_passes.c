@@ -380,6 +380,7 @@ static void cse(Pass *p) {
         graph_unlink(g, n);
         p->changed = true;
       } else {
+        g->nodes.data[slots[at]].total &= g->nodes.data[n].total;
         for (u32 k = 0; k < g->nodes.data[n].result_count; k++)
           replace(p, g->nodes.data[n].result_first + k, g->nodes.data[slots[at]].result_first + k);
         graph_unlink(g, n);
