@@ -3,6 +3,7 @@
 #include "hop/batch.h"
 
 #include "hop/flow.h"
+#include "lang/mechanisms.h"
 #include "tracer/record/record_run.h"
 
 #include <string.h>
@@ -407,6 +408,27 @@ static bool unsized(const Batch *b, NodeId n) {
   return l.found;
 }
 
+/* A loop of numbers alone, which compiled code keeps in registers: each lane goes as far as it has to, and lanes side
+ * by side are vectors all the same (jit/native/native_inner.c). Goes through arrays of all lanes in each trip else. */
+static bool is_of_numbers(const Batch *b, NodeId n) {
+  const Graph *g = b->g;
+  const GraphNode *x = graph_node_at(g, n);
+  for (u32 i = 0; i < x->operand_count; i++) {
+    ValueId v = node_operand(g, n, i);
+    if (i < x->carried && value_type(g, v)->rank) return false;
+    if (value_type(g, batch_get(b, v))->device != DEV_CPU) return false;
+  }
+  for (u32 k = 0; k < 2; k++)
+    for (GraphWalk w = walk_begin(g, x->sub[k]); walk_next(&w);) {
+      const GraphNode *y = graph_node_at(g, w.node);
+      if (y->kind != NODE_op && y->kind != NODE_index && y->kind != NODE_cond) return false;
+      for (u32 i = 0; i < y->result_count; i++)
+        if (value_is_token(g, node_result(g, w.node, i)) || value_type(g, node_result(g, w.node, i))->rank)
+          return false;
+    }
+  return true;
+}
+
 static Outcome batch_node(Batch *b, NodeId n) {
   Graph *g = b->g;
   const GraphNode x = *graph_node_at(g, n);
@@ -426,7 +448,9 @@ static Outcome batch_node(Batch *b, NodeId n) {
     case NODE_scan: return batch_scan(b, n);
     case NODE_while: {
       bool masked = batch_is_mapped(b, block_result(g, x.sub[0], 0));
-      if (masked && (is_bound(g, x.sub[0]) || is_bound(g, x.sub[1]))) return lane_by_lane(b, n);
+      if (masked && (is_bound(g, x.sub[0]) || is_bound(g, x.sub[1]) ||
+                     (b->each && MECHANISM(b->r->vm, lanes_apart) && is_of_numbers(b, n))))
+        return lane_by_lane(b, n);
       return batch_while(b, n);
     }
     case NODE_op:

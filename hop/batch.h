@@ -12,6 +12,7 @@ typedef struct Batch {
   ValueId *to; /* by ValueId of the block that is batched: its value here; the lanes are axis 0 of mapped ones */
   u8 *mapped;  /* differs between lanes */
   u32 count;
+  bool each; /* loops of numbers whose trips the lane tells are gone through lane by lane */
 } Batch;
 
 /* Takes the values made so far. False: memory. */

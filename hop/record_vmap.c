@@ -258,6 +258,7 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
         !(i < base->ncells && base->cells[i].dirty && base->cells[i].value == r->cells.data[i].value))
       o = rec_stuck(r, REASON_construct_body, "a function of vmap writes a variable");
   if (o == OUT_GO && !batch_init(&b, r, l.lanes)) o = OUT_FAIL;
+  b.each = !r->differentiating;
   for (u32 i = 0; i < own.count && o == OUT_GO; i++)
     if (own.data[i]) batch_set(&b, own.data[i], l.values.data[i], true);
   if (o == OUT_GO) {

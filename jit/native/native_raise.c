@@ -427,7 +427,7 @@ static bool raise_folds(const Raise *r, const LoopNode *n) {
   return raise_pure(n) && (fold_of(r, n->a) || fold_of(r, n->b) || fold_of(r, n->c));
 }
 
-static bool raise_statement(Raise *r, u32 id) {
+bool raise_statement(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   LoopFn *k = r->kernel;
   InnerStep step = inner_statement(r, id);

@@ -81,6 +81,8 @@ typedef struct Arms { /* an open `if` */
 
 typedef struct Inner { /* a loop inside of the loop */
   u32 loop, guard, head;  /* 0: none is open; of a `while` the `if` that goes on; in the kernel */
+  u32 leave, trips;       /* of a `for` the `if` that leaves it; its trips, in the kernel */
+  bool skips;             /* what that `if` computes, which comes behind the loop */
   u32 number[INNER_CARRIED], numbers; /* which of what it carries */
   u8 place[INNER_CARRIED];            /* spots that it stores to, */
   u32 places, counts;     /* so many; 1: its trips are counted behind these */
@@ -136,6 +138,7 @@ u32 raise_word(Raise *r, u32 id, LoopDir dir); /* the same in the kernel; of a b
 bool affine_of(Raise *r, const LoopNode *access, Affine *a);
 u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out); /* how many; UINT32_MAX: too much */
 Spot *raise_spot(Raise *r, const LoopNode *access); /* the place of an access; NULL: it cannot be told */
+bool raise_statement(Raise *r, u32 id);
 bool raise_counts(Raise *r, const LoopNode *check); /* its index counts, and is asked about in front of the loop */
 bool raise_look(Raise *r, Spot *s);            /* loads what lies there as the trip begins */
 bool raise_gather(Raise *r, u32 id);           /* loads an element whose place the trip computes, and has checked */
