@@ -96,6 +96,7 @@ typedef struct Native {
   NLoop *loop;
   u32 *own; /* by carried value of the construct itself: its buffer + 1 */
   VEC(LoopFn *) callees; /* functions that it calls, of the same module */
+  u32 recursions; /* such functions in it, and in those */
   u32 levels; /* calls of the program that a call of such a function by itself stands for, at most */
   struct NSelf *self;    /* it is the body of a function that calls itself (native_recur.c) */
   bool loads_ahead;

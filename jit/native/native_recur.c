@@ -346,6 +346,7 @@ bool native_recur(Native *n, NodeId node) {
   if (ok && !vec_push(c->alloc, &n->callees, in.fn)) ok = native_no_memory(n);
   for (u32 i = 0; ok && i < in.callees.count; i++)
     if (!vec_push(c->alloc, &n->callees, in.callees.data[i])) ok = native_no_memory(n);
+  n->recursions += 1 + in.recursions;
   if (in.levels > n->levels) n->levels = in.levels;
   if (second.levels + 1 > n->levels) n->levels = second.levels + 1;
   end(&dry);

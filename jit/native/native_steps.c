@@ -240,6 +240,7 @@ void native_steps(Native *n) {
   PlanNative made = {.self = n->fn, .nresults = count, .name = name_text(&n->fn->module->names, n->fn->name)};
   made.values = n->fn->nodes.count;
   made.levels = n->levels;
+  made.recursions = n->recursions;
   for (u32 i = 0; i < n->callees.count; i++)
     if (n->callees.data[i]->nodes.count > made.values) made.values = n->callees.data[i]->nodes.count;
   const NodeId node = n->node ? n->node : block_first(g, 1);

@@ -144,6 +144,7 @@ typedef struct PlanNative {
   u32 nresults;
   u32 values; /* at most, of any function that it calls, itself among them: how large a frame on the C stack may be */
   u32 levels; /* calls of the program that one of it by itself stands for, at most NATIVE_LEVELS */
+  u32 recursions; /* functions in it that call themselves: of one all frames are alike */
   u32 frame;  /* bytes of the C stack that a call of it by itself took; 0: it never came to the end of its depth */
   u32 nodes_first, nodes_count;
 } PlanNative;

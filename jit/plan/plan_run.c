@@ -499,7 +499,7 @@ static u32 native_poll(LoopCtx *ctx) {
   NativeRun *n = ctx->owner;
   Vm *vm = n->r->vm;
   if (ctx->depth < 0) { /* deeper than it may nest here: eager code finds out what that means */
-    if (n->depth >= MEASURED_CALLS) note_frame(n);
+    if (n->depth >= MEASURED_CALLS && n->n->recursions == 1) note_frame(n);
     return 1;
   }
   if (vm_poll(vm, (u64)n->granted) != WEFT_OK) {
