@@ -9,9 +9,9 @@
  * that call again: errors, traces and the limit of depth are its own. What the calls inside give is of the type that
  * the body gives: guessed first, then recorded again with what came out, or with another guess where its arms do not
  * agree. Which variables it writes is known when it was recorded, too.
- * Arguments that are no numbers must be the same in every call; lists and texts of which items are asked for by
- * computed positions are packed once, before the outermost call. A call in tail position nests like any other here:
- * what nests deeper than compiled code may is the interpreter's, which does not. */
+ * Arguments that are no numbers, nor lists or records of numbers, must be the same in every call; lists and texts of
+ * which items are asked for by computed positions are packed once, before the outermost call. A call in tail position
+ * nests like any other here: what nests deeper than compiled code may is the interpreter's, which does not. */
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
