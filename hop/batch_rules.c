@@ -204,6 +204,81 @@ static ValueId batch_take(Op *o) {
   return graph_op(g, OP_moveaxis, &v, 1, move, 2, NULL);
 }
 
+/* One number for all sides, (before, after) for all axes, or pairs: pairs, with no border around the lanes. */
+static ValueId batch_pad(Op *o) {
+  GraphAttr *a = attr_of(o, 1);
+  i64 widths[2 * TYPE_MAX_RANK] = {0};
+  ValueId *operands = o->room;
+  bool many = a && a->kind == ATTR_ints;
+  if (!a || (!many && a->kind != ATTR_int) || (many && !a->pairs && a->count != 1 && a->count != 2)) return 0;
+  if (many && a->pairs && a->count != 2u * o->x.rank) return 0;
+  for (u32 i = 0; i < 2u * o->x.rank; i++)
+    widths[2 + i] = !many ? a->i : a->ints[a->pairs ? i : i % a->count];
+  *a = attr_ints(o->b->g, 1, widths, 2u * (o->x.rank + 1u), true);
+  for (u32 i = 0; i < o->count; i++) {
+    if (i && mapped(o, i)) return 0;
+    operands[i] = batch_get(o->b, o->lane[i]);
+  }
+  return emit(o, operands, o->count);
+}
+
+static ValueId batch_tile(Op *o) {
+  const GraphAttr *a = attr_of(o, 1);
+  Dim reps[TYPE_MAX_RANK];
+  u32 rank = o->result.rank;
+  bool one = a && (a->kind == ATTR_int || a->kind == ATTR_dim);
+  if (!a || o->count != 1 || (!one && a->kind != ATTR_dims && a->kind != ATTR_ints)) return 0;
+  u32 n = one ? 1 : a->count;
+  for (u32 i = 0; i <= rank; i++) reps[i] = i + n <= rank ? 1 : one ? a->i : a->ints[i + n - rank - 1];
+  set_attr(o, attr_dims(o->b->g, 1, reps, rank + 1u));
+  ValueId v = batch_aligned(o->b, batch_get(o->b, o->lane[0]), o->x.rank, rank);
+  return emit(o, &v, 1);
+}
+
+/* By one number that all lanes share; without an axis the items of all rows of a lane follow each other. */
+static ValueId batch_repeat(Op *o) {
+  Graph *g = o->b->g;
+  const GraphAttr *a = attr_of(o, 2);
+  if (o->count != 1) return 0;
+  if (a && a->kind != ATTR_hole && a->kind != ATTR_nil) return along_axes(o, 2, false);
+  ArrayType flat = {.rank = 1, .dims = {1}};
+  for (u32 i = 0; i < o->x.rank; i++) flat.dims[0] = size_mul(&g->sizes, flat.dims[0], o->x.dims[i]);
+  ValueId v = flat.dims[0] == DIM_NONE ? 0 : lanes_reshape(o, batch_get(o->b, o->lane[0]), &flat);
+  set_attr(o, attr_int(2, 1));
+  return emit(o, &v, 1);
+}
+
+/* Several quantiles are the first axis of a lane: they come behind the lanes. */
+static ValueId batch_quantile(Op *o) {
+  Graph *g = o->b->g;
+  u32 rank = o->count == 2 ? value_type(g, o->lane[1])->rank : 2;
+  if (rank > 1) return 0;
+  ValueId v = along_axes(o, 2, true);
+  GraphAttr move[2] = {attr_int(1, 0), attr_int(2, 1)};
+  return v && rank ? graph_op(g, OP_moveaxis, &v, 1, move, 2, NULL) : v;
+}
+
+static ValueId batch_full_like(Op *o) {
+  if (o->count != 2) return 0;
+  ValueId v = batch_get(o->b, o->lane[1]);
+  if (mapped(o, 1)) v = v ? batch_aligned(o->b, v, value_type(o->b->g, o->lane[1])->rank, o->result.rank) : 0;
+  return emit(o, (ValueId[]){batch_full(o->b, o->lane[0]), v}, 2);
+}
+
+/* What is looked for may have lanes, what it is looked for in has none. A weak number takes the dtype of the latter,
+ * which numbers of lanes do not. */
+static ValueId looked_for(Op *o, u32 what) {
+  ValueId *operands = o->room;
+  if (value_type(o->b->g, o->lane[what])->weak) return 0;
+  for (u32 i = 0; i < o->count; i++) {
+    if (i != what && mapped(o, i)) return 0;
+    operands[i] = batch_get(o->b, o->lane[i]);
+  }
+  return emit(o, operands, o->count);
+}
+static ValueId batch_isin(Op *o) { return looked_for(o, 0); }
+static ValueId batch_searchsorted(Op *o) { return looked_for(o, 1); }
+
 static ValueId batch_axes(Op *o) { return along_axes(o, op_param(o->op, "axis"), true); }
 static ValueId batch_axis(Op *o) { return along_axes(o, op_param(o->op, "axis"), false); }
 
