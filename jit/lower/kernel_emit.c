@@ -1,5 +1,6 @@
 /* kernel_emit.c — placed tasks written out as a loop function, scope by scope (see kernel.h). */
 #include "jit/lower/kernel.h"
+#include "lang/mechanisms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,10 @@ static u32 terms_of(Kern *k, u32 aff, i64 *constant, LoopTerm *out, u32 cap) {
     LoopTerm *to = &out[n++];
     *to = (LoopTerm){.coef = 1, .var = var_ir(k, t.var)};
     if (!dim_is_const(k->c, t.factor, &to->coef)) to->stride[0] = dim_ir(k, t.factor);
+    const LoopNode *v = loop_node(k->out->fn, to->var);
+    if (v->op != LOOP_CONST || (to->stride[0] && v->imm)) continue; /* known in a reduction without a loop */
+    *constant += to->coef * (i64)v->imm;
+    n--;
   }
   return n;
 }
@@ -74,6 +79,72 @@ static void note_by_row(Kern *k, NodeId n) {
     k->failed = true;
 }
 
+/* ---- reductions of a few elements ---------------------------------------------------------------------------- */
+
+enum { FEW_ELEMENTS = 32, FEW_APART = 4, FEW_TASKS = 128 };
+
+/* Is each element of the reduction read by the loop around it, one trip beside the other: vectors of trips then. */
+static bool reads_beside(Kern *k, u32 scope) {
+  u32 around = k->scopes.data[k->main_scopes - 1].var;
+  for (u32 t = k->scopes.data[scope].first; t; t = k->tasks.data[t].next) {
+    const Task *x = &k->tasks.data[t];
+    const Aff *a = x->kind == TASK_load ? aff_at(&k->ax, x->aff) : NULL;
+    for (u32 i = 0; a && i < a->count; i++) {
+      AffTerm term = aff_terms(&k->ax, x->aff)[i];
+      if (k->vars.data[term.var].scope == UINT32_MAX || (term.var == around && term.factor != 1)) return false;
+    }
+  }
+  return true;
+}
+
+/* Elements of a reduction in the innermost loop of a kernel that is done without a loop of its own: a few, of a known
+ * number. 0: it has one. */
+static u32 few_elements(Kern *k, const Task *t) {
+  u32 count = 1, tasks = 0;
+  i64 around;
+  if (dim_is_const(k->c, k->scopes.data[k->main_scopes - 1].trips, &around) && around == 1) return 0;
+  if (k->c->device || k->checked || k->split.part || k->u->kind == UNIT_scan || t->scope + 1 != k->main_scopes ||
+      t->scope == 0 || !MECHANISM(k->c->vm, few_written_out))
+    return 0;
+  bool beside = true;
+  for (u32 i = 0; i < t->inner_count; i++) {
+    i64 trips;
+    if (!dim_is_const(k->c, k->scopes.data[t->inner + i].trips, &trips) || trips < 1 || trips > FEW_ELEMENTS) return 0;
+    count *= (u32)trips;
+    if (count > FEW_ELEMENTS) return 0;
+    beside = beside && reads_beside(k, t->inner + i);
+    for (u32 x = k->scopes.data[t->inner + i].first; x; x = k->tasks.data[x].next) {
+      if (k->tasks.data[x].kind == TASK_reduce || k->tasks.data[x].kind == TASK_extreme) return 0;
+      tasks++;
+    }
+  }
+  return count * tasks > FEW_TASKS || (!beside && count > FEW_APART) ? 0 : count;
+}
+
+/* In the order of ir.md section 10: by halves of as many lanes as there are, of which those behind the last element
+ * hold what changes nothing; or one after the other. */
+static u32 emit_few(Kern *k, const Task *t, u32 count, LoopReduce reduce, LoopOrder order) {
+  LoopFn *fn = k->out->fn;
+  LoopOp op = loop_reduce_op(reduce);
+  u32 v[FEW_ELEMENTS], half = loop_lanes((LoopType)t->type) / 2;
+  for (u32 e = 0; e < count; e++) {
+    u32 rest = e;
+    for (u32 i = t->inner_count; i-- > 0;) {
+      i64 trips = 1;
+      (void)dim_is_const(k->c, k->scopes.data[t->inner + i].trips, &trips);
+      k->vars.data[k->scopes.data[t->inner + i].var].ir = loop_const_i(fn, LT_I64, rest % (u32)trips);
+      rest /= (u32)trips;
+    }
+    for (u32 i = 0; i < t->inner_count; i++) emit_scope(k, t->inner + i);
+    v[e] = k->tasks.data[t->dep[0]].ir;
+    if (e && order == LOOP_ORDER_ROWS) v[0] = loop_emit(fn, op, LT_VOID, v[0], v[e], 0);
+  }
+  for (; half && order != LOOP_ORDER_ROWS; half /= 2)
+    for (u32 l = 0; l < half && l + half < count; l++) v[l] = loop_emit(fn, op, LT_VOID, v[l], v[l + half], 0);
+  k->c->vm->counters.at[STAT_written_out]++;
+  return v[0];
+}
+
 static u32 emit_reduce(Kern *k, u32 id) {
   const Task t = k->tasks.data[id];
   LoopFn *fn = k->out->fn;
@@ -87,6 +158,8 @@ static u32 emit_reduce(Kern *k, u32 id) {
   (void)arg_axes(&args[op_param(op, "axis")], rank, &mask);
   for (u32 i = 0; i < t.inner_count; i++) trips[i] = dim_ir(k, k->scopes.data[t.inner + i].trips);
   LoopOrder order = mask >> (rank - 1) & 1 ? LOOP_ORDER_LANES : LOOP_ORDER_ROWS;
+  u32 few = few_elements(k, &t);
+  if (few) return emit_few(k, &t, few, element_reduce(op, (LoopType)t.type), order);
   u32 head = loop_begin_reduce(fn, element_reduce(op, (LoopType)t.type), (LoopType)t.type, order, t.inner_count, trips);
   if (!head) return 0;
   for (u32 i = 0; i < t.inner_count; i++) k->vars.data[k->scopes.data[t.inner + i].var].ir = loop_index_of(head, i);
