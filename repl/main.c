@@ -275,6 +275,9 @@ static int load_program(const Options *o, Program *p) {
   if (!code) return 0;
   if (input) fprintf(stderr, "weft: cannot read the standard input: %s\n", strerror(code));
   else fprintf(stderr, "weft: cannot read \"%s\": %s\n", o->file, strerror(code));
+  /* a word that is no path may be meant as a command */
+  if (!input && code == ENOENT && !strpbrk(o->file, "./"))
+    fputs("try: weft --help; weft alone is a prompt, commands are run, test, fmt, doc, compile and lsp\n", stderr);
   free(p->text);
   return input ? EXIT_ERROR : EXIT_USAGE;
 }

@@ -84,6 +84,8 @@ expect explain-short-loop 0 'three.weft:1:10: 3 trips in all, asked from trip 60
 expect exit-code 7 '' "$W" -e 'exit(7)'
 expect wrong-option 2 '--nonsense' "$W" --nonsense
 expect missing-file 2 '^weft: cannot read "not-there.weft": No such file or directory~$' "$W" not-there.weft
+expect no-such-command 2 '^weft: cannot read "help": No such file.*~try: weft --help; weft alone is a prompt' \
+  "$W" help
 expect folder-as-file 2 '^weft: cannot read ".": Is a directory~$' "$W" .
 expect folder-import 1 "cannot read .*: Is a directory" "$W" -e 'import "." as m'
 expect short-message 2 '^weft: unknown option: --nonsense~try: weft --help~$' "$W" --nonsense
