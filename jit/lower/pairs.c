@@ -9,14 +9,9 @@
  * 3. Exits that name a complex number name its parts.
  *
  * Operations that are not listed take whole complex numbers, and give them. */
-#include "jit/lower/compile.h"
+#include "jit/lower/pair_formulae.h"
 
-#include <math.h>
 #include <string.h>
-
-typedef struct Pair {
-  ValueId re, im;
-} Pair;
 
 typedef struct Pairs {
   Compiler *c;
@@ -47,11 +42,9 @@ static void note_parts(Pairs *p, ValueId v, Pair x) {
 
 /* ---- short forms ------------------------------------------------------------------------------------- */
 
-static ValueId one(Pairs *p, u32 op, ValueId a) { return a ? graph_op1(p->g, op, a) : 0; }
-static ValueId both(Pairs *p, u32 op, ValueId a, ValueId b) { return a && b ? graph_op2(p->g, op, a, b) : 0; }
-static ValueId sel(Pairs *p, ValueId c, ValueId a, ValueId b) {
-  return c && a && b ? graph_op3(p->g, OP_where, c, a, b) : 0;
-}
+static ValueId one(Pairs *p, u32 op, ValueId a) { return unary(p->g, op, a); }
+static ValueId both(Pairs *p, u32 op, ValueId a, ValueId b) { return binary(p->g, op, a, b); }
+static ValueId sel(Pairs *p, ValueId c, ValueId a, ValueId b) { return pick(p->g, c, a, b); }
 static ValueId real_number(Pairs *p, u32 dtype, f64 x) { return graph_const_f64(p->g, dtype, x); }
 static ValueId as_dtype(Pairs *p, ValueId v, u32 dtype) {
   if (!v || value_type(p->g, v)->dtype == dtype) return v;
@@ -148,104 +141,6 @@ static ValueId is_not_zero(Pairs *p, Pair x) {
   return both(p, OP_logical_or, both(p, OP_not_equal, x.re, zero), both(p, OP_not_equal, x.im, zero));
 }
 
-static Pair product_of(Pairs *p, Pair x, Pair y) {
-  return (Pair){
-      both(p, OP_subtract, both(p, OP_multiply, x.re, y.re), both(p, OP_multiply, x.im, y.im)),
-      both(p, OP_add, both(p, OP_multiply, x.re, y.im), both(p, OP_multiply, x.im, y.re)),
-  };
-}
-
-/* Smith's way: divided by the larger part first. Both cases at once. */
-static Pair quotient_of(Pairs *p, Pair x, Pair y) {
-  ValueId zero = real_number(p, DT_f64, 0), size = one(p, OP_abs, y.re);
-  ValueId first = both(p, OP_greater_equal, size, one(p, OP_abs, y.im));
-  ValueId large = sel(p, first, y.re, y.im), small = sel(p, first, y.im, y.re), r = both(p, OP_divide, small, large);
-  ValueId d = both(p, OP_add, large, both(p, OP_multiply, small, r));
-  ValueId a = sel(p, first, x.re, x.im), b = sel(p, first, x.im, x.re), ar = both(p, OP_multiply, a, r);
-  ValueId re = both(p, OP_divide, both(p, OP_add, a, both(p, OP_multiply, b, r)), d);
-  ValueId im = both(p, OP_divide, sel(p, first, both(p, OP_subtract, b, ar), both(p, OP_subtract, ar, b)), d);
-  ValueId none = both(p, OP_logical_and, both(p, OP_equal, y.re, zero), both(p, OP_equal, y.im, zero));
-  return (Pair){sel(p, none, both(p, OP_divide, x.re, size), re), sel(p, none, both(p, OP_divide, x.im, size), im)};
-}
-
-/* By a real number: the case of the larger real part alone, for what is not 0 and not NaN. */
-static Pair quotient_by_real(Pairs *p, Pair x, ValueId y) {
-  ValueId zero = real_number(p, DT_f64, 0), r = both(p, OP_divide, zero, y), size = one(p, OP_abs, y);
-  ValueId none = both(p, OP_equal, y, zero);
-  ValueId re = both(p, OP_divide, both(p, OP_add, x.re, both(p, OP_multiply, x.im, r)), y);
-  ValueId im = both(p, OP_divide, both(p, OP_subtract, x.im, both(p, OP_multiply, x.re, r)), y);
-  return (Pair){sel(p, none, both(p, OP_divide, x.re, size), re), sel(p, none, both(p, OP_divide, x.im, size), im)};
-}
-
-enum { POWER_MOST = 16 };
-
-/* A whole power that is known, by squaring; a factor of 1 is left out, as of NaN. */
-static bool power_of(Pairs *p, Pair x, ValueId exponent, Pair *out) {
-  Value k;
-  if (!value_const(p->g, exponent, &k) || dtype_kind(k.dtype) > DK_FLOAT) return false;
-  const f64 e = num_as_f64(k);
-  if (e != floor(e) || !(fabs(e) <= POWER_MOST)) return false;
-  const ValueId zero = real_number(p, DT_f64, 0), unit = real_number(p, DT_f64, 1);
-  Pair all = {unit, zero};
-  bool any = false;
-  for (u32 n = (u32)fabs(e); n; n >>= 1) {
-    if (n & 1 && !any) {
-      all = x;
-    } else if (n & 1) {
-      Pair y = product_of(p, all, x);
-      ValueId same = both(p, OP_logical_and, both(p, OP_equal, all.re, unit), both(p, OP_equal, all.im, zero));
-      all = (Pair){sel(p, same, x.re, y.re), sel(p, same, x.im, y.im)};
-    }
-    any |= n & 1;
-    if (n > 1) x = product_of(p, x, x);
-  }
-  *out = e < 0 ? quotient_of(p, (Pair){unit, zero}, all) : all;
-  return true;
-}
-
-static ValueId f64_number(Pairs *p, f64 x) { return real_number(p, DT_f64, x); }
-static ValueId is_finite(Pairs *p, ValueId x) { return one(p, OP_isfinite, x); }
-
-/* See kernel_complex.c, whose bits these three have. */
-static Pair exponential_of(Pairs *p, Pair x) {
-  ValueId large = both(p, OP_greater, x.re, f64_number(p, 700));
-  ValueId k = sel(p, large, f64_number(p, 0x1.9476504ba852ep738), f64_number(p, 1));
-  ValueId r = one(p, OP_exp, sel(p, large, both(p, OP_subtract, x.re, f64_number(p, 512)), x.re));
-  ValueId re = both(p, OP_multiply, both(p, OP_multiply, r, one(p, OP_cos, x.im)), k);
-  ValueId im = both(p, OP_multiply, both(p, OP_multiply, r, one(p, OP_sin, x.im)), k);
-  im = sel(p, both(p, OP_equal, x.im, f64_number(p, 0)), x.im, im);
-  ValueId none = both(p, OP_equal, x.re, f64_number(p, -INFINITY));
-  ValueId all = both(p, OP_equal, x.re, f64_number(p, INFINITY));
-  ValueId far = sel(p, none, f64_number(p, 0), sel(p, all, f64_number(p, INFINITY), f64_number(p, NAN)));
-  ValueId plain = is_finite(p, x.im);
-  return (Pair){sel(p, plain, re, far), sel(p, plain, im, sel(p, none, f64_number(p, 0), f64_number(p, NAN)))};
-}
-
-static Pair two_to(Pairs *p, Pair x) {
-  ValueId r = one(p, OP_exp2, x.re), turn = both(p, OP_multiply, x.im, f64_number(p, M_LN2));
-  ValueId real = both(p, OP_equal, x.im, f64_number(p, 0));
-  return (Pair){sel(p, real, r, both(p, OP_multiply, r, one(p, OP_cos, turn))),
-                sel(p, real, x.im, both(p, OP_multiply, r, one(p, OP_sin, turn)))};
-}
-
-static Pair root_of(Pairs *p, Pair z) {
-  ValueId x = one(p, OP_abs, z.re), y = one(p, OP_abs, z.im);
-  ValueId much = f64_number(p, 0x1p1000), little = f64_number(p, 0x1p-900);
-  ValueId large = both(p, OP_logical_or, both(p, OP_greater, x, much), both(p, OP_greater, y, much));
-  ValueId tiny = both(p, OP_logical_and, both(p, OP_less, x, little), both(p, OP_less, y, little));
-  ValueId scale = sel(p, large, f64_number(p, 0x1p-4), sel(p, tiny, f64_number(p, 0x1p200), f64_number(p, 1)));
-  ValueId back = sel(p, large, f64_number(p, 0x1p2), sel(p, tiny, f64_number(p, 0x1p-100), f64_number(p, 1)));
-  ValueId a = both(p, OP_multiply, x, scale), b = both(p, OP_multiply, y, scale), zero = f64_number(p, 0);
-  ValueId sum = both(p, OP_add, a, both(p, OP_hypot, a, b));
-  ValueId most = one(p, OP_sqrt, both(p, OP_multiply, sum, f64_number(p, 0.5)));
-  ValueId least = both(p, OP_divide, b, both(p, OP_multiply, most, f64_number(p, 2)));
-  least = sel(p, both(p, OP_equal, most, zero), zero, least);
-  ValueId right = both(p, OP_greater_equal, z.re, zero), end = both(p, OP_equal, y, f64_number(p, INFINITY));
-  ValueId re = both(p, OP_multiply, sel(p, right, most, least), back);
-  ValueId im = both(p, OP_copysign, both(p, OP_multiply, sel(p, right, least, most), back), z.im);
-  return (Pair){sel(p, end, f64_number(p, INFINITY), re), sel(p, end, z.im, im)};
-}
-
 /* A number beside an array that the shape comes from: 0 * x would not do for infinities, so the axes are stretched. */
 static Pair alike(Pairs *p, const ArrayType *like, Pair x) {
   return (Pair){as_part(p, x.re, like), as_part(p, x.im, like)};
@@ -293,19 +188,16 @@ static bool arithmetic(Pairs *p, Split *s, Pair *out) {
     case OP_negative: *out = (Pair){one(p, OP_negative, x.re), one(p, OP_negative, x.im)}; return true;
     case OP_add:
     case OP_subtract: *out = (Pair){both(p, s->op, x.re, y.re), both(p, s->op, x.im, y.im)}; return true;
-    case OP_multiply: *out = product_of(p, x, y); return true;
-    case OP_square: *out = product_of(p, x, x); return true;
+    case OP_multiply: *out = pair_product(p->g, x, y); return true;
+    case OP_square: *out = pair_product(p->g, x, x); return true;
     case OP_divide:
-      *out = is_pair(p->g, s->operands[1]) ? quotient_of(p, x, y) : quotient_by_real(p, x, y.re);
+      *out = is_pair(p->g, s->operands[1]) ? pair_quotient(p->g, x, y) : pair_quotient_by_real(p->g, x, y.re);
       return true;
     case OP_reciprocal:
-      *out = quotient_of(p, (Pair){real_number(p, DT_f64, 1), real_number(p, DT_f64, 0)}, x);
+      *out = pair_quotient(p->g, (Pair){real_number(p, DT_f64, 1), real_number(p, DT_f64, 0)}, x);
       return true;
     case OP_power:
-    case OP_pow: return power_of(p, x, s->operands[1], out);
-    case OP_exp: *out = exponential_of(p, x); return true;
-    case OP_exp2: *out = two_to(p, x); return true;
-    case OP_sqrt: *out = root_of(p, x); return true;
+    case OP_pow: return pair_power(p->g, x, s->operands[1], out);
     case OP_round: *out = (Pair){one(p, OP_round, x.re), one(p, OP_round, x.im)}; return true;
     case OP_real: out->re = x.re; return true;
     case OP_imag: out->re = x.im; return true;
@@ -325,7 +217,7 @@ static bool arithmetic(Pairs *p, Split *s, Pair *out) {
     case OP_where:
       *out = (Pair){sel(p, s->operands[0], s->x[1].re, s->x[2].re), sel(p, s->operands[0], s->x[1].im, s->x[2].im)};
       return true;
-    default: return false;
+    default: return pair_function(p->g, s->op, x, out);
   }
 }
 
@@ -340,7 +232,18 @@ static bool computes_wide(u32 op) {
     case OP_angle:
     case OP_exp:
     case OP_exp2:
-    case OP_sqrt: return true;
+    case OP_expm1:
+    case OP_sqrt:
+    case OP_log:
+    case OP_log2:
+    case OP_log10:
+    case OP_log1p:
+    case OP_sin:
+    case OP_cos:
+    case OP_tan:
+    case OP_sinh:
+    case OP_cosh:
+    case OP_tanh: return true;
     default: return false;
   }
 }
