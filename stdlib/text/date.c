@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum { DAY = 86400, HOUR = 3600, MINUTE = 60, YEAR_LEAST = 1, YEAR_MOST = 9999, MICRO = 1000000 };
@@ -106,6 +107,10 @@ static i64 offset_on_clocks(const Zone *z, i64 clock) {
   return offset_at(z, clock - after) == after ? after : before;
 }
 
+static const char *const month_names[] = {"January", "February", "March", "April", "May", "June", "July", "August",
+                                          "September", "October", "November", "December"};
+static const char *const day_names[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 typedef struct Reading {
@@ -186,16 +191,148 @@ static const char *read_date(Reading *r, Moment *m, f64 *fraction, bool *zoned) 
   return r->s == r->end ? NULL : broken;
 }
 
+/* ---- reading by a pattern -------------------------------------------------------------------- */
+
+typedef struct Fields {
+  Moment m;
+  f64 fraction;
+  bool afternoon, twelve, zoned;
+} Fields;
+
+static void skip_blanks(Reading *r) {
+  while (r->s < r->end && (*r->s == ' ' || (*r->s >= '\t' && *r->s <= '\r'))) r->s++;
+}
+
+/* One to `most` digits, from `least` on. */
+static bool number_in(Reading *r, u32 digits_most, u32 least, u32 most, u32 *out) {
+  u32 v = 0, n = 0;
+  for (; n < digits_most && r->s < r->end && *r->s >= '0' && *r->s <= '9'; n++) v = v * 10 + (u32)(*r->s++ - '0');
+  *out = v;
+  return n && v >= least && v <= most;
+}
+
+static bool same_letters(const Reading *r, const char *word, size_t n) {
+  return (size_t)(r->end - r->s) >= n && strncasecmp(r->s, word, n) == 0;
+}
+
+/* A name, or its first three letters, in any case: its number from 1. */
+static bool name_in(Reading *r, const char *const *names, u32 count, u32 *out) {
+  for (u32 i = 0; i < count; i++) {
+    const size_t whole = strlen(names[i]);
+    if (!same_letters(r, names[i], 3)) continue;
+    r->s += same_letters(r, names[i], whole) ? whole : 3;
+    *out = i + 1;
+    return true;
+  }
+  return false;
+}
+
+static bool read_by(Reading *r, const char *pattern, const char *end, Fields *f, char *unknown);
+
+/* What one sign of the pattern stands for; *unknown: it is none. */
+static bool read_part(Reading *r, char sign, Fields *f, char *unknown) {
+  Moment *m = &f->m;
+  u32 v = 0;
+  const char *const more = sign == 'F' ? "%Y-%m-%d" : sign == 'T' || sign == 'X' ? "%H:%M:%S" : sign == 'R' ? "%H:%M"
+                         : sign == 'D' || sign == 'x' ? "%m/%d/%y" : sign == 'r' ? "%I:%M:%S %p"
+                         : sign == 'c' ? "%a %b %e %H:%M:%S %Y" : NULL;
+  if (more) return read_by(r, more, more + strlen(more), f, unknown);
+  switch (sign) {
+    case 'Y':
+      if (!number_in(r, 4, YEAR_LEAST, YEAR_MOST, &v)) return false;
+      m->year = v;
+      return true;
+    case 'y':
+      if (!number_in(r, 2, 0, 99, &v)) return false;
+      m->year = v < 69 ? 2000 + v : 1900 + v;
+      return true;
+    case 'm': return number_in(r, 2, 1, 12, &m->month);
+    case 'e': skip_blanks(r); return number_in(r, 2, 1, 31, &m->day);
+    case 'd': return number_in(r, 2, 1, 31, &m->day);
+    case 'j': return number_in(r, 3, 1, 366, &m->yearday);
+    case 'H': return number_in(r, 2, 0, 23, &m->hour);
+    case 'I':
+      f->twelve = true;
+      return number_in(r, 2, 1, 12, &m->hour);
+    case 'M': return number_in(r, 2, 0, 59, &m->minute);
+    case 'S': return number_in(r, 2, 0, 59, &m->second);
+    case 'f': {
+      f64 scale = 1, whole = 0;
+      const char *from = r->s;
+      for (; r->s < r->end && *r->s >= '0' && *r->s <= '9'; r->s++)
+        if (r->s - from < 15) whole = whole * 10 + (*r->s - '0'), scale *= 10;
+      f->fraction = whole / scale;
+      return r->s > from;
+    }
+    case 'p':
+      f->afternoon = same_letters(r, "PM", 2);
+      if (!f->afternoon && !same_letters(r, "AM", 2)) return false;
+      r->s += 2;
+      return true;
+    case 'A': case 'a': return name_in(r, day_names, 7, &v);
+    case 'B': case 'b': case 'h': return name_in(r, month_names, 12, &m->month);
+    case 'z':
+      f->zoned = true;
+      m->offset = 0;
+      return same_letters(r, "Z", 1) ? r->s++, true : take_offset(&r->s, r->end, &m->offset);
+    case 'n': case 't': skip_blanks(r); return true;
+    case '%': return r->s < r->end && *r->s++ == '%';
+    default: *unknown = sign; return false;
+  }
+}
+
+/* Blanks of the pattern stand for any blanks; what is no sign stands for itself. */
+static bool read_by(Reading *r, const char *pattern, const char *end, Fields *f, char *unknown) {
+  for (const char *s = pattern; s < end; s++) {
+    if (*s == ' ') skip_blanks(r);
+    else if (*s == '%') {
+      const char sign = s + 1 < end ? *++s : 0;
+      if (!read_part(r, sign, f, unknown)) return false;
+    } else if (r->s == r->end || *r->s++ != *s) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The time that the text says by the pattern, on its clocks. A part that the pattern leaves out is that of the start of
+ * 1970. */
+static WeftStatus parse_by(Vm *vm, const Text *t, const Text *pattern, Moment *m, f64 *fraction, bool *zoned) {
+  Fields f = {.m = {.year = 1970, .month = 1, .day = 1}};
+  Reading r = {t->data, t->data + t->len};
+  char unknown = 1;
+  const bool fits = read_by(&r, pattern->data, pattern->data + pattern->len, &f, &unknown);
+  if (!fits && unknown != 1)
+    return vm_error(vm, EK_value, "date.parse: pattern: %%%.1s is unknown; %%a %%A %%b %%B %%c %%d %%D %%e %%f %%F %%h "
+                                  "%%H %%I %%j %%m %%M %%n %%p %%r %%R %%S %%t %%T %%x %%X %%y %%Y %%z %%%% are",
+                    (u8)unknown < 0x80 ? &unknown : "");
+  if (f.twelve) f.m.hour = f.m.hour % 12 + 12 * f.afternoon;
+  const u32 yearday = f.m.yearday;
+  if (fits && yearday && yearday <= (is_leap(f.m.year) ? 366u : 365u))
+    for (f.m.month = 1, f.m.day = yearday; f.m.day > month_days(f.m.year, f.m.month); f.m.month++)
+      f.m.day -= month_days(f.m.year, f.m.month);
+  else if (yearday) f.m.day = 32;
+  if (!fits || r.s != r.end || f.m.day > month_days(f.m.year, f.m.month))
+    return vm_error(vm, EK_value, "date.parse: \"%.60s\" is no time by the pattern \"%.60s\"", t->data, pattern->data);
+  *m = f.m;
+  *fraction = f.fraction;
+  *zoned = f.zoned;
+  return WEFT_OK;
+}
+
 WeftStatus eager_date_parse(Vm *vm, Value *args, Value *out) {
   Zone z;
   Moment m = {0};
-  f64 fraction;
-  bool zoned;
+  f64 fraction = 0;
+  bool zoned = false;
   if (args[0].kind != V_TEXT) return args_error(vm, OP_date_parse, 0, args[0], "a text");
   TRY(zone_of(vm, OP_date_parse, 1, args[1], &z));
   const Text *t = args[0].text;
+  const bool by = args_given(args[2]);
+  if (by && args[2].kind != V_TEXT) return args_error(vm, OP_date_parse, 2, args[2], "a text");
+  if (by) TRY(parse_by(vm, t, args[2].text, &m, &fraction, &zoned));
   Reading r = {t->data, t->data + t->len};
-  const char *why = read_date(&r, &m, &fraction, &zoned);
+  const char *why = by ? NULL : read_date(&r, &m, &fraction, &zoned);
   if (why)
     return vm_error(vm, EK_value, "date.parse: \"%.60s\" is no ISO 8601 date, such as 2024-02-29T12:30:00Z: %s",
                     t->data, why);
@@ -248,10 +385,6 @@ static void put_iso(const Moment *m, const Zone *z, Buf *b) {
   if (!z->local && !z->offset) buf_putc(b, 'Z');
   else put_offset(m, true, b);
 }
-
-static const char *const month_names[] = {"January", "February", "March", "April", "May", "June", "July", "August",
-                                          "September", "October", "November", "December"};
-static const char *const day_names[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
 
 /* The week of ISO 8601, which belongs to the year of its Thursday, and that year. */
 static void iso_week(const Moment *m, i64 *year, i64 *week) {
