@@ -18,11 +18,14 @@ typedef struct FreeBlock {
   size_t bytes;
 } FreeBlock;
 
-/* A kernel for products of matrices of one dtype (matmul.h); function NULL: not loaded yet. */
-typedef struct DeviceProduct {
+/* Kernels that no program gives (own.c); function NULL: not loaded yet. */
+typedef enum DeviceOwnKernel {
+  DEVICE_MATMUL_F32, DEVICE_MATMUL_F64, DEVICE_NONZERO, DEVICE_OWN_KERNELS
+} DeviceOwnKernel;
+typedef struct DeviceOwn {
   CuModule module;
   CuFunction function;
-} DeviceProduct;
+} DeviceOwn;
 
 typedef struct Device {
   Vm *vm;
@@ -40,7 +43,7 @@ typedef struct Device {
   VEC(Value) op_fns; /* … and the function, at its name - 1; borrowed from a variable of the module */
   struct Module *module; /* … made in it; the VM's */
   u32 op_depth;
-  DeviceProduct products[2]; /* f32, f64 */
+  DeviceOwn own[DEVICE_OWN_KERNELS];
 } Device;
 
 enum { DEVICE_CELLS = 1024 };
@@ -56,6 +59,8 @@ WeftStatus device_to_host(Vm *vm, const void *device, void *host, size_t bytes);
 WeftStatus device_from_host(Vm *vm, const void *host, void *device, size_t bytes);
 
 WeftStatus device_load(Device *d, const char *ptx, CuModule *out, Buf *why) MUST_USE; /* the driver compiles the text */
+CuFunction device_own_kernel(Device *d, DeviceOwnKernel which); /* NULL: the error stands in the VM */
+void device_end_own_kernels(Device *d); /* in its context */
 WeftStatus device_failed(Device *d, const char *what, CuResult error); /* raises it; WEFT_ERROR */
 
 #endif

@@ -439,7 +439,7 @@ static void remove_device(Vm *vm) {
     if (device_enter(d)) {
       for (u32 i = 0; i < d->kept.count; i++) (void)d->driver.MemFree(d->kept.data[i].at);
       if (d->cells) (void)d->driver.MemFree(d->cells);
-      device_end_products(d);
+      device_end_own_kernels(d);
       device_leave(d);
     }
     (void)d->driver.DevicePrimaryCtxRelease(d->id);

@@ -1,5 +1,4 @@
-/* matmul.c — products of two matrices on the device (see matmul.h). The kernels of a dtype are loaded when its first
- * product is asked for. */
+/* matmul.c — products of two matrices on the device (see matmul.h). */
 #include "gpu/matmul.h"
 
 bool device_takes_product(const Value *args) {
@@ -13,37 +12,12 @@ bool device_takes_product(const Value *args) {
   return array_dims((Array *)y)[0] == k && m > 0 && n > 0 && m <= INT32_MAX && n <= INT32_MAX && k <= INT32_MAX;
 }
 
-/* The kernel of the dtype; NULL: an error stands in the VM. */
-static CuFunction kernel_of(Device *d, bool wide) {
-  DeviceProduct *p = &d->products[wide];
-  if (p->function) return p->function;
-  Buf text, why;
-  buf_init(&text, &d->vm->alloc);
-  buf_init(&why, &d->vm->alloc);
-  if (matmul_ptx(wide, &text) != WEFT_OK) {
-    (void)vm_error_memory(d->vm);
-  } else if (device_load(d, buf_text(&text), &p->module, &why) != WEFT_OK) {
-    (void)vm_error(d->vm, EK_host, "the GPU failed: matmul: %s", why.failed ? "out of memory" : buf_text(&why));
-  } else if (device_enter(d)) {
-    CuResult error = d->driver.ModuleGetFunction(&p->function, p->module, wide ? "matmul_f64" : "matmul_f32");
-    if (error) {
-      p->function = NULL;
-      (void)d->driver.ModuleUnload(p->module);
-      (void)device_failed(d, "matmul", error);
-    }
-    device_leave(d);
-  }
-  buf_free(&text);
-  buf_free(&why);
-  return p->function;
-}
-
 WeftStatus device_product(Device *d, const Value *args, Value *out) {
   Array *x = args[0].array, *y = args[1].array;
   bool wide = array_dtype(x) == DT_f64;
   u64 m = (u64)array_dims(x)[0], k = (u64)array_dims(x)[1], n = (u64)array_dims(y)[1],
       side = MATMUL_SIDE, tiles = ((m + side - 1) / side) * ((n + side - 1) / side);
-  CuFunction f = kernel_of(d, wide);
+  CuFunction f = device_own_kernel(d, wide ? DEVICE_MATMUL_F64 : DEVICE_MATMUL_F32);
   if (!f) return WEFT_ERROR;
   if (array_new_on(d->vm, DEV_GPU, array_dtype(x), 2, (i64[2]){(i64)m, (i64)n}, out) != WEFT_OK) return WEFT_ERROR;
   u64 words[MATMUL_PARAMS] = {(u64)(uintptr_t)x->data, (u64)(uintptr_t)y->data, (u64)(uintptr_t)out->array->data, m, n,
@@ -63,9 +37,4 @@ WeftStatus device_product(Device *d, const Value *args, Value *out) {
   *out = value_hole();
   if (error) return device_failed(d, "matmul", error);
   return vm_error(d->vm, EK_host, "the GPU failed: its context cannot be entered");
-}
-
-void device_end_products(Device *d) {
-  for (u32 i = 0; i < COUNT_OF(d->products); i++)
-    if (d->products[i].function) (void)d->driver.ModuleUnload(d->products[i].module);
 }

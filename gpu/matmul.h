@@ -14,6 +14,5 @@ WeftStatus matmul_ptx(bool wide, Buf *out) MUST_USE;
 /* Two matrices of f32, or of f64, on the device, that fit each other. */
 bool device_takes_product(const Value *args);
 WeftStatus device_product(Device *d, const Value *args, Value *out); /* borrows args; *out owned */
-void device_end_products(Device *d); /* in its context */
 
 #endif

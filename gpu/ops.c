@@ -10,6 +10,7 @@
 #include "gpu/ops.h"
 
 #include "gpu/matmul.h"
+#include "gpu/nonzero.h"
 #include "jit/jit.h"
 
 #include <stdio.h>
@@ -182,6 +183,9 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   if (!d) return WEFT_ERROR;
   if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
   if (op == OP_matmul && device_takes_product(args)) return device_product(d, args, out);
+  if (!d->op_depth && ((op == OP_nonzero && device_takes_nonzero(args)) ||
+                       (op == OP_compress && device_takes_compress(args))))
+    return op == OP_nonzero ? device_nonzero(d, args, out) : device_compress(d, args, out);
   /* what has no kernel, and what a check has refused */
   if (d->op_depth) return op_by_processor(vm, op, args, DEV_GPU, out);
   Value held[OP_MAX_PARAMS], fn;

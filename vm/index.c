@@ -251,6 +251,62 @@ static WeftStatus compress_whole(Vm *vm, const Array *a, const Array *mask, Valu
   return WEFT_OK;
 }
 
+/* One mask over the first axes of an array, both on the same device. */
+static bool is_device_mask(Array *a, const u8 *items, u32 item_count, const Value *regs) {
+  if (item_count != 1 || items[0] != IX_VALUE || regs[0].kind != V_ARRAY || regs[0].dtype != DT_bool) return false;
+  Array *m = regs[0].array;
+  u32 rank = array_rank(m);
+  if (!rank || rank > array_rank(a) || array_device(m) == DEV_CPU || array_device(a) != array_device(m)) return false;
+  for (u32 d = 0; d < rank; d++)
+    if (array_dims(a)[d] != array_dims(m)[d]) return false;
+  return true;
+}
+
+/* One array of places along the first axis of an array, both on the same device. */
+static bool is_device_gather(Array *a, const u8 *items, u32 item_count, const Value *regs) {
+  if (item_count != 1 || items[0] != IX_VALUE || regs[0].kind != V_ARRAY || array_rank(a) == 0) return false;
+  Array *at = regs[0].array;
+  return array_rank(at) > 0 && dtype_kind(array_dtype(at)) == DK_INT && array_device(at) != DEV_CPU &&
+         array_device(a) == array_device(at);
+}
+
+/* op(x, y, z), consumes x */
+static WeftStatus on_device(Vm *vm, u32 op, Value x, Value y, Value z, Value *out) {
+  Value args[OP_MAX_PARAMS] = {x, y, z};
+  for (u32 i = 3; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
+  WeftStatus status = vm_op(vm, op, args, out);
+  value_drop(vm, x);
+  return status;
+}
+
+/* compress(x, mask), with the axes of the mask as one. */
+static WeftStatus compress_on_device(Vm *vm, Value obj, Value mask, Value *out) {
+  Array *a = obj.array, *m = mask.array;
+  u32 rank = array_rank(m);
+  Value flat = value_keep(mask), x = value_keep(obj), shape;
+  if (rank > 1) {
+    if (on_device(vm, OP_ravel, flat, value_hole(), value_hole(), &flat) != WEFT_OK) goto fail;
+    if (!list_new(vm, array_rank(a) - rank + 1, &shape)) goto fail_flat;
+    bool ok = list_push(vm, &shape, value_i64(m->size));
+    for (u32 d = rank; d < array_rank(a) && ok; d++) ok = list_push(vm, &shape, value_i64(array_dims(a)[d]));
+    WeftStatus status = ok ? on_device(vm, OP_reshape, x, shape, value_hole(), &x) : WEFT_ERROR;
+    if (!ok) value_drop(vm, x);
+    value_drop(vm, shape);
+    if (status != WEFT_OK) {
+      value_drop(vm, flat);
+      return WEFT_ERROR;
+    }
+  }
+  WeftStatus status = on_device(vm, OP_compress, x, flat, value_i64(0), out);
+  value_drop(vm, flat);
+  return status;
+fail_flat:
+  value_drop(vm, flat);
+fail:
+  value_drop(vm, x);
+  return WEFT_ERROR;
+}
+
 /* Do the axes of `a` from `axis` on lie as one, at equal steps? */
 static bool equal_steps(Array *a, u32 axis, u32 rank) {
   for (u32 d = axis; d + 1 < axis + rank; d++)
@@ -599,11 +655,63 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   return WEFT_OK;
 }
 
+static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out);
+
+/* Arrays among what an index is made of, all on the device of the array. */
+static bool has_device_places(const Array *a, const u8 *items, u32 item_count, const Value *regs) {
+  bool found = false;
+  for (u32 i = 0; i < item_count && array_device(a) != DEV_CPU; i++) {
+    bool array = items[i] == IX_VALUE && regs->kind == V_ARRAY && array_rank(regs->array) > 0;
+    if (array && array_device(regs->array) != array_device(a)) return false;
+    found |= array;
+    regs += index_register_count(&items[i], 1);
+  }
+  return found;
+}
+
+/* to(v, device) of an array; anything else as it is. *out owned. */
+static WeftStatus taken_to(Vm *vm, Value v, u32 device, Value *out) {
+  const char *name = vm->device_names[device];
+  Value where;
+  *out = value_hole();
+  if (v.kind != V_ARRAY || array_device(v.array) == device || (device != DEV_CPU && array_rank(v.array) == 0)) {
+    *out = value_keep(v);
+    return WEFT_OK;
+  }
+  if (!text_new(vm, name, strlen(name), &where)) return WEFT_ERROR;
+  WeftStatus status = on_device(vm, OP_to, value_keep(v), where, value_hole(), out);
+  value_drop(vm, where);
+  return status;
+}
+
+/* The processor does it: arrays come there, and the result goes back. */
+static WeftStatus index_by_processor(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs,
+                                     Value *out) {
+  u32 count = index_register_count(items, item_count), made = 0;
+  Value *here = mem_alloc(&vm->alloc, sizeof *here * (count + 1)), result = value_hole();
+  if (!here) return vm_error_memory(vm);
+  WeftStatus status = taken_to(vm, obj, DEV_CPU, &here[made]);
+  for (made++; made <= count && status == WEFT_OK; made++)
+    status = taken_to(vm, regs[made - 1], DEV_CPU, &here[made]);
+  if (status == WEFT_OK) status = index_array(vm, here[0], items, item_count, here + 1, &result);
+  for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
+  mem_free(&vm->alloc, here, sizeof *here * (count + 1));
+  if (status != WEFT_OK) return status;
+  status = taken_to(vm, result, array_device(obj.array), out);
+  value_drop(vm, result);
+  return status;
+}
+
 static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) {
   NumBox box;
   Array *a = array_of(obj, &box);
   Selection s;
   if (is_whole_mask(a, items, item_count, regs)) return compress_whole(vm, a, regs[0].array, out);
+  if (is_device_mask(a, items, item_count, regs)) return compress_on_device(vm, obj, regs[0], out);
+  if (is_device_gather(a, items, item_count, regs))
+    return on_device(vm, OP_take, value_keep(obj), regs[0], value_i64(0), out);
+  if (has_device_places(a, items, item_count, regs))
+    return index_by_processor(vm, obj, items, item_count, regs, out);
   if (picks_elements(a, items, item_count, regs)) {
     bool done;
     WeftStatus status = pick_elements(vm, a, regs[0].array, &done, out);

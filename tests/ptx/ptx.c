@@ -22,6 +22,7 @@
 
 #include "api/api.h"
 #include "gpu/matmul.h"
+#include "gpu/nonzero.h"
 #include "gpu/ptx.h"
 #include "jit/plan/plan.h"
 #include "tests/support/casefile.h"
@@ -396,15 +397,16 @@ static int assemble_two(const char *ptxas, const char *folder, size_t modules, i
   return bad;
 }
 
-/* The kernels of products: each architecture gets them, optimised. */
-static int assemble_products(const char *ptxas, const char *folder) {
+/* Kernels that no program gives: each architecture gets them, optimised. */
+static int assemble_own(const char *ptxas, const char *folder) {
+  static const char *const names[] = {"matmul-f32", "matmul-f64", "nonzero"};
   int bad = 0;
-  for (int wide = 0; wide < 2; wide++) {
+  for (int k = 0; k < 3; k++) {
     char path[256], command[4096], line[1024], why[1200] = "";
-    const char *name = wide ? "matmul-f64" : "matmul-f32";
+    const char *name = names[k];
     Buf text;
     buf_init(&text, allocator_system());
-    if (matmul_ptx(wide, &text) != WEFT_OK) exit(2);
+    if ((k < 2 ? matmul_ptx(k == 1, &text) : nonzero_ptx(&text)) != WEFT_OK) exit(2);
     snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
     FILE *f = fopen(path, "w");
     if (!f || fputs(buf_text(&text), f) < 0 || fclose(f) != 0) snprintf(why, sizeof why, "%s cannot be written", path);
@@ -476,7 +478,7 @@ int main(int argc, char **argv) {
       printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
     else if (i % 2 == 0) bad += assemble_two(ptxas, folder, modules, i, every);
   }
-  if (ptxas) bad += assemble_products(ptxas, folder);
+  if (ptxas) bad += assemble_own(ptxas, folder);
   if (keep) printf("# %s\n", folder);
   else remove_modules(folder, modules);
   return bad != 0;

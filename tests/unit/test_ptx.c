@@ -1,5 +1,5 @@
 /* test_ptx.c — kernels as PTX while memory is refused: the n-th allocation, for every n. Each kernel takes another file
- * of gpu/: by fours, rows, tiles, sums over the grid, rows that are read once, scans, argmax, products. */
+ * of gpu/: by fours, rows, tiles, sums over the grid, rows that are read once, scans, argmax, products, masks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpu/matmul.h"
+#include "gpu/nonzero.h"
 #include "gpu/ptx.h"
 
 typedef struct Refusing {
@@ -82,6 +83,11 @@ static WeftStatus make_module(const void *what, Buf *out) {
   return ptx_module(&fn, NULL, 1, out, NULL);
 }
 
+static WeftStatus make_nonzero(const void *what, Buf *out) {
+  (void)what;
+  return nonzero_ptx(out);
+}
+
 static WeftStatus make_product(const void *what, Buf *out) { return matmul_ptx(*(const bool *)what, out); }
 
 static void memory_is_refused(void **state) {
@@ -93,6 +99,7 @@ static void memory_is_refused(void **state) {
     refuse_each(make_module, loop_module_find(&m, "k"), kernels[i].entry);
     loop_module_free(&m);
   }
+  refuse_each(make_nonzero, NULL, "atom.global.add");
   for (int wide = 0; wide < 2; wide++) refuse_each(make_product, &(bool){wide}, wide ? "fma.rn.f64" : "fma.rn.f32");
 }
 

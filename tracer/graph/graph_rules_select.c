@@ -39,7 +39,8 @@ bool infer_compress(Infer *c) {
 bool infer_nonzero(Infer *c) {
   const ArrayType *x = inf_type(c, 0);
   if (!x || x->rank == 0 || x->rank > c->capacity) return inf_no_rule(c);
-  for (u32 d = 0; d < x->rank; d++) c->out[d] = (ArrayType){.dtype = DT_i64, .rank = 1, .dims = {DIM_FRESH}};
+  for (u32 d = 0; d < x->rank; d++)
+    c->out[d] = (ArrayType){.dtype = DT_i64, .rank = 1, .device = x->device, .dims = {DIM_FRESH}};
   c->count = x->rank;
   return true;
 }

@@ -186,7 +186,9 @@ Outcome rec_mask_places(Recorder *r, ValueId mask, ValueId *places) {
     ArrayType types[TYPE_MAX_RANK];
     TypeId ids[TYPE_MAX_RANK];
     Dim d;
-    for (u32 i = 0; i < rank; i++) types[i] = (ArrayType){.dtype = DT_i64, .rank = 1, .dims = {DIM_FRESH}};
+    const u8 device = value_type(g, mask)->device;
+    for (u32 i = 0; i < rank; i++)
+      types[i] = (ArrayType){.dtype = DT_i64, .rank = 1, .device = device, .dims = {DIM_FRESH}};
     Outcome o = rec_freshen(r, types, rank, &d);
     if (o != OUT_GO) return o;
     for (u32 i = 0; i < rank; i++) ids[i] = graph_type(g, &types[i]);
