@@ -12,7 +12,7 @@
 
 typedef struct LoadedKernel {
   /* NULL: the kernel has none */
-  CuFunction function, tiled, rows, lengthy, part, join, rest, scan, pieces, columns;
+  CuFunction function, tiled, rows, lengthy, team, part, join, rest, scan, pieces, columns;
   PtxSplit split;
   PtxNest nest;
   PtxTile tile;
@@ -193,15 +193,15 @@ static bool start_rows(const Device *d, const LoadedKernel *k, const LoopFn *fn,
   return true;
 }
 
-/* A kernel whose blocks wait for one another (ptx_chain.c): `scans` of so many pieces each, a block for each piece.
- * False: scratch memory was refused, or there are too many. */
-static bool start_chained(Device *d, const PtxScan *s, CuFunction f, u64 scans, u64 pieces, u32 threads, void **params,
-                          u32 count, CuResult *error) {
+/* A kernel whose blocks wait for one another (ptx_chain.c): `rows` of so many pieces each, a block for each piece;
+ * each row has so many bytes of scratch memory. False: that was refused, or there are too many. */
+static bool start_chained(Device *d, CuFunction f, u64 rows, u64 pieces, u64 each, u32 threads, u32 shared,
+                          void **params, u32 count, CuResult *error) {
   enum { COUNTER = 256 /* bytes; what lies behind it is aligned */, MOST = INT32_MAX /* blocks of a launch */ };
-  u64 each = ptx_scan_scratch(s, pieces), blocks, bytes, from, to;
+  u64 blocks, bytes, from, to;
   void *memory;
-  if (!each || __builtin_mul_overflow(scans, pieces, &blocks) || blocks > MOST ||
-      __builtin_mul_overflow(scans, each, &bytes) || bytes > SIZE_MAX - COUNTER ||
+  if (!each || __builtin_mul_overflow(rows, pieces, &blocks) || blocks > MOST ||
+      __builtin_mul_overflow(rows, each, &bytes) || bytes > SIZE_MAX - COUNTER ||
       device_alloc(d->vm, (size_t)bytes + COUNTER, &memory) != WEFT_OK) {
     vm_error_forget(d->vm);
     return false;
@@ -213,7 +213,7 @@ static bool start_chained(Device *d, const PtxScan *s, CuFunction f, u64 scans, 
   d->vm->counters.at[STAT_launches]++;
   *error = d->driver.MemsetD8(from, 0, (size_t)bytes + COUNTER);
   if (!*error)
-    *error = d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, threads, 1, 1, ptx_scan_bytes(s), NULL, params, NULL);
+    *error = d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, threads, 1, 1, shared, NULL, params, NULL);
   device_free(d->vm, memory, (size_t)bytes + COUNTER);
   return true;
 }
@@ -231,14 +231,30 @@ static bool start_scan(Device *d, const LoadedKernel *k, const LoopFn *fn, const
     u64 tiles = across / side + (across % side != 0), scans = tiles;
     if (!across || (s->inner && __builtin_mul_overflow(tiles, trips, &scans))) return false;
     u64 pieces = length / PTX_COLUMN_PIECE + (length % PTX_COLUMN_PIECE != 0);
-    return start_chained(d, s, k->columns, scans, pieces, (u32)side * COLUMN_THREADS, params, count, error);
+    return start_chained(d, k->columns, scans, pieces, ptx_scan_scratch(s, pieces), (u32)side * COLUMN_THREADS,
+                         ptx_scan_bytes(s), params, count, error);
   }
   u64 pieces = length / PTX_SCAN_PIECE + (length % PTX_SCAN_PIECE != 0);
   if (pieces == 1 || trips >= 2 * (u64)(d->sms > 0 ? d->sms : 1)) {
     *error = start_blocks(d, k->scan, trips, ptx_scan_bytes(s), params);
     return true;
   }
-  return start_chained(d, s, k->pieces, trips, pieces, DEVICE_BLOCK, params, count, error);
+  return start_chained(d, k->pieces, trips, pieces, ptx_scan_scratch(s, pieces), DEVICE_BLOCK, ptx_scan_bytes(s),
+                       params, count, error);
+}
+
+/* Rows that are too long for the shared memory of a block, by several blocks each. All of a row run at once: every
+ * multiprocessor has 64 KB of shared memory and holds two blocks, or one that takes more than half of that. */
+static bool start_team(Device *d, const LoadedKernel *k, const LoopFn *fn, const u64 *words, u64 trips, void **params,
+                       u32 count, CuResult *error) {
+  enum { MOST = 48 << 10, HALF = 31 << 10 };
+  u64 length = k->team ? trips_of(fn, k->row.heads[0], 0, words) : 0, part = k->team ? ptx_rows_part(&k->row) : 1;
+  u64 parts = length / part + (length % part != 0), sms = (u64)(d->sms > 0 ? d->sms : 1);
+  u32 shared = k->team ? ptx_rows_shared(&k->row) : 0, each = k->team ? ptx_rows_scratch(&k->row) : 0;
+  if (parts < 2 || parts > PTX_ROW_PARTIALS || parts > sms * (shared <= HALF ? 2 : 1) || shared > MOST ||
+      length > k->row.longest)
+    return false;
+  return start_chained(d, k->team, trips, parts, each, DEVICE_BLOCK, shared, params, count, error);
 }
 
 /* Results of blocks that the last entry takes in of each trip; more are joined first, by the whole grid. Up to
@@ -333,6 +349,7 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     Spread s;
     bool started = start_tiled(d, loaded, fn, words, trips, params, &error) ||
                    start_rows(d, loaded, fn, words, trips, params, false, &error) ||
+                   start_team(d, loaded, fn, words, trips, params, count + 3, &error) ||
                    start_scan(d, loaded, fn, words, trips, params, count + 3, &error) ||
                    (is_worth_splitting(d, loaded, fn, words, trips, &s) &&
                     start_split(d, loaded, s, trips, params, count + 3, &error)) ||
@@ -411,6 +428,7 @@ static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, 
            find_entry(d, l->module, fns[i], "_rest", &k->rest, why);
     if (ok && ptx_rows(fns[i], &vm->alloc, &k->row))
       ok = find_entry(d, l->module, fns[i], "_rows", &k->rows, why) &&
+           find_entry(d, l->module, fns[i], "_team", &k->team, why) &&
            find_entry(d, l->module, fns[i], "_long", &k->lengthy, why);
     if (ok && ptx_scan(fns[i], &vm->alloc, &k->along))
       ok = k->along.across ? find_entry(d, l->module, fns[i], "_columns", &k->columns, why)

@@ -459,7 +459,7 @@ static void put_place(PtxWriter *w) {
 }
 
 static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_long", "_scan", "_part", "_join", "_rest",
-                                              "_pieces", "_columns"};
+                                              "_pieces", "_columns", "_team"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
 static void put_scratch_params(PtxWriter *w) {
@@ -484,7 +484,8 @@ static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key");
   for (u32 i = 0; w->phase >= PTX_PART && i < COUNT_OF(scratch_params); i++)
     buf_printf(out, ",\n  .param .u64 %s", scratch_params[i]);
-  buf_puts(out, "\n) {\n");
+  /* those that wait for one another need no more registers than let two of them run on a multiprocessor */
+  buf_puts(out, w->phase == PTX_TEAM ? "\n)\n.maxntid 256\n.minnctapersm 2\n{\n" : "\n) {\n");
 }
 
 static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) {
@@ -504,7 +505,7 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   put_place(w);
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
-  else if (phase == PTX_ROWS || phase == PTX_LONG) ptx_put_rows(w);
+  else if (phase == PTX_ROWS || phase == PTX_LONG || phase == PTX_TEAM) ptx_put_rows(w);
   else if (phase == PTX_SCAN || phase == PTX_PIECES) ptx_put_scan(w);
   else if (phase == PTX_COLUMNS) ptx_put_columns(w);
   else if (phase == PTX_REST && !w->split->rows) ptx_put_rest(w);
@@ -556,6 +557,7 @@ static void put_entry(PtxWriter *w, const LoopFn *fn, const char *name, Buf *out
     w->rows = &rows;
     w->spread = PTX_THREADS;
     put_phase(w, fn, PTX_ROWS, out);
+    if (!w->failed && !w->refused) put_phase(w, fn, PTX_TEAM, out);
     ptx_rows_from_memory(&rows);
     if (!w->failed && !w->refused) put_phase(w, fn, PTX_LONG, out);
     ptx_rows_free(&rows);

@@ -77,6 +77,7 @@ typedef struct PtxRows {
   u8 *needed;                  /* by node; for the analysis */
   u8 slot_bytes[PTX_ROW_SLOTS];
   u32 slots;
+  u32 part, reductions;        /* elements of a part of a row, whole blocks of each sum; how many loops reduce */
   u64 longest;                 /* elements of a row whose sums a block of threads can join */
 } PtxRows;
 
@@ -85,6 +86,10 @@ bool ptx_rows(const LoopFn *fn, Allocator *alloc, PtxRows *r);
 void ptx_rows_free(PtxRows *r);
 void ptx_rows_from_memory(PtxRows *r); /* nothing stands in shared memory: each loop reads the row again */
 u32 ptx_rows_bytes(const PtxRows *r); /* of shared memory for each element; PTX_ROW_PARTIAL_BYTES come to that */
+/* NAME_team: elements of a part of a row; bytes of shared memory; bytes of scratch memory for a row. */
+u32 ptx_rows_part(const PtxRows *r);
+u32 ptx_rows_shared(const PtxRows *r);
+u32 ptx_rows_scratch(const PtxRows *r);
 
 enum { PTX_SCAN_PIECE = 4096, PTX_COLUMN_PIECE = 256 };
 
@@ -115,10 +120,12 @@ PtxSpread ptx_spread(const LoopFn *fn);
 /* A module with these kernels; entry i is named names[i] (NULL: as the function). One that ptx_tile takes has one more,
  * NAME_tile, for blocks of 256 threads, a tile each. One that ptx_rows takes has NAME_rows and NAME_long, for blocks of
  * any number of warps, a trip each, with shared memory given at the launch: ptx_rows_bytes for each element and
- * PTX_ROW_PARTIAL_BYTES; the second one PTX_ROW_PARTIAL_BYTES alone, of rows of `longest` elements at most. One that
- * ptx_split takes has three more, NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four
- * more parameters: scratch memory to read and to write, how many elements (join, rest: results in scratch memory) a
- * reduction has, and how many blocks (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with
+ * PTX_ROW_PARTIAL_BYTES; the second one PTX_ROW_PARTIAL_BYTES alone, of rows of `longest` elements at most; and
+ * NAME_team, for blocks of 256 threads, one for each of the `blocks` parts of a row, PTX_ROW_PARTIALS at most, that all
+ * run at once, with the parameters of NAME_pieces below and ptx_rows_shared, ptx_rows_scratch. One that ptx_split takes
+ * has three more, NAME_part, NAME_join (without the kernel's own parameters) and NAME_rest, with four more parameters:
+ * scratch memory to read and to write, how many elements (join, rest: results in scratch memory) a reduction has, and
+ * how many blocks (rest: 0) that makes; NAME_rest is for blocks of up to 32 warps, a trip each, with
  * PTX_ROW_PARTIAL_BYTES of shared memory, where the reductions have the order LANES. WEFT_ERROR: memory was refused, or
  * a kernel is not supported: then `why` holds a line that says so and which. One that ptx_scan takes along rows has
  * NAME_scan, for blocks of 256 threads with ptx_scan_bytes of shared memory, a trip each; and NAME_pieces, a block for

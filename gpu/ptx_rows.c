@@ -9,12 +9,18 @@
  *   sums    in the order LANES: a block of 64 W elements is done by a warp, behind a meeting of the threads
  *   join    results of warps, or of blocks of elements, lie in shared memory; behind a meeting every warp joins them
  *
- * What is computed once for a row, every thread computes. Any number of threads gives the same bits. */
+ * What is computed once for a row, every thread computes. Any number of threads gives the same bits.
+ *
+ * A row that is too long for the shared memory of a block is done by several, a part each (NAME_team). Parts are whole
+ * blocks of each sum. What a part gives of a reduction the others read from scratch memory, and all join the same
+ * results in the same order. A block waits for all others of its row, so these run at once: a launch has no more parts
+ * than the device can hold, and blocks take their numbers in the order in which they begin. */
 #include "gpu/ptx_writer.h"
 
 #include <string.h>
 
-enum { WARP = 32, COPIES = 4, SUM_COPIES = 8, ROW_NODES = 96 };
+enum { WARP = 32, COPIES = 4, SUM_COPIES = 8, ROW_NODES = 96, EXACT_PART = 4096,
+       SCRATCH_BYTES = PTX_ROW_PARTIALS * 16 /* of a reduction: two words for each result, at most */ };
 
 static Opnd word32(u32 v) { return ptx_const(LT_U32, v); }
 
@@ -242,11 +248,14 @@ bool ptx_rows(const LoopFn *fn, Allocator *alloc, PtxRows *r) {
   if (ok && r->count > 1 && choose_slots(r, fn)) {
     r->longest = UINT32_MAX / 2;
     for (u32 k = 0; k < r->count; k++) {
+      r->reductions += loop_node(fn, r->heads[k])->op == LOOP_REDUCE;
       if (!is_sum(fn, r->heads[k])) continue;
       LoopType t = loop_type_of(fn, loop_result_of(fn, r->heads[k], 0));
+      if (r->part < LOOP_BLOCK_TRIPS * loop_lanes(t)) r->part = LOOP_BLOCK_TRIPS * loop_lanes(t);
       u64 most = (u64)PTX_ROW_PARTIALS * LOOP_BLOCK_TRIPS * loop_lanes(t);
       if (most < r->longest) r->longest = most;
     }
+    if (!r->part) r->part = EXACT_PART; /* there is no sum */
     return true;
   }
   ptx_rows_free(r);
@@ -273,13 +282,21 @@ u32 ptx_rows_bytes(const PtxRows *r) {
   return bytes;
 }
 
+u32 ptx_rows_part(const PtxRows *r) { return r->part; }
+u32 ptx_rows_shared(const PtxRows *r) { return PTX_ROW_PARTIAL_BYTES + r->part * ptx_rows_bytes(r) + 8; }
+u32 ptx_rows_scratch(const PtxRows *r) { return r->reductions * SCRATCH_BYTES; }
+
 /* ---- the entry ---------------------------------------------------------------------------------------------- */
 
 typedef struct RowState {
   const PtxRows *r;
   PtxBlock b;
   Opnd count;                /* elements of a row, u32 */
-  Opnd place[PTX_ROW_SLOTS]; /* u32 */
+  Opnd from, end;            /* u32: those of this block; NAME_team: a part of them */
+  Opnd place[PTX_ROW_SLOTS]; /* u32; of element 0, wherever the part begins */
+  Opnd part, parts;          /* NAME_team, u32: the part, of how many */
+  Opnd scratch;              /* u64: the row's scratch memory */
+  u32 handed;                /* reductions that stand in the text so far */
 } RowState;
 
 static Opnd special(PtxWriter *w, const char *name) {
@@ -340,18 +357,75 @@ Opnd ptx_block_join(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Op
   return ptx_fold_join(w, h);
 }
 
+/* This block's part of a row: by a number that it takes. */
+static void take_part_of_row(PtxWriter *w, RowState *s) {
+  Opnd place = ptx_new(w, REG_R), row = ptx_new(w, REG_R), wide = ptx_new(w, REG_RD);
+  INS(w, "add.u32", place, s->b.partial, word32(ptx_rows_shared(s->r) - 8));
+  Opnd ticket = ptx_chain_ticket(w, &s->b, w->from, place);
+  s->part = ptx_new(w, REG_R);
+  s->parts = ptx_new(w, REG_R);
+  s->from = ptx_new(w, REG_R);
+  s->end = ptx_new(w, REG_R);
+  s->scratch = ptx_new(w, REG_RD);
+  INS(w, "cvt.u32.u64", s->parts, w->blocks);
+  INS(w, "div.u32", row, ticket, s->parts);
+  INS(w, "rem.u32", s->part, ticket, s->parts);
+  INS(w, "mul.lo.u32", s->from, s->part, word32(s->r->part));
+  INS(w, "add.u32", s->end, s->from, word32(s->r->part));
+  INS(w, "min.u32", s->end, s->end, s->count);
+  INS(w, "cvt.u64.u32", wide, row);
+  INS(w, "mad.lo.u64", s->scratch, wide, w->total, w->to);
+  w->item = wide;
+}
+
+/* Results from .. end of `total` are this block's, and lie in shared memory from `place` on; those of the other parts
+ * of the row come there. */
+static void hand_on(PtxWriter *w, RowState *s, LoopType t, Opnd place, Opnd from, Opnd end, Opnd total) {
+  u32 label = ++w->labels;
+  PtxChain c = {.type = t, .base = ptx_new(w, REG_RD), .slots = 1, .lanes = 1};
+  Opnd out = ptx_new(w, REG_P), other = ptx_new(w, REG_P), low = ptx_new(w, REG_P), high = ptx_new(w, REG_P), got,
+       v = ptx_new_for(w, t), at = word_at(w, place, s->b.lane, 8);
+  INS(w, "add.u64", c.base, s->scratch, ptx_number(s->handed++ * SCRATCH_BYTES));
+  ptx_line(w, "bar.sync 0;");
+  INS(w, "setp.ge.u32", out, s->b.thread, total); /* threads of the first warp: there are no more results */
+  ptx_line(w, "@%s bra L%u_handed;", ptx_text(out).s, label);
+  w->depth++;
+  INS(w, "setp.lt.u32", low, s->b.lane, from);
+  INS(w, "setp.ge.u32", high, s->b.lane, end);
+  INS(w, "or.pred", other, low, high);
+  ptx_line(w, "@%s bra L%u_theirs;", ptx_text(other).s, label);
+  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(t), ptx_text(v).s, ptx_text(at).s);
+  ptx_chain_put(w, &c, s->b.lane, 0, v);
+  ptx_line(w, "bra L%u_handed;", label);
+  ptx_label(w, "L%u_theirs", label);
+  PtxChainWord word = {s->b.lane, other, 0, 0};
+  ptx_chain_get(w, &c, 1, &word, &got);
+  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(t), ptx_text(at).s, ptx_text(got).s);
+  w->depth--;
+  ptx_label(w, "L%u_handed", label);
+}
+
 static void put_state(PtxWriter *w, RowState *s) {
   Opnd trips = ptx_in_register(w, ptx_value(w, loop_trips_of(w->f->fn, s->r->heads[0], 0)));
   ptx_block_begin(w, &s->b);
   s->count = ptx_new(w, REG_R);
   INS(w, "cvt.u32.u64", s->count, trips);
+  bool team = w->phase == PTX_TEAM;
+  s->from = word32(0);
+  s->end = s->count;
+  if (team) take_part_of_row(w, s);
   Opnd at = ptx_new(w, REG_R);
   INS(w, "add.u32", at, s->b.partial, word32(PTX_ROW_PARTIAL_BYTES));
   for (u32 bytes = 8; bytes >= 4; bytes -= 4) /* wide ones first: they are aligned */
     for (u32 k = 0; k < s->r->slots; k++) {
       if (s->r->slot_bytes[k] != bytes) continue;
       s->place[k] = at;
-      at = word_at(w, at, s->count, bytes);
+      if (team) {
+        s->place[k] = ptx_new(w, REG_R);
+        INS(w, "mul.lo.u32", s->place[k], s->from, word32(bytes));
+        INS(w, "sub.u32", s->place[k], at, s->place[k]);
+      }
+      at = word_at(w, at, team ? word32(s->r->part) : s->count, bytes);
     }
 }
 
@@ -481,20 +555,28 @@ static void put_row_loop(PtxWriter *w, const RowState *s, const RowLoop *l, u32 
 }
 
 /* A sum: warp b does the blocks b, b + number of warps, … */
-static Opnd put_sum(PtxWriter *w, const RowState *s, u32 k, OpenHead *h, Opnd partial, const Opnd *bases, bool index) {
+static Opnd put_sum(PtxWriter *w, RowState *s, u32 k, OpenHead *h, Opnd partial, const Opnd *bases, bool index) {
   LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
   u32 length = loop_lanes(t) * LOOP_BLOCK_TRIPS, label = ++w->labels;
   Opnd block = ptx_new(w, REG_R), first = ptx_new(w, REG_R), limit = ptx_new(w, REG_R), out = ptx_new(w, REG_P),
        number = ptx_new(w, REG_R), blocks = ptx_new(w, REG_R);
   ptx_line(w, "bar.sync 0;");
-  INS(w, "mov.u32", block, s->b.warp);
+  bool team = w->phase == PTX_TEAM;
+  Opnd own = ptx_new(w, REG_R), own_end = ptx_new(w, REG_R);
+  if (team) {
+    INS(w, "mul.lo.u32", own, s->part, word32(s->r->part / length));
+    INS(w, "add.u32", own_end, own, word32(s->r->part / length));
+    INS(w, "add.u32", block, own, s->b.warp);
+  } else {
+    INS(w, "mov.u32", block, s->b.warp);
+  }
   ptx_label(w, "L%u_block", label);
   INS(w, "mul.lo.u32", first, block, word32(length));
-  INS(w, "setp.ge.u32", out, first, s->count);
+  INS(w, "setp.ge.u32", out, first, s->end);
   ptx_line(w, "@%s bra L%u_joined;", ptx_text(out).s, label);
   w->depth++;
   INS(w, "add.u32", limit, first, word32(length));
-  INS(w, "min.u32", limit, limit, s->count);
+  INS(w, "min.u32", limit, limit, s->end);
   INS(w, "add.u32", number, first, s->b.lane);
   ptx_fold_clear(w, h);
   RowLoop l = {.k = k, .pass = PTX_ROW_SUM, .h = h, .number = number, .limit = limit, .step = word32(WARP),
@@ -508,7 +590,20 @@ static Opnd put_sum(PtxWriter *w, const RowState *s, u32 k, OpenHead *h, Opnd pa
   ptx_label(w, "L%u_joined", label);
   INS(w, "add.u32", blocks, s->count, word32(length - 1));
   INS(w, "div.u32", blocks, blocks, word32(length));
+  if (team) hand_on(w, s, t, partial, own, own_end, blocks);
   return ptx_block_join(w, &s->b, h, partial, blocks);
+}
+
+/* What the parts of the row have of an exact reduction, joined. */
+static Opnd join_parts(PtxWriter *w, RowState *s, OpenHead *h, Opnd own) {
+  LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
+  Opnd place = ptx_block_place(w, &s->b), first = ptx_new(w, REG_P), end = ptx_new(w, REG_R);
+  INS(w, "setp.eq.u32", first, s->b.thread, word32(0));
+  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(first).s, ptx_type(t),
+           ptx_text(word_at(w, place, s->part, 8)).s, ptx_text(own).s);
+  INS(w, "add.u32", end, s->part, word32(1));
+  hand_on(w, s, t, place, s->part, end, s->parts);
+  return ptx_block_join(w, &s->b, h, place, s->parts);
 }
 
 static void put_loop(PtxWriter *w, RowState *s, u32 k) {
@@ -534,9 +629,9 @@ static void put_loop(PtxWriter *w, RowState *s, u32 k) {
   bool each = !sum;
   for (u32 i = r->from[k]; i < r->end[k]; i++) each |= r->needed[fn->body.data[i]];
   if (each) {
-    RowLoop l = {.k = k, .pass = PTX_ROW_EACH, .h = sum || !reduces ? NULL : &h, .number = number, .limit = s->count,
+    RowLoop l = {.k = k, .pass = PTX_ROW_EACH, .h = sum || !reduces ? NULL : &h, .number = number, .limit = s->end,
                  .step = s->b.threads, .bases = bases, .index = index};
-    INS(w, "mov.u32", number, s->b.thread);
+    INS(w, "add.u32", number, s->b.thread, s->from);
     put_row_loop(w, s, &l, COPIES);
     put_row_loop(w, s, &l, 1);
   }
@@ -545,6 +640,7 @@ static void put_loop(PtxWriter *w, RowState *s, u32 k) {
   } else if (reduces) {
     ptx_block_leave(w, &s->b, &h, partial, s->b.warp);
     result = ptx_block_join(w, &s->b, &h, partial, s->b.warps);
+    if (w->phase == PTX_TEAM) result = join_parts(w, s, &h, result);
   }
   w->spread_depth--;
   u32 of = reduces ? loop_result_of(fn, head, 0) : 0;
@@ -559,18 +655,26 @@ void ptx_put_rows(PtxWriter *w) {
   for (u32 i = 0; i < r->first; i++) ptx_put_statement(w, fn->body.data[i]);
   put_state(w, &s);
   u32 label = ++w->labels, k = 0;
+  bool team = w->phase == PTX_TEAM;
   Opnd index = ptx_define(w, loop_index_of(fn->body.data[r->first], 0)), step = ptx_new(w, REG_RD),
-       out = ptx_new(w, REG_P);
-  INS(w, "cvt.u64.u32", index, special(w, "ctaid.x"));
-  INS(w, "add.s64", index, index, w->lo);
-  INS(w, "cvt.u64.u32", step, special(w, "nctaid.x"));
+       out = ptx_new(w, REG_P), stores = s.b.thread;
+  if (team) {
+    stores = ptx_new(w, REG_R);
+    INS(w, "or.b32", stores, s.b.thread, s.part);
+    INS(w, "add.s64", index, w->item, w->lo);
+    INS(w, "sub.u64", step, w->hi, w->lo); /* a block has one part of one row */
+  } else {
+    INS(w, "cvt.u64.u32", index, special(w, "ctaid.x"));
+    INS(w, "add.s64", index, index, w->lo);
+    INS(w, "cvt.u64.u32", step, special(w, "nctaid.x"));
+  }
   w->spread = PTX_WARPS;
   ptx_label(w, "L%u_trip", label);
   INS(w, "setp.ge.s64", out, index, w->hi);
   ptx_line(w, "@%s bra L%u_out;", ptx_text(out).s, label);
   w->depth++;
   for (u32 i = r->first + 1; i + 1 < fn->body.count && !w->failed && !w->refused; i++) {
-    w->lane = s.b.thread; /* of the row's own statements: thread 0 stores */
+    w->lane = stores; /* of the row's own statements: thread 0 stores, of the first part */
     if (!loop_is_head(loop_node(fn, fn->body.data[i]))) {
       ptx_put_statement(w, fn->body.data[i]);
       continue;

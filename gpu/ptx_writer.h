@@ -49,7 +49,7 @@ typedef struct OpenHead {
 /* Which entry of a kernel is written. */
 /* Those from PTX_PART on have scratch memory. */
 typedef enum PtxPhase {
-  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_PIECES, PTX_COLUMNS,
+  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_PIECES, PTX_COLUMNS, PTX_TEAM,
   PTX_PHASES
 } PtxPhase;
 

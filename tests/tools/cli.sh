@@ -463,6 +463,19 @@ if [ -e "$mock" ]; then
   gpu gpu-memory-given-back 0 '^30000.0~$' WEFT_MOCK_MEMORY=300000 \
     'fn f(n) = sum(to(ones(n), "gpu")); print(f(2000) + f(5000) + f(23000))'
   gpu gpu-launch-fails 1 'the GPU failed' WEFT_MOCK_FAIL=cuLaunchKernel 'print(to([1.0], "gpu") * 2.0)'
+  gpu gpu-zero-fails 1 'the GPU failed: .*cuMemsetD8 was told to fail' WEFT_MOCK_FAIL=cuMemsetD8 \
+    'print(cumsum(to(ones(9000), "gpu"))[0])'
+  gpu gpu-zero-fails-mask 1 'the GPU failed: nonzero: cuMemsetD8 was told' WEFT_MOCK_FAIL=cuMemsetD8 \
+    'let x = to(ones(9), "gpu"); print(x[x > 0.0])'
+  # two arrays of 128 KB and the cells, and nothing for what the blocks of a scan hand on
+  gpu gpu-no-scratch 0 '^9000.0~$' WEFT_MOCK_MEMORY=270400 'print(cumsum(to(ones(9000), "gpu"))[8999])'
+  # faults in kernels that the stand-in sees, or that make another result
+  gpu gpu-plant-no-meeting 1 'two threads use a place in shared memory between meetings' WEFT_MOCK_PLANT=no-meeting \
+    'print(cumsum(to(ones(9000), "gpu"))[0])'
+  gpu gpu-plant-silent 1 'it does not end' 'WEFT_MOCK_PLANT=silent WEFT_MOCK_STEPS=3000000' \
+    'print(cumsum(to(ones(9000), "gpu"))[0])'
+  gpu gpu-no-tie 0 '^0~$' '' 'print(argmax(to(ones(50000), "gpu")))'
+  gpu gpu-plant-tie 0 '^[1-9][0-9]*~$' WEFT_MOCK_PLANT=tie 'print(argmax(to(ones(50000), "gpu")))'
   gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' \
     'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
 fi

@@ -32,6 +32,7 @@ typedef struct Operand {
 typedef struct Insn {
   unsigned char op, type, from, how; /* how: comparison, rounding, or elements of an access */
   bool guarded, inverted;
+  bool waits; /* a load of what another block publishes: the lowest bit says that it is there */
   unsigned guard, target; /* register; instruction or function */
   Operand v[6];
   int count;

@@ -10,7 +10,8 @@
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
  * whole. WEFT_MOCK_PTXAS names the assembler that tells registers. WEFT_MOCK_PLANT plants a fault that the model must
  * see: `one-block` launches every kernel in one block, `scalar` takes accesses of several elements apart,
- * `unpadded` takes the padding out of tiles in shared memory. */
+ * `unpadded` takes the padding out of tiles in shared memory. Three more are for runs that compute: `no-meeting`,
+ * `silent` and `tie` (machine.h). */
 #include "tests/support/cuda/model.h"
 
 #include <stdio.h>
@@ -192,7 +193,12 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   char why[400] = "";
   if (!in_context("cuModuleLoadDataEx")) return INVALID_CONTEXT;
   if (fails("cuModuleLoadDataEx")) return INVALID_PTX;
-  MachinePlant plant = planted("scalar") ? PLANT_SCALAR : planted("unpadded") ? PLANT_UNPADDED : PLANT_NONE;
+  static const char *const plants[] = {[PLANT_SCALAR] = "scalar", [PLANT_UNPADDED] = "unpadded",
+                                       [PLANT_NO_MEETING] = "no-meeting", [PLANT_SILENT] = "silent",
+                                       [PLANT_TIE] = "tie"};
+  MachinePlant plant = PLANT_NONE;
+  for (unsigned i = PLANT_SCALAR; i < sizeof plants / sizeof *plants; i++)
+    if (planted(plants[i])) plant = (MachinePlant)i;
   Machine *m = machine_load(image, plant, why, sizeof why);
   if (!m) {
     for (unsigned i = 0; i + 1 < count; i++)

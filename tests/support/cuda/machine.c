@@ -341,6 +341,7 @@ static void step(Run *r, Thread *t) {
       p = memory_at(r, t, c, get(r, t, c, in, in->how) + in->offset, ty, in->how, TALLY_LOAD);
       for (unsigned i = 0; i < in->how; i++, v = 0) {
         if (p) memcpy(&v, (char *)p + i * type_bytes[ty], type_bytes[ty]);
+        if (r->tally && in->waits) v |= 1; /* of a sample the other block may never run */
         set(c, &in->v[i], v);
       }
       return;

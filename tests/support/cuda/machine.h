@@ -15,8 +15,11 @@
 typedef struct Machine Machine;   /* a module */
 typedef struct MachineFn MachineFn;
 
-/* Faults that tests plant: accesses of several elements become one for each; rows of 33 words become rows of 32. */
-typedef enum MachinePlant { PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED } MachinePlant;
+/* Faults that tests plant: accesses of several elements become one for each; rows of 33 words become rows of 32; blocks
+ * never meet; nothing is published for other blocks; what is equal counts as greater. */
+typedef enum MachinePlant {
+  PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED, PLANT_NO_MEETING, PLANT_SILENT, PLANT_TIE
+} MachinePlant;
 
 /* NULL, and a line in `why`, when the text is not understood. */
 Machine *machine_load(const char *ptx, MachinePlant plant, char *why, size_t size);

@@ -115,6 +115,7 @@ static void instruction(Reader *r, char *s) {
   static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
   MachineFn *f = r->f;
   Insn in = {.line = r->line};
+  bool publishes = false;
   if (*s == '@') {
     in.guarded = true;
     in.inverted = s[1] == '!';
@@ -175,6 +176,8 @@ static void instruction(Reader *r, char *s) {
     bool integer = in.type >= T_S32 && in.type != T_F32 && in.type != T_F64;
     if (strstr(s, ".rn") && integer && in.op != CVT) wrong(r, "rounding of integers");
     if (in.op == ATOM_ADD) f->waits = true;
+    publishes = in.op == ST_GLOBAL && strstr(s, ".relaxed");
+    in.waits = in.op == LD_GLOBAL && strstr(s, ".relaxed");
     bool several = in.op == LD_GLOBAL || in.op == ST_GLOBAL || in.op == LD_SHARED;
     if (several) in.how = strstr(s, ".v4") ? 4 : strstr(s, ".v2") ? 2 : 1;
     if (in.op == MOV && args[0] == '{') in.op = UNPACK;
@@ -194,6 +197,9 @@ static void instruction(Reader *r, char *s) {
   }
   if (in.op == MAD && in.type == T_U32 && !in.v[2].is_reg && in.v[2].bits == 33 && r->plant == PLANT_UNPADDED)
     in.v[2].bits = 32;
+  if (r->plant == PLANT_NO_MEETING && in.op == BAR_SYNC) return;
+  if (r->plant == PLANT_SILENT && in.op == ST_GLOBAL && publishes) return;
+  if (r->plant == PLANT_TIE && in.op == SETP && in.how == GT && (in.type == T_F32 || in.type == T_F64)) in.how = GE;
   bool global = in.op == LD_GLOBAL || in.op == ST_GLOBAL;
   unsigned parts = global && r->plant == PLANT_SCALAR ? in.how : 1;
   for (unsigned i = 0; i < parts && !r->failed; i++) {
@@ -324,7 +330,7 @@ Machine *machine_load(const char *ptx, MachinePlant plant, char *why, size_t siz
     } else if (sscanf(s, ".func (.param .%*s result) %63[A-Za-z0-9_$] (", name) == 1) {
       if (begin_fn(r, false, name)) add_params(r, strchr(s + 6, ')'));
     } else if (header) {
-      if (strcmp(s, ") {") == 0) header = false;
+      if (strcmp(s, ") {") == 0 || strcmp(s, "{") == 0) header = false;
       else add_params(r, s);
     } else if (!r->f) wrong(r, "outside of functions: %s", s);
     else if (strncmp(s, ".reg", 4) == 0) declare(r, s);
