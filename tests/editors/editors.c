@@ -1,6 +1,9 @@
 /* editors.c — the grammar for editors colours programs as the lexer of Weft takes them apart.
  *
  *   editors [--show] FILE…
+ *   editors --accepted FOLDER FILE…     writes the cases that the parser accepts into FOLDER; names them and each FILE
+ *                                       that it accepts
+ *   editors --captures OUTPUT           compares with what `tree-sitter query --captures` said of programs
  *
  * Reads editors/vscode/syntaxes/weft.tmLanguage.json and applies its rules as editors do: line by line, the leftmost
  * match of the rules that are open wins, the end of the innermost rule first, then the rules in their order. Patterns
@@ -316,12 +319,12 @@ static size_t lex(const char *text, size_t length, char *out) {
 
 static long bytes[CLASS_COUNT];
 
-static bool compare(const char *name, const char *text, bool show) {
+/* What the lexer says against what `got` has. */
+static bool agree(const char *name, const char *text, const char *got) {
   size_t length = strlen(text), counted;
-  char *wanted = calloc(length + 2, 1), *got = calloc(length + 2, 1);
-  if (!wanted || !got) die("no memory");
+  char *wanted = calloc(length + 2, 1);
+  if (!wanted) die("no memory");
   counted = lex(text, length, wanted);
-  paint(text, length, got);
   bool ok = true;
   for (size_t i = 0; i < counted && ok; i++) {
     bytes[(int)wanted[i]]++;
@@ -333,9 +336,18 @@ static bool compare(const char *name, const char *text, bool show) {
            class_names[(int)wanted[i]], class_names[(int)got[i]], (int)strcspn(text + from, "\n"), text + from);
     ok = false;
   }
+  free(wanted);
+  return ok;
+}
+
+static bool compare(const char *name, const char *text, bool show) {
+  size_t length = strlen(text);
+  char *got = calloc(length + 2, 1);
+  if (!got) die("no memory");
+  paint(text, length, got);
+  bool ok = agree(name, text, got);
   if (show)
     for (size_t i = 0; i < length; i++) putchar(text[i] == '\n' ? '\n' : "?nctdwm"[(int)got[i]]);
-  free(wanted);
   free(got);
   return ok;
 }
@@ -367,7 +379,152 @@ static bool names_all(const char *path) {
   return ok;
 }
 
+/* ---- the grammar of tree-sitter ----------------------------------------------------------------- */
+
+static bool accepted(const char *text) {
+  Allocator *a = allocator_system();
+  Sources sources;
+  Names names;
+  Arena arena;
+  Ast ast;
+  Diag diag;
+  arena_init(&arena, a);
+  if (sources_init(&sources, a) || names_init(&names, a)) die("no memory");
+  u32 file = sources_add(&sources, "case.weft", text, strlen(text));
+  bool ok = file && parser_parse(&ast, &arena, &names, &sources, file, &diag, NULL) == WEFT_OK;
+  arena_free(&arena);
+  names_free(&names);
+  sources_free(&sources);
+  return ok;
+}
+
+static void write_accepted(const char *folder, char **files, int count) {
+  glob_t cases;
+  glob("tests/cases/*.weft", 0, NULL, &cases);
+  for (size_t i = 0; i < cases.gl_pathc; i++) {
+    CaseFile f = casefile_read(cases.gl_pathv[i]);
+    for (int k = 0; k < f.count; k++) {
+      if (!accepted(f.cases[k].program)) continue;
+      char *path;
+      if (asprintf(&path, "%s/%s.%d.weft", folder, f.stem, f.cases[k].line) < 0) die("no memory");
+      FILE *out = fopen(path, "wb");
+      if (!out || fputs(f.cases[k].program, out) < 0 || fclose(out)) die(path);
+      puts(path);
+      free(path);
+    }
+    casefile_free(&f);
+  }
+  globfree(&cases);
+  for (int i = 0; i < count; i++) {
+    char *text = read_file(files[i]);
+    if (accepted(text)) puts(files[i]);
+    free(text);
+  }
+}
+
+/* A part of a program that has a name by queries/highlights.scm. */
+typedef struct Capture {
+  size_t from, to;
+  Class class;
+  char name[40];
+} Capture;
+
+static Class class_of_capture(const char *name) {
+  static const struct { const char *name; Class class; } table[] = {
+      {"keyword.import.as", OTHER}, /* a name elsewhere */
+      {"comment", COMMENT}, {"string", TEXT}, {"number", NUMBER}, {"keyword", WORD}, {"boolean", WORD},
+      {"constant.builtin", WORD}, {"operator", MARK}, {"punctuation", MARK}, {"constant", OTHER}, {"embedded", OTHER},
+      {"function", OTHER}, {"module", OTHER}, {"property", OTHER}, {"type", OTHER}, {"variable", OTHER}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    size_t n = strlen(table[i].name);
+    if (strncmp(name, table[i].name, n) == 0 && (!name[n] || name[n] == '.')) return table[i].class;
+  }
+  printf("not ok tree-sitter/captures: @%s is not known to this test\n", name);
+  exit(1);
+}
+
+/* The outer one first. */
+static int by_size(const void *a, const void *b) {
+  const Capture *x = a, *y = b;
+  size_t m = x->to - x->from, n = y->to - y->from;
+  return m != n ? (m < n) - (m > n) : (x->from > y->from) - (x->from < y->from);
+}
+
+static size_t offset_of(const char *text, size_t length, size_t line, size_t column) {
+  size_t i = 0;
+  while (line-- && i < length) i += strcspn(text + i, "\n") + 1;
+  return i + column < length ? i + column : length;
+}
+
+static bool check_captures(const char *path, Capture *list, size_t count) {
+  char *text = read_file(path);
+  size_t length = strlen(text);
+  char *got = calloc(length + 2, 1);
+  if (!got) die("no memory");
+  bool ok = true;
+  for (size_t i = 0; i < count; i++) { /* from and to hold line << 32 | column */
+    list[i].from = offset_of(text, length, list[i].from >> 32, (u32)list[i].from);
+    list[i].to = offset_of(text, length, list[i].to >> 32, (u32)list[i].to);
+  }
+  qsort(list, count, sizeof *list, by_size);
+  for (size_t i = 0; i < count; i++) {
+    fill(got, list[i].from, list[i].to, list[i].class);
+    if (!i || list[i - 1].from != list[i].from || list[i - 1].to != list[i].to) continue;
+    if (list[i - 1].class == list[i].class) continue;
+    printf("not ok tree-sitter/%s: byte %zu is both @%s and @%s\n", path, list[i].from, list[i - 1].name,
+           list[i].name);
+    ok = false;
+  }
+  ok &= agree(path, text, got);
+  free(got);
+  free(text);
+  return ok;
+}
+
+/* A line is the path of a program, or, indented, one capture in it. */
+static bool compare_captures(const char *output) {
+  enum { MOST = 1 << 20 };
+  Capture *list = malloc(MOST * sizeof *list);
+  FILE *in = fopen(output, "r");
+  char *line = NULL, path[1000] = "";
+  size_t room = 0, count = 0, programs = 0;
+  bool ok = true;
+  if (!list || !in) die(output);
+  for (bool more = true; more;) {
+    more = getline(&line, &room, in) > 0;
+    if (!more || *line != ' ') {
+      if (*path) ok &= check_captures(path, list, count), programs++;
+      count = 0;
+      if (more) snprintf(path, sizeof path, "%.*s", (int)strcspn(line, "\n"), line);
+      continue;
+    }
+    const char *name = strstr(line, " - "), *start = strstr(line, "start: (");
+    unsigned from_line, from, to_line, to;
+    if (!name || !start || sscanf(start, "start: (%u, %u), end: (%u, %u)", &from_line, &from, &to_line, &to) != 4) {
+      printf("not ok tree-sitter/captures: not understood: %s", line);
+      return false;
+    }
+    if (count == MOST) die("too many captures");
+    Capture *c = &list[count++];
+    *c = (Capture){.from = (size_t)from_line << 32 | from, .to = (size_t)to_line << 32 | to};
+    snprintf(c->name, sizeof c->name, "%.*s", (int)strcspn(name + 3, ","), name + 3);
+    c->class = class_of_capture(c->name);
+  }
+  fclose(in);
+  free(line);
+  free(list);
+  for (int c = OTHER; c < CLASS_COUNT; c++)
+    if (!bytes[c]) printf("not ok tree-sitter/classes: no byte of the programs is %s\n", class_names[c]), ok = false;
+  if (ok) printf("ok tree-sitter/highlights: %zu programs\n", programs);
+  return ok;
+}
+
 int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[1], "--accepted") == 0) {
+    write_accepted(argv[2], argv + 3, argc - 3);
+    return 0;
+  }
+  if (argc == 3 && strcmp(argv[1], "--captures") == 0) return compare_captures(argv[2]) ? 0 : 1;
   bool show = argc > 1 && strcmp(argv[1], "--show") == 0, all_ok = true;
   glob_t files;
   glob("tests/cases/*.weft", 0, NULL, &files);
