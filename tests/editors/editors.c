@@ -433,7 +433,7 @@ static Class class_of_capture(const char *name) {
   static const struct { const char *name; Class class; } table[] = {
       {"keyword.import.as", OTHER}, /* a name elsewhere */
       {"comment", COMMENT}, {"string", TEXT}, {"number", NUMBER}, {"keyword", WORD}, {"boolean", WORD},
-      {"constant.builtin", WORD}, {"operator", MARK}, {"punctuation", MARK}, {"constant", OTHER}, {"embedded", OTHER},
+      {"constant.builtin", WORD}, {"operator", MARK}, {"punctuation", MARK}, {"constant", OTHER}, {"embedded", INSIDE},
       {"function", OTHER}, {"module", OTHER}, {"property", OTHER}, {"type", OTHER}, {"variable", OTHER}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     size_t n = strlen(table[i].name);
@@ -470,7 +470,7 @@ static bool check_captures(const char *path, Capture *list, size_t count) {
   for (size_t i = 0; i < count; i++) {
     fill(got, list[i].from, list[i].to, list[i].class);
     if (!i || list[i - 1].from != list[i].from || list[i - 1].to != list[i].to) continue;
-    if (list[i - 1].class == list[i].class) continue;
+    if (!list[i - 1].class || !list[i].class || list[i - 1].class == list[i].class) continue;
     printf("not ok tree-sitter/%s: byte %zu is both @%s and @%s\n", path, list[i].from, list[i - 1].name,
            list[i].name);
     ok = false;
