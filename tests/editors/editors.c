@@ -3,7 +3,7 @@
  *   editors [--show] FILE…
  *   editors --accepted FOLDER FILE…     writes the cases that the parser accepts into FOLDER; names them and each FILE
  *                                       that it accepts
- *   editors --captures OUTPUT           compares with what `tree-sitter query --captures` said of programs
+ *   editors --captures LIST OUTPUT      compares with what `tree-sitter query --captures` said of the programs in LIST
  *
  * Reads editors/vscode/syntaxes/weft.tmLanguage.json and applies its rules as editors do: line by line, the leftmost
  * match of the rules that are open wins, the end of the innermost rule first, then the rules in their order. Patterns
@@ -481,37 +481,40 @@ static bool check_captures(const char *path, Capture *list, size_t count) {
   return ok;
 }
 
-/* A line is the path of a program, or, indented, one capture in it. */
-static bool compare_captures(const char *output) {
+/* A line of OUTPUT is the next path of LIST, a capture in that program, or more of the text of a capture. */
+static bool compare_captures(const char *paths, const char *output) {
   enum { MOST = 1 << 20 };
   Capture *list = malloc(MOST * sizeof *list);
   FILE *in = fopen(output, "r");
-  char *line = NULL, path[1000] = "";
+  char *line = NULL, *all = read_file(paths), *path = NULL, *next = strtok(all, "\n");
   size_t room = 0, count = 0, programs = 0;
   bool ok = true;
   if (!list || !in) die(output);
   for (bool more = true; more;) {
     more = getline(&line, &room, in) > 0;
-    if (!more || *line != ' ') {
-      if (*path) ok &= check_captures(path, list, count), programs++;
+    if (more) line[strcspn(line, "\n")] = 0;
+    if (!more || (next && strcmp(line, next) == 0)) {
+      if (path) ok &= check_captures(path, list, count), programs++;
       count = 0;
-      if (more) snprintf(path, sizeof path, "%.*s", (int)strcspn(line, "\n"), line);
+      path = next;
+      if (more) next = strtok(NULL, "\n");
       continue;
     }
-    const char *name = strstr(line, " - "), *start = strstr(line, "start: (");
     unsigned from_line, from, to_line, to;
-    if (!name || !start || sscanf(start, "start: (%u, %u), end: (%u, %u)", &from_line, &from, &to_line, &to) != 4) {
-      printf("not ok tree-sitter/captures: not understood: %s", line);
-      return false;
-    }
+    char name[sizeof list->name];
+    if (sscanf(line, " pattern: %*d, capture: %*d - %39[^,], start: (%u, %u), end: (%u, %u)", name, &from_line, &from,
+               &to_line, &to) != 5)
+      continue;
     if (count == MOST) die("too many captures");
     Capture *c = &list[count++];
     *c = (Capture){.from = (size_t)from_line << 32 | from, .to = (size_t)to_line << 32 | to};
-    snprintf(c->name, sizeof c->name, "%.*s", (int)strcspn(name + 3, ","), name + 3);
-    c->class = class_of_capture(c->name);
+    strcpy(c->name, name);
+    c->class = class_of_capture(name);
   }
+  if (next) printf("not ok tree-sitter/captures: nothing is said of %s\n", next), ok = false;
   fclose(in);
   free(line);
+  free(all);
   free(list);
   for (int c = OTHER; c < CLASS_COUNT; c++)
     if (!bytes[c]) printf("not ok tree-sitter/classes: no byte of the programs is %s\n", class_names[c]), ok = false;
@@ -524,7 +527,7 @@ int main(int argc, char **argv) {
     write_accepted(argv[2], argv + 3, argc - 3);
     return 0;
   }
-  if (argc == 3 && strcmp(argv[1], "--captures") == 0) return compare_captures(argv[2]) ? 0 : 1;
+  if (argc == 4 && strcmp(argv[1], "--captures") == 0) return compare_captures(argv[2], argv[3]) ? 0 : 1;
   bool show = argc > 1 && strcmp(argv[1], "--show") == 0, all_ok = true;
   glob_t files;
   glob("tests/cases/*.weft", 0, NULL, &files);

@@ -33,8 +33,12 @@ grep -E '\((ERROR|MISSING)' "$d/parsed" | head -n 20 | sed 's/^/not ok tree-sitt
 if [ "$status" = 0 ]; then echo "ok tree-sitter/parse: $count programs"
 else grep -qE '\((ERROR|MISSING)' "$d/parsed" || echo "not ok tree-sitter/parse: $(head -c 500 "$d/out")"; fi
 
+# Trees where a line or a look at several tokens decides.
+if "$ts" test >"$d/out" 2>&1; then echo "ok tree-sitter/trees"
+else echo "not ok tree-sitter/trees: $(tail -c 1000 "$d/out")"; fi
+
 if "$ts" query --captures --paths "$d/list" queries/highlights.scm >"$d/captures" 2>"$d/out"; then
-  "$editors" --captures "$d/captures"
+  "$editors" --captures "$d/list" "$d/captures"
 else echo "not ok tree-sitter/highlights: $(head -c 500 "$d/out")"; fi
 for q in locals folds indents helix/indents; do
   if "$ts" query "queries/$q.scm" "$(tail -n 1 "$d/list")" >"$d/out" 2>&1 && [ "$(wc -l <"$d/out")" -gt 5 ]; then
