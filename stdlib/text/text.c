@@ -1,6 +1,7 @@
 /* text.c — operations on text: conversion, parsing, searching, code points. */
 #define _GNU_SOURCE /* memmem */
 #include "stdlib/text/text.h"
+#include "stdlib/text/letters.h"
 #include "stdlib/text/format.h"
 #include "stdlib/array/make.h"
 
@@ -34,12 +35,14 @@ WeftStatus eager_str(Vm *vm, Value *args, Value *out) {
 
 /* ---- numbers from text --------------------------------------------------------------------------------- */
 
-static bool blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 static void stripped(const Text *t, const char **at, size_t *n) {
   const char *s = t->data, *end = s + t->len;
-  while (s < end && blank(*s)) s++;
-  while (end > s && blank(end[-1])) end--;
+  for (size_t len = 0; (len = letters_blank(s, end)) != 0;) s += len;
+  for (const char *last = end; s < end; end = last) {
+    do last--;
+    while (((u8)*last & 0xC0) == 0x80);
+    if (!letters_blank(last, end)) break;
+  }
   *at = s;
   *n = (size_t)(end - s);
 }
@@ -131,9 +134,9 @@ WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
     if (by) {
       next = find_bytes(s, (size_t)(end - s), by->data, by->len);
     } else { /* runs of blanks */
-      while (s < end && blank(*s)) s++;
+      for (size_t len = 0; (len = letters_blank(s, end)) != 0;) s += len;
       if (s == end) break;
-      for (next = s; next < end && !blank(*next); next++) {}
+      for (next = s; next < end && !letters_blank(next, end);) letters_next(&next);
     }
     Value part;
     const char *stop = next ? next : end;
@@ -220,38 +223,6 @@ static WeftStatus padded(Vm *vm, u32 op, bool left, Value *args, Value *out) {
 WeftStatus eager_pad_left(Vm *vm, Value *args, Value *out) { return padded(vm, OP_pad_left, true, args, out); }
 WeftStatus eager_pad_right(Vm *vm, Value *args, Value *out) { return padded(vm, OP_pad_right, false, args, out); }
 
-/* ASCII, Latin-1 supplement, Greek and Cyrillic letters: the simple one-to-one cases of Unicode's table. */
-static u32 change_case(u32 c, bool upper) {
-  if (upper) {
-    if ((c >= 'a' && c <= 'z') || (c >= 0xE0 && c <= 0xFE && c != 0xF7)) return c - 32;
-    if ((c >= 0x3B1 && c <= 0x3C9 && c != 0x3C2) || (c >= 0x430 && c <= 0x44F)) return c - 32;
-    if (c >= 0x450 && c <= 0x45F) return c - 80;
-    return c;
-  }
-  if ((c >= 'A' && c <= 'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7)) return c + 32;
-  if ((c >= 0x391 && c <= 0x3A9 && c != 0x3A2) || (c >= 0x410 && c <= 0x42F)) return c + 32;
-  if (c >= 0x400 && c <= 0x40F) return c + 80;
-  return c;
-}
-
-static u32 decode(const char **at) {
-  const u8 *s = (const u8 *)*at;
-  u32 c = *s, n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-  if (n > 1) c &= 0xFFu >> (n + 1);
-  for (u32 i = 1; i < n; i++) c = c << 6 | (s[i] & 0x3F);
-  *at += n;
-  return c;
-}
-
-static void encode(u32 c, Buf *b) {
-  if (c < 0x80) buf_putc(b, (char)c);
-  else {
-    u32 n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    buf_putc(b, (char)((n == 2 ? 0xC0u : n == 3 ? 0xE0u : 0xF0u) | c >> (6 * (n - 1))));
-    for (u32 i = n - 1; i-- > 0;) buf_putc(b, (char)(0x80 | (c >> (6 * i) & 0x3F)));
-  }
-}
-
 static WeftStatus in_case(Vm *vm, u32 op, bool upper, Value *args, Value *out) {
   const Text *t = NULL;
   TRY(need_text(vm, op, 0, args[0], &t));
@@ -266,7 +237,7 @@ static WeftStatus in_case(Vm *vm, u32 op, bool upper, Value *args, Value *out) {
   }
   Buf b;
   buf_init(&b, &vm->alloc);
-  for (const char *s = t->data, *end = s + t->len; s < end;) encode(change_case(decode(&s), upper), &b);
+  for (const char *s = t->data, *end = s + t->len; s < end;) letters_put(letters_case(letters_next(&s), upper), &b);
   return text_of_buf(vm, &b, out);
 }
 
@@ -349,7 +320,7 @@ WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
       buf_free(&b);
       return vm_error(vm, EK_value, "text: %lld is no code point", (long long)c);
     }
-    encode((u32)c, &b);
+    letters_put((u32)c, &b);
   }
   return text_of_buf(vm, &b, out);
 }
