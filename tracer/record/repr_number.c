@@ -171,21 +171,30 @@ static Outcome format(Recorder *r, Av a, Av spec, bool plain, Av *out) {
   return rec_made(r, av_formatted(r, a, spec), out);
 }
 
-/* The items of the first axis, whose size is relied on. */
+/* The items of the first axis, whose size is relied on; those between the named ones are a list. */
 static Outcome number_unpack(Recorder *r, Av a, const Desc *d, Av *out) {
   const ArrayType *t = value_type(r->g, av_value(r, a));
   const u32 want = d->before + d->after;
-  if (t->rank == 0 || d->has_rest) return rec_stuck(r, REASON_no_rule, "array unpacked");
+  if (t->rank == 0) return rec_stuck(r, REASON_raises, "a number unpacked");
   Dim n = t->dims[0];
   i64 hint;
-  if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint != want)
+  if (size_is_unbacked(&r->g->sizes, n) || !size_hint(&r->g->sizes, n, &hint) || hint < want ||
+      (!d->has_rest && hint > want))
     return rec_stuck(r, REASON_raises, "an array unpacked into %u", want);
-  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, want, "unpacking", rec_here(r))) return OUT_FAIL;
-  for (u32 i = 0; i < want; i++) {
+  if (d->has_rest && hint > r->vm->tunables.array_parts)
+    return rec_over(r, array_parts, REASON_graph_size, "an array unpacked");
+  if (!guard_relation(&r->g->guards, &r->g->sizes, REL_eq, n, hint, "unpacking", rec_here(r))) return OUT_FAIL;
+  Av *items = rec_avs(r, (u32)hint);
+  if (!items) return OUT_FAIL;
+  for (u32 i = 0; i < (u32)hint; i++) {
     Av at = av_const(r, value_weak_i64(i));
-    Outcome o = at ? rec_item(r, a, at, &out[i]) : OUT_FAIL;
+    Outcome o = at ? rec_item(r, a, at, &items[i]) : OUT_FAIL;
     if (o != OUT_GO) return o;
   }
+  const u32 rest = (u32)hint - want;
+  for (u32 i = 0; i < d->before; i++) *out++ = items[i];
+  if (d->has_rest && !(*out++ = av_list(r, items + d->before, rest))) return OUT_FAIL;
+  for (u32 i = 0; i < d->after; i++) *out++ = items[d->before + rest + i];
   return OUT_GO;
 }
 
