@@ -40,8 +40,9 @@ static WeftStatus variables(Vm *vm, Tape *t, const char *who, u32 arg, bool mixe
   Leaves leaves = {0}, made = {0};
   WeftStatus status = tree_leaves_of(vm, tree, &leaves);
   if (status == WEFT_OK && leaves.count == 0 && !mixed)
-    status = vm_error(vm, EK_type, "%s: argument %u must be a number, an array, or a list or record of them, got %s",
-                      who, arg, value_type_name(tree));
+    status = vm_error(vm, EK_type, "%s: argument %u must be a number, an array, or a list or record of them, got %s%s",
+                      who, arg, value_type_name(tree),
+                      tree.kind == V_LIST || tree.kind == V_RECORD ? " that holds none" : "");
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     Value v;
     status = eager_grad_variable(vm, t, who, arg, mixed, leaves.data[i], &v);
@@ -175,7 +176,9 @@ static WeftStatus find_args(Vm *vm, const char *who, Value argnum, const Name *n
     i64 n = 0;
     (void)num_as_index(argnum.kind == V_LIST ? argnum.list->items[i] : argnum, &n);
     i64 k = n < 0 ? n + positional : n;
-    if (k < 0 || k >= positional) return vm_error(vm, EK_type, "%s: argument %lld is not given", who, (long long)n);
+    if (k < 0 || k >= positional)
+      return vm_error(vm, EK_type, "%s: argument %lld is not given%s", who, (long long)n,
+                      positional < nargs ? " by position" : "");
     if (place[k] == nargs) return vm_error(vm, EK_value, "%s: argnum names argument %lld twice", who, (long long)n);
     at[i] = place[k];
     place[k] = nargs;
