@@ -53,6 +53,7 @@ struct RecRecur {
   TypeId leaf_types[LEAVES_MOST];
   bool leaf_flagged[LEAVES_MOST]; /* as RecGives.flagged */
   bool again;                     /* something else is known now: the body is recorded once more */
+  bool called, plain;             /* its body calls it; the whole body was recorded without that */
   NodeId node;                    /* made of it */
 };
 
@@ -441,6 +442,10 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
   for (u32 i = 0; i < e->all_leaves && o == OUT_GO; i++) changes |= type_of(g, e->leaf_types[i])->rank > 0;
   if (o == OUT_GO) o = record_body(r, e, trees, &body, &ret);
+  if (o == OUT_GO && !e->called) { /* of such arguments: it is inlined as any other */
+    e->plain = true;
+    return rec_stuck(r, REASON_recursion, "a function that does not call itself");
+  }
   if (o == OUT_GO && !e->again) o = settle(r, e, ret, results, &given);
   if (o != OUT_GO || e->again) return o;
   rec_cells_undo(r, &e->cells);
@@ -552,6 +557,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
 Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, bool *done) {
   u32 n = code->proto->nparams, nested = 0;
   *done = false;
+  for (RecRecur *e = r->recur; e; e = e->outer) e->called |= e->code == code;
   if (r->abstract || r->differentiating || r->tracer->restarted || (r->g->ambient & AMBIENT_TAPE) || n > PARAMS_MOST ||
       r->no_exits != (r->recur ? r->recur->no_exits : 0) || r->safe_exit == UINT32_MAX)
     return OUT_GO;
@@ -569,7 +575,7 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
   RecRecur e = {.code = code, .fn = fn, .nparams = n};
   Outcome o = record_recur(r, &e, params, out, done);
   /* or one that changes an array, which it gives: the next call's, or the caller's */
-  for (u32 i = 0; i < n && o == OUT_GO && !*done && MECHANISM(r->vm, recursive_arrays); i++) {
+  for (u32 i = 0; i < n && o == OUT_GO && !*done && !e.plain && MECHANISM(r->vm, recursive_arrays); i++) {
     e = (RecRecur){.code = code, .fn = fn, .nparams = n, .state = i + 1};
     if (operand_of(r, &e, i, params[i])) o = record_recur(r, &e, params, out, done);
   }
