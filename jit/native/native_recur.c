@@ -217,6 +217,9 @@ static bool recur_call(Native *n, NodeId node, const Native *in) {
           if (states[s] == at) return native_bail(n, "a function that calls itself with one array twice");
         states[nstates++] = at;
         if (!native_log_make(n, at)) return false;
+      } else {
+        for (u32 s = 0; s < nstates; s++)
+          if (states[s] == at) return native_bail(n, "a function that calls itself reads the array that it changes");
       }
       args[nargs++] = n->buffers.data[at].ir;
     } else {
