@@ -580,7 +580,9 @@ static Dim rebuild_parts(SizePool *p, Dim d, Renewal how, const Subst *by) {
   if (x.kind == SK_sym) {
     for (u32 i = 0; by && i < by->count; i++)
       if (x.value == (i64)by->from[i]) return by->to[i];
-    return p->syms.data[x.value].same_as != DIM_NONE ? p->syms.data[x.value].same_as : d;
+    const Dim same = p->syms.data[x.value].same_as;
+    if (same == DIM_NONE) return d;
+    return how == RENEW_equated ? same : rebuild(p, same, how, by); /* more may be known since it was noted */
   }
   Dim acc = DIM_NONE;
   for (u32 i = 0; i < x.count; i++) {

@@ -571,9 +571,9 @@ static bool narrow(SizePool *p, SizeRel rel, i64 coef, u32 sym, i64 c, bool *ok)
 }
 
 /* coef * E + c rel 0, E a minimum or maximum: what it says of the alternatives. A maximum is at least `bound` where
- * some alternative is: the only one that is no constant, as a constant had proved it. It is at most `bound` where
- * all are; a minimum the other way round. Of sizes that are there on entry a run-time check tells nothing. False:
- * this cannot be. */
+ * some alternative is: the only one that is no constant, unless a constant is (max(0, n - m) >= 0 says nothing of
+ * n - m). It is at most `bound` where all are; a minimum the other way round. Of sizes that are there on entry a
+ * run-time check tells nothing. False: this cannot be. */
 static bool assume_alternatives(SizePool *p, SizeRel rel, i64 coef, Dim extreme, i64 c) {
   SizeNode x = *node_of(p, extreme);
   wide room = (wide)(rel == REL_lt ? -1 : 0) - c; /* coef * E <= room */
@@ -583,8 +583,11 @@ static bool assume_alternatives(SizePool *p, SizeRel rel, i64 coef, Dim extreme,
   Dim limit = size_const(p, (i64)bound), open[SIZE_MAX_TERMS];
   u32 n = 0;
   i64 k;
-  for (u32 i = 0; i < x.count; i++)
-    if (!size_is_const(p, p->terms.data[x.first + i].of, &k)) open[n++] = p->terms.data[x.first + i].of;
+  for (u32 i = 0; i < x.count; i++) {
+    Dim each = p->terms.data[x.first + i].of;
+    if (!size_is_const(p, each, &k)) open[n++] = each;
+    else if (!all && (at_most ? k <= bound : k >= bound)) return true;
+  }
   if (limit == DIM_NONE || (!all && n != 1)) return !p->failed;
   bool ok = true;
   for (u32 i = 0; i < n && ok; i++) {

@@ -522,6 +522,19 @@ static void check_code(SizePool *p, Dim d, const i64 *syms, bool ok, i64 want) {
   arena_free(&arena);
 }
 
+/* What a symbol was equated with was made before the order of the ends of a slice was known. */
+static void an_equated_symbol_is_older_than_a_fact(void **state) {
+  Fixture *f = *state;
+  SizePool *p = &f->p;
+  Dim from = size_sym(p, "from", 20, 0, 1 << 20, 2), to = size_sym(p, "to", 21, 0, 1 << 20, 9);
+  Dim size = size_sym(p, "size", 22, 0, SIZE_LIMIT - 1, 7);
+  Dim slice = size_sub(p, size_min(p, f->n, to), size_min(p, f->n, from));
+  assert_true(size_assume(p, REL_eq, size, size_max(p, 0, slice)));
+  assert_false(size_same(p, size, slice));
+  assert_true(size_assume(p, REL_le, 0, slice));
+  assert_true(size_same(p, size, slice));
+}
+
 static void random_expressions(void **state) {
   (void)state;
   static const i64 los[SYMS] = {0, 0, -20, INT64_MIN}, his[SYMS] = {SIZE_LIMIT - 1, 30, 20, INT64_MAX};
@@ -658,6 +671,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(rollback, setup, teardown),
       cmocka_unit_test_setup_teardown(answers, setup, teardown),
       cmocka_unit_test_setup_teardown(limits, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_equated_symbol_is_older_than_a_fact, setup, teardown),
       cmocka_unit_test(random_expressions),
       cmocka_unit_test(refused_memory),
   };
