@@ -65,6 +65,28 @@ void weft_release(WeftVM *w, WeftValue *value) {
 
 /* ---- text of values ------------------------------------------------------------------------------------- */
 
+/* No text is longer, and a tree that is shared has more leaves than anybody waits for. */
+static bool shown_ends(void *ctx) {
+  const WeftVM *w = ctx;
+  return w->text.len > UINT32_MAX || vm_ends(w->vm);
+}
+
+/* What came before, where no program runs, is meant for the next one: only what comes meanwhile ends the text, and
+ * that, too, is left to the next one. */
+static void show_until_ended(WeftVM *w, Value v) {
+  Vm *vm = w->vm;
+  const bool idle = !vm->frame_count, earlier = idle && vm->interrupted;
+  const f64 deadline = vm->limits.deadline;
+  if (earlier) vm->interrupted = 0;
+  if (idle) vm->limits.deadline = 0;
+  w->text.ends = shown_ends;
+  w->text.ctx = w;
+  format_value(vm, v, false, &w->text);
+  w->text.ends = NULL;
+  if (earlier) vm->interrupted = 1;
+  vm->limits.deadline = deadline;
+}
+
 const char *weft_show(WeftVM *w, WeftValue *value) {
   if (!usable(w) || (value && !value_ok(w, value))) return "";
   ON_STACK_OF(w);
@@ -72,7 +94,7 @@ const char *weft_show(WeftVM *w, WeftValue *value) {
   w->text.failed = false;
   bool plain = value && (value->value.kind <= V_NUM || value->value.kind == V_ARRAY || value->value.kind == V_TEXT);
   if (value && !plain && vm_catch_up(w->vm) != WEFT_OK) return ""; /* a ref may be in it */
-  if (value) format_value(w->vm, value->value, false, &w->text);
+  if (value) show_until_ended(w, value->value);
   return w->text.failed ? "" : buf_text(&w->text);
 }
 

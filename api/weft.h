@@ -531,7 +531,8 @@ WEFT_API void weft_error_position(WeftVM *vm, int *line, int *column); /* 1-base
 
 WEFT_API WeftValue *weft_retain(WeftVM *vm, WeftValue *value); /* one count more; the same value */
 WEFT_API void weft_release(WeftVM *vm, WeftValue *value);      /* value may be NULL */
-/* as a literal, as print writes it; "" when memory was refused */
+/* As a literal, as print writes it. "" when memory was refused, or weft_interrupt came meanwhile (the next program gets
+ * that interrupt, too); in a host function also when the program is to end. */
 WEFT_API const char *weft_show(WeftVM *vm, WeftValue *value);
 /* the lines that the prompt shows of it: none of nil, the text of what trace.explain gave, a
  * drawing of what plot.line and its kind gave, else the value for reading (docs/prompt.md): cut

@@ -40,6 +40,7 @@ typedef struct CompileOptions {
   /* a module of the library: a call at the end of a function keeps its frame, since errors name the function */
   bool library;
   const ScopeHook *hook; /* or NULL */
+  Toil *toil; /* may be NULL; when it ends, so does compiling, as if memory were refused */
 } CompileOptions;
 
 /* The body of a module (or of one more entry at the REPL). Running it gives the value of its last statement.

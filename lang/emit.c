@@ -77,7 +77,8 @@ void *proto_copy(FnState *fs, const void *data, size_t n) {
 u32 emit(FnState *fs, Ins ins, Span at) {
   Compiler *c = fs->c;
   if (c->failed) return 0;
-  if (!vec_push(c->o->alloc, &fs->code, ins)) compile_refused(c);
+  if (!toil(c->o->toil, 1)) compile_refused(c);
+  else if (!vec_push(c->o->alloc, &fs->code, ins)) compile_refused(c);
   else if (!vec_push(c->o->alloc, &fs->spans, at)) compile_refused(c);
   return fs->code.count - 1;
 }

@@ -32,18 +32,19 @@ static Ins with_deaths(const Proto *p, u32 pc, const u64 *after) {
   return ins_make_x(op, flags, a, ins_x(ins));
 }
 
-static bool mark_deaths(Proto *p, Allocator *alloc) {
-  Liveness *l = liveness_new(p, alloc);
+static bool mark_deaths(Proto *p, Allocator *alloc, Toil *t) {
+  Liveness *l = liveness_within(p, alloc, t);
   if (!l) return false;
   u32 words = liveness_words(l);
   u64 *after = mem_alloc(alloc, sizeof *after * words * 2);
   if (after) {
     LiveWalk w;
-    for (liveness_walk(l, &w, after, after + words); liveness_back(&w);) p->code[w.pc] = with_deaths(p, w.pc, after);
+    for (liveness_walk(l, &w, after, after + words); toil(t, 1) && liveness_back(&w);)
+      p->code[w.pc] = with_deaths(p, w.pc, after);
     mem_free(alloc, after, sizeof *after * words * 2);
   }
   liveness_free(l);
-  return after;
+  return after && !toil_ended(t);
 }
 
 /* ---- kills ---------------------------------------------------------------------------------------- */
@@ -97,13 +98,14 @@ static void held_step(Held *h, u32 pc) {
   }
 }
 
-/* Marks in `gone` the kills that find their register empty. */
-static void useless_kills(Held *h, u8 *gone) {
+/* Marks in `gone` the kills that find their register empty. False: it was to end. */
+static bool useless_kills(Held *h, u8 *gone, Toil *t) {
   const Proto *p = h->p;
   for (u32 i = 0; i < p->nparams; i++) h->in[i >> 6] |= (u64)1 << (i & 63);
   do {
     h->changed = false;
     for (u32 b = 0; b < h->l->nblocks; b++) {
+      if (!toil(t, 1 + h->l->starts[b + 1] - h->l->starts[b])) return false;
       memcpy(h->state, h->in + (size_t)b * h->l->words, sizeof(u64) * h->l->words);
       for (u32 pc = h->l->starts[b]; pc < h->l->starts[b + 1]; pc++) {
         gone[pc] = (ins_flags(p->code[pc]) & INS_KILL) && !has(h->state, ins_a(p->code[pc]));
@@ -113,6 +115,7 @@ static void useless_kills(Held *h, u8 *gone) {
       if (b + 1 < h->l->nblocks && !strchr(effects, 'B')) held_join(h, b + 1, NULL);
     }
   } while (h->changed);
+  return true;
 }
 
 static void compact(Proto *p, const u8 *gone, u32 *moved) {
@@ -144,11 +147,11 @@ static void compact(Proto *p, const u8 *gone, u32 *moved) {
   }
 }
 
-static bool drop_kills(Proto *p, Allocator *alloc) {
+static bool drop_kills(Proto *p, Allocator *alloc, Toil *t) {
   u32 kills = 0;
   for (u32 pc = 0; pc < p->ncode; pc++) kills += (ins_flags(p->code[pc]) & INS_KILL) != 0;
   if (!kills) return true;
-  Liveness *l = liveness_new(p, alloc);
+  Liveness *l = liveness_within(p, alloc, t);
   if (!l) return false;
   size_t sets = sizeof(u64) * l->words * (l->nblocks + (size_t)1), pcs = p->ncode + (size_t)1;
   Held h = {.l = l, .p = p, .in = mem_alloc_zero(alloc, sets)};
@@ -157,8 +160,8 @@ static bool drop_kills(Proto *p, Allocator *alloc) {
   bool ok = h.in && gone && moved;
   if (ok) {
     h.state = h.in + (size_t)l->nblocks * l->words;
-    useless_kills(&h, gone);
-    compact(p, gone, moved);
+    ok = useless_kills(&h, gone, t);
+    if (ok) compact(p, gone, moved);
   }
   mem_free(alloc, moved, sizeof *moved * pcs);
   mem_free(alloc, gone, pcs);
@@ -246,6 +249,7 @@ bool proto_writes(Proto *p, Allocator *alloc) {
 bool proto_finish(FnState *fs) {
   Proto *p = fs->proto;
   Allocator *alloc = fs->c->o->alloc;
+  Toil *t = fs->c->o->toil;
   if (fs->extents.count) fs->extents.data[0].els = fs->extents.data[0].end = here(fs);
 #define TABLE(field, nfield, vec)                                          \
   p->field = proto_copy(fs, (vec).data, sizeof *(vec).data * (vec).count); \
@@ -258,5 +262,6 @@ bool proto_finish(FnState *fs) {
   TABLE(protos, nprotos, fs->protos);
   TABLE(locals, nlocals, fs->local_names);
 #undef TABLE
-  return !fs->c->failed && mark_deaths(p, alloc) && drop_kills(p, alloc) && proto_sites(p) && proto_writes(p, alloc);
+  return !fs->c->failed && mark_deaths(p, alloc, t) && drop_kills(p, alloc, t) && proto_sites(p) &&
+         proto_writes(p, alloc);
 }

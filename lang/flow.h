@@ -17,4 +17,7 @@ struct Liveness {
   u64 *work;     /* one set */
 };
 
+/* liveness_new, which ends with the compilation it is part of; NULL then, too. */
+Liveness *liveness_within(const Proto *p, Allocator *alloc, Toil *t);
+
 #endif

@@ -181,12 +181,15 @@ static bool is_behind(const Liveness *l, const Pass *passes, u32 b) {
   return handler != UINT32_MAX && passes[l->block_of[handler]].changed > done;
 }
 
-static void solve(Liveness *l, Pass *passes) {
+/* False: it was to end. */
+static bool solve(Liveness *l, Pass *passes, Toil *t) {
   u32 now = 0;
   for (bool changed = true; changed;) {
     changed = false;
     for (u32 b = l->nblocks; b-- > 0;) {
+      if (!toil(t, 1)) return false;
       if (!is_behind(l, passes, b)) continue;
+      if (!toil(t, l->starts[b + 1] - l->starts[b])) return false;
       passes[b].done = ++now;
       load_end(l, b, l->work);
       for (u32 pc = l->starts[b + 1]; pc-- > l->starts[b];) step_back(l, pc, l->work);
@@ -198,9 +201,12 @@ static void solve(Liveness *l, Pass *passes) {
       }
     }
   }
+  return true;
 }
 
-Liveness *liveness_new(const Proto *p, Allocator *alloc) {
+Liveness *liveness_new(const Proto *p, Allocator *alloc) { return liveness_within(p, alloc, NULL); }
+
+Liveness *liveness_within(const Proto *p, Allocator *alloc, Toil *t) {
   Liveness *l = mem_alloc_zero(alloc, sizeof *l);
   u8 *is_start = mem_alloc_zero(alloc, (size_t)p->ncode + 1);
   Pass *passes = NULL;
@@ -221,7 +227,7 @@ Liveness *liveness_new(const Proto *p, Allocator *alloc) {
     l->block_of[pc] = block - 1;
   }
   find_handlers(l);
-  solve(l, passes);
+  if (!solve(l, passes, t)) goto fail;
   mem_free(alloc, passes, sizeof *passes * (l->nblocks + 1));
   mem_free(alloc, is_start, (size_t)p->ncode + 1);
   return l;

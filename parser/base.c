@@ -175,24 +175,33 @@ void toil_forever(Toil *t) {
 /* ---- text buffers ------------------------------------------------------------------------- */
 
 void buf_init(Buf *b, Allocator *alloc) { *b = (Buf){.alloc = alloc}; }
+void buf_init_like(Buf *b, const Buf *other) {
+  *b = (Buf){.alloc = other->alloc, .ends = other->ends, .ctx = other->ctx};
+}
 
 void buf_free(Buf *b) {
-  mem_free(b->alloc, b->data, b->cap);
-  *b = (Buf){.alloc = b->alloc};
+  mem_free(b->alloc, b->data, b->room);
+  buf_init_like(b, b);
+}
+
+static bool buf_grow(Buf *b, size_t extra) {
+  size_t want = b->room ? b->room * 2 : 64;
+  while (want - b->len <= extra) want *= 2;
+  char *p = mem_resize(b->alloc, b->data, b->room, want);
+  if (!p) return false;
+  b->data = p;
+  b->room = want;
+  return true;
 }
 
 static bool buf_reserve(Buf *b, size_t extra) {
+  enum { ASKS = 1 << 16 };
   if (b->failed) return false;
   if (extra < b->cap - b->len && b->data) return true;
-  size_t want = b->cap ? b->cap * 2 : 64;
-  while (want - b->len <= extra) want *= 2;
-  char *p = mem_resize(b->alloc, b->data, b->cap, want);
-  if (!p) {
-    b->failed = true;
-    return false;
-  }
-  b->data = p;
-  b->cap = want;
+  const bool fits = b->data && extra < b->room - b->len;
+  b->failed = (b->ends && b->len >= ASKS && b->ends(b->ctx)) || (!fits && !buf_grow(b, extra));
+  if (b->failed) return false;
+  b->cap = b->ends && b->room - b->len - extra > ASKS ? b->len + extra + ASKS : b->room;
   return true;
 }
 

@@ -165,11 +165,15 @@ void toil_forever(Toil *t); /* until it is told to stop */
 typedef struct Buf {
   Allocator *alloc;
   char *data; /* NUL-terminated when non-NULL */
-  size_t len, cap;
+  size_t len, cap; /* cap: of what it has, what may be written before it grows, or asks */
+  size_t room;     /* what it has */
+  bool (*ends)(void *ctx); /* asked every 64 KiB, or so: true, and it has failed. NULL: nobody is asked */
+  void *ctx;
   bool failed;
 } Buf;
 
 void buf_init(Buf *b, Allocator *alloc);
+void buf_init_like(Buf *b, const Buf *other); /* empty; of the same memory, and who is asked is the same */
 void buf_free(Buf *b);
 void buf_put(Buf *b, const char *s, size_t n);
 void buf_puts(Buf *b, const char *s);

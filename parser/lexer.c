@@ -151,7 +151,8 @@ static void drop_string(Lexer *l) {
 }
 
 static void skip_line(Lexer *l) {
-  while (l->pos < l->len && l->text[l->pos] != '\n') l->pos++;
+  const char *end = memchr(l->text + l->pos, '\n', l->len - l->pos);
+  l->pos = end ? (u32)(end - l->text) : l->len;
 }
 
 /* Advances over letters and digits of a name, ASCII or not. */

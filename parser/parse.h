@@ -40,6 +40,7 @@ typedef struct Parser {
   const SourceFile *source;
   u32 file;
   Diag *diag;
+  Toil *toil;
   bool repl;
   const ParseOptions *recover; /* has a `problem`; NULL: errors end it */
   u32 problems;

@@ -127,6 +127,7 @@ static bool tokenize(Parser *p) {
   for (;;) {
     Token t;
     u32 before = l.pos;
+    if (!toil(p->toil, 1)) return fail_memory(p);
     lexer_next(&l, &t);
     u32 index = p->tokens.count;
     bool closing = t.kind == TOK_RPAREN || t.kind == TOK_RBRACKET || t.kind == TOK_RBRACE;
@@ -159,6 +160,7 @@ u32 new_node(Parser *p, AstNode n, u32 count, const u32 *kids) {
   if (p->status) return 0;
   n.first = p->kids.count;
   n.count = count;
+  if (!toil(p->toil, 1 + count)) return fail_memory(p);
   for (u32 i = 0; i < count; i++)
     if (!vec_push(p->alloc, &p->kids, kids[i])) return fail_memory(p);
   if (!vec_push(p->alloc, &p->nodes, n)) return fail_memory(p);
@@ -216,9 +218,24 @@ bool enter(Parser *p) {
 
 /* ---- the facade --------------------------------------------------------------------------- */
 
+/* Eight bytes of ASCII at once; what is refused, is refused at its place. */
+static u32 skip_ascii(const char *s, u32 len, u32 at) {
+  u64 word = 0;
+  for (; len - at >= sizeof word; at += (u32)sizeof word) {
+    memcpy(&word, s + at, sizeof word);
+    if (word & 0x8080808080808080u) break;
+  }
+  return at;
+}
+
 static bool check_utf8(Parser *p) {
   u32 code, n;
   for (u32 i = 0; i < p->source->len; i += n) {
+    enum { PART = 1 << 16 };
+    u32 part = p->source->len - i < PART ? p->source->len - i : PART, from = i;
+    i = skip_ascii(p->source->text, i + part, i);
+    if (!toil(p->toil, 1 + (i - from) / 16)) return fail_memory(p);
+    if (i == p->source->len) break;
     n = utf8_decode(p->source->text, p->source->len, i, &code);
     if (!n) return fail_at(p, (Span){p->file, i, 1}, "the text is not UTF-8: byte 0x%02x", (u8)p->source->text[i]);
   }
@@ -233,6 +250,7 @@ static bool check_tree(Parser *p) {
   bool ok = true;
   for (u32 id = 1; id < n && ok; id++) {
     AstNode *x = node(p, id);
+    ok = toil(p->toil, 1) || fail_memory(p);
     u16 deepest = 0;
     for (u32 i = 0; i < x->count; i++) {
       u16 d = depth[p->kids.data[x->first + i]];
@@ -288,6 +306,7 @@ WeftStatus parser_parse(Ast *out, Arena *arena, Names *names, const Sources *sou
               .source = source,
               .file = file,
               .diag = diag,
+              .toil = options ? options->toil : NULL,
               .repl = options && options->repl,
               .recover = options && options->problem ? options : NULL};
   if (!vec_push(p.alloc, &p.nodes, (AstNode){0})) {

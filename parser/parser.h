@@ -17,6 +17,7 @@ typedef struct ParseOptions {
    * parser_parse gives WEFT_OK. NULL: the first error ends it. */
   void (*problem)(void *context, const Diag *diag, Span skipped);
   void *context;
+  Toil *toil; /* may be NULL; when it ends, so does parsing, as if memory were refused */
 } ParseOptions;
 
 /* Parses one file. `options` may be NULL.

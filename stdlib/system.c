@@ -32,14 +32,14 @@ WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   bool flush = false;
   TRY(args_bool(vm, OP_print, 3, args[3], &flush));
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   const List *xs = args[0].list;
   for (u32 i = 0; i < xs->count; i++) {
     if (i) buf_put(&b, sep, sep_len);
     format_value(vm, xs->items[i], true, &b);
   }
   buf_put(&b, end, end_len);
-  WeftStatus status = b.failed ? vm_error_memory(vm) : vm_write(vm, buf_text(&b), b.len);
+  WeftStatus status = b.failed ? vm_error_buf(vm) : vm_write(vm, buf_text(&b), b.len);
   buf_free(&b);
   return status == WEFT_OK && flush ? vm_flush(vm) : status;
 }
@@ -154,7 +154,7 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   Value v = args[0];
   bool source = false;
   TRY(args_bool(vm, OP_help, 1, args[1], &source));
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   if (!args_given(v)) {
     buf_puts(&b, "help(f) shows what a function does. Built-in functions:\n");
     u32 column = 0;
@@ -177,7 +177,7 @@ WeftStatus eager_help(Vm *vm, Value *args, Value *out) {
   } else {
     buf_printf(&b, "a value of type %s\n", value_type_name(v));
   }
-  WeftStatus status = b.failed ? vm_error_memory(vm) : vm_write(vm, buf_text(&b), b.len);
+  WeftStatus status = b.failed ? vm_error_buf(vm) : vm_write(vm, buf_text(&b), b.len);
   buf_free(&b);
   *out = value_nil();
   return status;
@@ -205,10 +205,10 @@ WeftStatus eager_assert(Vm *vm, Value *args, Value *out) {
   if (ok) return WEFT_OK;
   if (!args_given(args[1])) return vm_error(vm, EK_assert, "assertion failed");
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   format_value(vm, args[1], true, &b);
   Value message;
-  WeftStatus status = b.failed ? vm_error_memory(vm)
+  WeftStatus status = b.failed ? vm_error_buf(vm)
                                : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, EK_assert, message)
                                : WEFT_ERROR;
   buf_free(&b);
@@ -243,11 +243,11 @@ WeftStatus eager_error(Vm *vm, Value *args, Value *out) {
     if (kind < 0) return vm_error(vm, EK_value, "error: no kind of error is called \"%s\"", args[1].text->data);
   }
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   format_value(vm, args[0], true, &b);
   if (library_op(vm) && !b.failed) one_line(&b);
   Value message;
-  WeftStatus status = b.failed ? vm_error_memory(vm)
+  WeftStatus status = b.failed ? vm_error_buf(vm)
                                : text_new(vm, buf_text(&b), b.len, &message) ? vm_raise(vm, (ErrorKind)kind, message)
                                : WEFT_ERROR;
   buf_free(&b);
@@ -349,12 +349,12 @@ WeftStatus eager_read_line(Vm *vm, Value *args, Value *out) {
   TRY(vm_flush(vm));
   Buf line;
   bool any;
-  buf_init(&line, &vm->alloc);
+  vm_buf_init(vm, &line);
   WeftStatus status = next_line(vm, &line, &any);
   size_t n = line.len;
   if (n && line.data[n - 1] == '\n') n--;
   if (n && line.data[n - 1] == '\r') n--;
-  if (status == WEFT_OK && line.failed) status = vm_error_memory(vm);
+  if (status == WEFT_OK && line.failed) status = vm_error_buf(vm);
   if (status == WEFT_OK && any) status = outer_text(vm, EK_io, "read_line: the line", buf_text(&line), n, out);
   else if (status == WEFT_OK) *out = value_nil();
   buf_free(&line);

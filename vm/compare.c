@@ -1,5 +1,4 @@
 /* compare.c — structural equality, the order of text, `in`, and the truth of conditions. */
-#define _GNU_SOURCE /* memmem */
 #include <string.h>
 
 #include "vm/operate.h"
@@ -12,7 +11,7 @@ typedef struct Pair {
 } Pair;
 typedef VEC(Pair) Pairs;
 
-enum { POLL_PAIRS = 1024 };
+enum { POLL_PAIRS = 1024, LONG = 1 << 16 };
 
 static WeftStatus equal_arrays(Vm *vm, Value a, Value b, bool *out) {
   NumBox ba, bb;
@@ -64,7 +63,10 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
   }
   switch (a.kind) {
     case V_NIL: break;
-    case V_TEXT: *out = a.text->len == b.text->len && memcmp(a.text->data, b.text->data, a.text->len) == 0; break;
+    case V_TEXT:
+      *out = a.text->len == b.text->len && memcmp(a.text->data, b.text->data, a.text->len) == 0;
+      if (a.text->len >= LONG) return vm_look(vm);
+      break;
     case V_DTYPE: *out = a.dtype == b.dtype; break;
     case V_FN: *out = equal_fns(a.fn, b.fn); break;
     case V_RANGE: {
@@ -76,8 +78,10 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
     case V_LIST:
       *out = a.list->count == b.list->count;
       if (*out && (!list_boxed(vm, a.list) || !list_boxed(vm, b.list))) return WEFT_ERROR;
-      for (u32 i = a.list->count; *out && i-- > 0;) /* the first item first; the same list may hold NaN, and differ */
+      for (u32 i = a.list->count; *out && i-- > 0;) { /* the first item first; the same list may hold NaN, and differ */
         if (!vec_push(&vm->alloc, todo, (Pair){a.list->items[i], b.list->items[i]})) return vm_error_memory(vm);
+        if (i % LONG == LONG - 1 && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+      }
       break;
     case V_RECORD: {
       const Shape *s = a.record->shape;
@@ -132,13 +136,16 @@ static bool in_range(Value item, const Range *r) {
 }
 
 WeftStatus value_in(Vm *vm, Value item, Value container, bool *out) {
+  const char *hit;
   *out = false;
   container = value_untracked(container);
   switch (container.kind) {
     case V_LIST:
       if (!list_boxed(vm, container.list)) return WEFT_ERROR;
-      for (u32 i = 0; i < container.list->count && !*out; i++)
+      for (u32 i = 0; i < container.list->count && !*out; i++) {
         if (value_equal(vm, item, container.list->items[i], out) != WEFT_OK) return WEFT_ERROR;
+        if (i % POLL_PAIRS == POLL_PAIRS - 1 && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+      }
       return WEFT_OK;
     case V_RANGE: *out = in_range(value_untracked(item), container.range); return WEFT_OK;
     case V_RECORD:
@@ -149,7 +156,9 @@ WeftStatus value_in(Vm *vm, Value item, Value container, bool *out) {
     case V_TEXT:
       if (item.kind != V_TEXT)
         return vm_error(vm, EK_type, "in: a part of a text is text, got %s", value_type_name(item));
-      *out = memmem(container.text->data, container.text->len, item.text->data, item.text->len) != NULL;
+      if (text_find(vm, container.text->data, container.text->len, item.text->data, item.text->len, &hit) != WEFT_OK)
+        return WEFT_ERROR;
+      *out = hit != NULL;
       return WEFT_OK;
     case V_NUM:
     case V_ARRAY:

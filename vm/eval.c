@@ -67,17 +67,22 @@ void vm_sweep_sources(Vm *vm) {
 
 /* ---- eval ----------------------------------------------------------------------------------------- */
 
+static ToilEnd program_ends(void *vm) { return vm_ends(vm) ? TOIL_limit : TOIL_goes_on; }
+
 WeftStatus module_compile(Vm *vm, ModuleScope *scope, Arena *arena, u32 file, bool repl, Proto **out) {
   Ast ast;
   Diag diag = {0};
-  ParseOptions parse = {.repl = repl};
+  Toil work = {0}; /* a long text is not begun, or left, where the program is to end */
+  toil_begin(&work, UINT64_MAX - 1, program_ends, vm);
+  ParseOptions parse = {.repl = repl, .toil = &work};
   WeftStatus status = parser_parse(&ast, arena, &vm->names, &vm->sources, file, &diag, &parse);
   if (status == WEFT_INCOMPLETE) return status;
-  if (status != WEFT_OK) return raise_diag(vm, &diag);
+  if (status != WEFT_OK) return toil_ended(&work) ? vm_error_buf(vm) : raise_diag(vm, &diag);
   log_ast(vm, &ast);
   CompileOptions options = {.alloc = &vm->alloc, .names = &vm->names, .sources = &vm->sources, .scope = scope,
-                            .diag_arena = arena, .repl = repl};
-  if (lang_compile(&ast, &options, out, &diag) != WEFT_OK) return raise_diag(vm, &diag);
+                            .diag_arena = arena, .repl = repl, .toil = &work};
+  if (lang_compile(&ast, &options, out, &diag) != WEFT_OK)
+    return toil_ended(&work) ? vm_error_buf(vm) : raise_diag(vm, &diag);
   log_bytecode(vm, scope, *out);
   return WEFT_OK;
 }

@@ -61,6 +61,20 @@ static WeftStatus see_deadline(Vm *vm) {
   return WEFT_OK;
 }
 
+bool vm_ends(const Vm *vm) {
+  return vm->interrupted || (vm->limits.deadline > 0 && vm_clock() >= vm->limits.deadline);
+}
+
+static bool text_ends(void *vm) { return vm_ends(vm); }
+
+void vm_buf_init(Vm *vm, Buf *b) {
+  buf_init(b, &vm->alloc);
+  b->ends = text_ends;
+  b->ctx = vm;
+}
+
+WeftStatus vm_error_buf(Vm *vm) { return vm_look(vm) == WEFT_OK ? vm_error_memory(vm) : WEFT_ERROR; }
+
 WeftStatus vm_look(Vm *vm) { return vm_heed(vm) == WEFT_OK ? see_deadline(vm) : WEFT_ERROR; }
 
 WeftStatus vm_poll(Vm *vm, u64 units) {

@@ -1,4 +1,5 @@
 /* text.c — immutable UTF-8 text: making, joining, slicing by code point. */
+#define _GNU_SOURCE /* memmem */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,15 +50,48 @@ bool text_new(Vm *vm, const char *s, size_t len, Value *out) {
   return true;
 }
 
+/* Of the program's own, which may be long: in parts of a millisecond or so. False: it is to end, and t is dropped. */
+enum { PART_BYTES = 1 << 21, PART_POINTS = 1 << 19 };
+
+static bool fill(Vm *vm, Text *t, char *to, const char *from, size_t n) {
+  for (size_t done = 0; done < n;) {
+    const size_t part = n - done < PART_BYTES ? n - done : PART_BYTES;
+    memcpy(to + done, from + done, part);
+    done += part;
+    if (part < PART_BYTES || vm_look(vm) == WEFT_OK) continue;
+    value_drop(vm, value_obj(V_TEXT, t));
+    return false;
+  }
+  return true;
+}
+
+bool text_of_program(Vm *vm, const char *s, size_t len, Value *out) {
+  if (len < PART_BYTES) return text_new(vm, s, len, out);
+  Text *t = text_room(vm, len, out);
+  if (!t) return false;
+  t->count = 0;
+  if (!fill(vm, t, t->data, s, len)) return false;
+  t->count = count_points(t->data, len);
+  return true;
+}
+
+WeftStatus text_find(Vm *vm, const char *s, size_t n, const char *part, size_t m, const char **hit) {
+  const size_t each = m > PART_BYTES / 4 ? 4 * m : PART_BYTES; /* linear, in the part that is searched, too */
+  for (; (*hit = memmem(s, n < each ? n : each, part, m)) == NULL && n > each; s += each - m + 1, n -= each - m + 1)
+    if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+  return WEFT_OK;
+}
+
 bool text_repeat(Vm *vm, const Text *t, u64 n, Value *out) {
   size_t len = t->len && n > UINT32_MAX / t->len ? UINT32_MAX : (size_t)t->len * n;
   if (len <= 1) return text_new(vm, t->data, len, out);
   Text *to = text_room(vm, len, out);
   if (!to) return false;
-  memcpy(to->data, t->data, t->len);
+  to->count = 0;
+  if (!fill(vm, to, to->data, t->data, t->len)) return false;
   for (size_t done = t->len; done < len;) { /* twice as much each time */
     size_t part = done < len - done ? done : len - done;
-    memcpy(to->data + done, to->data, part);
+    if (!fill(vm, to, to->data + done, to->data, part)) return false;
     done += part;
   }
   to->count = t->count * (u32)n;
@@ -207,12 +241,19 @@ bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) {
   if (!t) return false;
   s = t->data;
   at = 0;
-  for (; len == count && count - at >= BLOCK; at += BLOCK)
-    for (u32 i = 0; i < BLOCK; i++) s[at + i] = (char)points[at + i];
-  for (; len == count && at < count; at++) s[at] = (char)points[at];
-  for (u32 i = 0; len != count && i < count; i++) s += put_point(s, (u32)points[i]);
   t->count = count;
-  return true;
+  bool ok = true;
+  for (u32 from = 0; from < count && ok; from = at) {
+    const u32 stop = count - from < PART_POINTS ? count : from + PART_POINTS;
+    at = from;
+    for (; len == count && stop - at >= BLOCK; at += BLOCK)
+      for (u32 i = 0; i < BLOCK; i++) s[at + i] = (char)points[at + i];
+    for (; len == count && at < stop; at++) s[at] = (char)points[at];
+    for (; len != count && at < stop; at++) s += put_point(s, (u32)points[at]);
+    ok = stop == count || vm_look(vm) == WEFT_OK;
+  }
+  if (!ok) value_drop(vm, *out);
+  return ok;
 }
 
 bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
@@ -223,36 +264,43 @@ bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
     u32 to = t->len == t->count ? (u32)stop : from;
     if (t->len != t->count)
       for (i64 i = start; i < stop; i++) to += point_bytes((u8)t->data[to]);
-    return text_new(vm, t->data + from, to - from, out);
+    return text_of_program(vm, t->data + from, to - from, out);
   }
   Range r = {.start = start, .stop = stop, .step = step};
   u64 count = range_count(&r);
   u32 *at = NULL; /* byte offset of each code point, when not ASCII */
+  bool ok = true;
   if (t->len != t->count) {
     at = mem_alloc(&vm->alloc, sizeof *at * ((size_t)t->count + 1));
     if (!at) return (void)vm_error_memory(vm), false;
     u32 n = 0;
-    for (u32 i = 0; i < t->len; i += point_bytes((u8)t->data[i])) at[n++] = i;
-    at[n] = t->len;
+    for (u32 i = 0; i < t->len && ok; i += point_bytes((u8)t->data[i])) {
+      at[n++] = i;
+      if (n % PART_POINTS == 0) ok = vm_look(vm) == WEFT_OK;
+    }
+    at[ok ? n : 0] = t->len;
   }
   size_t len = 0;
-  for (u64 k = 0; k < count; k++) {
+  for (u64 k = 0; at && k < count && ok; k++) {
     i64 i = start + (i64)k * step;
-    len += at ? at[i + 1] - at[i] : 1;
+    len += at[i + 1] - at[i];
+    if ((k + 1) % PART_POINTS == 0) ok = vm_look(vm) == WEFT_OK;
   }
-  Text *made = text_room(vm, len, out);
+  Text *made = ok ? text_room(vm, at ? len : count, out) : NULL;
   if (made) {
     char *p = made->data;
-    for (u64 k = 0; k < count; k++) {
+    made->count = (u32)count;
+    for (u64 k = 0; k < count && ok; k++) {
       i64 i = start + (i64)k * step;
+      if ((k + 1) % PART_POINTS == 0) ok = vm_look(vm) == WEFT_OK;
       u32 from = at ? at[i] : (u32)i, n = at ? at[i + 1] - at[i] : 1;
       memcpy(p, t->data + from, n);
       p += n;
     }
-    made->count = (u32)count;
+    if (!ok) value_drop(vm, *out);
   }
   if (at) mem_free(&vm->alloc, at, sizeof *at * ((size_t)t->count + 1));
-  return made != NULL;
+  return ok && made;
 }
 
 /* Large texts grow where they lie, so that building one piece by piece does not copy it each time; small ones in the
@@ -296,10 +344,10 @@ bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) {
   Text *t = text_room(vm, len, out);
   if (!t) return false;
   char *p = t->data;
+  t->count = points;
   for (u32 i = 0; i < count; i++) {
-    memcpy(p, parts[i].text->data, parts[i].text->len);
+    if (!fill(vm, t, p, parts[i].text->data, parts[i].text->len)) return false;
     p += parts[i].text->len;
   }
-  t->count = points;
   return true;
 }

@@ -261,7 +261,10 @@ bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
 u32 text_place(Vm *vm, const Text *t, u32 index); /* the same, in constant time when the text is asked again */
 void text_forget(Vm *vm, const Text *t);          /* before its memory goes */
+bool text_of_program(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* text_new, which its end may stop */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */
+/* Where `part` of m bytes begins in n bytes; *hit NULL: nowhere. Error: the program is to end. */
+WeftStatus text_find(Vm *vm, const char *s, size_t n, const char *part, size_t m, const char **hit) MUST_USE;
 bool text_repeat(Vm *vm, const Text *t, u64 n, Value *out) MUST_USE; /* n times, one behind the other */
 /* *text is replaced; in place when large and unique */
 bool text_append(Vm *vm, Value *text, const Text *more) MUST_USE;

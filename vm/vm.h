@@ -556,6 +556,10 @@ WeftStatus vm_poll(Vm *vm, u64 units) MUST_USE;
 WeftStatus vm_heed(Vm *vm) MUST_USE; /* an interrupt alone */
 /* That and the deadline, without fuel: behind what may take long by itself, the host's functions and the library's. */
 WeftStatus vm_look(Vm *vm) MUST_USE;
+bool vm_ends(const Vm *vm); /* would that raise? Nothing is raised, and an interrupt stays where it is */
+/* Text of the program's in the making, however long: it fails where the program is to end. */
+void vm_buf_init(Vm *vm, Buf *b);
+WeftStatus vm_error_buf(Vm *vm); /* why such a text failed: an interrupt, the deadline, or memory that was refused */
 f64 vm_clock(void); /* monotonic seconds */
 /* The text has no name any more: it is freed, or changes. */
 static inline void text_unname(Vm *vm, Text *t) {

@@ -550,7 +550,7 @@ static void put_field(const char *s, size_t n, char sep, bool name, Buf *b) {
     return;
   }
   buf_putc(b, '"');
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !b->failed; i++) {
     if (s[i] == '"') buf_putc(b, '"');
     buf_putc(b, s[i]);
   }
@@ -562,7 +562,7 @@ static void put_value(Vm *vm, Value v, char sep, Buf *b) {
   else if (v.kind == V_TEXT) put_field(v.text->data, v.text->len, sep, false, b);
   else {
     Buf text;
-    buf_init(&text, b->alloc);
+    buf_init_like(&text, b);
     format_value(vm, v, true, &text);
     put_field(buf_text(&text), text.len, sep, false, b);
     b->failed |= text.failed;
@@ -607,7 +607,7 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
   const Record *r = args[1].record;
   TRY(check_columns(vm, r, &rows));
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   for (u32 c = 0; c < r->shape->count; c++) {
     if (c) buf_putc(&b, sep);
     put_field(name_text(&vm->names, r->shape->keys[c]), name_len(&vm->names, r->shape->keys[c]), sep, true, &b);
@@ -626,7 +626,7 @@ WeftStatus eager_save_csv(Vm *vm, Value *args, Value *out) {
     if ((i & 1023) == 1023) status = vm_poll(vm, 1);
   }
   if (status == WEFT_OK)
-    status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_csv, path, buf_text(&b), b.len);
+    status = b.failed ? vm_error_buf(vm) : file_write(vm, OP_save_csv, path, buf_text(&b), b.len);
   buf_free(&b);
   *out = value_nil();
   return status;

@@ -100,10 +100,10 @@ static WeftStatus list_of(Vm *vm, const char *path, const char **names, u32 coun
 
 static WeftStatus list_files(Vm *vm, const char *path, Value *out) {
   Buf all;
-  buf_init(&all, &vm->alloc);
+  vm_buf_init(vm, &all);
   const int code = vm_files_code(vm, vm->files->list(vm->files->context, path, take_name, &all));
   WeftStatus status = code ? file_error(vm, OP_list_dir, path, "read", code)
-                           : all.failed ? vm_error_memory(vm) : WEFT_OK;
+                           : all.failed ? vm_error_buf(vm) : WEFT_OK;
   u32 count = 0, at = 0;
   for (size_t i = 0; i < all.len; i++) count += all.data[i] == 0;
   const char **names = status == WEFT_OK ? mem_alloc(&vm->alloc, sizeof *names * (count + 1)) : NULL;

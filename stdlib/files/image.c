@@ -181,13 +181,13 @@ WeftStatus eager_save_image(Vm *vm, Value *args, Value *out) {
   Value dense;
   Buf b;
   Image m = {.bits = (u32)bits};
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   TRY(array_make_dense(vm, args[1], &dense));
   WeftStatus status = image_of(vm, dense.array, &m);
   if (status == WEFT_OK && png) status = png_encode(vm, &m, &b);
   if (status == WEFT_OK && !png) pnm_encode(&m, &b);
   if (status == WEFT_OK)
-    status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_image, path, b.data, b.len);
+    status = b.failed ? vm_error_buf(vm) : file_write(vm, OP_save_image, path, b.data, b.len);
   if (m.samples) mem_free(&vm->alloc, m.samples, image_bytes(&m));
   value_drop(vm, dense);
   buf_free(&b);

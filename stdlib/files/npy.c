@@ -297,7 +297,7 @@ WeftStatus npy_encode(Vm *vm, u32 op, Value v, Buf *b) {
     buf_put(b, a->data, (size_t)a->size * dtype_bytes(array_dtype(a)));
   }
   value_drop(vm, dense);
-  return b->failed ? vm_error_memory(vm) : WEFT_OK;
+  return b->failed ? vm_error_buf(vm) : WEFT_OK;
 }
 
 WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
@@ -305,7 +305,7 @@ WeftStatus eager_save_npy(Vm *vm, Value *args, Value *out) {
   TRY(file_path(vm, OP_save_npy, args[0], &path));
   TRY(args_array(vm, OP_save_npy, 1, args[1]));
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   WeftStatus status = npy_encode(vm, OP_save_npy, args[1], &b);
   if (status == WEFT_OK) status = file_write(vm, OP_save_npy, path, b.data, b.len);
   buf_free(&b);

@@ -215,8 +215,8 @@ static void put_name(Buf *b, const char *name, size_t n) {
 /* One array behind the others; its entry behind those of the directory. */
 static WeftStatus put_member(Vm *vm, const char *name, size_t n, Value v, bool compress, Buf *b, Buf *directory) {
   Buf file, packed;
-  buf_init(&file, &vm->alloc);
-  buf_init(&packed, &vm->alloc);
+  vm_buf_init(vm, &file);
+  vm_buf_init(vm, &packed);
   WeftStatus status = npy_encode(vm, OP_save_npz, v, &file);
   if (status == WEFT_OK && compress) status = zlib_deflate(vm, ZLIB_RAW, file.data, file.len, &packed);
   if (status == WEFT_OK) {
@@ -254,8 +254,8 @@ WeftStatus eager_save_npz(Vm *vm, Value *args, Value *out) {
   if (count >= FULL16)
     return vm_error(vm, EK_unsupported, "save_npz: more than %d arrays are not supported", FULL16 - 1);
   Buf b, directory;
-  buf_init(&b, &vm->alloc);
-  buf_init(&directory, &vm->alloc);
+  vm_buf_init(vm, &b);
+  vm_buf_init(vm, &directory);
   WeftStatus status = WEFT_OK;
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
     const Value v = value_untracked(r->items[i]);
@@ -271,7 +271,7 @@ WeftStatus eager_save_npz(Vm *vm, Value *args, Value *out) {
       status = put_member(vm, name, n, v, compress, &b, &directory);
   }
   const u64 at = b.len;
-  if (status == WEFT_OK && (b.failed || directory.failed)) status = vm_error_memory(vm);
+  if (status == WEFT_OK && (b.failed || directory.failed)) status = vm_error_buf(vm);
   if (status == WEFT_OK) {
     buf_put(&b, directory.data, directory.len);
     buf_put(&b, "PK\x05\x06\0\0\0\0", 8);
@@ -280,7 +280,7 @@ WeftStatus eager_save_npz(Vm *vm, Value *args, Value *out) {
     npz_put32(&b, directory.len);
     npz_put32(&b, at);
     put16(&b, 0);
-    status = b.failed ? vm_error_memory(vm) : file_write(vm, OP_save_npz, path, b.data, b.len);
+    status = b.failed ? vm_error_buf(vm) : file_write(vm, OP_save_npz, path, b.data, b.len);
   }
   buf_free(&b);
   buf_free(&directory);

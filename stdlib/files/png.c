@@ -200,10 +200,10 @@ static WeftStatus png_pixels(Vm *vm, const Png *g, Image *m, const char **why) {
 WeftStatus png_decode(Vm *vm, const char *data, size_t len, Image *m, const char **why) {
   Png g = {0};
   WeftStatus status = WEFT_OK;
-  buf_init(&g.packed, &vm->alloc);
+  vm_buf_init(vm, &g.packed);
   *why = png_chunks(data, len, &g);
   if (!*why && g.colour == PALETTE && !g.colours) *why = "it has no palette";
-  if (g.packed.failed) *why = NULL, status = vm_error_memory(vm);
+  if (g.packed.failed) *why = NULL, status = vm_error_buf(vm);
   else if (!*why) status = png_pixels(vm, &g, m, why);
   buf_free(&g.packed);
   return status;
@@ -249,9 +249,9 @@ WeftStatus png_encode(Vm *vm, const Image *m, Buf *out) {
   u8 *tries = mem_alloc(&vm->alloc, 5 * bytes);
   if (!tries) return vm_error_memory(vm);
   Buf rows, packed, header;
-  buf_init(&rows, &vm->alloc);
-  buf_init(&packed, &vm->alloc);
-  buf_init(&header, &vm->alloc);
+  vm_buf_init(vm, &rows);
+  vm_buf_init(vm, &packed);
+  vm_buf_init(vm, &header);
   WeftStatus status = WEFT_OK;
   for (u32 y = 0; y < m->height && status == WEFT_OK; y++) {
     const u8 *row = m->samples + y * bytes;
@@ -260,7 +260,7 @@ WeftStatus png_encode(Vm *vm, const Image *m, Buf *out) {
   }
   mem_free(&vm->alloc, tries, 5 * bytes);
   if (status == WEFT_OK)
-    status = rows.failed ? vm_error_memory(vm) : zlib_deflate(vm, ZLIB_WRAPPED, rows.data, rows.len, &packed);
+    status = rows.failed ? vm_error_buf(vm) : zlib_deflate(vm, ZLIB_WRAPPED, rows.data, rows.len, &packed);
   if (status == WEFT_OK) {
     png_put32(&header, m->width);
     png_put32(&header, m->height);
@@ -270,7 +270,7 @@ WeftStatus png_encode(Vm *vm, const Image *m, Buf *out) {
     for (size_t at = 0; at < packed.len; at += PART)
       put_chunk(out, "IDAT", packed.data + at, packed.len - at < PART ? packed.len - at : PART);
     put_chunk(out, "IEND", "", 0);
-    if (out->failed || header.failed) status = vm_error_memory(vm);
+    if (out->failed || header.failed) status = vm_error_buf(vm);
   }
   buf_free(&rows);
   buf_free(&packed);

@@ -133,7 +133,7 @@ WeftStatus zlib_deflate(Vm *vm, ZlibForm form, const char *from, size_t len, Buf
     if (status == WEFT_OK) status = vm_poll(vm, 16);
   }
   (void)zlib.deflate_end(&z);
-  return status != WEFT_OK ? status : out->failed ? vm_error_memory(vm) : WEFT_OK;
+  return status != WEFT_OK ? status : out->failed ? vm_error_buf(vm) : WEFT_OK;
 }
 
 /* ---- CRC-32 ---------------------------------------------------------------------------------- */

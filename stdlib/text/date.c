@@ -450,11 +450,12 @@ WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
   TRY(zone_of(vm, OP_date_format, 2, args[2], &z));
   TRY(read_moment(vm, OP_date_format, args[0], &z, &m));
   if (args_given(args[1]) && args[1].kind != V_TEXT) return args_error(vm, OP_date_format, 1, args[1], "a text");
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   WeftStatus status = WEFT_OK;
   if (!args_given(args[1])) put_iso(&m, &z, &b);
   else
     for (const char *s = args[1].text->data, *end = s + args[1].text->len; s < end && status == WEFT_OK; s++) {
+      if (b.failed) break;
       if (*s != '%') buf_putc(&b, *s);
       else if (s + 1 == end || !put_part(*++s, &m, &b))
         status = vm_error(vm, EK_value, "date.format: pattern: %%%.1s is unknown; "
@@ -463,7 +464,7 @@ WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
                           s < end && (u8)*s < 0x80 ? s : "");
     }
   if (status == WEFT_OK)
-    status = b.failed ? vm_error_memory(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
+    status = b.failed ? vm_error_buf(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
   buf_free(&b);
   return status;
 }

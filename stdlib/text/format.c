@@ -138,7 +138,7 @@ static bool is_unseen(u32 c) {
 /* A text, or a key that is no name, as its literal. */
 static void quoted(const char *s, u32 n, Buf *out) {
   buf_putc(out, '"');
-  for (u32 i = 0; i < n; i++) {
+  for (u32 i = 0; i < n && !out->failed; i++) {
     u8 c = (u8)s[i];
     switch (c) {
       case '\n': buf_puts(out, "\\n"); continue;
@@ -186,7 +186,7 @@ static void array_axis(Vm *vm, Array *a, u32 axis, i64 at, bool short_form, Elem
   i64 n = array_dims(a)[axis], stride = array_strides(a)[axis];
   bool inner = axis + 1 == rank;
   buf_putc(out, '[');
-  for (i64 i = 0; i < n; i++) {
+  for (i64 i = 0; i < n && !out->failed; i++) {
     if (i) {
       buf_putc(out, ',');
       if (inner) buf_putc(out, ' ');
@@ -215,7 +215,7 @@ static void format_array(Vm *vm, Value v, ElementFn element, void *ctx, Buf *out
   if (array_device(a) != DEV_CPU) { /* shown like any other: its elements are brought here */
     Value here;
     if (array_from_device(vm, a, &here) != WEFT_OK) {
-      vm_error_clear(vm);
+      vm_error_forget(vm);
       buf_printf(out, "<array %s on a device that failed>", dtype_name(array_dtype(a)));
       return;
     }

@@ -13,11 +13,23 @@ enum { JSON_DEPTH = 500 };
 typedef struct Json {
   Vm *vm;
   const char *begin, *at, *end;
+  const char *looks; /* the place where the clock is looked at next */
+  bool ended;        /* the program is to end; the error stands */
   u32 depth, polled;
 } Json;
 
+/* Inside of what is read in one go: may it go on at s? */
+static bool json_goes_on(Json *j, const char *s) {
+  enum { EACH = 1 << 20 };
+  if (LIKELY(s < j->looks)) return true;
+  j->looks = j->end - s > EACH ? s + EACH : j->end + 1;
+  j->ended |= vm_look(j->vm) != WEFT_OK;
+  return !j->ended;
+}
+
 static WeftStatus json_error(const Json *j, const char *at, const char *what) {
   u32 line = 1, column = 1;
+  if (j->ended) return WEFT_ERROR;
   for (const char *s = j->begin; s < at; s++) {
     if (*s == '\n') line++, column = 1;
     else column += ((u8)*s & 0xC0) != 0x80;
@@ -26,7 +38,8 @@ static WeftStatus json_error(const Json *j, const char *at, const char *what) {
 }
 
 static void json_blanks(Json *j) {
-  while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r')) j->at++;
+  while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
+    if (!json_goes_on(j, ++j->at)) j->at = j->end;
 }
 
 static bool json_take(Json *j, char c) {
@@ -45,20 +58,21 @@ static WeftStatus json_number(Json *j, Value *out) {
   u64 m = 0;
   if (!json_is_digit(j, s)) return json_error(j, begin, broken);
   if (*s == '0' && json_is_digit(j, s + 1)) return json_error(j, begin, "a number begins with 0");
-  for (; json_is_digit(j, s); s++)
+  for (; json_is_digit(j, s) && json_goes_on(j, s); s++)
     fits &= !__builtin_mul_overflow(m, 10u, &m) && !__builtin_add_overflow(m, (u64)(*s - '0'), &m);
   if (s < j->end && *s == '.') {
     whole = false;
     if (!json_is_digit(j, ++s)) return json_error(j, begin, broken);
-    while (json_is_digit(j, s)) s++;
+    while (json_is_digit(j, s) && json_goes_on(j, s)) s++;
   }
   if (s < j->end && (*s == 'e' || *s == 'E')) {
     whole = false;
     s++;
     if (s < j->end && (*s == '+' || *s == '-')) s++;
     if (!json_is_digit(j, s)) return json_error(j, begin, broken);
-    while (json_is_digit(j, s)) s++;
+    while (json_is_digit(j, s) && json_goes_on(j, s)) s++;
   }
+  if (j->ended) return WEFT_ERROR;
   j->at = s;
   if (whole) {
     const bool negative = *begin == '-';
@@ -126,6 +140,7 @@ static WeftStatus json_text(Json *j, Buf *b, const char **s, size_t *n) {
   const char *begin = j->at++, *from = j->at;
   b->len = 0;
   for (;; j->at++) {
+    if (!json_goes_on(j, j->at)) return WEFT_ERROR;
     if (j->at == j->end) return json_error(j, begin, "a text does not end");
     if ((u8)*j->at < ' ') return json_error(j, j->at, "a text holds a control character");
     if (*j->at == '"' || *j->at == '\\') break;
@@ -136,16 +151,17 @@ static WeftStatus json_text(Json *j, Buf *b, const char **s, size_t *n) {
     return WEFT_OK;
   }
   buf_put(b, from, (size_t)(j->at - from));
-  while (j->at < j->end && *j->at != '"') {
+  while (j->at < j->end && *j->at != '"' && !b->failed) {
     if ((u8)*j->at < ' ') return json_error(j, j->at, "a text holds a control character");
     if (*j->at != '\\') buf_putc(b, *j->at++);
     else TRY(json_escape(j, b));
   }
+  if (b->failed) return vm_error_buf(j->vm);
   if (j->at == j->end) return json_error(j, begin, "a text does not end");
   j->at++;
   *s = buf_text(b);
   *n = b->len;
-  return b->failed ? vm_error_memory(j->vm) : WEFT_OK;
+  return WEFT_OK;
 }
 
 static WeftStatus json_value(Json *j, Buf *b, Value *out);
@@ -217,7 +233,7 @@ static WeftStatus json_value(Json *j, Buf *b, Value *out) {
     const char *s;
     size_t n;
     TRY(json_text(j, b, &s, &n));
-    return text_new(j->vm, s, n, out) ? WEFT_OK : WEFT_ERROR;
+    return text_of_program(j->vm, s, n, out) ? WEFT_OK : WEFT_ERROR;
   }
   if (json_word(j, "true")) *out = value_bool(true);
   else if (json_word(j, "false")) *out = value_bool(false);
@@ -229,12 +245,12 @@ static WeftStatus json_value(Json *j, Buf *b, Value *out) {
 WeftStatus eager_json_parse(Vm *vm, Value *args, Value *out) {
   if (args[0].kind != V_TEXT) return args_error(vm, OP_json_parse, 0, args[0], "a text");
   const Text *t = args[0].text;
-  Json j = {.vm = vm, .begin = t->data, .at = t->data, .end = t->data + t->len};
+  Json j = {.vm = vm, .begin = t->data, .at = t->data, .end = t->data + t->len, .looks = t->data};
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   WeftStatus status = json_value(&j, &b, out);
   json_blanks(&j);
-  if (status == WEFT_OK && j.at < j.end) {
+  if (status == WEFT_OK && (j.at < j.end || j.ended)) {
     value_drop(vm, *out);
     status = json_error(&j, j.at, "something follows the value");
   }
@@ -260,12 +276,12 @@ typedef struct JsonOut {
 /* "json.text: WHAT, at .a[3]" */
 static WeftStatus json_refuse(const JsonOut *o, ErrorKind kind, const char *what) {
   Buf path;
-  buf_init(&path, &o->vm->alloc);
+  vm_buf_init(o->vm, &path);
   for (u32 i = 0; i < o->depth && path.len < 200; i++) {
     if (o->steps[i].key) buf_printf(&path, ".%.60s", o->steps[i].key);
     else buf_printf(&path, "[%lld]", (long long)o->steps[i].item);
   }
-  const WeftStatus status = path.failed ? vm_error_memory(o->vm)
+  const WeftStatus status = path.failed ? vm_error_buf(o->vm)
                                         : vm_error(o->vm, kind, "json.text: %s%s%s", what, path.len ? ", at " : "",
                                                    buf_text(&path));
   buf_free(&path);
@@ -274,7 +290,7 @@ static WeftStatus json_refuse(const JsonOut *o, ErrorKind kind, const char *what
 
 static void put_quoted(const char *s, size_t n, Buf *b) {
   buf_putc(b, '"');
-  for (const char *end = s + n; s < end; s++) {
+  for (const char *end = s + n; s < end && !b->failed; s++) {
     static const char escaped[] = "\"\\\b\f\n\r\t", signs[] = "\"\\bfnrt";
     const char *sign = *s ? strchr(escaped, *s) : NULL;
     if (sign) buf_putc(b, '\\'), buf_putc(b, signs[sign - escaped]);
@@ -287,7 +303,7 @@ static void put_quoted(const char *s, size_t n, Buf *b) {
 static void new_line(const JsonOut *o, u32 depth) {
   if (o->indent < 0) return;
   buf_putc(o->b, '\n');
-  for (i64 i = 0; i < o->indent * depth; i++) buf_putc(o->b, ' ');
+  for (i64 i = 0; i < o->indent * depth && !o->b->failed; i++) buf_putc(o->b, ' ');
 }
 
 static WeftStatus put_number(const JsonOut *o, Value v) {
@@ -401,13 +417,13 @@ WeftStatus eager_json_text(Vm *vm, Value *args, Value *out) {
   Buf b;
   JsonOut *o = mem_alloc_zero(&vm->alloc, sizeof *o);
   if (!o) return vm_error_memory(vm);
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   o->vm = vm;
   o->b = &b;
   o->indent = indent;
   WeftStatus status = put_json(o, args[0]);
   if (status == WEFT_OK)
-    status = b.failed ? vm_error_memory(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
+    status = b.failed ? vm_error_buf(vm) : text_of_program(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
   buf_free(&b);
   mem_free(&vm->alloc, o, sizeof *o);
   return status;

@@ -525,13 +525,13 @@ WeftStatus eager_regex_replace(Vm *vm, Value *args, Value *out) {
   const Value new = args[2];
   TRY(walk_begin(vm, op, args, &w));
   if (new.kind != V_TEXT && new.kind != V_FN) return args_error(vm, op, 2, new, "a text or a function");
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   WeftStatus status = WEFT_OK;
   if (new.kind == V_FN) {
     status = replace_by_function(&w, new, &b);
   } else {
     bool found = true;
-    for (size_t done = 0; found && status == WEFT_OK;) {
+    for (size_t done = 0; found && status == WEFT_OK && !b.failed;) {
       status = next_match(&w, &found);
       if (status != WEFT_OK) break;
       const size_t start = found ? (w.at[0] > done ? w.at[0] : done) : w.t->len;
@@ -541,7 +541,7 @@ WeftStatus eager_regex_replace(Vm *vm, Value *args, Value *out) {
     }
   }
   if (status == WEFT_OK)
-    status = b.failed ? vm_error_memory(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
+    status = b.failed ? vm_error_buf(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
   buf_free(&b);
   return status;
 }

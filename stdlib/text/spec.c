@@ -236,7 +236,7 @@ static void magnitude(const Spec *sp, f64 m, u32 dtype, Buf *out) {
     with_point(digits, n, point, point <= -4 || point > 16, n, true, sp->alternate, out);
   } else {
     Buf digits;
-    buf_init(&digits, out->alloc);
+    buf_init_like(&digits, out);
     if (p == 0) p = 1;
     printed(m, 'e', false, p - 1, &digits);
     if (!digits.failed) {
@@ -258,7 +258,7 @@ static void real(const Spec *sp, Value v, char align, Buf *out) {
   f64 x = num_as_f64(v), m = fabs(x);
   bool negative = signbit(x) && !isnan(x);
   Buf body;
-  buf_init(&body, out->alloc);
+  buf_init_like(&body, out);
   if (sp->type == '%') m *= 100;
   if (isnan(m) || isinf(m)) buf_puts(&body, isnan(m) ? "nan" : "inf");
   else magnitude(sp, m, v.dtype, &body);
@@ -281,7 +281,7 @@ static const char *complex_number(const Spec *sp, Value v, Buf *out) {
   f64 parts[2];
   Spec part = *sp;
   Buf body;
-  buf_init(&body, out->alloc);
+  buf_init_like(&body, out);
   num_parts(v, &parts[0], &parts[1]);
   part.width = 0;
   for (u32 i = 0; i < 2; i++) {
@@ -318,7 +318,7 @@ static const char *text(Vm *vm, const Spec *sp, Value v, Buf *out) {
   if (sp->group) return "text takes no grouping";
   if (sp->align == '=') return "text has no sign for '=' to fill behind";
   Buf body;
-  buf_init(&body, out->alloc);
+  buf_init_like(&body, out);
   format_value(vm, v, true, &body);
   size_t n = 0;
   for (i32 points = 0; n < body.len; n++) { /* at most so many code points as the precision */
@@ -344,7 +344,7 @@ static void one_element(void *ctx, Value v, Buf *out) {
 /* What does not fit the dtype is refused where there is no element, too. */
 static void elements(Vm *vm, Value v, Element *e, Buf *out) {
   Buf none;
-  buf_init(&none, out->alloc);
+  buf_init_like(&none, out);
   const u64 zero[2] = {0, 0};
   NumBox box;
   const Array one = {.tag = v.array->tag, .data = (void *)(uintptr_t)zero};
@@ -357,14 +357,14 @@ WeftStatus format_hook(Vm *vm, Value v, const char *spec, size_t len, Value *out
   Spec sp;
   Element e = {&sp, spec_read(spec, spec + len, &sp)};
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   v = value_untracked(v);
   if (!e.why) {
     if (v.kind == V_NUM) e.why = number(&sp, v, &b);
     else if (v.kind == V_ARRAY) elements(vm, v, &e, &b);
     else e.why = text(vm, &sp, v, &b);
   }
-  WeftStatus status = e.why ? bad_spec(vm, spec, len, e.why) : b.failed ? vm_error_memory(vm) : WEFT_OK;
+  WeftStatus status = e.why ? bad_spec(vm, spec, len, e.why) : b.failed ? vm_error_buf(vm) : WEFT_OK;
   if (status == WEFT_OK && !text_new(vm, buf_text(&b), b.len, out)) status = WEFT_ERROR;
   buf_free(&b);
   return status;

@@ -1,5 +1,4 @@
 /* text.c — operations on text: conversion, parsing, searching, code points. */
-#define _GNU_SOURCE /* memmem */
 #include "stdlib/text/text.h"
 #include "stdlib/text/letters.h"
 #include "stdlib/text/format.h"
@@ -17,7 +16,7 @@ static WeftStatus need_text(Vm *vm, u32 op, u32 param, Value v, const Text **out
 static WeftStatus made(bool ok) { return ok ? WEFT_OK : WEFT_ERROR; }
 
 static WeftStatus text_of_buf(Vm *vm, Buf *b, Value *out) { /* consumes b */
-  WeftStatus status = b->failed ? vm_error_memory(vm) : made(text_new(vm, buf_text(b), b->len, out));
+  WeftStatus status = b->failed ? vm_error_buf(vm) : made(text_of_program(vm, buf_text(b), b->len, out));
   buf_free(b);
   return status;
 }
@@ -28,23 +27,39 @@ WeftStatus eager_str(Vm *vm, Value *args, Value *out) {
     return WEFT_OK;
   }
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   format_value(vm, args[0], true, &b);
   return text_of_buf(vm, &b, out);
 }
 
 /* ---- numbers from text --------------------------------------------------------------------------------- */
 
-static void stripped(const Text *t, const char **at, size_t *n) {
+enum { PART_TEXTS = PART_ELEMENTS / 16 }; /* that are made or read between two looks at the clock */
+
+/* Moves over blanks, or over what is none. */
+static WeftStatus skip(Vm *vm, bool blanks, const char *end, const char **at) {
+  size_t len;
+  for (u32 n = 1; *at < end && ((len = letters_blank(*at, end)) != 0) == blanks; n++) {
+    if (blanks) *at += len;
+    else (void)letters_next(at);
+    if (n % PART_ELEMENTS == 0) TRY(vm_look(vm));
+  }
+  return WEFT_OK;
+}
+
+static WeftStatus stripped(Vm *vm, const Text *t, const char **at, size_t *n) {
   const char *s = t->data, *end = s + t->len;
-  for (size_t len = 0; (len = letters_blank(s, end)) != 0;) s += len;
-  for (const char *last = end; s < end; end = last) {
+  TRY(skip(vm, true, end, &s));
+  u32 steps = 1;
+  for (const char *last = end; s < end; end = last, steps++) {
     do last--;
     while (((u8)*last & 0xC0) == 0x80);
     if (!letters_blank(last, end)) break;
+    if (steps % PART_ELEMENTS == 0) TRY(vm_look(vm));
   }
   *at = s;
   *n = (size_t)(end - s);
+  return WEFT_OK;
 }
 
 WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
@@ -56,7 +71,7 @@ WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
     return vm_error(vm, EK_value, "parse_int: base must be 2 to 36, got %lld", (long long)base);
   const char *s;
   size_t n;
-  stripped(t, &s, &n);
+  TRY(stripped(vm, t, &s, &n));
   bool negative = n && *s == '-';
   size_t i = n && (*s == '-' || *s == '+') ? 1 : 0;
   u64 m = 0;
@@ -69,6 +84,7 @@ WeftStatus eager_parse_int(Vm *vm, Value *args, Value *out) {
     ok = d < (u64)base;
     fits &= ok && !__builtin_mul_overflow(m, (u64)base, &m) && !__builtin_add_overflow(m, d, &m);
     digits = true;
+    if (i % PART_ELEMENTS == 0) TRY(vm_look(vm));
   }
   fits &= m <= (u64)INT64_MAX + negative;
   if (!ok || !digits)
@@ -104,20 +120,14 @@ WeftStatus eager_parse_float(Vm *vm, Value *args, Value *out) {
   const char *s;
   size_t n;
   f64 x;
-  stripped(t, &s, &n);
+  TRY(stripped(vm, t, &s, &n));
   if (!text_parse_f64(s, n, &x))
     return vm_error(vm, EK_value, "parse_float: \"%.*s\" is no number", (int)(t->len > 60 ? 60 : t->len), t->data);
   *out = value_f64(x);
   return WEFT_OK;
 }
 
-enum { PART_TEXTS = PART_ELEMENTS / 16 }; /* that are made or read between two looks at the clock */
-
 /* ---- parts ------------------------------------------------------------------------------------------------ */
-
-static const char *find_bytes(const char *s, size_t n, const char *part, size_t m) {
-  return memmem(s, n, part, m); /* linear, whatever stands there */
-}
 
 WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
   const Text *t = text.text, *by = NULL;
@@ -125,29 +135,27 @@ WeftStatus split_text(Vm *vm, Value text, Value sep, Value *out) {
   if (by && by->len == 0) return vm_error(vm, EK_value, "split: the separator is empty");
   if (!list_new(vm, 8, out)) return WEFT_ERROR;
   const char *s = t->data, *end = s + t->len;
-  for (u32 parts = 1;; parts++) {
-    const char *next;
-    if (parts % PART_TEXTS == 0 && vm_poll(vm, 0) != WEFT_OK) {
-      value_drop(vm, *out);
-      return WEFT_ERROR;
-    }
+  WeftStatus status = WEFT_OK;
+  for (u32 parts = 1; status == WEFT_OK; parts++) {
+    const char *next = s;
+    if (parts % PART_TEXTS == 0 && (status = vm_poll(vm, 0)) != WEFT_OK) break;
     if (by) {
-      next = find_bytes(s, (size_t)(end - s), by->data, by->len);
+      status = text_find(vm, s, (size_t)(end - s), by->data, by->len, &next);
     } else { /* runs of blanks */
-      for (size_t len = 0; (len = letters_blank(s, end)) != 0;) s += len;
+      status = skip(vm, true, end, &s);
       if (s == end) break;
-      for (next = s; next < end && !letters_blank(next, end);) letters_next(&next);
+      next = s;
+      if (status == WEFT_OK) status = skip(vm, false, end, &next);
     }
+    if (status != WEFT_OK) break;
     Value part;
     const char *stop = next ? next : end;
-    if (!text_new(vm, s, (size_t)(stop - s), &part) || !list_push(vm, out, part)) {
-      value_drop(vm, *out);
-      return WEFT_ERROR;
-    }
+    if (!text_of_program(vm, s, (size_t)(stop - s), &part) || !list_push(vm, out, part)) status = WEFT_ERROR;
     if (!next) break;
     s = by ? next + by->len : next;
   }
-  return WEFT_OK;
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
 }
 
 /* Of a list in columns whose texts are single characters, with nothing between them. *done: it was such a list. */
@@ -172,7 +180,7 @@ WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
   }
   if (!list_boxed(vm, l)) return WEFT_ERROR;
   Buf b;
-  buf_init(&b, &vm->alloc);
+  vm_buf_init(vm, &b);
   Polled p = parts_in(vm, l->count, PART_TEXTS);
   while (parts_next(&p))
     for (i64 i = p.from; i < p.to; i++) {
@@ -193,8 +201,8 @@ WeftStatus eager_trim(Vm *vm, Value *args, Value *out) {
   TRY(need_text(vm, OP_trim, 0, args[0], &t));
   const char *s;
   size_t n;
-  stripped(t, &s, &n);
-  return made(text_new(vm, s, n, out));
+  TRY(stripped(vm, t, &s, &n));
+  return made(text_of_program(vm, s, n, out));
 }
 
 static WeftStatus padded(Vm *vm, u32 op, bool left, Value *args, Value *out) {
@@ -227,17 +235,21 @@ static WeftStatus in_case(Vm *vm, u32 op, bool upper, Value *args, Value *out) {
   const Text *t = NULL;
   TRY(need_text(vm, op, 0, args[0], &t));
   if (t->len == t->count && t->len > 1) { /* ASCII alone; single letters are shared */
-    if (!text_new(vm, t->data, t->len, out)) return WEFT_ERROR;
+    if (!text_of_program(vm, t->data, t->len, out)) return WEFT_ERROR;
     const u8 first = upper ? 'a' : 'A';
-    for (u32 i = 0; i < t->len; i++) {
-      u8 c = (u8)t->data[i];
-      out->text->data[i] = (char)((u8)(c - first) < 26 ? c ^ 32 : c);
-    }
-    return WEFT_OK;
+    Polled p = parts_in(vm, t->len, 16 * PART_ELEMENTS);
+    while (parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++) {
+        u8 c = (u8)t->data[i];
+        out->text->data[i] = (char)((u8)(c - first) < 26 ? c ^ 32 : c);
+      }
+    if (p.status != WEFT_OK) value_drop(vm, *out);
+    return p.status;
   }
   Buf b;
-  buf_init(&b, &vm->alloc);
-  for (const char *s = t->data, *end = s + t->len; s < end;) letters_put(letters_case(letters_next(&s), upper), &b);
+  vm_buf_init(vm, &b);
+  for (const char *s = t->data, *end = s + t->len; s < end && !b.failed;)
+    letters_put(letters_case(letters_next(&s), upper), &b);
   return text_of_buf(vm, &b, out);
 }
 
@@ -249,26 +261,33 @@ WeftStatus eager_replace(Vm *vm, Value *args, Value *out) {
   for (u32 i = 0; i < 3; i++) TRY(need_text(vm, OP_replace, i, args[i], &t[i]));
   if (t[1]->len == 0) return vm_error(vm, EK_value, "replace: the text to be replaced is empty");
   Buf b;
-  buf_init(&b, &vm->alloc);
-  const char *s = t[0]->data, *end = s + t[0]->len, *hit;
-  while ((hit = find_bytes(s, (size_t)(end - s), t[1]->data, t[1]->len))) {
-    buf_put(&b, s, (size_t)(hit - s));
-    buf_put(&b, t[2]->data, t[2]->len);
-    s = hit + t[1]->len;
+  vm_buf_init(vm, &b);
+  const char *s = t[0]->data, *end = s + t[0]->len, *hit = s;
+  WeftStatus status = WEFT_OK;
+  while (hit && !b.failed && status == WEFT_OK) {
+    status = text_find(vm, s, (size_t)(end - s), t[1]->data, t[1]->len, &hit);
+    if (status != WEFT_OK) break;
+    buf_put(&b, s, (size_t)((hit ? hit : end) - s));
+    if (hit) buf_put(&b, t[2]->data, t[2]->len);
+    s = hit ? hit + t[1]->len : end;
   }
-  buf_put(&b, s, (size_t)(end - s));
-  return text_of_buf(vm, &b, out);
+  if (status == WEFT_OK) return text_of_buf(vm, &b, out);
+  buf_free(&b);
+  return status;
 }
 
 WeftStatus eager_find(Vm *vm, Value *args, Value *out) {
   const Text *t = NULL, *part = NULL;
   TRY(need_text(vm, OP_find, 0, args[0], &t));
   TRY(need_text(vm, OP_find, 1, args[1], &part));
-  const char *hit = find_bytes(t->data, t->len, part->data, part->len);
+  const char *hit = NULL;
+  TRY(text_find(vm, t->data, t->len, part->data, part->len, &hit));
   i64 at = -1;
   if (hit) {
     at = 0;
-    for (const char *s = t->data; s < hit; s++) at += ((u8)*s & 0xC0) != 0x80;
+    if (t->len == t->count) at = hit - t->data;
+    else
+      for (const char *s = t->data; s < hit; s++) at += ((u8)*s & 0xC0) != 0x80;
   }
   *out = value_weak_i64(at);
   return WEFT_OK;
@@ -291,8 +310,18 @@ WeftStatus eager_codes(Vm *vm, Value *args, Value *out) {
   TRY(need_text(vm, OP_codes, 0, args[0], &t));
   i64 n = t->count;
   TRY(array_new(vm, DT_i64, 1, &n, out));
-  text_points(t, out->array->data);
-  return WEFT_OK;
+  if (n <= PART_ELEMENTS) {
+    text_points(t, out->array->data);
+    return WEFT_OK;
+  }
+  const bool ascii = t->len == t->count;
+  const char *s = t->data;
+  i64 *to = out->array->data;
+  Polled p = parts_in(vm, n, PART_ELEMENTS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) to[i] = ascii ? (u8)*s++ : (i64)letters_next(&s);
+  if (p.status != WEFT_OK) value_drop(vm, *out);
+  return p.status;
 }
 
 /* Are they all of ASCII, one behind the other? */
@@ -313,8 +342,8 @@ WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
   i64 stride = array_rank(a) ? array_strides(a)[0] : 0;
   if (are_ascii(a, stride)) return text_of_points(vm, a->data, (u32)a->size, out) ? WEFT_OK : WEFT_ERROR;
   Buf b;
-  buf_init(&b, &vm->alloc);
-  for (i64 i = 0; i < a->size; i++) {
+  vm_buf_init(vm, &b);
+  for (i64 i = 0; i < a->size && !b.failed; i++) {
     i64 c = array_load(a, i * stride).i;
     if (c < 0 || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
       buf_free(&b);

@@ -702,6 +702,33 @@ static void interrupts_stop_shared_loops(void **state) {
   weft_free(vm);
 }
 
+/* The text of a tree that is shared ends with an interrupt that comes meanwhile; one from before is the next program's,
+ * and so is this one. */
+static void interrupts_stop_what_is_shown(void **state) {
+  (void)state;
+  WeftVM *vm = make(1, NULL, 0, 0);
+  WeftValue *small = NULL, *large = NULL;
+  pthread_t other;
+  assert_int_equal(weft_eval(vm, "map(i => i, 0..20000)", "test", &small), WEFT_OK);
+  assert_int_equal(weft_eval(vm, "let a = (1, 1)\nfor i in 0..60 { a = (a, {x: a}) }\na", "test", &large), WEFT_OK);
+  weft_interrupt(vm);
+  assert_true(strlen(weft_show(vm, small)) > 100000);
+  assert_int_equal(pthread_create(&other, NULL, interrupt_soon, vm), 0);
+  assert_string_equal(weft_show(vm, large), "");
+  pthread_join(other, NULL);
+  assert_true(strlen(weft_show(vm, small)) > 100000);
+  assert_int_equal(weft_eval(vm, "1", "test", NULL), WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), "interrupt");
+  assert_int_equal(weft_eval(vm, "1", "test", NULL), WEFT_OK);
+  weft_set_limits(vm, 0, 0, 1e-6); /* of a program, not of what is shown behind it */
+  assert_true(strlen(weft_show(vm, small)) > 100000);
+  weft_set_limits(vm, 50 << 20, 0, 0);
+  assert_string_equal(weft_show(vm, large), "");
+  weft_release(vm, small);
+  weft_release(vm, large);
+  weft_free(vm);
+}
+
 static void *run_alone(void *out) {
   double shared;
   for (int i = 0; i < 5; i++) {
@@ -817,6 +844,7 @@ int main(void) {
       cmocka_unit_test(scans_need_no_room),
       cmocka_unit_test(deadlines_stop_shared_loops),
       cmocka_unit_test(interrupts_stop_shared_loops),
+      cmocka_unit_test(interrupts_stop_what_is_shown),
       cmocka_unit_test(VMs_share_the_pool),
       cmocka_unit_test(a_fork_has_a_pool_of_its_own),
       cmocka_unit_test(the_library_can_be_unloaded),
