@@ -1,7 +1,7 @@
 /* checked.c — a small table of what was checked before (see checked.h). */
 #include "hop/checked.h"
 
-enum { CHECKED_SLOTS = 512, KEY_DEPTH = 6 };
+enum { CHECKED_SLOTS = 512, KEY_DEPTH = 6, KEY_NODES = 1 << 16 };
 
 typedef struct Checked {
   u64 keys[CHECKED_SLOTS];
@@ -12,7 +12,9 @@ static u64 mix(u64 h, u64 word) {
   return h ^ h >> 29;
 }
 
-static u64 key_of(u64 h, Value v, u32 depth) {
+/* *left: of values that it looks at, so many more. */
+static u64 key_of(u64 h, Value v, u32 depth, u32 *left) {
+  if (!*left || !--*left) return h;
   v = value_untracked(v);
   h = mix(h, (u64)v.kind << 8 | (v.kind == V_NUM || v.kind == V_DTYPE ? (u64)v.dtype << 16 | (v.flags & VF_WEAK) : 0));
   if (depth > KEY_DEPTH) return h;
@@ -22,24 +24,24 @@ static u64 key_of(u64 h, Value v, u32 depth) {
       for (u32 d = 0; d < array_rank(v.array); d++) h = mix(h, (u64)array_dims(v.array)[d]);
       return h;
     case V_TEXT:
-      for (u32 i = 0; i < v.text->len; i++) h = mix(h, (u8)v.text->data[i]);
+      for (u32 i = 0; i < v.text->len && *left; i++) h = mix(h, (u8)v.text->data[i]), *left -= i % 64 == 63;
       return h;
     case V_LIST:
       h = mix(h, v.list->count);
-      for (u32 i = 0; i < v.list->count; i++) h = key_of(h, v.list->items[i], depth + 1);
+      for (u32 i = 0; i < v.list->count; i++) h = key_of(h, v.list->items[i], depth + 1, left);
       return h;
     case V_RECORD:
       for (u32 i = 0; i < v.record->shape->count; i++)
-        h = key_of(mix(h, v.record->shape->keys[i]), v.record->items[i], depth + 1);
+        h = key_of(mix(h, v.record->shape->keys[i]), v.record->items[i], depth + 1, left);
       return h;
     case V_FN: {
       const Fn *f = v.fn;
       h = mix(h, (u64)f->kind << 32 | (u64)f->transform << 16 | f->op);
       if (f->kind == FN_CLOSURE) {
         h = mix(h, f->code->id);
-        for (u32 i = 0; f->env && i < f->env->count; i++) h = key_of(h, f->env->slots[i], depth + 1);
+        for (u32 i = 0; f->env && i < f->env->count; i++) h = key_of(h, f->env->slots[i], depth + 1, left);
       } else if (f->kind == FN_TRANSFORM) {
-        h = key_of(key_of(h, f->inner, depth + 1), f->settings, depth + 1);
+        h = key_of(key_of(h, f->inner, depth + 1, left), f->settings, depth + 1, left);
       }
       return h;
     }
@@ -49,13 +51,14 @@ static u64 key_of(u64 h, Value v, u32 depth) {
 
 u64 checked_key(u64 construct, const Value *values, u32 count) {
   u64 h = mix(0x243f6a8885a308d3u, construct);
-  for (u32 i = 0; i < count; i++) h = key_of(h, values[i], 0);
-  return h | 1;
+  u32 left = KEY_NODES;
+  for (u32 i = 0; i < count; i++) h = key_of(h, values[i], 0, &left);
+  return left ? h | 1 : 0;
 }
 
 bool checked_before(const Vm *vm, u64 key) {
   const Checked *c = vm->tape_state;
-  return c && c->keys[key >> 1 & (CHECKED_SLOTS - 1)] == key;
+  return key && c && c->keys[key >> 1 & (CHECKED_SLOTS - 1)] == key;
 }
 
 static void checked_forget(Vm *vm) {
@@ -65,6 +68,7 @@ static void checked_forget(Vm *vm) {
 
 void checked_now(Vm *vm, u64 key) {
   Checked *c = vm->tape_state;
+  if (!key) return;
   if (!c) {
     c = mem_alloc_zero(&vm->alloc, sizeof *c);
     if (!c) return;

@@ -4,7 +4,8 @@
 
 #include "vm/vm.h"
 
-/* Names a call by its construct, the codes of its functions and what they captured, and the types of its values. */
+/* Names a call by its construct, the codes of its functions and what they captured, and the types of its values. 0:
+ * that is too much to be looked at, and what is found out is not kept. */
 u64 checked_key(u64 construct, const Value *values, u32 count);
 bool checked_before(const Vm *vm, u64 key);
 /* There is nothing to be found out by this key. Forgets older keys; does nothing when memory is refused. */

@@ -42,8 +42,8 @@ enum { DIFFERENCES = 3 };
  * Error: all that differs, in one message. */
 static WeftStatus agree(Vm *vm, Value f, Value g, Value *types) {
   if (!tree_same(vm, f, g))
-    return vm_error(vm, EK_type, "cond: f gives %s and g %s of another structure", value_type_phrase(f),
-                    value_type_phrase(g));
+    return tree_error(vm, "cond: f gives %s and g %s of another structure", value_type_phrase(f),
+                      value_type_phrase(g));
   Leaves a = {0}, b = {0};
   char text[400] = "";
   u32 found = 0, kind = EK_dtype, next = 0;
@@ -135,8 +135,8 @@ static WeftStatus same_state(Vm *vm, const char *who, Value before, Value *after
       value_is_weak(before) == value_is_weak(*after))
     return WEFT_OK;
   if (!tree_same(vm, before, *after))
-    return vm_error(vm, EK_type, "%s: the body gives %s of another structure than the state", who,
-                    value_type_phrase(*after));
+    return tree_error(vm, "%s: the body gives %s of another structure than the state", who,
+                      value_type_phrase(*after));
   Leaves a = {0}, b = {0};
   bool changed = false, takes = false;
   u32 next = 0;
@@ -438,7 +438,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
       if (status == WEFT_OK) status = tape_fresh(vm, &next_carry);
     }
     if (status == WEFT_OK && t > 0 && !tree_same(vm, tree, got.list->items[1]))
-      status = vm_error(vm, EK_type, "scan: y changes its structure");
+      status = tree_error(vm, "scan: y changes its structure");
     if (status == WEFT_OK) {
       value_drop(vm, carry);
       carry = next_carry;

@@ -72,6 +72,7 @@ static WeftStatus without(Vm *vm, Tape *t, Value v, u32 depth, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   u32 n = closure ? v.fn->env->count : list ? v.list->count : record ? v.record->shape->count : 2;
   Value made = value_nil();
   Lanes items = {0};
@@ -143,7 +144,8 @@ WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs
   Tape *t = NULL;
   Value all, plain = value_hole(), y = value_hole(), given = value_nil();
   Nodes nodes = {0};
-  for (u32 i = 0; i < nargs; i++) t = tape_highest(t, args[i]);
+  for (u32 i = 0; i < nargs; i++)
+    if (tape_highest(vm, &t, args[i]) != WEFT_OK) return WEFT_ERROR;
   if (!t) return vm_call_kept(vm, fn->inner, args, names, nargs, out);
   for (u32 i = 0; names && i < nargs; i++)
     if (names[i]) return vm_error(vm, EK_type, "%s: under a derivative arguments are given by position", who);
@@ -172,10 +174,11 @@ WeftStatus call_custom(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs
 }
 
 WeftStatus eager_with_hook(Vm *vm, Value *args, Value *out) {
-  Tape *t = tape_highest(NULL, args[0]);
+  Tape *t = NULL;
   Nodes nodes = {0};
   Value plain = value_hole();
   if (custom_need_fn(vm, "with_hook", "h", args[1]) != WEFT_OK) return WEFT_ERROR;
+  if (tape_highest(vm, &t, args[0]) != WEFT_OK) return WEFT_ERROR;
   if (!t) {
     *out = value_keep(args[0]);
     return WEFT_OK;
@@ -227,8 +230,8 @@ static WeftStatus custom_give(Vm *vm, const char *what, u32 arg, Value like, Val
   if (status == WEFT_OK && got.kind == V_NIL) goto done; /* nothing */
   if (status == WEFT_OK) status = tree_leaves_of(vm, got, &have);
   if (status == WEFT_OK && (want.count != have.count || !tree_same(vm, like, got)))
-    status = vm_error(vm, EK_type, "%s: the cotangent of argument %u must have its structure, got %s", what, arg,
-                      value_type_name(got));
+    status = tree_error(vm, "%s: the cotangent of argument %u must have its structure, got %s", what, arg,
+                        value_type_name(got));
   for (u32 i = 0; i < want.count && status == WEFT_OK; i++) {
     ArrayType a, b;
     Value g, sum, args[2];

@@ -338,7 +338,7 @@ WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u
   WeftStatus status = tree_leaves_of(vm, p->y, &y);
   if (status == WEFT_OK) status = tree_leaves_of(vm, ct, &c);
   if (status == WEFT_OK && (y.count != c.count || !tree_same(vm, p->y, ct)))
-    status = vm_error(vm, EK_type, "%s: the cotangent must have the structure of the result", who);
+    status = tree_error(vm, "%s: the cotangent must have the structure of the result", who);
   if (status == WEFT_OK) status = (grads = grads_new(vm, p->tape)) ? WEFT_OK : WEFT_ERROR;
   for (u32 i = 0; i < y.count && status == WEFT_OK; i++) {
     ArrayType ty, tc;
@@ -449,7 +449,7 @@ WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value
   if (status == WEFT_OK) status = tree_leaves_of(vm, f->back, &b);
   if (status == WEFT_OK) status = tree_leaves_of(vm, ts, &t);
   if (status == WEFT_OK && (t.count != b.count || !tree_same(vm, f->p->xs, ts)))
-    status = vm_error(vm, EK_type, "%s: ts must have the structure of xs", who);
+    status = tree_error(vm, "%s: ts must have the structure of xs", who);
   for (u32 i = b.count; i-- > 0 && status == WEFT_OK;) { /* in reverse: each is a use of what it stands for */
     ArrayType tx, tt;
     Value plain, sum;

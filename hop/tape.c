@@ -97,6 +97,7 @@ static WeftStatus strip(Vm *vm, Value v, u32 depth, Value *out) {
     return WEFT_OK;
   }
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   if (depth > STRIP_DEPTH)
     return vm_error(vm, EK_limit, "a derivative: lists and records nested more than %d deep", STRIP_DEPTH);
   u32 n = v.kind == V_LIST ? v.list->count : v.record->shape->count;
@@ -239,15 +240,18 @@ dropped:
   return WEFT_ERROR;
 }
 
-static Tape *highest_of(Tape *best, Value v, u32 depth) {
-  best = highest(best, v);
+static WeftStatus highest_of(Vm *vm, Tape **best, Value v, u32 depth) {
+  *best = highest(*best, v);
   u32 n = v.kind == V_LIST ? v.list->count : v.kind == V_RECORD ? v.record->shape->count : 0;
-  for (u32 i = 0; i < n && depth < 200; i++)
-    best = highest_of(best, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], depth + 1);
-  return best;
+  for (u32 i = 0; i < n && depth < 200; i++) {
+    if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
+    if (highest_of(vm, best, v.kind == V_LIST ? v.list->items[i] : v.record->items[i], depth + 1) != WEFT_OK)
+      return WEFT_ERROR;
+  }
+  return WEFT_OK;
 }
 
-Tape *tape_highest(Tape *best, Value v) { return highest_of(best, v, 0); }
+WeftStatus tape_highest(Vm *vm, Tape **best, Value v) { return highest_of(vm, best, v, 0); }
 
 WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents,
                       Value *leaves) {
@@ -291,7 +295,9 @@ WeftStatus tape_fresh(Vm *vm, Value *tree) {
   Leaves leaves = {0}, made = {0};
   u32 next = 0;
   Value out;
-  if (!tape_highest(NULL, *tree)) return WEFT_OK;
+  Tape *highest = NULL;
+  if (tape_highest(vm, &highest, *tree) != WEFT_OK) return WEFT_ERROR;
+  if (!highest) return WEFT_OK;
   WeftStatus status = tree_leaves_of(vm, *tree, &leaves);
   for (u32 i = 0; i < leaves.count && status == WEFT_OK; i++) {
     Value v;
@@ -353,6 +359,7 @@ static WeftStatus array_of_lists(Vm *vm, Value v, u32 depth, Value *out) {
     *out = value_keep(v);
     return WEFT_OK;
   }
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   if (depth > ARRAY_MAX_RANK) return vm_error(vm, EK_shape, "array: more than %d axes", ARRAY_MAX_RANK);
   Value rows;
   if (!list_new(vm, v.list->count, &rows)) return WEFT_ERROR;

@@ -60,8 +60,8 @@ void tape_split(Tape *t, Value v, Value *out, u32 *node);
 /* v (borrowed) with every tracked value in it, of whatever level, replaced by what it stands for: *out owned. */
 WeftStatus tape_strip(Vm *vm, Value v, Value *out) MUST_USE;
 
-/* The tape of the highest level among the leaves of v; NULL: nothing in it is tracked. */
-Tape *tape_highest(Tape *best, Value v);
+/* *best becomes the tape of the highest level among the leaves of v, if that is higher. NULL: nothing is tracked. */
+WeftStatus tape_highest(Vm *vm, Tape **best, Value v) MUST_USE;
 /* The list *leaves (owned, replaced) as results of an entry of one of the kinds above. saved and parents are
  * borrowed. */
 WeftStatus tape_entry(Vm *vm, Tape *t, EntryKind kind, const Value *saved, u32 nsaved, const u32 *parents, u32 nparents,

@@ -1,6 +1,7 @@
 /* tree.c — pytrees of values (see tree.h). */
 #include "hop/tree.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static u32 width(Value t) { return t.kind == V_LIST ? t.list->count : t.kind == V_RECORD ? t.record->shape->count : 0; }
@@ -9,6 +10,7 @@ static Value child(Value t, u32 i) { return t.kind == V_LIST ? t.list->items[i] 
 static WeftStatus tree_collect(Vm *vm, Value t, u32 depth, Leaves *out) {
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "a tree is nested deeper than %d", TREE_DEPTH);
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   if (tree_is_leaf(t)) return vec_push(&vm->alloc, out, t) ? WEFT_OK : vm_error_memory(vm);
   for (u32 i = 0; i < width(t); i++)
     if (tree_collect(vm, child(t, i), depth + 1, out) != WEFT_OK) return WEFT_ERROR;
@@ -20,6 +22,7 @@ WeftStatus tree_leaves_of(Vm *vm, Value t, Leaves *out) { return tree_collect(vm
 void leaves_free(Vm *vm, Leaves *l) { vec_free(&vm->alloc, l); }
 
 WeftStatus tree_with(Vm *vm, Value t, const Value *leaves, u32 *next, Value *out) {
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   if (tree_is_leaf(t)) {
     *out = value_keep(leaves[(*next)++]);
     return WEFT_OK;
@@ -42,8 +45,13 @@ WeftStatus tree_with(Vm *vm, Value t, const Value *leaves, u32 *next, Value *out
   return WEFT_OK;
 }
 
-/* Deeper than trees may be it looks no further: whoever collects the leaves says so. */
+/* Deeper than trees may be it looks no further: whoever collects the leaves says so. Where the program is to end they
+ * are not the same. */
 static bool same_from(Vm *vm, Value a, Value b, u32 depth) {
+  if (vm_walk(vm) != WEFT_OK) {
+    vm_error_forget(vm);
+    return false;
+  }
   if (tree_is_leaf(a) || tree_is_leaf(b)) return tree_is_leaf(a) && tree_is_leaf(b);
   if (a.kind != b.kind || width(a) != width(b)) return false;
   for (u32 i = 0; i < width(a); i++) {
@@ -60,6 +68,16 @@ static bool same_from(Vm *vm, Value a, Value b, u32 depth) {
 }
 
 bool tree_same(Vm *vm, Value a, Value b) { return same_from(vm, a, b, 0); }
+
+WeftStatus tree_error(Vm *vm, const char *fmt, ...) {
+  char text[200];
+  va_list ap;
+  if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  return vm_error(vm, EK_type, "%s", text);
+}
 
 void tree_leaf_type(Value v, ArrayType *t) {
   v = value_untracked(v);

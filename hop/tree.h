@@ -16,6 +16,8 @@ WeftStatus tree_leaves_of(Vm *vm, Value t, Leaves *out) MUST_USE;
 WeftStatus tree_with(Vm *vm, Value t, const Value *leaves, u32 *next, Value *out) MUST_USE;
 /* Have both the same structure (leaves may differ)? */
 bool tree_same(Vm *vm, Value a, Value b);
+/* The error of trees that are not the same, of kind type; or the program's end, for which they were not compared. */
+WeftStatus tree_error(Vm *vm, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Type of a leaf, of what a tracked one stands for. */
 void tree_leaf_type(Value leaf, ArrayType *t);
 /* A zero of the type; arrays are stretched from one element. *out owned. */

@@ -16,6 +16,7 @@ typedef VEC(i32) AxisVec;
 static WeftStatus check_spec(Vm *vm, const char *what, Value spec, u32 depth) {
   i64 axis;
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "a tree is nested deeper than %d", TREE_DEPTH);
   if (spec.kind == V_NIL || (spec.kind == V_NUM && num_as_index(spec, &axis) && axis > -64 && axis < 64))
     return WEFT_OK;
@@ -41,6 +42,7 @@ static WeftStatus lanes_spread(Vm *vm, const char *what, Value spec, Value tree,
     leaves_free(vm, &leaves);
     return ok ? WEFT_OK : WEFT_ERROR;
   }
+  if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
   u32 n = spec.kind == V_LIST ? spec.list->count : spec.record->shape->count;
   bool fits = tree.kind == spec.kind && (spec.kind == V_LIST ? tree.list->count : tree.record->shape->count) == n;
   for (u32 i = 0; i < n && fits; i++) {
@@ -192,8 +194,8 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
     if (status != WEFT_OK) break;
     if (i == 0) tree = value_keep(got);
     else if (!tree_same(vm, tree, got))
-      status = vm_error(vm, EK_type, "vmap: f gives %s of another structure for lane %lld than for lane 0",
-                        value_type_phrase(got), (long long)i);
+      status = tree_error(vm, "vmap: f gives %s of another structure for lane %lld than for lane 0",
+                          value_type_phrase(got), (long long)i);
     parts.count = 0;
     if (status == WEFT_OK) status = tree_leaves_of(vm, got, &parts);
     width = parts.count;
@@ -235,8 +237,8 @@ static WeftStatus lanes_combine(Vm *vm, Value f, Value a, Value b, Value *out) {
   }
   if (vm_call(vm, f, pair, 2, out) != WEFT_OK) return WEFT_ERROR;
   if (tree_same(vm, a, *out)) return WEFT_OK;
-  WeftStatus status = vm_error(vm, EK_type, "associative_scan: f gives %s of another structure than the items",
-                               value_type_phrase(*out));
+  WeftStatus status = tree_error(vm, "associative_scan: f gives %s of another structure than the items",
+                                 value_type_phrase(*out));
   value_drop(vm, *out);
   return status;
 }

@@ -358,6 +358,7 @@ struct Vm {
   void (*on_copy)(Vm *vm); /* told of every copy made because a value was shared; may be NULL */
   Tunables tunables;   /* hot_calls, hot_trips: from when on the tier is asked */
   Stats counters;      /* rows of stats.def that the rooms above count */
+  u32 walked;          /* nodes of trees, for vm_walk */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
   u32 poll_most;       /* units of a batch, where there is so much fuel */
   f64 polled;          /* when the clock was looked at last; 0: there is no deadline */
@@ -556,6 +557,8 @@ WeftStatus vm_poll(Vm *vm, u64 units) MUST_USE;
 WeftStatus vm_heed(Vm *vm) MUST_USE; /* an interrupt alone */
 /* That and the deadline, without fuel: behind what may take long by itself, the host's functions and the library's. */
 WeftStatus vm_look(Vm *vm) MUST_USE;
+/* One node of a tree that is walked without fuel: what is shared has more paths than anybody waits for. */
+static inline WeftStatus vm_walk(Vm *vm) { return LIKELY(++vm->walked % 1024) ? WEFT_OK : vm_look(vm); }
 bool vm_ends(const Vm *vm); /* would that raise? Nothing is raised, and an interrupt stays where it is */
 /* Text of the program's in the making, however long: it fails where the program is to end. */
 void vm_buf_init(Vm *vm, Buf *b);

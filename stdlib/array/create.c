@@ -124,7 +124,10 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
     n->any = true;
     return WEFT_OK;
   }
-  for (u32 i = 0; i < v.list->count; i++) TRY(nest_measure(n, v.list->items[i], depth + 1, first && i == 0));
+  for (u32 i = 0; i < v.list->count; i++) {
+    TRY(vm_walk(n->vm));
+    TRY(nest_measure(n, v.list->items[i], depth + 1, first && i == 0));
+  }
   return WEFT_OK;
 }
 
@@ -132,7 +135,10 @@ static WeftStatus nest_fill(Nest *n, Value v, u32 dtype, char **at) {
   u32 bytes = dtype_bytes(dtype);
   switch (v.kind) {
     case V_LIST:
-      for (u32 i = 0; i < v.list->count; i++) TRY(nest_fill(n, v.list->items[i], dtype, at));
+      for (u32 i = 0; i < v.list->count; i++) {
+        TRY(vm_walk(n->vm));
+        TRY(nest_fill(n, v.list->items[i], dtype, at));
+      }
       return WEFT_OK;
     case V_RANGE: {
       u64 count = range_count(v.range);

@@ -231,6 +231,7 @@ static WeftStatus tree_map_level(Vm *vm, Value fn, const Value *trees, u32 n, u3
 static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 depth, Value *parts, Value *out) {
   Value t = trees[0];
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
+  TRY(vm_walk(vm));
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "tree_map: the tree is nested deeper than %d", TREE_DEPTH);
   if (is_leaf(t)) {
     for (u32 i = 0; i < n; i++) parts[i] = value_keep(trees[i]);
@@ -280,6 +281,7 @@ WeftStatus eager_tree_map(Vm *vm, Value *args, Value *out) {
 
 static WeftStatus tree_each(Vm *vm, Value t, u32 depth, WeftStatus (*each)(Vm *vm, void *ctx, Value leaf), void *ctx) {
   if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
+  TRY(vm_walk(vm));
   if (depth > TREE_DEPTH) return vm_error(vm, EK_limit, "tree_leaves: the tree is nested deeper than %d", TREE_DEPTH);
   if (is_leaf(t)) return each(vm, ctx, t);
   u32 count = t.kind == V_LIST ? t.list->count : t.kind == V_RECORD ? t.record->shape->count : 0;

@@ -54,24 +54,26 @@ static WeftStatus sort_lanes(Vm *vm, Array *dense, u32 axis, bool descending, bo
 /* A list of numbers, or of text, or of lists of them, or of anything with such keys: positions in order, in
  * at[0 … n). */
 typedef struct ListOrder {
+  Vm *vm;
   const Value *keys;
   bool descending;
-  bool *mixed; /* what was compared has no order */
+  bool *mixed; /* what was compared has no order, or the program is to end */
 } ListOrder;
 
 enum { KEY_DEPTH = 8 }; /* of lists inside of each other */
 
-/* Is it a number, a text, or a list of such keys? */
+/* Is it a number, a text, or a list of such keys? False also when an error stands. */
 static bool is_key(Vm *vm, Value v, u32 depth) {
   v = value_untracked(v);
   if (v.kind == V_TEXT || (v.kind == V_NUM && dtype_kind(v.dtype) != DK_COMPLEX)) return true;
-  if (v.kind != V_LIST || depth == KEY_DEPTH || !list_boxed(vm, v.list)) return false;
+  if (v.kind != V_LIST || depth == KEY_DEPTH || vm_walk(vm) != WEFT_OK || !list_boxed(vm, v.list)) return false;
   for (u32 i = 0; i < v.list->count; i++)
     if (!is_key(vm, v.list->items[i], depth + 1)) return false;
   return true;
 }
 
 static bool key_less(const ListOrder *o, Value x, Value y) {
+  if (*o->mixed) return false;
   x = value_untracked(x);
   y = value_untracked(y);
   if (x.kind != y.kind) {
@@ -84,6 +86,10 @@ static bool key_less(const ListOrder *o, Value x, Value y) {
     return c < 0 || (c == 0 && x.text->len < y.text->len);
   }
   if (x.kind == V_LIST) { /* the first items that differ decide, else the length */
+    if (++o->vm->walked % 1024 == 0 && vm_ends(o->vm)) { /* lists that are shared have many paths */
+      *o->mixed = true;
+      return false;
+    }
     for (u32 i = 0; i < x.list->count && i < y.list->count; i++) {
       if (key_less(o, x.list->items[i], y.list->items[i])) return true;
       if (key_less(o, y.list->items[i], x.list->items[i])) return false;
@@ -166,10 +172,10 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
   if (status == WEFT_OK && !done) {
     i64 *at = positions->array->data;
     bool mixed = false;
-    ListOrder order = {keys.list->items, descending, &mixed};
+    ListOrder order = {vm, keys.list->items, descending, &mixed};
     for (i64 i = 0; i < count; i++) at[i] = i;
     status = positions_sort(vm, at, spare.array->data, count, list_less, &order);
-    if (status == WEFT_OK && mixed)
+    if (status == WEFT_OK && mixed && (status = vm_look(vm)) == WEFT_OK)
       status = vm_error(vm, EK_type, "%s: numbers, text and lists have no order among each other", op_name(op));
     if (status != WEFT_OK) value_drop(vm, *positions);
   }
