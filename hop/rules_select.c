@@ -302,7 +302,26 @@ static bool pull_compress(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g
   return true;
 }
 
+/* g, whose last axis holds `width` items of each window along `axis`: each of them where it came from, as many sums of
+ * shifted parts, of which a kernel makes one pass. */
+static Dv pull_few_windows(Deriv *d, Dv g, u32 axis, i64 width) {
+  Dv sum = 0;
+  for (i64 i = width; i-- > 0 && !d->failed;) {
+    ArrayType t = dv_type(d, g);
+    i64 widths[2 * TYPE_MAX_RANK] = {0};
+    widths[2 * axis] = i;
+    widths[2 * axis + 1] = width - 1 - i;
+    GraphAttr by = {.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2u * (t.rank - 1u), .ints = widths};
+    Dv part = d->to->part(d, g, t.rank - 1u, i, i + 1);
+    part = part ? dv_reshape(d, part, t.rank - 1u, t.dims) : 0;
+    part = part ? dv_op(d, OP_pad, &part, 1, &by, 1) : 0;
+    sum = sum && part ? dv_add(d, sum, part) : part;
+  }
+  return d->failed ? 0 : sum;
+}
+
 static bool pull_window(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, Dv *out) {
+  enum { FEW_ITEMS = 16 }; /* of a window, whose size is known: beyond, g is added by positions */
   u32 axes[TYPE_MAX_RANK], rank, count;
   const GraphAttr *w = n->args[1].kind == ARG_attr ? n->args[1].attr : NULL,
       *by = given(&n->args[2]) ? n->args[2].attr : NULL;
@@ -324,6 +343,13 @@ static bool pull_window(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g, 
     u32 perm[TYPE_MAX_RANK], axis = axes[i], k = 0;
     Dim windows = now.dims[axis], width = now.dims[now.rank - 1];
     Dim size = d->to->dim(d, '-', d->to->dim(d, '+', windows, width), 1);
+    if (width >= 1 && width <= FEW_ITEMS && now.rank > 1) {
+      g = pull_few_windows(d, g, axis, width);
+      now.rank--;
+      now.dims[axis] = size;
+      d->failed |= !g;
+      continue;
+    }
     for (u32 a = 0; a + 1 < now.rank; a++) {
       perm[k++] = a;
       if (a == axis) perm[k++] = now.rank - 1;

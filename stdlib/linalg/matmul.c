@@ -1,5 +1,7 @@
 /* matmul.c — matrix products, and what is made of them: matmul dot vecdot outer tensordot einsum. */
 #include "stdlib/linalg/blas.h"
+#include "lang/mechanisms.h"
+#include "stdlib/linalg/contract.h"
 #include "stdlib/kernels/kernel_matmul.h"
 #include "stdlib/array/make.h"
 #include "stdlib/array/reduce.h"
@@ -36,6 +38,7 @@ enum {
   /* rows, columns and terms that the parts of a product have at least: the library arranges both matrices anew for each
    * part, which takes 5 % of the time of a product of 512 by 512 by 512 */
   PART_EDGE = 512,
+  COPIED_WHOLE = 1 << 15, /* elements of an operand of einsum up to which it is copied as a whole, if it is no matrix */
 };
 
 /* One matrix of an operand as the library takes it: its memory, whether rows or columns lie together, and how far
@@ -751,29 +754,130 @@ static WeftStatus term_matrices(Vm *vm, Term *t, const u8 *want, const u32 count
   return matmul_reshape_to(vm, x, 3, dims, out);
 }
 
+/* The letters of two operands of a product: of both and kept, of one alone, of both and summed. */
+typedef struct Letters {
+  u32 batch_count, sum_count, own_count[2];
+  u8 batch[ARRAY_MAX_RANK], sum[ARRAY_MAX_RANK], own[2][ARRAY_MAX_RANK];
+} Letters;
+
+static u32 axis_of(const Term *t, u8 letter) {
+  u32 d = 0;
+  while (t->labels[d] != letter) d++;
+  return d;
+}
+
+/* Do axes with these letters lie as one axis? Then that is its size and stride. */
+static bool lie_as_one(const Term *t, const u8 *letters, u32 n, i64 *size, i64 *step) {
+  i64 next = 0;
+  bool any = false;
+  *size = *step = 1;
+  for (u32 i = n; i-- > 0;) {
+    u32 d = axis_of(t, letters[i]);
+    i64 dim = array_dims(t->x.array)[d], stride = array_strides(t->x.array)[d];
+    if (dim == 1) continue;
+    if (any && stride != next) return false;
+    if (!any) *step = stride;
+    any = true;
+    next = stride * dim;
+    *size *= dim;
+  }
+  return true;
+}
+
+static i64 elements_of(const Term *t) { return dims_size(t->rank, array_dims(t->x.array)); }
+
+/* Would operand `side` be copied as a whole to be matrices, and is that much? Then blocks of it are copied. */
+static bool wants_blocks(const Term *t, const Letters *l, u32 side) {
+  i64 terms, own, term_step, own_step, apart;
+  bool turned;
+  return elements_of(t) >= COPIED_WHOLE && !(lie_as_one(t, l->batch, l->batch_count, &terms, &term_step) &&
+                                             lie_as_one(t, l->sum, l->sum_count, &terms, &term_step) &&
+                                             lie_as_one(t, l->own[side], l->own_count[side], &own, &own_step) &&
+                                             lies_well(terms, own, term_step, own_step, &turned, &apart));
+}
+
+/* The product with operand `side` taken block by block, its axes in the order of their letters: that of the result. */
+static WeftStatus term_blocks(Vm *vm, Term *t[2], const Letters *l, u32 side, const EinsumPlan *plan, u32 dtype,
+                              Value *out, u8 *order) {
+  const u8 *kinds[4] = {l->batch, l->own[!side], l->sum, l->own[side]};
+  Contraction k = {.dtype = dtype, .ranks = {l->batch_count, l->own_count[!side], l->sum_count, l->own_count[side]}};
+  u8 want[ARRAY_MAX_RANK];
+  u32 rank = 0, at = 0, n = 0;
+  i64 dims[ARRAY_MAX_RANK];
+  for (u32 kind = 0; kind < 3; kind++)
+    for (u32 i = 0; i < k.ranks[kind]; i++) want[n++] = kinds[kind][i];
+  for (u8 letter = 0; letter < EINSUM_MAX_LABELS; letter++)
+    if (memchr(l->batch, letter, l->batch_count) || memchr(l->own[0], letter, l->own_count[0]) ||
+        memchr(l->own[1], letter, l->own_count[1])) {
+      dims[rank] = plan->dims[letter];
+      order[rank++] = letter;
+    }
+  Value x;
+  Term other = *t[!side]; /* what is made of it is dropped here */
+  value_keep(other.x);
+  TRY(term_matrices(vm, &other, want, k.ranks, &x));
+  WeftStatus status = array_new(vm, dtype, rank, dims, out);
+  if (status == WEFT_OK) {
+    Array *y = t[side]->x.array;
+    for (u32 kind = 0; kind < 4; kind++)
+      for (u32 i = 0; i < k.ranks[kind]; i++) {
+        u8 letter = kinds[kind][i];
+        const u8 *place = memchr(order, letter, rank);
+        k.axes[at++] = (ContractAxis){.dim = plan->dims[letter],
+                                      .y = kind == 1 ? 0 : array_strides(y)[axis_of(t[side], letter)],
+                                      .c = place ? array_strides(out->array)[place - order] : 0};
+      }
+    k.x = x.array->data;
+    k.stack = array_strides(x.array)[0];
+    k.row = array_strides(x.array)[1];
+    k.along = array_strides(x.array)[2];
+    k.y = y->data;
+    k.c = out->array->data;
+    status = contract_blocks(vm, &k);
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  value_drop(vm, x);
+  return status;
+}
+
 /* a (consumed) and b (consumed) into a: labels in `keep` stay, others that both have are summed. */
 static WeftStatus term_pair(Vm *vm, Term *a, Term *b, u32 keep, const EinsumPlan *plan) {
-  u32 am = term_mask(a), bm = term_mask(b), both = am & bm, nb = 0, na = 0, nc = 0, nf = 0;
-  u8 batch[ARRAY_MAX_RANK], free_a[ARRAY_MAX_RANK], sum[ARRAY_MAX_RANK], free_b[ARRAY_MAX_RANK],
-      order[2 * ARRAY_MAX_RANK];
+  u32 both = term_mask(a) & term_mask(b);
+  u8 order[2 * ARRAY_MAX_RANK];
+  Letters l = {0};
   for (u32 d = 0; d < a->rank; d++) {
-    u8 l = a->labels[d];
-    if (!(both >> l & 1)) free_a[na++] = l;
-    else if (keep >> l & 1) batch[nb++] = l;
-    else sum[nc++] = l;
+    u8 letter = a->labels[d];
+    if (!(both >> letter & 1)) l.own[0][l.own_count[0]++] = letter;
+    else if (keep >> letter & 1) l.batch[l.batch_count++] = letter;
+    else l.sum[l.sum_count++] = letter;
   }
   for (u32 d = 0; d < b->rank; d++)
-    if (!(both >> b->labels[d] & 1)) free_b[nf++] = b->labels[d];
-  u32 rank = nb + na + nf;
+    if (!(both >> b->labels[d] & 1)) l.own[1][l.own_count[1]++] = b->labels[d];
+  u32 nb = l.batch_count, na = l.own_count[0], nc = l.sum_count, nf = l.own_count[1], rank = nb + na + nf;
   if (rank > ARRAY_MAX_RANK)
     return vm_error(vm, EK_shape, "einsum: an intermediate result has rank %u; the limit is %d", rank, ARRAY_MAX_RANK);
   Value x, y, z;
-  memcpy(order, batch, nb);
-  memcpy(order + nb, free_a, na);
-  memcpy(order + nb + na, sum, nc);
+  u32 dtype = array_dtype(a->x.array);
+  bool blocks[2] = {wants_blocks(a, &l, 0), wants_blocks(b, &l, 1)};
+  if ((blocks[0] || blocks[1]) && nc && (dtype == DT_f32 || dtype == DT_f64) && elements_of(a) && elements_of(b) &&
+      cpu_has(CPU_FMA) && MECHANISM(vm, view_blocks)) {
+    Term *both_terms[2] = {a, b};
+    u32 side = blocks[0] && blocks[1] ? elements_of(b) > elements_of(a) : blocks[1];
+    TRY(term_blocks(vm, both_terms, &l, side, plan, dtype, &z, order));
+    value_drop(vm, a->x);
+    value_drop(vm, b->x);
+    b->x = value_hole();
+    a->x = z;
+    a->rank = rank;
+    memcpy(a->labels, order, rank);
+    return WEFT_OK;
+  }
+  memcpy(order, l.batch, nb);
+  memcpy(order + nb, l.own[0], na);
+  memcpy(order + nb + na, l.sum, nc);
   TRY(term_matrices(vm, a, order, (u32[3]){nb, na, nc}, &x));
-  memcpy(order + nb, sum, nc);
-  memcpy(order + nb + nc, free_b, nf);
+  memcpy(order + nb, l.sum, nc);
+  memcpy(order + nb + nc, l.own[1], nf);
   WeftStatus status = term_matrices(vm, b, order, (u32[3]){nb, nc, nf}, &y);
   if (status == WEFT_OK) {
     status = matmul(vm, OP_einsum, x, y, &z);
@@ -782,8 +886,8 @@ static WeftStatus term_pair(Vm *vm, Term *a, Term *b, u32 keep, const EinsumPlan
   value_drop(vm, x);
   TRY(status);
   i64 dims[ARRAY_MAX_RANK];
-  memcpy(order + nb, free_a, na);
-  memcpy(order + nb + na, free_b, nf);
+  memcpy(order + nb, l.own[0], na);
+  memcpy(order + nb + na, l.own[1], nf);
   for (u32 d = 0; d < rank; d++) dims[d] = plan->dims[order[d]];
   a->rank = rank;
   memcpy(a->labels, order, rank);

@@ -101,6 +101,13 @@ static Outcome number_field(Recorder *r, Av obj, Name key, Av *out, bool *found)
     if (n == DIM_NONE) return rec_stuck(r, REASON_size_expression, "the size of an array");
     return rec_made(r, av_num(r, graph_size(g, n)), out);
   }
+  if (strcmp(name, "device") == 0) { /* the tag of an input has it, and so is guarded */
+    Value text;
+    if (!text_printf(r->vm, &text, "%s", r->vm->device_names[t.device])) return OUT_FAIL;
+    Av c = av_const(r, text);
+    value_drop(r->vm, text);
+    return rec_made(r, c, out);
+  }
   if (strcmp(name, "T") == 0) {
     Av params[2] = {obj, 0};
     return rec_op(r, OP_transpose, params, out);
