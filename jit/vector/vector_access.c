@@ -206,16 +206,30 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
   g_save(f, RSP, s->step, RCX);
 }
 
-/* Bytes from one row to the next, of what goes along with a loop over rows. */
+/* Bytes from one row to the next, of what goes along with a loop over rows, for each of its axes. */
 static void find_rows(VecFn *f, VStream *s, u32 bytes) {
   for (u32 i = 0; i < s->count; i++) {
     const LoopTerm *t = &s->terms[i];
     if (!t->var || !is_row_index(f, t->var)) continue;
+    u32 axis = vnode(f, t->var)->b, axes = vnode(f, vnode(f, t->var)->a)->a;
+    if (!s->row)
+      for (u32 k = 0; k < axes; k++) {
+        s->row_step[k] = frame_room(f, 8, 8);
+        g_imm(f, RCX, 0);
+        g_save(f, RSP, s->row_step[k], RCX);
+      }
     product_to(f, RCX, 0, (i64)((u64)t->coef * bytes), t->stride);
-    if (!s->row) s->row_step = frame_room(f, 8, 8);
-    else g_alu_load(f, ALU_ADD, RCX, RSP, s->row_step);
-    g_save(f, RSP, s->row_step, RCX);
+    g_alu_load(f, ALU_ADD, RCX, RSP, s->row_step[axis]);
+    g_save(f, RSP, s->row_step[axis], RCX);
     s->row = vnode(f, t->var)->a;
+  }
+  /* of an axis around others: also back over the one inside, which has gone through its trips */
+  for (u32 axis = 0; s->row && axis + 1 < vnode(f, s->row)->a; axis++) {
+    word_to(f, RCX, loop_trips_of(f->fn, s->row, axis + 1));
+    put(f, (VIns){.op = G_IMUL_LOAD, .dst = RCX, .mem = mem_at(RSP, s->row_step[axis + 1])});
+    g_load(f, RDX, RSP, s->row_step[axis]);
+    g_alu(f, ALU_SUB, RDX, RCX);
+    g_save(f, RSP, s->row_step[axis], RDX);
   }
 }
 
@@ -259,13 +273,13 @@ void step_streams(VecFn *f) {
   }
 }
 
-void step_rows(VecFn *f, u32 head) {
+void step_rows(VecFn *f, u32 head, u32 axis) {
   for (u32 i = 0; i < f->streams.count; i++) {
     const VStream *s = &f->streams.data[i];
     if (s->row != head) continue;
     u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
     if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
-    g_alu_load(f, ALU_ADD, reg, RSP, s->row_step);
+    g_alu_load(f, ALU_ADD, reg, RSP, s->row_step[axis]);
     if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
   }
 }

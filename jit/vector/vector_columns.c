@@ -32,8 +32,10 @@ typedef struct RowLoop {
   LoopReduce reduce;
   LoopType type;         /* of the accumulator: i1 is kept as 0 and 1 in i32 */
   bool flags, ordered;
+  u32 axes;              /* of a reduction: the last one is the innermost */
   u32 carried;           /* accumulators */
   u32 state_at, rest;    /* frame: VecRows; rows that are left */
+  u32 line, turn;        /* several axes: rows that are left of the innermost one; of the block at hand, later */
   VReg acc[ABREAST_MOST][CARRIED_MOST], before[ABREAST_MOST];
 } RowLoop;
 
@@ -69,7 +71,7 @@ static u32 guard_of(const VecFn *f, u32 pos) {
 
 static bool is_row_loop(const VecFn *f, u32 pos) {
   const LoopNode *h = vnode(f, body_node(f, pos));
-  if (h->a != 1 && h->op != LOOP_WHILE) return false;
+  if (h->a != 1 && h->op != LOOP_WHILE && (h->op != LOOP_REDUCE || h->a > ROW_AXES)) return false;
   switch (h->op) {
     case LOOP_WHILE:
       if (!f->evex || !guard_of(f, pos)) return false;
@@ -127,8 +129,11 @@ static bool goes_by_column(const VecFn *f, u32 pos, u32 first, u32 last) {
 static bool has_common_trips(const VecFn *f, u32 pos) {
   const LoopNode *h = vnode(f, body_node(f, pos));
   if (h->op == LOOP_WHILE) return true;
-  const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), 0));
-  return t->op == LOOP_PARAM || t->op == LOOP_CONST;
+  for (u32 axis = 0; axis < h->a; axis++) {
+    const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), axis));
+    if (t->op != LOOP_PARAM && t->op != LOOP_CONST) return false;
+  }
+  return true;
 }
 
 bool is_columns(const VecFn *f, u32 pos) {
@@ -212,7 +217,7 @@ static void one_row(VecFn *f, RowLoop *r, u32 copy) {
   u32 head = body_node(f, r->head);
   const LoopNode *h = vnode(f, head);
   columns_use_copy(f, copy);
-  f->value[loop_index_of(head, 0)] = 0;
+  for (u32 axis = 0; axis < r->axes; axis++) f->value[loop_index_of(head, axis)] = 0;
   for (u32 i = 0; h->op == LOOP_FOR && i < r->carried; i++) f->value[loop_carry_of(f->fn, head, i)] = r->acc[copy][i];
   for (u32 pos = r->first; pos <= r->last && !f->failed; pos++) {
     u32 id = body_node(f, pos);
@@ -295,17 +300,69 @@ static void while_rows(VecFn *f, RowLoop *r, u32 copies) {
 
 /* R14 rows, at least one. */
 static void rows(VecFn *f, RowLoop *r, u32 copies) {
-  u32 head = body_node(f, r->head), index = loop_index_of(head, 0), top = g_label(f), begin = f->ins.count;
+  u32 head = body_node(f, r->head), index = loop_index_of(head, r->axes - 1), top = g_label(f), begin = f->ins.count;
   bool used = false;
   g_put(f, top);
   for (u32 k = 0; k < copies && !f->failed; k++) one_row(f, r, k), used |= f->value[index] != 0;
-  step_rows(f, head);
+  step_rows(f, head, r->axes - 1);
   if (used) {
     g_load(f, RAX, RSP, (i32)f->index_slot[index]);
     g_alu_imm(f, ALU_ADD, RAX, 1);
     g_save(f, RSP, (i32)f->index_slot[index], RAX);
   }
   g_alu_imm(f, ALU_SUB, R14, 1);
+  g_jcc(f, CC_NE, top);
+  end_span(f, begin);
+}
+
+/* The innermost axis begins anew: the ones around it go on. */
+static void next_line(VecFn *f, const RowLoop *r) {
+  u32 head = body_node(f, r->head), done = g_label(f);
+  word_to(f, RAX, loop_trips_of(f->fn, head, r->axes - 1));
+  g_save(f, RSP, (i32)r->line, RAX);
+  for (u32 axis = r->axes - 1; axis > 0; axis--) {
+    u32 outer = f->index_slot[loop_index_of(head, axis - 1)];
+    step_rows(f, head, axis - 1);
+    g_imm(f, RAX, 0);
+    g_save(f, RSP, (i32)f->index_slot[loop_index_of(head, axis)], RAX);
+    g_load(f, RAX, RSP, (i32)outer);
+    g_alu_imm(f, ALU_ADD, RAX, 1);
+    g_save(f, RSP, (i32)outer, RAX);
+    if (axis == 1) break;
+    word_to(f, RCX, loop_trips_of(f->fn, head, axis - 1));
+    g_alu(f, ALU_CMP, RAX, RCX);
+    g_jcc(f, CC_L, done);
+  }
+  g_put(f, done);
+}
+
+/* The same over several axes: as many rows as the innermost one still has, then its next line. */
+static void lines(VecFn *f, RowLoop *r, u32 copies) {
+  u32 top = g_label(f), same = g_label(f), begin;
+  if (r->axes == 1) {
+    rows(f, r, copies);
+    return;
+  }
+  g_save(f, RSP, (i32)r->turn, R14);
+  begin = f->ins.count;
+  g_put(f, top);
+  g_load(f, RCX, RSP, (i32)r->line);
+  g_load(f, R14, RSP, (i32)r->turn);
+  g_alu(f, ALU_CMP, R14, RCX);
+  put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RCX});
+  g_alu(f, ALU_SUB, RCX, R14);
+  g_save(f, RSP, (i32)r->line, RCX);
+  g_load(f, RCX, RSP, (i32)r->turn);
+  g_alu(f, ALU_SUB, RCX, R14);
+  g_save(f, RSP, (i32)r->turn, RCX);
+  rows(f, r, copies);
+  g_load(f, RAX, RSP, (i32)r->line);
+  g_alu_imm(f, ALU_CMP, RAX, 0);
+  g_jcc(f, CC_NE, same);
+  next_line(f, r);
+  g_put(f, same);
+  g_load(f, RAX, RSP, (i32)r->turn);
+  g_alu_imm(f, ALU_CMP, RAX, 0);
   g_jcc(f, CC_NE, top);
   end_span(f, begin);
 }
@@ -344,7 +401,7 @@ static void ordered_rows(VecFn *f, RowLoop *r, u32 copies) {
   put(f, (VIns){.op = G_CMOV, .imm = CC_G, .dst = R14, .a = RAX});
   g_alu(f, ALU_SUB, RAX, R14);
   g_save(f, RSP, (i32)r->rest, RAX);
-  rows(f, r, copies);
+  lines(f, r, copies);
   g_load(f, RAX, RSP, (i32)r->rest);
   g_alu_imm(f, ALU_CMP, RAX, 0);
   if (scan) {
@@ -373,7 +430,8 @@ static void ordered_rows(VecFn *f, RowLoop *r, u32 copies) {
 static RowLoop row_loop_at(const VecFn *f, u32 pos) {
   const LoopNode *h = vnode(f, body_node(f, pos));
   bool carries = h->op == LOOP_FOR || h->op == LOOP_WHILE;
-  RowLoop r = {.head = pos, .first = pos + 1, .last = f->end[pos] - 1, .carried = carries ? h->b : 1};
+  RowLoop r = {.head = pos, .first = pos + 1, .last = f->end[pos] - 1, .carried = carries ? h->b : 1,
+               .axes = h->op == LOOP_WHILE ? 0 : h->a};
   if (h->op != LOOP_SCAN) r.last--; /* its terminator */
   if (carries) return r;
   r.reduce = (LoopReduce)h->aux;
@@ -406,11 +464,17 @@ static void row_loop(VecFn *f, u32 pos, u32 copies) {
     for (u32 k = 0; k < copies && !f->failed; k++) row_results(f, &r, k);
     return;
   }
-  word_to(f, R14, loop_trips_of(f->fn, head, 0));
+  if (r.axes > 1) r.line = (u32)frame_room(f, 8, 8), r.turn = (u32)frame_room(f, 8, 8);
+  word_to(f, R14, loop_trips_of(f->fn, head, r.axes - 1));
+  if (r.axes > 1) g_save(f, RSP, (i32)r.line, R14);
+  for (u32 axis = 0; axis + 1 < r.axes; axis++) {
+    word_to(f, RAX, loop_trips_of(f->fn, head, axis));
+    put(f, (VIns){.op = G_IMUL, .dst = R14, .a = RAX});
+  }
   g_alu_imm(f, ALU_CMP, R14, 0);
   g_jcc(f, CC_LE, none);
   if (r.ordered) ordered_rows(f, &r, copies);
-  else rows(f, &r, copies);
+  else lines(f, &r, copies);
   g_jump(f, done);
   g_put(f, none);
   for (u32 k = 0; h->op == LOOP_REDUCE && !r.flags && k < copies; k++)
@@ -470,7 +534,7 @@ static bool goes_by_strips(const VecFn *f, const VLoop *l, u32 widest, Strips *s
     if (n->op == LOOP_LOAD && access_kind(f, n, l->head, l->first, l->last) > VA_SAME) return false;
     if (!loop_is_head(n)) continue;
     const LoopNode *t = vnode(f, loop_trips_of(f->fn, body_node(f, pos), 0));
-    if (n->op == LOOP_SCAN || s->count == STRIP_LOOPS || (t->op != LOOP_PARAM && t->op != LOOP_CONST) ||
+    if (n->a > 1 || n->op == LOOP_SCAN || s->count == STRIP_LOOPS || (t->op != LOOP_PARAM && t->op != LOOP_CONST) ||
         (t->op == LOOP_CONST && (i64)t->imm < STRIP_ROWS))
       return false;
     for (u32 k = pos + 1; k < f->end[pos]; k++) {
@@ -564,7 +628,8 @@ static void block(VecFn *f, const VLoop *l, u32 copies) {
   for (u32 pos = l->first; pos <= l->last; pos++)
     if (loop_is_head(vnode(f, body_node(f, pos)))) { /* streams begin at row 0 */
       g_imm(f, RAX, 0);
-      g_save(f, RSP, (i32)f->index_slot[loop_index_of(body_node(f, pos), 0)], RAX);
+      for (u32 axis = 0; axis < row_loop_at(f, pos).axes; axis++)
+        g_save(f, RSP, (i32)f->index_slot[loop_index_of(body_node(f, pos), axis)], RAX);
     }
   begin_streams(f, 8, false);
   for (u32 k = 0; k < copies; k++) columns_use_copy(f, k), f->value[loop_index_of(l->head, 0)] = 0;
@@ -714,8 +779,8 @@ void columns_loop(VecFn *f, VLoop *l) {
   f->inside_first = l->first;
   f->inside_last = l->last;
   for (u32 pos = l->first; pos <= l->last; pos++)
-    if (loop_is_head(vnode(f, body_node(f, pos))))
-      f->index_slot[loop_index_of(body_node(f, pos), 0)] = (u32)frame_room(f, 8, 8);
+    for (u32 axis = 0; loop_is_head(vnode(f, body_node(f, pos))) && axis < row_loop_at(f, pos).axes; axis++)
+      f->index_slot[loop_index_of(body_node(f, pos), axis)] = (u32)frame_room(f, 8, 8);
   if (goes_by_strips(f, l, widest, &s)) by_strips(f, l, &s, limit, lanes);
   stages(f, l, NULL, limit, lanes);
   f->columns = false;

@@ -149,6 +149,8 @@ typedef struct VFail { /* a check that failed, behind the function's end: RAX ha
   bool vector;
 } VFail;
 
+enum { ROW_AXES = 4 /* most axes of a loop over rows */ };
+
 typedef enum VAccess { VA_UNIT, VA_SAME, VA_STRIDED, VA_GATHER,
                        VA_BACK /* a load of what lies together, the last element first */ } VAccess;
 
@@ -166,7 +168,7 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   i64 coef;   /* STRIDED: of the loop's index, with its stride parameters */
   u32 stride[2];
   u32 row;  /* head of the loop over rows that it goes along with; 0: none */
-  i32 row_step; /* slot of the bytes from one row to the next */
+  i32 row_step[ROW_AXES]; /* slots of the bytes that step_rows goes on by, for each axis */
 } VStream;
 
 typedef struct VLoop {
@@ -321,7 +323,8 @@ void begin_streams(VecFn *f, u32 registers, bool more);
 void step_streams(VecFn *f);
 void touch_trip(VecFn *f, u32 step);
 void store_address(VecFn *f, const LoopNode *n); /* RAX: of the trip R15 of the vector loop at hand */
-void step_rows(VecFn *f, u32 head); /* to the next row */
+/* to the next row of the innermost axis; of an axis around others: to its next row and the first of those inside */
+void step_rows(VecFn *f, u32 head, u32 axis);
 VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first, u32 last);
 /* a load of 8 bytes whose place moves on by two: by two vectors */
 bool moves_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last);

@@ -299,6 +299,76 @@ static void strips_keep_the_order_of_rows(void **state) {
   loop_module_free(&m);
 }
 
+/* Rows of several axes, as of a batch of pictures: sums in blocks of rows across them, what is no sum, places of a
+ * window, the numbers of all axes as values. */
+static const char axes_text[] =
+    "kernel window (n: i64, a: i64, b: i64, c: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par l in 0..n grain 1 {\n"
+    "    %1 = reduce add f64 rows i in 0..a, j in 0..b, k in 0..c {\n"
+    "      %2 = load x[i*a + j*b*n + k*n + l] f64\n"
+    "      %3 = load x[37*i + 5*j + 2*k + 1] f64\n      %4 = mul %2 %3\n      yield %4\n    }\n"
+    "    store z[l] %1\n  }\n}\n"
+    "kernel both (n: i64, a: i64, b: i64, c: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par l in 0..n grain 1 {\n"
+    "    %1 = reduce mul f32 rows i in 0..a, j in 0..c {\n"
+    "      %2 = load y[i*n + j + l] f32\n      yield %2\n    }\n"
+    "    %3 = reduce max f64 rows i in 0..b, j in 0..a {\n"
+    "      %4 = load x[j*n + i*c + l] f64\n"
+    "      %5 = convert f64 i\n      %6 = convert f64 j\n      %7 = sub %4 %5\n      %8 = mul %6 0.125\n"
+    "      %9 = add %7 %8\n      yield %9\n    }\n"
+    "    store w[l] %1\n    store z[l] %3\n  }\n}\n"
+    "kernel four (n: i64, a: i64, b: i64, c: i64, x: in f64, y: in f32, z: out f64, w: out f32) {\n"
+    "  par l in 0..n grain 1 {\n"
+    "    %1 = reduce add f64 rows h in 0..2, i in 0..b, j in 0..3, k in 0..c {\n"
+    "      %2 = load x[h*a + i*n + j*c + k*n + l] f64\n      %3 = mul h 4\n      %4 = add %3 j\n"
+    "      %5 = convert f64 %4\n      %6 = mul %2 %5\n      yield %6\n    }\n"
+    "    store z[l] %1\n  }\n}\n";
+
+static void rows_of_several_axes_keep_their_order(void **state) {
+  (void)state;
+  static const char *const names[] = {"window", "both", "four"};
+  static const u64 sizes[][4] = {{8, 9, 7, 5}, {1, 64, 3, 2}, {37, 65, 1, 3}, {130, 3, 8, 8}, {5, 0, 4, 4},
+                                 {5, 4, 4, 0}, {16, 40, 30, 6}, {3, 1, 70, 67}};
+  enum { MOST = 1 << 16, CELLS = 256 };
+  static f64 x[MOST], z[2][CELLS];
+  static f32 y[MOST], w[2][CELLS];
+  LoopModule m;
+  Buf why;
+  start(&m);
+  buf_init(&why, m.alloc);
+  if (loops_parse(&m, axes_text, strlen(axes_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 i = 0; i < MOST; i++) x[i] = 1.0 / (1 + i * 7919 % 10007) - 0.001, y[i] = 1 + (f32)(i * 31 % 101) * 1e-6f;
+  for (u32 l = 0; l < LEVELS; l++) {
+    if (!vec_level_runs(levels[l])) continue;
+    VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+    assert_non_null(e);
+    for (u32 k = 0; k < COUNT_OF(names); k++) {
+      const LoopFn *fn = loop_module_find(&m, names[k]);
+      const char *refused = "";
+      VecCode *code = vec_compile(e, fn, &refused);
+      if (!code) fail_msg("%s: %s", names[k], refused);
+      for (u32 i = 0; i < COUNT_OF(sizes); i++) {
+        u64 key = 0, steps = UINT64_MAX, args[2][8];
+        memset(z, 0, sizeof z);
+        memset(w, 0, sizeof w);
+        for (u32 t = 0; t < 2; t++) {
+          const u64 own[8] = {sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], (u64)(uintptr_t)x, (u64)(uintptr_t)y,
+                              (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+          memcpy(args[t], own, sizeof own);
+        }
+        assert_int_equal(loops_interp_kernel(fn, args[0], 0, (i64)sizes[i][0], &key, &steps, &why), WEFT_OK);
+        assert_true(vec_code_kernel(code)(args[1], 0, (i64)sizes[i][0]) == LOOP_KEY_NONE);
+        assert_memory_equal(z[0], z[1], sizeof z[0]);
+        assert_memory_equal(w[0], w[1], sizeof w[0]);
+      }
+      vec_code_free(code);
+    }
+    vec_emitter_free(e);
+  }
+  buf_free(&why);
+  loop_module_free(&m);
+}
+
 /* Loops of numbers that are other ones in each column: places with strides and computed ones, lanes that are done at
  * trips of their own, and a check behind, which tells of the first of those that gave up. */
 static const char inner_text[] =
@@ -988,7 +1058,8 @@ int main(int argc, char **argv) {
     cmocka_unit_test(work_is_lines),
     cmocka_unit_test(long_runs_fetch_ahead),
     cmocka_unit_test(code_fetches_each_line_once),
-    cmocka_unit_test(strips_keep_the_order_of_rows), cmocka_unit_test(lanes_go_through_loops),
+    cmocka_unit_test(strips_keep_the_order_of_rows), cmocka_unit_test(rows_of_several_axes_keep_their_order),
+    cmocka_unit_test(lanes_go_through_loops),
     cmocka_unit_test(backwards_by_vectors),
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
     cmocka_unit_test(stores_past_the_caches),
