@@ -456,10 +456,14 @@ static Outcome batch_node(Batch *b, NodeId n) {
     case NODE_op:
     case NODE_index:
     case NODE_update: {
-      ValueId v = x.result_count == 1 ? x.kind == NODE_op ? batch_op(b, n) : batch_index(b, n) : 0;
+      ValueId v = x.kind == NODE_op ? batch_op(b, n) : batch_index(b, n);
       if (g->failed) return OUT_FAIL;
-      if (!v || !fits(b, v, node_result(g, n, 0))) return lane_by_lane(b, n);
-      b->to[node_result(g, n, 0)] = v;
+      NodeId made = v && x.result_count > 1 ? value_node(g, v) : 0; /* of several results: the first */
+      bool all = v && (x.result_count == 1 || (made && graph_node_at(g, made)->result_count == x.result_count));
+      for (u32 i = 0; i < x.result_count && all; i++)
+        all = fits(b, made ? node_result(g, made, i) : v, node_result(g, n, i));
+      if (!all) return lane_by_lane(b, n);
+      for (u32 i = 0; i < x.result_count; i++) b->to[node_result(g, n, i)] = made ? node_result(g, made, i) : v;
       return OUT_GO;
     }
     default: return lane_by_lane(b, n);

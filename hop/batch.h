@@ -32,7 +32,9 @@ Outcome batch_block(Batch *b, BlockId from);
 
 /* An operation with rules of its own (batch_rules.c): its result for all lanes, 0: none here. */
 ValueId batch_op(Batch *b, NodeId node);
-ValueId batch_index(Batch *b, NodeId node);
+ValueId batch_index(Batch *b, NodeId node); /* the same of an index or an update (batch_index.c) */
+/* 0, 1, … of the lanes, with so many axes of 1 behind. */
+ValueId batch_numbers(Batch *b, u32 axes);
 /* x, mapped with lanes of `rank` axes, as one with lanes of `to` axes: sizes of 1 in front of the lanes' own. */
 ValueId batch_aligned(Batch *b, ValueId x, u32 rank, u32 to);
 

@@ -1,7 +1,8 @@
-/* batch_rules.c — batching rules of operations and indices (see batch.h): the operation itself over one more axis.
+/* batch_rules.c — batching rules of operations (see batch.h): the operation itself over one more axis.
  * What is not here runs lane by lane. */
 #include "hop/batch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ELEMENTWISE = 4, ATTRS = OP_MAX_PARAMS + 1 }; /* no elementwise operation has more operands */
@@ -303,9 +304,196 @@ static ValueId batch_stacked(Op *o) {
   return emit(o, &v, 1);
 }
 
+/* Vectors of each lane are columns. */
 static ValueId batch_linalg_solve(Op *o) {
   ValueId operands[2] = {batch_full(o->b, o->lane[0]), batch_full(o->b, o->lane[1])};
-  return value_type(o->b->g, o->lane[1])->rank == o->x.rank ? emit(o, operands, 2) : 0;
+  ArrayType y = *value_type(o->b->g, o->lane[1]);
+  if (y.rank == o->x.rank) return emit(o, operands, 2);
+  if (y.rank != 1 || o->x.rank != 2 || !operands[1]) return 0;
+  y.dims[y.rank++] = 1;
+  operands[1] = lanes_reshape(o, operands[1], &y);
+  return lanes_reshape(o, emit(o, operands, 2), &o->result);
+}
+
+/* A list of results: the node's first one stands for all (batch.c). */
+static ValueId batch_topk(Op *o) { return along_axes(o, 2, false); }
+
+/* Both operands along an axis that counts from the end of what they broadcast to. */
+static ValueId batch_pairs(Op *o) {
+  Batch *b = o->b;
+  const GraphAttr *a = attr_of(o, 2);
+  ArrayType t[2] = {o->x, *value_type(b->g, o->lane[1])};
+  u32 rank = t[0].rank > t[1].rank ? t[0].rank : t[1].rank;
+  i64 axis = -1;
+  if (a && a->kind != ATTR_hole && (a->kind != ATTR_int)) return 0;
+  if (a && a->kind == ATTR_int) axis = a->i < 0 ? a->i : a->i - rank;
+  set_attr(o, attr_int(2, axis));
+  for (u32 i = 0; i < 2; i++) {
+    o->room[i] = batch_get(b, o->lane[i]);
+    if (o->room[i] && mapped(o, i)) o->room[i] = batch_aligned(b, o->room[i], t[i].rank, rank);
+  }
+  return emit(o, o->room, 2);
+}
+
+/* Its axes `every` apart, from `first` on, the others 1: products of each element of one with each of another. */
+static ValueId spread_apart(Op *o, u32 i, u32 rank, u32 every, u32 first) {
+  Batch *b = o->b;
+  Dim dims[2 * TYPE_MAX_RANK];
+  const ArrayType t = *value_type(b->g, o->lane[i]);
+  ValueId v = batch_full(b, o->lane[i]);
+  u32 n = 1 + rank * every;
+  dims[0] = b->lanes;
+  for (u32 k = 1; k < n; k++) dims[k] = 1;
+  for (u32 d = 0; d < t.rank; d++) dims[1 + (rank - t.rank + d) * every + first] = t.dims[d];
+  v = v ? graph_convert(b->g, v, o->result.dtype) : 0;
+  return v ? graph_reshape(b->g, v, n, dims) : 0;
+}
+
+static ValueId products_apart(Op *o, u32 rank) {
+  if (1 + 2 * rank > TYPE_MAX_RANK) return 0;
+  ValueId x = spread_apart(o, 0, rank, 2, 0), y = spread_apart(o, 1, rank, 2, 1);
+  return lanes_reshape(o, x && y ? graph_op2(o->b->g, OP_multiply, x, y) : 0, &o->result);
+}
+
+static ValueId batch_outer(Op *o) { return products_apart(o, 1); }
+static ValueId batch_linalg_kron(Op *o) {
+  u32 rank = value_type(o->b->g, o->lane[1])->rank;
+  return products_apart(o, o->x.rank > rank ? o->x.rank : rank);
+}
+
+/* Stacks of matrices: the axes that are summed over are one, and so are those of each operand that stay. */
+static ValueId batch_tensordot(Op *o) {
+  Graph *g = o->b->g;
+  const GraphAttr *a = attr_of(o, 2);
+  i64 k = a && a->kind == ATTR_int ? a->i : 2;
+  ArrayType t[2] = {o->x, *value_type(g, o->lane[1])};
+  ValueId v[2];
+  if ((a && a->kind != ATTR_int && a->kind != ATTR_hole) || k < 1 || k > t[0].rank || k > t[1].rank) return 0;
+  for (u32 i = 0; i < 2; i++) {
+    ArrayType m = {.rank = 2, .dims = {1, 1}};
+    u32 cut = i ? (u32)k : t[i].rank - (u32)k;
+    for (u32 d = 0; d < t[i].rank; d++) m.dims[d >= cut] = size_mul(&g->sizes, m.dims[d >= cut], t[i].dims[d]);
+    if (m.dims[0] == DIM_NONE || m.dims[1] == DIM_NONE) return 0;
+    v[i] = batch_get(o->b, o->lane[i]);
+    if (v[i]) v[i] = mapped(o, i) ? lanes_reshape(o, v[i], &m) : graph_reshape(g, v[i], 2, m.dims);
+    if (!v[i]) return 0;
+  }
+  return lanes_reshape(o, graph_op2(g, OP_matmul, v[0], v[1]), &o->result);
+}
+
+/* A letter that stands nowhere else, in front of what has lanes and of the result. */
+static ValueId batch_einsum(Op *o) {
+  enum { LONGEST = 200 };
+  const GraphArg *spec = &o->args[0];
+  char text[LONGEST], free = 0;
+  u32 counts[128] = {0}, len = 0, term = 0, n = o->count;
+  if (spec->kind != ARG_attr || spec->attr->kind != ATTR_text || spec->attr->count + 2u * n + 60 > LONGEST) return 0;
+  const char *s = spec->attr->text, *end = s + spec->attr->count, *arrow = s;
+  while (arrow < end && *arrow != '-') {
+    if (*arrow == '.') return 0;
+    counts[(u8)*arrow++ & 127]++;
+  }
+  for (char c = 'a'; c <= 'z' && !free; c++)
+    if (!counts[(u8)c]) free = c;
+  if (!free) return 0;
+  for (const char *at = s; at <= arrow && term < n; at++) {
+    if ((at == s || at[-1] == ',') && mapped(o, term)) text[len++] = free;
+    if (at == arrow || *at == ',') term++;
+    if (at < arrow) text[len++] = *at;
+  }
+  if (term != n) return 0;
+  len += (u32)snprintf(text + len, 4, "->%c", free);
+  for (const char *at = arrow + 2; at < end; at++) {
+    if (*at == '.') return 0;
+    text[len++] = *at;
+  }
+  for (u32 c = 'A'; arrow == end && c <= 'z'; c++) /* the letters that stand once */
+    if (counts[c] == 1 && c != (u8)free && ((c | 32) >= 'a' && (c | 32) <= 'z')) text[len++] = (char)c;
+  set_attr(o, attr_text(o->b->g, 0, text, len));
+  for (u32 i = 0; i < n; i++) o->room[i] = batch_get(o->b, o->lane[i]);
+  return emit(o, o->room, n);
+}
+
+static ValueId batch_linalg_pinv(Op *o) {
+  if (o->count > 1 && mapped(o, 1)) return 0;
+  for (u32 i = 0; i < o->count; i++) o->room[i] = batch_get(o->b, o->lane[i]);
+  return emit(o, o->room, o->count);
+}
+
+/* Of a matrix a diagonal. Of a vector the matrix that is it along its diagonal, and 0 elsewhere. */
+static ValueId batch_diag(Op *o) {
+  Graph *g = o->b->g;
+  const GraphAttr *a = attr_of(o, 1);
+  i64 k = a && a->kind == ATTR_int ? a->i : 0;
+  ValueId x = batch_get(o->b, o->lane[0]);
+  if (a && a->kind != ATTR_int && a->kind != ATTR_hole) return 0;
+  if (o->x.rank == 2) {
+    GraphAttr at = attr_int(1, k);
+    return graph_op(g, OP_linalg_diagonal, &x, 1, &at, 1, NULL);
+  }
+  Dim n = o->result.dims[0], dims[3] = {o->b->lanes, k < 0 ? 1 : n, k < 0 ? n : 1};
+  i64 border[4] = {0, 0, 0, k < 0 ? -k : k};
+  GraphAttr pad = attr_ints(g, 1, border, 4, true), square[5] = {attr_dim(0, n), attr_hole(1), attr_int(2, k),
+                                                                 attr_dtype(3, DT_bool), attr_hole(4)};
+  if (k) x = graph_op(g, OP_pad, &x, 1, &pad, 1, NULL);
+  ValueId on = graph_op(g, OP_eye, NULL, 0, square, 5, NULL);
+  if (!x || !on || !(x = graph_reshape(g, x, 3, dims))) return 0;
+  return graph_op3(g, OP_where, on, x, graph_const(g, o->x.dtype == DT_bool ? value_bool(false) : value_weak_i64(0)));
+}
+
+/* The formula of stdlib/array/compose.c: the mean of each lane alone. */
+static ValueId batch_nn_cross_entropy(Op *o) {
+  Graph *g = o->b->g;
+  ValueId x = batch_full(o->b, o->lane[0]), labels = batch_full(o->b, o->lane[1]);
+  Dim dims[TYPE_MAX_RANK];
+  GraphAttr last = attr_int(1, -1), along = attr_int(2, -1);
+  if (!x || !labels || o->x.rank + 1u >= TYPE_MAX_RANK) return 0;
+  u32 rank = value_type(g, labels)->rank;
+  memcpy(dims, value_type(g, labels)->dims, sizeof *dims * rank);
+  dims[rank] = 1;
+  labels = graph_reshape(g, labels, rank + 1, dims);
+  x = graph_op(g, OP_nn_log_softmax, &x, 1, &last, 1, NULL);
+  if (!x || !labels) return 0;
+  x = graph_op(g, OP_take_along_axis, (ValueId[]){x, labels}, 2, &along, 1, NULL);
+  x = x ? graph_reduce(g, OP_mean, x, ((1u << (rank + 1)) - 1) & ~1u, false) : 0;
+  return x ? graph_op1(g, OP_negative, x) : 0;
+}
+
+/* By places that all lanes share along another axis; or, where each lane has its own along its first one, by numbers
+ * of rows of all lanes. */
+static ValueId batch_scatter(Op *o) {
+  Batch *b = o->b;
+  Graph *g = b->g;
+  u32 param = op_param(OP_scatter, "axis");
+  GraphAttr *a = attr_of(o, param);
+  i64 axis = a && a->kind == ATTR_int ? a->i : 0;
+  ArrayType at = *value_type(g, o->lane[1]), ut = *value_type(g, o->lane[2]), flat = {.rank = 1}, rows;
+  if (o->count != 3 || (a && a->kind != ATTR_int && a->kind != ATTR_hole) || at.rank != 1 || !o->x.rank) return 0;
+  if (axis < 0) axis += o->x.rank;
+  const bool number = ut.rank == 0 && !mapped(o, 2); /* everywhere */
+  ValueId x = batch_full(b, o->lane[0]), i = batch_get(b, o->lane[1]),
+          u = number ? batch_get(b, o->lane[2]) : batch_full(b, o->lane[2]);
+  if (!x || !i || !u || (ut.rank != o->x.rank && !number)) return 0;
+  if (!mapped(o, 1)) {
+    set_attr(o, attr_int(param, axis + 1));
+    return emit(o, (ValueId[]){x, i, u}, 3);
+  }
+  if (axis || (!number && !size_same(&g->sizes, ut.dims[0], at.dims[0]))) return 0;
+  Dim n = o->x.dims[0];
+  ValueId size = graph_size_typed(g, n, DT_i64, false), zero = graph_const(g, value_i64(0)), negative,
+          first = batch_numbers(b, 1);
+  i = graph_convert(g, i, DT_i64);
+  if (!size || !zero || !first || !i || !(negative = graph_op2(g, OP_less, i, zero))) return 0;
+  i = graph_op3(g, OP_where, negative, graph_op2(g, OP_add, i, size), i);
+  i = graph_op2(g, OP_add, i, graph_op2(g, OP_multiply, first, size));
+  flat.dims[0] = size_mul(&g->sizes, b->lanes, at.dims[0]);
+  rows = o->x;
+  rows.dims[0] = size_mul(&g->sizes, b->lanes, n);
+  ut.dims[0] = flat.dims[0];
+  if (!i || flat.dims[0] == DIM_NONE || rows.dims[0] == DIM_NONE || !(i = graph_reshape(g, i, 1, flat.dims)) ||
+      (!number && !(u = graph_reshape(g, u, ut.rank, ut.dims))) || !(x = graph_reshape(g, x, rows.rank, rows.dims)))
+    return 0;
+  return lanes_reshape(o, emit(o, (ValueId[]){x, i, u}, 3), &o->x);
 }
 
 static ValueId batch_reshape(Op *o) { return lanes_reshape(o, batch_get(o->b, o->lane[0]), &o->result); }
@@ -371,84 +559,4 @@ ValueId batch_op(Batch *b, NodeId node) {
     }
   o.x = *value_type(g, o.lane[0]);
   return rules[o.op](&o);
-}
-
-/* ---- indices --------------------------------------------------------------------------------- */
-
-/* x[items], x[items] = v: with a whole axis in front; or, where the one index that differs between lanes comes first,
- * with the lanes' numbers beside it. */
-ValueId batch_index(Batch *b, NodeId node) {
-  Graph *g = b->g;
-  const GraphNode x = *graph_node_at(g, node);
-  bool update = x.kind == NODE_update;
-  u32 count = x.operand_count - (update ? 2 : 1), nitems, arrays = 0, ints = 0, at = 0;
-  ValueId operands[3 * TYPE_MAX_RANK + 2];
-  IndexItem items[TYPE_MAX_RANK + 1];
-  if (x.attr_count == 0 || node_attr(g, node, 0)->kind != ATTR_index || count > 3 * TYPE_MAX_RANK) return 0;
-  nitems = node_attr(g, node, 0)->count;
-  if (nitems > TYPE_MAX_RANK) return 0;
-  memcpy(items + 1, node_attr(g, node, 0)->items, sizeof *items * nitems);
-  bool differs = false;
-  for (u32 i = 0; i < count; i++) {
-    operands[i] = batch_get(b, node_operand(g, node, i + 1));
-    differs |= batch_is_mapped(b, node_operand(g, node, i + 1));
-  }
-  for (u32 i = 1; i <= nitems; i++) {
-    if (items[i].kind == INDEX_mask) return 0;
-    if (items[i].kind == INDEX_array) arrays++, at = i;
-    if (items[i].kind == INDEX_int) ints++, at = at ? at : i;
-  }
-  ValueId old = node_operand(g, node, 0), v = update ? node_operand(g, node, x.operand_count - 1) : 0;
-  u32 region = 0;
-  if (update) { /* the rank of what is written to */
-    ArrayType part;
-    ValueId own[3 * TYPE_MAX_RANK];
-    GuardDims dims;
-    for (u32 i = 0; i < count; i++) own[i] = node_operand(g, node, i + 1);
-    guard_dims_init(&dims, NULL, &g->sizes, "index", (Span){0});
-    if (!graph_infer_index(g, &dims.base, old, own, count, items + 1, nitems, &part, NULL)) return 0;
-    region = part.rank;
-  }
-  ValueId base = update || !differs ? batch_full(b, old) : batch_get(b, old);
-  bool both = differs && (update || batch_is_mapped(b, old));
-  if (!differs) {
-    if (arrays > 1 || (arrays && ints)) return 0;
-    items[0] = (IndexItem){.kind = INDEX_slice};
-  } else {
-    /* one index in front of whole or sliced axes, and nothing else that differs */
-    if (arrays + ints != 1 || at != 1 || items[1].part[0] != PART_operand || items[1].at[0] != 1) return 0;
-    for (u32 i = 2; i <= count; i++)
-      if (batch_is_mapped(b, node_operand(g, node, i))) return 0;
-    if (!batch_is_mapped(b, node_operand(g, node, 1))) return 0;
-    items[1].kind = INDEX_array;
-    if (both) { /* numbers of the lanes, as one more operand */
-      u32 rank = value_type(g, operands[0])->rank;
-      Dim dims[TYPE_MAX_RANK] = {b->lanes};
-      GraphAttr stop[4] = {attr_dim(0, b->lanes), attr_hole(1), attr_hole(2), attr_hole(3)};
-      ValueId lanes = graph_op(g, OP_arange, NULL, 0, stop, 4, NULL);
-      for (u32 i = 1; i < rank; i++) dims[i] = 1;
-      if (!lanes || !(lanes = graph_reshape(g, lanes, rank, dims))) return 0;
-      memmove(operands + 1, operands, sizeof *operands * count); /* operands stand in the order of the items */
-      operands[0] = lanes;
-      count++;
-      for (u32 i = 1; i <= nitems; i++)
-        for (u32 k = 0; k < 3; k++)
-          if (items[i].part[k] == PART_operand) items[i].at[k]++;
-      items[0] = (IndexItem){.kind = INDEX_array, .part = {PART_operand}, .at = {1}};
-    }
-  }
-  const IndexItem *from = differs && !both ? items + 1 : items;
-  u32 n = nitems + (from == items);
-  if (!base) return 0;
-  if (update) {
-    ArrayType tv = *value_type(g, v);
-    ValueId value = batch_get(b, v);
-    if (batch_is_mapped(b, v)) value = tv.rank <= region ? batch_aligned(b, value, tv.rank, region) : 0;
-    return value ? graph_update(g, x.op, base, operands, count, from, n, value) : 0;
-  }
-  ArrayType made;
-  GuardDims dims;
-  guard_dims_init(&dims, NULL, &g->sizes, "index", (Span){0});
-  if (!graph_infer_index(g, &dims.base, base, operands, count, from, n, &made, NULL)) return 0;
-  return graph_index(g, base, operands, count, from, n, graph_type(g, &made));
 }
