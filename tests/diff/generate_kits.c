@@ -1,6 +1,6 @@
 /* generate_kits.c — loops of the random programs that are put together from forms: queues cut at their head, memos,
- * recursions on arrays, functions in lists, rows that grow, walks over texts, indices that run past an end, sizes that
- * were computed, joined texts. */
+ * recursions on arrays and lists, functions in lists, rows that grow, walks over texts, indices that run past an end,
+ * sizes that were computed, joined texts. */
 #include <string.h>
 
 #include "tests/diff/generate_inner.h"
@@ -140,6 +140,25 @@ static const Kit changed = {
            "w$ = p$(w$, -9, 3)", "w$ = ?w$ % 1000'w$ * 1'zeros(4)?", "if `B { w$ = p$(w$, `3, 3) }",
            "let z$ = p$(w$, 1, 3); s$ += z$[0] - w$[0]", "if u$ == 2 { continue }"},
   .after = "print(s$, w$, v$, t$)", .guarded = 40};
+
+/* Recursions with lists of other lengths, with parts of them, and with changed ones. */
+static const Kit deeper = {
+  .before = {"let w$ = ?()'(1,)'(3, 1, 2)'(0.5, 2.5)'map(i => i * 7 % 5, 0..9)'(`F, `F)'(1, 2.5)'(u8(1), u8(2))?",
+             "fn p$(xs, k) { if k == 0 ?'or len(xs) > 7'or len(xs) == 0? { "
+             "return ?len(xs)'xs[0]'xs[-1] + len(xs)'0.5'1? }; let t = ?0'0.5'k?; "
+             "?'let ys = xs; if len(ys) > k { ys[k] = ys[0] }; 'let ys = xs + (k,); ys[0] += 1; 'let ys = (k,) + xs; '"
+             "for y in xs { t += y }; 'if k in xs { t += 3 }; 'let ys = xs[1:-1]; ys += ys; t += len(ys); '"
+             "let ys = xs; for i in 0..k { ys += (i,); if len(ys) > 1 { ys[1] = t } }; t += ys[-1]; ?"
+             "for c in 0..?2'k'3? { ?if c != 1 { 't += 1; if k > 1 { ?t += p$(?xs + (c,)'xs[1:]'xs[:-1]'xs + xs'"
+             "xs[c:] + xs[:c]'(c,) + xs'xs'xs + (c * 0.5,)'xs[:len(xs) // 2]'xs[-k:]?, k - 1) } }; "
+             "?'if len(xs) > 2 { t += xs[k] }; 't += p$(xs, k - 1); 't = t * 0.5 + len(xs); ?t }",
+             SUM, "let t$ = 0"},
+  .heads = {"for u$ in 0..?4'12'n? { t$ += 1", "while t$ < ?5'20? { t$ += 1; let u$ = t$ % 5"},
+  .uses = {"s$ += p$(w$, ?3'2'4'u$ % 4?)", "s$ += p$((), ?2'3'4?)", "s$ += p$(w$ + (u$,), 3)", "w$ += (?u$'0'1.5?,)",
+           "w$ = w$[?1:':-1':3'-2:?]", "s$ = s$ * 0.5 + p$(w$[:2], 3)", "if len(w$) > 0 { w$[0] = ?s$'u$'0? }",
+           "try { s$ += p$(w$, ?4'3?) } catch e { print(e.message); s$ += 1 }", "if t$ == 3 { print(w$) }",
+           "s$ += p$(map(i => i * ?1'2'0.5?, 0..u$ % 5), 3)", "if `B { s$ += p$(w$, 2) }"},
+  .after = "print(s$, w$, t$)", .guarded = 40};
 
 /* Lists and records kept at keys. */
 static const Kit groups = {
@@ -302,8 +321,9 @@ static const Kit extents = {
   .after = "print(s$, k$, len(z$))", .guarded = 60};
 
 void gen_kit(Gen *g) {
-  static const Kit *const kits[] = {&changed, &changed, &queue, &queue, &pairs, &memo, &memo, &groups, &calls, &calls,
-                                    &cells, &rows, &rows, &stacked, &letters, &letters, &joins, &ends, &ends, &extents};
+  static const Kit *const kits[] = {&changed, &changed, &deeper, &deeper, &queue, &queue, &pairs, &memo, &memo,
+                                    &groups, &calls, &calls, &cells, &rows, &rows, &stacked, &letters, &letters, &joins,
+                                    &ends, &ends, &extents};
   const Kit *kit = PICK(g, kits);
   const Var *f = gen_pick_var(g, FLOAT, true);
   int number = g->next_name++;

@@ -61,6 +61,7 @@ typedef struct RecLoc {
   bool cell;
   u32 index;      /* register, or Recorder.cells */
   Av before;      /* value at the loop's entry: the tree that must stay */
+  Av head;        /* in the body, before its first instruction */
   u32 first, count; /* leaves in RecLoop.types */
   u8 rows;          /* 1: a list that lies in columns in the loop; 2: it was tried, its items are not of one kind */
   bool option;      /* nil or a value in the loop (repr_option.c) */
@@ -101,6 +102,13 @@ typedef struct RecCellPath {
   u32 cell, count;
   RecCellStep steps[8];
 } RecCellPath;
+
+/* The stack of lists of the function that calls itself whose body is recorded (repr_stacked.c). */
+typedef struct RecLists {
+  u32 cell, given_count;
+  Av base;      /* where the own part of the present call begins; 0: there is no stack */
+  Av given[16]; /* lists that the call was given */
+} RecLists;
 enum { CELL_SET_MAX = 8 }; /* not a threshold: room in RecCellSet */
 
 /* Cells that the body of a construct writes: carried beside its state. */
@@ -278,6 +286,7 @@ typedef struct Recorder {
   u32 left_often;
   Force force;
   struct RecRecur *recur; /* the function whose body is recorded once, for all its calls of itself */
+  RecLists stack;
   VEC(Code *) no_recur;   /* for which that did not work out; rollback keeps it */
   const Code *force_code; /* where the trace is made to end, NULL: not met yet */
   u32 force_pc, trials;

@@ -14,6 +14,7 @@
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_sizes.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_stacked.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_names.h"
 #include "tracer/record/repr_option.h"
@@ -323,7 +324,8 @@ Outcome rec_close_loop_block(Recorder *r, RecLoop *l, TermKind term, Av ret) {
   ValueVec values = {0};
   if (!l->body) return rec_want_test_inside(r, l);
   l->endless &= term == TERM_next || ret;
-  Outcome o = carried_values(r, l, ret != 0, &values);
+  Outcome o = term == TERM_next ? rec_stack_trim(r, l) : OUT_GO;
+  if (o == OUT_GO) o = carried_values(r, l, ret != 0, &values);
   if (o == OUT_GO) o = rec_return_values(r, l, ret, &values);
   if (o == OUT_GO && !graph_close(r->g, term, values.data, values.count, 0)) o = OUT_FAIL;
   vec_free(&r->vm->alloc, &values);
@@ -414,7 +416,7 @@ bool rec_place_params(Recorder *r, RecLoop *l, BlockId b, u32 position, Dim boun
   for (u32 i = 0; i < l->locs.count && ok; i++) {
     RecLoc *loc = &l->locs.data[i];
     Av a = carry_rebuild(r, loc->before, leaves.data, &next);
-    *rec_loc_at(r, loc) = a;
+    *rec_loc_at(r, loc) = loc->head = a;
     if (a && !loc->cell && loc->index == position) at = av_value(r, a);
     if (a && !loc->cell && loc->index == position)
       ok = vec_push(&r->vm->alloc, &r->positions, (RecPosition){av_value(r, a), bound});

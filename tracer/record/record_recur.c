@@ -22,6 +22,8 @@
 #include "tracer/record/record_return.h"
 #include "tracer/record/record_run.h"
 #include "tracer/record/record_weak.h"
+#include "tracer/record/repr_columns.h"
+#include "tracer/record/repr_stacked.h"
 #include "tracer/tracer.h"
 
 #include <string.h>
@@ -44,6 +46,9 @@ struct RecRecur {
   Av args[PARAMS_MOST];     /* as the body sees them */
   TypeId types[PARAMS_MOST]; /* 0: the same in every call, or one of `tree` */
   u32 tree;                  /* bits: parameters that are lists or records of numbers, which each call gives */
+  u32 lists;                 /* bits, of tree too: lists of any length, which lie in the stack of the calls */
+  Value list_kind;           /* of their items, kept by the recorder */
+  u32 stack, stack_at;       /* the cell of the stack; 1 + its place in `cells`, 0: there is none */
   TypeId part_types[PARTS_MOST]; /* of these numbers */
   u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
   RecGives gives;            /* without a state */
@@ -79,6 +84,7 @@ static bool same_static(Recorder *r, Av a, Av b) {
 
 /* The number of rank 0 that an argument is; 0: something else. */
 static ValueId number(Recorder *r, Av a) {
+  if (a && av_is_lazy(r, a) && av_at(r, a)->konst.kind == V_LIST) return 0; /* how long it is need not be relied on */
   a = av_force(r, a);
   if (!a || !av_is_number(r, a)) return 0;
   ValueId v = av_value(r, a);
@@ -123,6 +129,55 @@ static bool is_other_tree(Recorder *r, const RecRecur *e, u32 i, Av a) {
   Av was = av_force(r, e->args[i]);
   a = av_force(r, a);
   return was && a && av_has(r, was, IS_TREE) && carry_same(r, was, a) && MECHANISM(r->vm, recursive_results);
+}
+
+static bool goes_on_stack(const RecRecur *e, Value kind) {
+  return kind.kind != V_TEXT && !rows_ragged(kind) && !rows_keyed(kind) && rec_leaves_few(kind) &&
+         (!e->lists || rows_alike(e->list_kind, kind));
+}
+
+/* A list that was taken for the same in every call, or for one of so many numbers, and is of another length. */
+static bool is_other_list(Recorder *r, RecRecur *e, u32 i, Av a) {
+  Av was = av_force(r, e->args[i]);
+  Value kind;
+  a = av_force(r, a);
+  if (!was || !a || !av_is_list(r, was) || !(av_is_list(r, a) || av_is_stacked(r, a)) ||
+      av_at(r, was)->count == av_at(r, a)->count || !MECHANISM(r->vm, recursive_lists))
+    return false;
+  if (!rec_items_kind(r, a, &kind) && !rec_items_kind(r, was, &kind)) return false;
+  if (!goes_on_stack(e, kind)) return false;
+  e->list_kind = kind;
+  return true;
+}
+
+/* All lists that are given: items are asked for by computed positions, or written. False: there are none. */
+static bool take_all_lists(Recorder *r, RecRecur *e, const Av *params) {
+  RecMark mark = rec_mark(r); /* what a list looks like is not relied on */
+  const u32 before = e->lists;
+  Value kind;
+  for (u32 i = 0; i < e->nparams && !r->failed && MECHANISM(r->vm, recursive_lists); i++) {
+    Av a = e->types[i] || e->lists >> i & 1 ? 0 : av_force(r, params[i]);
+    if (!a || !av_is_list(r, a) || !rec_items_kind(r, a, &kind) || !goes_on_stack(e, kind)) continue;
+    e->list_kind = kind;
+    e->lists |= 1u << i;
+    e->tree |= 1u << i;
+  }
+  rec_rollback(r, &mark);
+  return e->lists != before;
+}
+
+/* Lists that a call gives come into the stack. e->again: they were not known to be such. */
+static Outcome give_lists(Recorder *r, RecRecur *e, const Av *params, Av *given) {
+  Outcome o = OUT_GO;
+  for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) {
+    given[i] = params[i];
+    if (e->lists >> i & 1) o = rec_stack_take(r, e->stack, e->list_kind, params[i], &given[i]);
+    if (e->types[i] || e->lists >> i & 1 || !is_other_list(r, e, i, params[i])) continue;
+    e->lists |= 1u << i;
+    e->tree |= 1u << i;
+    e->again = true;
+  }
+  return r->failed || r->g->failed ? OUT_FAIL : o;
 }
 
 static bool recur_fits(Recorder *r, RecRecur *e, Av fn, const Code *code, const Av *params) {
@@ -286,13 +341,15 @@ static Outcome call_again(Recorder *r, RecRecur *e, const Av *params, Av *out) {
   ValueId xs[VALUES_MOST];
   TypeId types[VALUES_MOST];
   u32 count = 0;
+  const Av top = e->lists ? rec_stack_top(r, e->stack) : 0;
   for (u32 i = 0; i < e->nparams; i++)
     if (e->types[i]) xs[count++] = operand_of(r, e, i, params[i]);
   Outcome o = tree_values(r, e, params, false, xs, &count);
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
   if (o != OUT_GO) return o;
   u32 results = result_types(r, e, types);
-  return result_of(r, e, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, results), out);
+  o = result_of(r, e, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, results), out);
+  return o == OUT_GO && e->lists ? rec_stack_cut(r, e->stack, top) : o; /* what the call made is gone */
 }
 
 /* Has what is given the form that every call is taken to give? Else that is noted, and the body is recorded again.
@@ -392,7 +449,11 @@ static Outcome record_body(Recorder *r, RecRecur *e, u32 trees, BlockId *body, A
     if (e->tree >> i & 1 && !(e->args[i] = carry_rebuild(r, e->args[i], parts, &next))) return OUT_FAIL;
   if (set_cells(r, e, 0, &at, true) != OUT_GO || !rec_cells_save(r, &e->cells)) return OUT_FAIL;
   RecLoop *loop = r->loop;
+  const RecLists stack = r->stack;
   u32 cells = r->cells.count;
+  r->stack = (RecLists){.cell = e->stack, .base = e->lists ? rec_stack_top(r, e->stack) : 0};
+  for (u32 i = 0; i < e->nparams; i++)
+    if (e->lists >> i & 1) r->stack.given[r->stack.given_count++] = e->args[i];
   r->loop = NULL;
   r->nest++;
   r->repeats++; /* lists that it is given are packed before the outermost call */
@@ -414,6 +475,7 @@ static Outcome record_body(Recorder *r, RecRecur *e, u32 trees, BlockId *body, A
     }
   }
   r->recur = e->outer;
+  r->stack = stack;
   r->no_exits--;
   r->repeats--;
   r->nest--;
@@ -426,6 +488,18 @@ static Outcome record_body(Recorder *r, RecRecur *e, u32 trees, BlockId *body, A
   return o;
 }
 
+/* The stack of the calls, among the variables that they write. */
+static Outcome open_stack(Recorder *r, RecRecur *e) {
+  Outcome o = rec_stack_new(r, e->list_kind, &e->stack);
+  if (o != OUT_GO) return o;
+  if (!e->stack_at && e->cells.count == CELL_SET_MAX)
+    return rec_stuck(r, REASON_construct_body, "a body that writes many variables");
+  if (!e->stack_at) e->stack_at = ++e->cells.count;
+  e->cells.paths[e->stack_at - 1] = (RecCellPath){.cell = e->stack};
+  e->cells.cells[e->stack_at - 1] = e->stack;
+  return OUT_GO;
+}
+
 /* One try. e->again: the result's type was another one, or variables are written; it stands in e. */
 static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *xs, u32 count, u32 exit) {
   Graph *g = r->g;
@@ -434,9 +508,14 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   ValueId results[VALUES_MOST];
   u32 given = 0, plain = count;
   bool changes = e->state != 0;
-  for (u32 i = 0; i < e->nparams; i++)
-    if (e->tree >> i & 1 && !(e->args[i] = av_force(r, params[i]))) return OUT_FAIL;
-  Outcome o = tree_values(r, e, params, true, xs, &count);
+  Av lists[PARAMS_MOST];
+  Outcome o = e->lists ? open_stack(r, e) : OUT_GO;
+  for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) {
+    lists[i] = params[i];
+    if (e->lists >> i & 1) o = rec_stack_enter(r, e->stack, e->list_kind, params[i], &lists[i]);
+    if (o == OUT_GO && e->tree >> i & 1 && !(e->args[i] = av_force(r, lists[i]))) return OUT_FAIL;
+  }
+  if (o == OUT_GO) o = tree_values(r, e, lists, true, xs, &count);
   const u32 trees = count - plain;
   if (o == OUT_GO) o = open_cells(r, e);
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
@@ -546,7 +625,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     *done = o == OUT_GO && !e->again;
     rec_end_try(r, &mark, &state, e->again && o == OUT_GO ? OUT_STUCK : o);
     if (*done || o == OUT_FAIL) break;
-    if (!e->again && !guess_again(r, e, &guess)) break;
+    if (!e->again && !guess_again(r, e, &guess) && (e->plain || e->lists || !take_all_lists(r, e, params))) break;
     o = OUT_STUCK;
   }
   rec_cells_free(r, &e->cells);
@@ -562,10 +641,15 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
       r->no_exits != (r->recur ? r->recur->no_exits : 0) || r->safe_exit == UINT32_MAX)
     return OUT_GO;
   for (const RecRecur *e = r->recur; e; e = e->outer) nested++;
-  if (r->recur && r->recur->code == code) {
-    if (recur_fits(r, r->recur, fn, code, params)) {
+  if (r->recur && r->recur->code == code && same_fn(r, r->recur->fn, fn)) {
+    Av given[PARAMS_MOST];
+    Outcome o = r->recur->again ? OUT_GO : give_lists(r, r->recur, params, given); /* again: no stack may be there */
+    if (r->recur->again && o == OUT_GO)
+      return rec_stuck(r, REASON_recursion, "a function that calls itself with another list");
+    if (o != OUT_GO) return o;
+    if (recur_fits(r, r->recur, fn, code, given)) {
       *done = true;
-      return call_again(r, r->recur, params, out);
+      return call_again(r, r->recur, given, out);
     }
     if (r->recur->again) return rec_stuck(r, REASON_recursion, "a function that calls itself with another tree");
   }

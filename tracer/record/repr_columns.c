@@ -191,7 +191,7 @@ Outcome rec_columns_text(Recorder *r, Av rows, Av *out) {
 
 /* Of a list: what all its items look like. Of a text: characters, when it is known which. *kind is kept by the
  * recorder. */
-static bool kind_of_items(Recorder *r, Av list, Value *kind) {
+bool rec_items_kind(Recorder *r, Av list, Value *kind) {
   const AbsVal v = *av_at(r, list);
   u32 leaves = 0;
   if (kind_in_columns(v.kind)) {
@@ -361,7 +361,7 @@ bool rec_into_columns(Recorder *r, RecLoop *l, RecLoc *loc, Av before, Av now) {
   if (text ? !rec_text_parts(r, now) : !known && !av_is_outer_list(r, before)) return false;
   bool emptied = av_is_list(r, now) && !av_at(r, now)->count;
   bool unrolls = l->few && l->few - 1 <= UNROLLED_MOST && known && !emptied && !text;
-  if (!kind_of_items(r, emptied ? before : now, &kind) || unrolls || (l->few && has_arrays(kind))) return false;
+  if (!rec_items_kind(r, emptied ? before : now, &kind) || unrolls || (l->few && has_arrays(kind))) return false;
   loc->kind = kind;
   loc->kind_known = true;
   r->lacks = l;
@@ -543,7 +543,7 @@ static Av stacked_column(Recorder *r, void *ctx, u32 leaf, Value kind) {
 static Outcome items_stacked(Recorder *r, Av list, Av *out) {
   Value kind;
   u32 leaf = 0;
-  if (!kind_of_items(r, list, &kind))
+  if (!rec_items_kind(r, list, &kind))
     return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or "
                                           "short texts, all of one kind, or trees of such");
   Stacked s = {list, kind};
@@ -650,7 +650,7 @@ Outcome rec_rows_of(Recorder *r, Av list, const Value *want, Av *out) {
   if (!kind_is_list(v->kind)) return rec_stuck(r, REASON_loop_list, "%s in a loop", av_kind_text(r, list));
   u32 n = v->count;
   if (n == 0 && want) kind = *want;
-  else if (!kind_of_items(r, list, &kind) || (want && !fits_in(&kind, *want)))
+  else if (!rec_items_kind(r, list, &kind) || (want && !fits_in(&kind, *want)))
     return rec_stuck(r, REASON_loop_list, "a list whose items are not numbers, small arrays of one shape or "
                                           "short texts, all of one kind, or trees of such");
   Av *items = arena_alloc(&r->g->arena, sizeof *items * (n + 1));

@@ -19,6 +19,7 @@ bool rec_columns_same(Recorder *r, Av a, Av b); /* of one kind, and alike part b
 bool rec_leaves_few(Value kind); /* of what items look like: numbers and short texts all through, not too many */
 Av rec_columns_new(Recorder *r, Value kind, Dim room); /* zeros */
 bool rec_kind_of(Recorder *r, Av a, Value *out); /* what a value looks like, kept by the recorder; false: not so */
+bool rec_items_kind(Recorder *r, Av list, Value *kind); /* of a list: what all its items look like */
 bool rec_is_column(Value kind); /* a leaf of what items look like: a number, array or text */
 ArrayType rec_column_type(Value kind, Dim room);
 bool rec_item_fits(Recorder *r, Av a, Value kind); /* not of a text */

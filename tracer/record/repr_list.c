@@ -11,6 +11,7 @@
 #include "tracer/record/record_run.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_columns_whole.h"
+#include "tracer/record/repr_stacked.h"
 
 bool rec_look_into(Recorder *r, List *l) {
   bool raised = r->vm->error.raised;
@@ -139,6 +140,7 @@ static Outcome list_store(Recorder *r, Av a, Av at, Av old, Av item, Av *out) {
 
 static Outcome list_add(Recorder *r, Av a, Av b, Av *out) {
   u32 first, n = av_at(r, a)->count, m = av_at(r, b)->count;
+  if (av_is_stacked(r, b)) return rec_stack_join(r, a, b, out);
   if (!av_is_list(r, b)) return repr_no(r, b, ROP_add);
   if (!av_empty_items(r, n + m, &first)) return OUT_FAIL;
   for (u32 i = 0; i < n + m; i++) r->items.data[first + i] = i < n ? av_item(r, a, i) : av_item(r, b, i - n);
