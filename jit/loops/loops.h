@@ -237,8 +237,10 @@ struct LoopModule {
   Toil *toil; /* borrowed: of the compilation that works on its functions; may be NULL */
   bool loads_stay; /* loops_simplify lets loops load what they could carry: */
   u32 carried;     /* else so many were carried */
-  bool divisions_stay; /* scalar code divides integers by constants: */
+  bool divisions_stay; /* code divides integers by constants: */
   u32 products;        /* else so many divisions are products */
+  bool lanes_stay;     /* vector code computes integers in lanes of their types: */
+  u32 narrowed;        /* else so many loops have narrower ones */
 };
 
 WeftStatus loop_module_init(LoopModule *m, Allocator *alloc) MUST_USE;

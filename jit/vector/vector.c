@@ -103,18 +103,24 @@ static bool begin(VecFn *f, u32 nodes, u32 body) {
   for (u32 k = 0; k < ABREAST_MOST; k++) f->values[k] = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
   f->value = f->values[0];
   f->spread = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  f->spread_4 = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  f->spread_low = mem_alloc_zero(f->alloc, sizeof(VReg) * nodes);
+  f->narrowed = mem_alloc_zero(f->alloc, sizeof *f->narrowed * nodes);
   f->index_slot = mem_alloc_zero(f->alloc, sizeof(u32) * nodes);
   f->consts = mem_alloc_zero(f->alloc, sizeof *f->consts * CONST_PLACES);
   f->end = mem_alloc_zero(f->alloc, sizeof(u32) * (body + 1));
   VInfo none = {0};
-  return f->where && f->value && f->values[1] && f->values[2] && f->values[3] && f->spread && f->index_slot && f->end &&
-         f->consts && vec_push(f->alloc, &f->regs, none);
+  return f->where && f->value && f->values[1] && f->values[2] && f->values[3] && f->spread && f->spread_4 &&
+         f->spread_low && f->narrowed && f->index_slot && f->end && f->consts && vec_push(f->alloc, &f->regs, none);
 }
 
 static void finish(VecFn *f, u32 nodes, u32 body) {
   mem_free(f->alloc, f->where, sizeof(u32) * nodes);
   for (u32 k = 0; k < ABREAST_MOST; k++) mem_free(f->alloc, f->values[k], sizeof(VReg) * nodes);
   mem_free(f->alloc, f->spread, sizeof(VReg) * nodes);
+  mem_free(f->alloc, f->spread_4, sizeof(VReg) * nodes);
+  mem_free(f->alloc, f->spread_low, sizeof(VReg) * nodes);
+  mem_free(f->alloc, f->narrowed, sizeof *f->narrowed * nodes);
   mem_free(f->alloc, f->index_slot, sizeof(u32) * nodes);
   mem_free(f->alloc, f->end, sizeof(u32) * (body + 1));
   mem_free(f->alloc, f->consts, sizeof *f->consts * CONST_PLACES);

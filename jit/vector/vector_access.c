@@ -332,6 +332,8 @@ static bool is_stored(const VecFn *f, u32 buffer) {
 }
 
 void begin_streams(VecFn *f, u32 registers, bool more) {
+  u32 narrow = f->narrow;
+  f->narrow = 0;
   if (!more) f->streams.count = 0;
   if (!more) memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
   for (u32 pos = f->inside_first; pos <= f->inside_last && !f->failed; pos++) {
@@ -355,6 +357,15 @@ void begin_streams(VecFn *f, u32 registers, bool more) {
     if (n->op == LOOP_LOAD && stream_of(f, n)->kind == VA_SAME && !stream_of(f, n)->row && !is_stored(f, n->a))
       f->spread[id] = load(f, n);
   }
+  f->narrow = narrow;
+  for (u32 pos = f->inside_first; narrow && pos <= f->inside_last && !f->failed; pos++) {
+    u32 id = f->fn->body.data[pos];
+    const LoopNode *n = vnode(f, id);
+    for (u32 k = 0; k < 4; k++) {
+      u32 of = k == 0 ? n->a : k == 1 ? n->b : k == 2 ? n->c : id;
+      if (f->spread[of] && !f->spread_4[of]) narrow_spread(f, of);
+    }
+  }
 }
 
 static VReg own_index(VecFn *f) {
@@ -370,12 +381,13 @@ static VReg own_index(VecFn *f) {
 VReg operand(VecFn *f, u32 id) {
   if (!id) return 0;
   const LoopNode *n = vnode(f, id);
-  if (n->op == LOOP_CONST) return lower_constant(f, (LoopType)n->type, n->imm);
+  if (f->narrow && f->narrow < 4) return narrow_operand(f, id);
+  if (n->op == LOOP_CONST) return lower_constant(f, lane_type(f, (LoopType)n->type), n->imm);
   if (is_vector_index(f, id) && vnode(f, f->vector_head)->a > 1)
     return refuse(f, "an index of several axes as a value"), 0;
   if (is_vector_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = own_index(f));
   if (f->vector_head) {
-    if (f->spread[id]) return f->spread[id];
+    if (f->spread[id]) return f->narrow ? f->spread_4[id] : f->spread[id];
     if (is_row_index(f, id)) return f->value[id] ? f->value[id] : (f->value[id] = spread(f, id));
     if (!inside(f, id)) refuse(f, "a value that was not broadcast");
     return f->value[id];
@@ -437,6 +449,7 @@ static VReg load_lanes(VecFn *f, LoopType mem, VecMem m, VReg back) {
   u32 bytes = loop_type_bytes(mem);
   u8 length = vlength(f, loop_value_type(mem));
   if (f->packed) return v_load(f, V_MOVUPS, length, m);
+  if (f->narrow && f->narrow < 4) return narrow_load(f, mem, m);
   VecOp op = bytes == 8 ? V_MOVUPD : bytes == 4 ? V_MOVUPS : bytes == 1 ? V_PMOVZXBD : mem == LT_F16 ? V_CVTPH2PS
                         : V_PMOVZXWD;
   VReg v = new_vec(f);
@@ -758,6 +771,10 @@ static void store_lanes(VecFn *f, LoopType mem, VecMem m, VReg v) {
     v_save(f, V_MOVUPS_TO, length, m, v);
     return;
   }
+  if (f->narrow && f->narrow < 4) {
+    narrow_store(f, mem, m, v);
+    return;
+  }
   if (mem == LT_I1) v = numbers_of_flags(f, v);
   if (bytes == 1 && !f->evex) {
     store_bytes(f, m, v);
@@ -829,27 +846,35 @@ static void store(VecFn *f, const LoopNode *n) {
 
 void statement(VecFn *f, u32 id) {
   const LoopNode *n = vnode(f, id);
-  LoopType type = (LoopType)n->type;
+  LoopType type = lane_type(f, (LoopType)n->type), of = n->a ? lane_type(f, loop_type_of(f->fn, n->a)) : LT_VOID;
+  LoopForm form = loop_op_form((LoopOp)n->op);
   if (f->vector_head && f->spread[id]) return; /* done before the loop */
-  switch (loop_op_form((LoopOp)n->op)) {
+  if (f->narrow && f->narrow < 4 && form != LOOP_FORM_ACCESS && form != LOOP_FORM_CHECK) {
+    f->value[id] = narrow_value(f, id);
+    return;
+  }
+  switch (form) {
     case LOOP_FORM_BINARY:
       if (n->op == LOOP_DIV && f->divisors) {
         f->value[id] = lower_quotient(f, n);
         return;
-      } /* fallthrough */
+      }
+      if (vnode(f, n->b)->op == LOOP_CONST &&
+          (f->value[id] = lower_divided_by(f, (LoopOp)n->op, type, operand(f, n->a), vnode(f, n->b)->imm)))
+        return; /* fallthrough */
     case LOOP_FORM_UNARY:
     case LOOP_FORM_TERNARY:
       f->value[id] = lower_op(f, (LoopOp)n->op, type, operand(f, n->a), operand(f, n->b), operand(f, n->c));
       return;
     case LOOP_FORM_COMPARE:
-      f->value[id] = lower_compare(f, (LoopOp)n->op, loop_type_of(f->fn, n->a), operand(f, n->a), operand(f, n->b));
+      f->value[id] = lower_compare(f, (LoopOp)n->op, of, operand(f, n->a), operand(f, n->b));
       return;
     case LOOP_FORM_SELECT:
       f->value[id] = lower_select(f, type, operand(f, n->a), operand(f, n->b), operand(f, n->c));
       return;
     case LOOP_FORM_CONVERT:
-      f->value[id] = n->op == LOOP_BITCAST ? operand(f, n->a)
-                                           : lower_convert(f, type, loop_type_of(f->fn, n->a), operand(f, n->a));
+      f->value[id] =
+        n->op == LOOP_BITCAST ? operand(f, n->a) : lower_convert(f, type, of, operand(f, n->a));
       return;
     case LOOP_FORM_MATH: {
       VReg args[3] = {operand(f, n->a), operand(f, n->b), operand(f, n->c)};

@@ -80,7 +80,9 @@ static bool commutes(VecOp op) {
     case V_XORPS: case V_XORPD:
     case V_PADDD: case V_PADDQ: case V_PMULLD: case V_PMULLQ: case V_PMULUDQ: case V_PMINSD: case V_PMINSQ:
     case V_PMINUD: case V_PMINUQ:
-    case V_PMAXSD: case V_PMAXSQ: case V_PMAXUD: case V_PMAXUQ: case V_PADDB: case V_PMINUB: case V_PMAXUB: return true;
+    case V_PMAXSD: case V_PMAXSQ: case V_PMAXUD: case V_PMAXUQ: case V_PADDB: case V_PMINUB: case V_PMAXUB:
+    case V_PMINSB: case V_PMAXSB: case V_PADDW: case V_PMULLW: case V_PMULHUW: case V_PMINUW: case V_PMAXUW:
+    case V_PMINSW: case V_PMAXSW: return true;
     default: return false;
   }
 }

@@ -49,7 +49,7 @@ static LoopType fitted(LoopCheck kind) {
 }
 
 static VReg condition(VecFn *f, const LoopNode *n) {
-  LoopType t = loop_type_of(f->fn, n->a);
+  LoopType t = lane_type(f, loop_type_of(f->fn, n->a));
   VReg a = operand(f, n->a);
   switch ((LoopCheck)n->aux) {
     case LOOP_CHECK_INDEX: return lower_compare(f, LOOP_LT, LT_U64, a, operand(f, n->b));
@@ -61,18 +61,22 @@ static VReg condition(VecFn *f, const LoopNode *n) {
 
 void check(VecFn *f, const LoopNode *n) {
   VReg holds = condition(f, n);
-  u32 all = (1u << f->lanes) - 1;
+  bool low = f->narrow && f->narrow < 4;
+  u64 all = UINT64_MAX >> (64 - f->lanes);
   VFail fail = {.label = g_label(f), .number = (u32)n->imm, .count = f->head_count, .copy = f->copy, .lanes = f->lanes,
                 .vector = f->vector_head != 0};
   for (u32 i = 0; i < f->head_count; i++) fail.heads[i] = f->heads[i];
   if (fail.vector && fail.count < HEADS_MOST) fail.heads[fail.count++] = f->vector_head;
-  const VFact *h = fact_of(f, holds);
+  const VFact *h = low ? NULL : fact_of(f, holds);
   VReg wide = !f->evex && h ? h->wide : 0;
   u8 length = length_of(wide ? 8 : 4, f->lanes);
-  if (f->evex) put(f, (VIns){.op = M_FIRST + K_KTO, .a = holds, .x = RAX});
+  if (low) narrow_lanes(f, holds);
+  else if (f->evex) put(f, (VIns){.op = M_FIRST + K_KTO, .a = holds, .x = RAX});
   else put(f, (VIns){.op = wide ? V_MOVMSKPD : V_MOVMSKPS, .length = length, .a = wide ? wide : holds, .x = RAX});
-  if (f->evex || f->lanes * (wide ? 8 : 4) < (length == L256 ? 32u : 16u)) g_alu_imm(f, ALU_AND, RAX, all);
-  g_alu_imm(f, ALU_XOR, RAX, all);
+  if (low ? f->evex && f->lanes < 64 : f->evex || f->lanes * (wide ? 8 : 4) < (length == L256 ? 32u : 16u))
+    g_alu_imm(f, ALU_AND, RAX, (i64)all);
+  if (f->lanes == 64) g_alu_imm(f, ALU_XOR, RAX, -1);
+  else g_alu_imm(f, ALU_XOR, RAX, (i64)all);
   if (f->tail) {
     g_mov(f, RCX, R14);
     g_alu(f, ALU_SUB, RCX, R15);

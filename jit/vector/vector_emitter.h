@@ -5,6 +5,7 @@
  *   vector_access.c  addresses, loads and stores
  *   vector_check.c   checks
  *   vector_ops.c     operations; vector_convert.c conversions, comparisons, selects
+ *   vector_narrow.c  small integers in narrow lanes
  *   vector_math.c    `math` expanded inline; calls of strip kernels for rare arguments
  *   vector_order.c   the order of instructions; vector_alloc.c registers; vector_encode.c machine code
  *   vector_runtime.c C functions that emitted code calls; vector_text.c disassembled code
@@ -18,7 +19,8 @@
  *
  * Scopes. Outside a vector loop a value is one lane (128-bit instructions; what the other lanes hold means nothing).
  * Inside, a value has `lanes` lanes of 4 or 8 bytes (u8 and i1 of AVX2 in 4); an i1 is a mask register with AVX-512,
- * else lanes of 4 bytes, all ones or 0; where `packed` is set, a byte of four times as many lanes. */
+ * else lanes of 4 bytes, all ones or 0; where `packed` is set, a byte of four times as many lanes. Where `narrow` is
+ * set, integers and conditions have lanes of so many bytes (vector_narrow.c). */
 #ifndef WEFT_JIT_VECTOR_EMITTER_H
 #define WEFT_JIT_VECTOR_EMITTER_H
 
@@ -171,6 +173,16 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   i32 row_step[ROW_AXES]; /* slots of the bytes that step_rows goes on by, for each axis */
 } VStream;
 
+typedef struct VRange {
+  i64 low, high;
+} VRange;
+
+typedef struct VNarrow { /* an integer of the vector loop at hand */
+  VRange range;
+  u8 need; /* bits that are used; 64: all */
+  bool known;
+} VNarrow;
+
 typedef struct VLoop {
   u32 head, first, last; /* positions of the body */
   u32 lanes, copies;
@@ -180,6 +192,8 @@ typedef struct VLoop {
   /* long bodies: so many copies side by side, statement by statement, since one is mostly waiting for itself; 1:
    * none */
   u32 abreast;
+  u32 narrow; /* bytes of a lane; 0: those of the types */
+  u32 rest_lanes; /* AVX2, narrow lanes: of what is left, in lanes of 4 bytes */
 } VLoop;
 
 typedef struct VecFn {
@@ -215,6 +229,9 @@ typedef struct VecFn {
   bool tail;            /* stores and loads are masked by K7 */
   bool past, passes, may_pass; /* non-temporal stores: all; some; some could be */
   bool whole;           /* whole vectors: a loop but for its rest */
+  u32 narrow;           /* bytes of a lane of the vector loop at hand; 0: those of the types */
+  VNarrow *narrowed;    /* per node: of the vector loop at hand */
+  VReg *spread_4, *spread_low; /* per node: `spread` for lanes of 4 bytes, and for narrower ones */
   bool packed;          /* an i1 is a byte, 0 or 1 */
   bool fetches, reads, folds; /* something is prefetched; could be; for reductions */
   u32 fetched[8], fetched_count; /* loads of which that is done, in the copies at hand */
@@ -298,6 +315,8 @@ static inline VecMem mem_at(u32 base, i32 disp) {
 /* vector_ops.c: values of pure operations on virtual registers. */
 VReg lower_op(VecFn *f, LoopOp op, LoopType type, VReg a, VReg b, VReg c);
 VReg lower_constant(VecFn *f, LoopType type, u64 bits);
+/* the quotient or what is left, toward minus infinity, by a positive constant; 0: not of this type */
+VReg lower_divided_by(VecFn *f, LoopOp op, LoopType type, VReg a, u64 by);
 
 /* vector_convert.c */
 VReg lower_convert(VecFn *f, LoopType to, LoopType from, VReg a);
@@ -329,6 +348,17 @@ VAccess access_kind(const VecFn *f, const LoopNode *access, u32 head, u32 first,
 /* a load of 8 bytes whose place moves on by two: by two vectors */
 bool moves_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last);
 void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame + state, second, third) */
+
+/* vector_narrow.c */
+u32 narrow_bytes(VecFn *f);
+void narrow_spread(VecFn *f, u32 id);
+VReg narrow_operand(VecFn *f, u32 id);
+VReg narrow_value(VecFn *f, u32 id);
+VReg narrow_load(VecFn *f, LoopType mem, VecMem m);
+void narrow_store(VecFn *f, LoopType mem, VecMem m, VReg v);
+void narrow_lanes(VecFn *f, VReg cond);
+/* The type that a lane has: of narrow lanes of 4 bytes an i64 is an i32. */
+static inline LoopType lane_type(const VecFn *f, LoopType t) { return f->narrow == 4 && t == LT_I64 ? LT_I32 : t; }
 
 /* vector_check.c: the first check that fails ends the kernel: what it wrote means nothing then. */
 void check(VecFn *f, const LoopNode *n);

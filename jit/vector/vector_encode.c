@@ -82,7 +82,8 @@ static void vector(VecFn *f, const VIns *i) {
   if (i->op == V_MOVQ_GPR || i->op == V_MOVD_GPR) {
     m.a = (u8)i->x;
     m.dst = target(f, i->dst);
-  } else if (i->op == V_MOVQ_TO_GPR || i->op == V_MOVD_TO_GPR || i->op == V_MOVMSKPS || i->op == V_MOVMSKPD) {
+  } else if (i->op == V_MOVQ_TO_GPR || i->op == V_MOVD_TO_GPR || i->op == V_MOVMSKPS || i->op == V_MOVMSKPD ||
+             i->op == V_PMOVMSKB) {
     m.a = in_scratch(f, a, 0);
     m.dst = (u8)i->x;
     asm_vec(&f->as, &m);
@@ -277,7 +278,7 @@ static void general(VecFn *f, const VIns *i) {
     case G_JUMP: asm_jump(a, (u32)i->x); return;
     case G_LABEL: asm_put(a, (u32)i->x); return;
     case G_TAIL:
-      asm_mov_imm(a, RAX, 0xFFFF);
+      asm_mov_imm(a, RAX, i->x ? UINT64_MAX : 0xFFFF);
       asm_bzhi(a, RAX, RAX, RCX);
       asm_mask(a, K_KFROM, 7, RAX, 0);
       return;

@@ -103,6 +103,12 @@ static u32 effort(const VecFn *f, const VLoop *l) {
   return n;
 }
 
+static void use_loop(VecFn *f, const VLoop *l) {
+  f->vector_head = l->head;
+  f->inside_first = l->first;
+  f->inside_last = l->last;
+}
+
 static bool is_flag_of(const VecFn *f, const VLoop *l, u32 id) {
   u32 at = f->where[id];
   return at >= l->first && at <= l->last && body_node(f, at) == id && vnode(f, id)->type == LT_I1;
@@ -161,14 +167,30 @@ static bool strides_are_pairs(const VecFn *f, const VLoop *l) {
   return true;
 }
 
+static bool divides(const VecFn *f, const VLoop *l) {
+  bool found = false;
+  for (u32 pos = l->first; pos <= l->last; pos++) found |= is_division(vnode(f, body_node(f, pos)));
+  return found;
+}
+
+/* Bytes of narrow lanes (vector_narrow.c); 0: none. */
+static u32 narrow_of(VecFn *f, const VLoop *l) {
+  use_loop(f, l);
+  u32 bytes = narrow_bytes(f);
+  f->vector_head = 0;
+  return bytes;
+}
+
 /* A gather takes three times as long as its elements one by one, more where they come from memory: the loop runs on
  * vectors when there is enough to do beside. Sums keep their lanes. */
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   u32 strided = 0;
   bool narrow = false;
   bool pairs = !folds && strides_are_pairs(f, l);
-  u32 bytes = loop_widest(f, l, &strided, &narrow, pairs), cost = effort(f, l);
-  l->lanes = (f->evex ? 64 : 32) / bytes;
+  u32 bytes = loop_widest(f, l, &strided, &narrow, pairs), cost = effort(f, l), whole = f->evex ? 64 : 32;
+  if (!folds && !strided && !is_packed(f, l)) l->narrow = narrow_of(f, l);
+  if (l->narrow && !divides(f, l)) bytes = 4;
+  l->lanes = whole / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
   l->abreast = strided || cost <= MIDDLE ? 1 : cost > LONG && f->evex ? 4 : 2;
@@ -176,6 +198,13 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   l->tail_lanes = f->evex ? l->lanes : 1;
   l->packed = !strided && is_packed(f, l);
   if (l->packed) l->copies = 4, l->abreast = 1;
+  if (l->narrow && l->narrow < 4) {
+    l->rest_lanes = l->lanes;
+    l->lanes = whole / l->narrow;
+    l->copies = cost > CHEAP ? 1 : 2;
+    l->abreast = 1;
+    l->tail_lanes = f->evex ? l->lanes : 1;
+  }
   f->pairs = strided && pairs;
   if (f->pairs) l->tail_lanes = 1;
   else if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided)))
@@ -434,12 +463,6 @@ static void push_block(VecFn *f, const VFold *r, VReg v) {
 
 /* ---- vector loops ---------------------------------------------------------------------------- */
 
-static void use_loop(VecFn *f, const VLoop *l) {
-  f->vector_head = l->head;
-  f->inside_first = l->first;
-  f->inside_last = l->last;
-}
-
 /* R15 goes on to R14, `copies` vectors a trip, then what is left. Of `count` reductions side by side each takes every
  * vector. */
 static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
@@ -493,7 +516,7 @@ static void rest_in_registers(VecFn *f, const VLoop *l, VFold *r) {
     enter(f, l, l->lanes, true);
     g_mov(f, RCX, R14);
     g_alu(f, ALU_SUB, RCX, R15);
-    put(f, (VIns){.op = G_TAIL});
+    put(f, (VIns){.op = G_TAIL, .x = f->narrow && f->narrow < 4});
     fold_masked(f, l, r, k);
     step_streams(f);
     g_alu_imm(f, ALU_ADD, R15, l->lanes);
@@ -531,6 +554,12 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
     rest_in_registers(f, l, r);
     return;
   }
+  VLoop fewer = *l;
+  if (l->narrow && l->narrow < 4 && !f->evex) { /* in lanes of 4 bytes */
+    f->narrow = 4;
+    fewer.lanes = l->rest_lanes, fewer.copies = 2;
+    l = &fewer;
+  }
   u32 top = g_label(f), single = g_label(f), done = g_label(f);
   bool masked = l->tail_lanes > 1, framed = r && (r->ordered || !masked), in_frame = r && r->in_frame;
   g_alu(f, ALU_CMP, R15, R14);
@@ -552,7 +581,7 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
   if (masked) {
     g_mov(f, RCX, R14);
     g_alu(f, ALU_SUB, RCX, R15);
-    put(f, (VIns){.op = G_TAIL});
+    put(f, (VIns){.op = G_TAIL, .x = f->narrow && f->narrow < 4});
   }
   if (framed) fold_in_frame(f, l, r);
   else if (r) fold_masked(f, l, r, 0);
@@ -575,16 +604,21 @@ static void rest_loop(VecFn *f, const VLoop *l, VFold *r) {
 static bool begin_vector(VecFn *f, const VLoop *l, bool more) {
   use_loop(f, l);
   enter(f, l, l->lanes, false);
+  f->narrow = l->narrow;
+  if (l->narrow) f->lanes = f->evex ? 8 : 4; /* what is broadcast is one vector, whatever its type */
   begin_streams(f, 8, more);
+  f->lanes = l->lanes;
   return !f->failed;
 }
 
 void loop_leave(VecFn *f) {
   f->vector_head = 0;
+  f->narrow = 0;
   f->lanes = 1;
   f->tail = false;
   f->streams.count = 0;
   memset(f->spread, 0, sizeof *f->spread * f->fn->nodes.count);
+  memset(f->spread_4, 0, sizeof *f->spread * f->fn->nodes.count);
 }
 
 /* R15 … R14: the block that begins at `at`, before R14. */
@@ -657,7 +691,7 @@ static void until_whole(VecFn *f, const VLoop *l, const LoopNode *s) {
     g_mov(f, RCX, R14);
     g_alu(f, ALU_SUB, RCX, R15);
     enter(f, l, l->lanes, true);
-    put(f, (VIns){.op = G_TAIL});
+    put(f, (VIns){.op = G_TAIL, .x = f->narrow && f->narrow < 4});
     emit_copy(f, l, 0);
     g_mov(f, R15, R14);
   } else {
@@ -737,7 +771,7 @@ static void one_vector(VecFn *f, const VLoop *l, u32 lanes, const VFold *r, VReg
   one.lanes = lanes;
   one.copies = 1;
   enter(f, &one, lanes, true);
-  put(f, (VIns){.op = G_TAIL});
+  put(f, (VIns){.op = G_TAIL, .x = f->narrow && f->narrow < 4});
   own.acc[0] = masked(f, l, r);
   if (f->failed) return;
   answer(f, r, result, combine_lanes(f, &one, &own));

@@ -184,6 +184,31 @@ static VReg divided(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   return lower_select(f, t, lower_compare(f, LOOP_EQ, t, b, zero), quotient ? zero : a, quotient ? q : r);
 }
 
+/* Of at most 32 bits: the floor of (a + 1/2) / by in doubles, by a product. Quotients lie 1 / (2 by) or more from the
+ * next whole number, and the product is wrong by 2^-20 / by at most. Of 64 bits the first quotient is wrong by some
+ * thousands, and so what it leaves has fewer than 50 bits, and goes the same way. */
+VReg lower_divided_by(VecFn *f, LoopOp op, LoopType t, VReg a, u64 by) {
+  bool wide = t == LT_I64, quotient = op == LOOP_FLOORDIV;
+  if ((op != LOOP_FLOORDIV && op != LOOP_MOD) || by < 2 || by > INT32_MAX) return 0;
+  if (f->fn->module->divisions_stay || !(t == LT_I32 || t == LT_U8 || (f->evex && (wide || t == LT_U32)))) return 0;
+  union {
+    f64 d;
+    u64 bits;
+  } inverse = {.d = 1.0 / (f64)by}, half = {.d = 0.5};
+  VReg factor = new_const(f, inverse.bits, 8), divisor = new_const(f, by, element_bytes(t)), r = a, q = 0;
+  f->fn->module->products++;
+  for (u32 k = 0; k <= wide; k++) {
+    VReg x = lower_convert(f, LT_F64, t, r);
+    if (k == wide) x = two(f, LT_F64, V_ADDPS, x, new_const(f, half.bits, 8));
+    x = two(f, LT_F64, V_MULPS, x, factor);
+    if (k == wide) x = ops_rounded(f, LT_F64, x, 1);
+    VReg part = v_rm(f, wide ? V_CVTTPD2QQ : t == LT_U32 ? V_CVTTPD2UDQ : V_CVTTPD2DQ, vlength(f, LT_F64), x);
+    q = k ? two(f, t, V_PADDD, q, part) : part;
+    if (k < wide || !quotient) r = two(f, t, V_PSUBD, r, lower_op(f, LOOP_MUL, wide ? t : LT_I32, part, divisor, 0));
+  }
+  return quotient ? q : r;
+}
+
 static VReg int_op(VecFn *f, LoopOp op, LoopType t, VReg a, VReg b) {
   switch (op) {
     case LOOP_ADD: return two(f, t, V_PADDD, a, b);

@@ -125,7 +125,7 @@ static void run_one(Settings *s, const LoopFn *fn, u64 seed, bool small) {
     Buf why;
     buf_init(&why, s->m.alloc);
     if (small) random_data(&wanted, seed * 3 + round);
-    else vector_data(&wanted, seed * 3 + round, of_conditions(seed));
+    else vector_data(&wanted, seed * 3 + round, of_conditions(seed) && !of_bytes(seed));
     const u64 *scalars = wanted.args + RANDOM_IN + RANDOM_OUT;
     u32 trips = loop_trips_of(fn, fn->body.data[0], 0);
     i64 hi = (i64)(trips == fn->params.data[RANDOM_IN + RANDOM_OUT] ? scalars[0] : scalars[1]),

@@ -123,8 +123,8 @@ static void all_rows(bool evex) {
     u32 most = wide ? 32 : 16;
     bool to_mask = o->form == VF_KRVM || o->form == VF_KRVMI,
         special = o->form == VF_GATHER || o->form == VF_SCATTER || o->form == VF_RK;
-    bool gpr = op == V_MOVD_GPR || op == V_MOVD_TO_GPR || op == V_MOVQ_GPR || op == V_MOVQ_TO_GPR || op == V_MOVMSKPS ||
-               op == V_MOVMSKPD;
+    bool signs = op == V_MOVMSKPS || op == V_MOVMSKPD || op == V_PMOVMSKB;
+    bool gpr = op == V_MOVD_GPR || op == V_MOVD_TO_GPR || op == V_MOVQ_GPR || op == V_MOVQ_TO_GPR || signs;
     for (u32 length = L128; length <= L512; length++) {
       if (!goes(op, length, evex)) continue;
       for (u32 k = 0; k < 200 && !special; k++) {
@@ -133,13 +133,13 @@ static void all_rows(bool evex) {
                     .b = (u8)(h / 1009 % most), .c = (u8)(h / 211 % 16)};
         if (to_mask) v.dst = (u8)(h % 8);
         if (op == V_MOVD_GPR || op == V_MOVQ_GPR) v.a = (u8)(v.a % 16);
-        if (gpr && (op == V_MOVD_TO_GPR || op == V_MOVQ_TO_GPR || op == V_MOVMSKPS || op == V_MOVMSKPD))
+        if (gpr && (op == V_MOVD_TO_GPR || op == V_MOVQ_TO_GPR || signs))
           v.dst = (u8)(v.dst % 16);
         if (wide && k % 3 == 0 && !is_half(op))
           v.mask = (u8)(1 + h % 7), v.zero = !to_mask && o->form != VF_MR && o->form != VF_MRI && k % 2;
         bool stored_non_temporal = op == V_MOVNTPS_TO || op == V_MOVNTPD_TO;
         if (stored_non_temporal) v.mask = 0, v.zero = false;
-        bool can_mem = o->form != VF_VMI && op != V_MOVMSKPS && op != V_MOVMSKPD;
+        bool can_mem = o->form != VF_VMI && !signs;
         if (stored_non_temporal || (k % 2 && can_mem)) {
           v.mem = (VecMem){.used = true, .base = (u8)(h / 7 % 16),
                            .index = k % 4 == 1 ? (u8)NO_INDEX : (u8)(h / 3 % 16), .scale = (u8)(h % 4),

@@ -21,6 +21,9 @@ typedef struct VectorRandom {
 enum { CONDITIONS = 3 };
 static bool of_conditions(u64 seed) { return seed % 9 == 7; }
 
+/* Small integers: bytes in memory, operations with constants, so that lanes of 1, 2 and 4 bytes suffice for some. */
+static bool of_bytes(u64 seed) { return seed % 6 == 4; }
+
 static LoopType vector_type(VectorRandom *v) {
   if (v->palette == CONDITIONS) return chance(&v->r, 97) ? LT_I1 : LT_I32;
   static const LoopType narrow[] = {LT_F32, LT_F32, LT_F32, LT_I32, LT_U32, LT_U8, LT_I1},
@@ -262,6 +265,65 @@ static void vector_rows(VectorRandom *v) {
   for (u32 i = 0; i < (kind == 1 ? 2u : 1u) && kind < 2; i++) keep(r, loop_result_of(fn, head, i));
 }
 
+static u32 byte_constant(RandomFn *r, LoopType t) {
+  static const i64 some[] = {0, 1, 2, 3, 7, 9, 26, 31, 60, 77, 97, 100, 127, 128, 150, 200, 255, 256, 1000, -1, -3,
+                             -128};
+  return loop_const_i(r->fn, t, some[below(r, COUNT_OF(some))]);
+}
+
+static u32 byte_op(VectorRandom *v) {
+  static const LoopOp plain[] = {LOOP_ADD, LOOP_SUB, LOOP_MUL, LOOP_MIN, LOOP_MAX, LOOP_AND, LOOP_OR, LOOP_XOR};
+  static const LoopType types[] = {LT_I64, LT_I64, LT_I64, LT_I32, LT_U8, LT_U8, LT_I1, LT_U32};
+  RandomFn *r = &v->r;
+  LoopFn *fn = r->fn;
+  LoopType t = types[below(r, COUNT_OF(types))], from = types[below(r, COUNT_OF(types))];
+  if (t == LT_I1) {
+    if (chance(r, 10)) return loop_emit(fn, LOOP_NOT, t, any(r, t), 0, 0);
+    if (chance(r, 30))
+      return loop_emit(fn, (LoopOp[]){LOOP_AND, LOOP_OR, LOOP_XOR}[below(r, 3)], t, any(r, t), any(r, t), 0);
+    if (chance(r, 10)) return loop_emit(fn, LOOP_SELECT, t, any(r, LT_I1), any(r, t), any(r, t));
+    if (from == LT_I1) from = LT_U8;
+    return loop_emit(fn, (LoopOp)(LOOP_EQ + below(r, 6)), t, any(r, from), chance(r, 50) ? byte_constant(r, from)
+                                                                                         : any(r, from), 0);
+  }
+  if (chance(r, 15)) return loop_emit(fn, LOOP_SELECT, t, any(r, LT_I1), any(r, t), any(r, t));
+  if (chance(r, 30)) return loop_emit(fn, LOOP_CONVERT, t, any(r, from), 0, 0);
+  if (chance(r, 20))
+    return loop_emit(fn, chance(r, 70) ? LOOP_SHR : LOOP_SHL, t, any(r, t), loop_const_i(fn, t, (i64)below(r, 9)), 0);
+  if (chance(r, 12) && t != LT_U32)
+    return loop_emit(fn, chance(r, 50) ? LOOP_FLOORDIV : LOOP_MOD, t, any(r, t),
+                     loop_const_i(fn, t, 2 + (i64)below(r, 200)), 0);
+  if (chance(r, 12))
+    return loop_emit(fn, (LoopOp[]){LOOP_NEG, LOOP_ABS, LOOP_NOT}[below(r, 3)], t, any(r, t), 0, 0);
+  return loop_emit(fn, plain[below(r, COUNT_OF(plain))], t, any(r, t), chance(r, 60) ? byte_constant(r, t) : any(r, t),
+                   0);
+}
+
+static void bytes_kernel(VectorRandom *v) {
+  RandomFn *r = &v->r;
+  LoopFn *fn = r->fn;
+  static const u32 outs[] = {4, 2, 3};
+  u32 par = loop_begin_par(fn, "i", r->n, 1), count = 2 + below(r, 12);
+  bool words = chance(r, 30);
+  v->at = loop_index_of(par, 0);
+  for (u32 i = 0; i < count; i++) {
+    LoopTerm term = {.coef = 1, .var = v->at};
+    u32 x = loop_load(fn, r->in[words && chance(r, 30) ? 3u : (u32[]){0, 4, 5}[below(r, 3)]], (i64)below(r, 8), &term,
+                      chance(r, 92));
+    x = keep(r, x);
+    if (chance(r, 60)) keep(r, loop_emit(fn, LOOP_CONVERT, chance(r, 80) ? LT_I64 : LT_I32, x, 0, 0));
+    keep(r, byte_op(v)), keep(r, byte_op(v));
+  }
+  if (chance(r, 20)) loop_check(fn, LOOP_CHECK_ASSERT, 2, any(r, LT_I1), 0, 0, NULL);
+  for (u32 i = 0; i < 1 + below(r, 3); i++) {
+    LoopType t = i == 1 && chance(r, 50) ? LT_I1 : i == 2 && words ? LT_I32 : LT_U8;
+    u32 to = loop_node(fn, r->out[outs[i]])->mem == t ? r->out[outs[i]] : 0;
+    LoopTerm term = {.coef = 1, .var = v->at};
+    if (to) loop_store(fn, to, 0, &term, 1, any(r, t));
+  }
+  loop_end(fn);
+}
+
 /* Parameters as random_function has them; n up to 290. */
 static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   static const char *const in_names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"},
@@ -272,21 +334,29 @@ static LoopFn *vector_kernel(LoopModule *m, u64 seed, const char *name) {
   LoopFn *fn = r->fn = loop_fn_new(m, LOOP_KERNEL, name);
   for (u32 i = 0; i < 5; i++) (void)draw(r);
   v.palette = below(r, 3);
-  if (of_conditions(seed)) v.palette = CONDITIONS;
+  bool bytes = of_bytes(seed), of_i1 = bytes && chance(r, 30);
+  if (of_conditions(seed) && !bytes) v.palette = CONDITIONS;
   v.strides = v.palette == 0 && chance(r, 40);
   v.maths = chance(r, 30);
   v.divides = seed % 7 == 3;
   v.checks = v.palette != CONDITIONS && chance(r, 25);
   for (u32 i = 0; i < RANDOM_IN; i++)
-    r->in[i] = loop_param_buffer(fn, in_names[i], v.palette == CONDITIONS ? LT_I1 : random_in_types[i], LOOP_IN);
+    r->in[i] = loop_param_buffer(fn, in_names[i], bytes ? (i == 3 ? LT_I32 : LT_U8)
+                                                  : v.palette == CONDITIONS ? LT_I1 : random_in_types[i], LOOP_IN);
   for (u32 i = 0; i < RANDOM_OUT; i++)
-    r->out[i] = loop_param_buffer(fn, out_names[i], v.palette == CONDITIONS ? LT_I1 : random_out_types[i], LOOP_INOUT);
+    r->out[i] =
+      loop_param_buffer(fn, out_names[i], bytes ? (i == 2 && of_i1 ? LT_I1 : i == 3 ? LT_I32 : LT_U8)
+                                          : v.palette == CONDITIONS ? LT_I1 : random_out_types[i], LOOP_INOUT);
   r->n = loop_param(fn, "n", LT_I64);
   r->k = loop_param(fn, "k", LT_I64);
   r->stride = loop_param(fn, "stride", LT_I64);
   u32 ds = loop_param(fn, "ds", LT_F64), fs = keep(r, loop_param(fn, "fs", LT_F32)),
       is = keep(r, loop_param(fn, "is", LT_I32));
   (void)fs, (void)is;
+  if (bytes) {
+    bytes_kernel(&v);
+    return fn;
+  }
   if (v.palette != 1) keep(r, ds);
   if (v.palette == 0) keep(r, r->k);
   bool rows = chance(r, 50);
