@@ -427,6 +427,33 @@ static bool raise_folds(const Raise *r, const LoopNode *n) {
   return raise_pure(n) && (fold_of(r, n->a) || fold_of(r, n->b) || fold_of(r, n->c));
 }
 
+/* More bits than the magnitude of an integer of the kernel has; 64: nothing is known, or it took too many steps. */
+static u32 raise_bits(const LoopFn *k, u32 id, u32 *steps) {
+  const LoopNode *n = loop_node(k, id);
+  bool wraps = n->type == LT_U32 || n->type == LT_U64; /* a difference may be large */
+  u32 x, y;
+  if (!*steps || (wraps && n->op != LOOP_CONST)) return 64;
+  --*steps;
+  switch (n->op) {
+    case LOOP_CONST: {
+      i64 v = (i64)n->imm;
+      u64 size = v < 0 ? 0 - (u64)v : (u64)v;
+      return size ? 64 - (u32)__builtin_clzll(size) : 0;
+    }
+    case LOOP_CONVERT: {
+      LoopType from = loop_type_of(k, n->a);
+      return from == LT_I1 ? 1 : from == LT_U8 ? 8 : loop_is_int(from) ? raise_bits(k, n->a, steps) : 64;
+    }
+    case LOOP_ADD: case LOOP_SUB: case LOOP_MIN: case LOOP_MAX: case LOOP_MUL:
+      x = raise_bits(k, n->a, steps), y = raise_bits(k, n->b, steps);
+      if (n->op == LOOP_MUL) return x + y < 64 ? x + y : 64;
+      if (x < y) x = y;
+      return x + (n->op == LOOP_ADD || n->op == LOOP_SUB);
+    case LOOP_NEG: case LOOP_ABS: case LOOP_SHR: return raise_bits(k, n->a, steps);
+    default: return 64;
+  }
+}
+
 bool raise_statement(Raise *r, u32 id) {
   const LoopNode n = *raise_node(r, id);
   LoopFn *k = r->kernel;
@@ -440,8 +467,10 @@ bool raise_statement(Raise *r, u32 id) {
     bool dear = n.op == LOOP_MATH || n.op == LOOP_DIV || n.op == LOOP_REM || n.op == LOOP_FLOORDIV || n.op == LOOP_MOD;
     bool in_vain = dear && r->depth && !(loop_is_int((LoopType)n.type) && raise_node(r, n.b)->op == LOOP_CONST);
     if (!a || (n.b && !b) || (n.c && !c) || in_vain) return false;
-    if (dear && n.type != LT_F32 && n.type != LT_F64 && n.type != LT_I32 && !(n.type == LT_I64 && r->level64))
-      return false;
+    u32 steps = RAISE_STEPS;
+    bool fits = n.type == LT_I64 &&
+                (r->level64 || (raise_node(r, n.b)->op == LOOP_CONST && raise_bits(r->kernel, a, &steps) < 32));
+    if (dear && n.type != LT_F32 && n.type != LT_F64 && n.type != LT_I32 && !fits) return false;
     r->map[id] = n.op == LOOP_MATH ? loop_math(k, name_text(&r->fn->module->names, (Name)n.imm), a, b, c)
                                    : loop_emit(k, (LoopOp)n.op, (LoopType)n.type, a, b, c);
     return r->map[id] != 0;

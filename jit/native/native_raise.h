@@ -10,7 +10,7 @@ enum {
   FOLD_LEAST = 128,   /* that are worth the calls of a loop that only reduces */
   TRIPS_MOST = 8192,  /* between two polls */
   RAISE_TERMS = 6, RAISE_PLACES = 32, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
-  RAISE_RANGES = 8,
+  RAISE_RANGES = 8, RAISE_STEPS = 64,
   RAISE_ARMS = 64,    /* statements in arms at most: both are computed */
   COEF_MOST = 4,      /* elements from trip to trip */
   RAISE_MADE = 32,
