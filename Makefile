@@ -181,6 +181,8 @@ $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
 $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
 	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
+# Unit tests compile in half the time so, and none of them measures its own speed.
+$(B)/obj/tests/unit/%.o: FILE_CFLAGS += -O1
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(INSIDE)
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $(filter %.o,$^) $(INSIDE) $(LIBS) -lcmocka -o $@
 $(B)/tests/test_files: $(B)/obj/tests/support/host.o
@@ -213,6 +215,8 @@ $(B)/tests/math: LIBS += $(if $(wildcard /usr/include/mpfr.h /usr/local/include/
 tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft $(B)/tests/libcuda.so ; @:
 
 # A stand-in for the CUDA driver: what runs on a GPU is tested without one (WEFT_CUDA_DRIVER=build/tests/libcuda.so).
+# It checks each address itself, so that the sanitized tree has it at full speed.
+$(B)/obj/tests/support/cuda/%.o: FILE_CFLAGS += -O2 $(call known,-fno-sanitize=all)
 $(B)/tests/libcuda.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/cuda/*.c))
 	$(Q)mkdir -p $(@D) && $(CC) -shared $(LDFLAGS) $^ -lm -o $@
 
