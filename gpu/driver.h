@@ -23,6 +23,7 @@ enum {
   CU_ATTRIBUTE_SM_COUNT = 16,
   CU_ATTRIBUTE_MAJOR = 75,
   CU_ATTRIBUTE_MINOR = 76,
+  CU_FUNCTION_SHARED = 8, /* the most bytes of shared memory that a launch may give */
   CU_JIT_ERROR_LOG = 5,
   CU_JIT_ERROR_LOG_BYTES = 6,
 };
@@ -49,6 +50,7 @@ enum {
   CU(ModuleLoadDataEx, (CuModule * module, const void *image, unsigned count, int *options, void **values)) \
   CU(ModuleUnload, (CuModule module)) \
   CU(ModuleGetFunction, (CuFunction * function, CuModule module, const char *name)) \
+  CU(FuncSetAttribute, (CuFunction f, int attribute, int value)) \
   CU(LaunchKernel, (CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
                     unsigned shared, CuStream stream, void **params, void **extra))
 

@@ -1,40 +1,217 @@
-/* matmul.c — products of two matrices on the device (see matmul.h). */
+/* matmul.c — products of matrices on the device (see matmul.h).
+ *
+ * Of stacks of matrices a launch takes as many as lie equally far apart in both operands; axes of the stack that do not
+ * join so are gone through here. */
 #include "gpu/matmul.h"
 
-bool device_takes_product(const Value *args) {
-  if (args[0].kind != V_ARRAY || args[1].kind != V_ARRAY) return false;
-  const Array *x = args[0].array, *y = args[1].array;
-  u32 dtype = array_dtype(x);
-  if (array_device(x) != DEV_GPU || array_device(y) != DEV_GPU || array_rank(x) != 2 || array_rank(y) != 2 ||
-      (dtype != DT_f32 && dtype != DT_f64) || array_dtype(y) != dtype)
-    return false;
-  i64 m = array_dims((Array *)x)[0], k = array_dims((Array *)x)[1], n = array_dims((Array *)y)[1];
-  return array_dims((Array *)y)[0] == k && m > 0 && n > 0 && m <= INT32_MAX && n <= INT32_MAX && k <= INT32_MAX;
+#include <string.h>
+
+typedef struct Side {
+  u64 at;                            /* of the matrix at work */
+  i64 across, along;                 /* strides: of the axis that the result has, too; of the inner one */
+  i64 count;                         /* elements of the first */
+  i64 apart[ARRAY_MAX_RANK];         /* of each axis of the stack */
+} Side;
+
+typedef struct Product {
+  Device *d;
+  u32 dtype, axes;
+  i64 m, n, k, size[ARRAY_MAX_RANK]; /* of the axes of the stack; the last one is the launch's */
+  Side s[2];
+  u64 to;
+  void *packed[2];                   /* copies of operands that are no pieces of 16 bytes */
+  size_t packed_bytes[2];
+} Product;
+
+static bool is_half(u32 dtype) { return dtype == DT_f16 || dtype == DT_bf16; }
+static i64 in_eights(i64 n) { return (n + 7) & ~(i64)7; }
+
+static ArrayType type_of(Array *a) {
+  ArrayType t = {.dtype = (u8)array_dtype(a), .rank = (u8)array_rank(a)};
+  memcpy(t.dims, array_dims(a), t.rank * sizeof *t.dims);
+  return t;
 }
 
-WeftStatus device_product(Device *d, const Value *args, Value *out) {
-  Array *x = args[0].array, *y = args[1].array;
-  bool wide = array_dtype(x) == DT_f64;
-  u64 m = (u64)array_dims(x)[0], k = (u64)array_dims(x)[1], n = (u64)array_dims(y)[1],
-      side = MATMUL_SIDE, tiles = ((m + side - 1) / side) * ((n + side - 1) / side);
-  CuFunction f = device_own_kernel(d, wide ? DEVICE_MATMUL_F64 : DEVICE_MATMUL_F32);
-  if (!f) return WEFT_ERROR;
-  if (array_new_on(d->vm, DEV_GPU, array_dtype(x), 2, (i64[2]){(i64)m, (i64)n}, out) != WEFT_OK) return WEFT_ERROR;
-  u64 words[MATMUL_PARAMS] = {(u64)(uintptr_t)x->data, (u64)(uintptr_t)y->data, (u64)(uintptr_t)out->array->data, m, n,
-                              k, (u64)array_strides(x)[0], (u64)array_strides(x)[1], (u64)array_strides(y)[1],
-                              (u64)array_strides(y)[0]};
-  void *params[MATMUL_PARAMS];
-  for (u32 i = 0; i < MATMUL_PARAMS; i++) params[i] = &words[i];
-  bool entered = tiles <= INT32_MAX && device_enter(d);
-  CuResult error = 0;
-  if (entered) {
-    error = d->driver.LaunchKernel(f, (unsigned)tiles, 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL, params, NULL);
-    device_leave(d);
-    d->vm->counters.at[STAT_launches]++;
+/* Axes of the stack, those joined that lie one behind the other in both operands. */
+static void put_stack(Product *p, const ArrayType *shape, Array *const *arrays) {
+  p->axes = 0;
+  for (u32 d = 0; d + 2 < shape->rank; d++) {
+    i64 size = shape->dims[d], apart[2] = {0, 0};
+    if (size == 1) continue;
+    for (u32 which = 0; which < 2; which++) {
+      u32 rank = array_rank(arrays[which]), back = shape->rank - d;
+      if (back <= rank && array_dims(arrays[which])[rank - back] != 1)
+        apart[which] = array_strides(arrays[which])[rank - back];
+    }
+    u32 last = p->axes - 1;
+    bool joins = p->axes && p->s[0].apart[last] == apart[0] * size && p->s[1].apart[last] == apart[1] * size;
+    if (joins) p->size[last] *= size;
+    else p->size[last = p->axes++] = size;
+    for (u32 which = 0; which < 2; which++) p->s[which].apart[last] = apart[which];
   }
-  if (entered && !error) return WEFT_OK;
+  if (p->axes) return;
+  p->axes = 1;
+  p->size[0] = 1;
+  p->s[0].apart[0] = p->s[1].apart[0] = 0;
+}
+
+/* The stride that is not 1 lets every row begin at a multiple of 16 bytes; *across: it is the inner axis'. */
+static bool in_pieces(const Product *p, const Side *s, bool *across) {
+  bool along = s->along == 1 && (s->across % 8 == 0 || s->count == 1);
+  *across = !along;
+  return s->at % 16 == 0 && s->apart[p->axes - 1] % 8 == 0 &&
+         (along || (s->across == 1 && (s->along % 8 == 0 || p->k == 1)));
+}
+
+/* Elements of the copy of an operand that the launch's matrices have; its rows go along the axis whose stride is 1. */
+static bool packed_size(const Product *p, const Side *s, i64 *rows, i64 *inner, i64 *total) {
+  bool across = s->across == 1 && s->along != 1;
+  i64 stack = s->apart[p->axes - 1] ? p->size[p->axes - 1] : 1;
+  *rows = across ? p->k : s->count;
+  *inner = across ? s->count : p->k;
+  return !__builtin_mul_overflow(*rows, in_eights(*inner), total) && !__builtin_mul_overflow(*total, stack, total) &&
+         *total <= INT32_MAX;
+}
+
+static bool read_product(Device *d, const Value *args, Product *p, ArrayType *shape) {
+  if (args[0].kind != V_ARRAY || args[1].kind != V_ARRAY) return false;
+  Array *arrays[2] = {args[0].array, args[1].array};
+  RuleError err;
+  *p = (Product){.d = d, .dtype = array_dtype(arrays[0])};
+  for (u32 which = 0; which < 2; which++)
+    if (array_device(arrays[which]) != DEV_GPU || array_rank(arrays[which]) < 2 ||
+        array_dtype(arrays[which]) != p->dtype)
+      return false;
+  if (p->dtype != DT_f32 && p->dtype != DT_f64 && !(is_half(p->dtype) && d->major >= 8)) return false;
+  ArrayType x = type_of(arrays[0]), y = type_of(arrays[1]);
+  if (!shape_matmul(NULL, &x, &y, shape, &err)) return false;
+  shape->dtype = (u8)p->dtype;
+  p->m = x.dims[x.rank - 2], p->k = x.dims[x.rank - 1], p->n = y.dims[y.rank - 1];
+  if (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX) return false;
+  for (u32 which = 0; which < 2; which++) {
+    Side *s = &p->s[which];
+    const i64 *strides = array_strides(arrays[which]) + array_rank(arrays[which]) - 2;
+    s->at = (u64)(uintptr_t)arrays[which]->data;
+    s->across = strides[which], s->along = strides[!which];
+    s->count = which ? p->n : p->m;
+  }
+  put_stack(p, shape, arrays);
+  i64 rows, inner, total;
+  for (u32 which = 0; which < 2; which++)
+    if (is_half(p->dtype) && !packed_size(p, &p->s[which], &rows, &inner, &total)) return false;
+  return true;
+}
+
+static CuResult launch_product(Product *p, CuFunction f, u64 blocks, u32 threads, u32 shared, u64 *words, u32 count) {
+  void *params[MATMUL_PARAMS];
+  for (u32 i = 0; i < count; i++) params[i] = &words[i];
+  p->d->vm->counters.at[STAT_launches]++;
+  return p->d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, threads, 1, 1, shared, NULL, params, NULL);
+}
+
+/* A copy of an operand whose rows begin at multiples of 16 bytes; *s is where it lies. */
+static WeftStatus pack(Product *p, u32 which, Side *s, bool *across, CuResult *error) {
+  Device *d = p->d;
+  i64 rows, inner, total, lead;
+  CuFunction f = device_own_kernel(d, DEVICE_MMA_PACK);
+  if (!f || !packed_size(p, s, &rows, &inner, &total)) return WEFT_ERROR;
+  *across = s->across == 1 && s->along != 1;
+  lead = in_eights(inner);
+  if (!p->packed[which]) {
+    p->packed_bytes[which] = 2 * (size_t)total + 16; /* never nothing */
+    if (device_alloc(d->vm, p->packed_bytes[which], &p->packed[which]) != WEFT_OK) return WEFT_ERROR;
+  }
+  u64 words[MMA_PACK_PARAMS] = {s->at, (u64)(uintptr_t)p->packed[which], (u64)total, (u64)rows, (u64)inner, (u64)lead,
+                                (u64)(*across ? s->across : s->along), (u64)(*across ? s->along : s->across),
+                                (u64)s->apart[p->axes - 1]};
+  u64 most = (u64)(d->sms > 0 ? d->sms : 1) * DEVICE_BLOCKS_PER_SM;
+  u64 blocks = ((u64)total + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
+  if (!device_enter(d)) return vm_error(d->vm, EK_host, "the GPU failed: its context cannot be entered");
+  if (total) *error = launch_product(p, f, blocks < most ? blocks : most, DEVICE_BLOCK, 0, words, MMA_PACK_PARAMS);
+  device_leave(d);
+  s->at = words[1];
+  s->across = *across ? 1 : lead;
+  s->along = *across ? lead : 1;
+  if (s->apart[p->axes - 1]) s->apart[p->axes - 1] = rows * lead;
+  return WEFT_OK;
+}
+
+/* Products of the matrices of one launch. */
+static WeftStatus multiply(Product *p, CuResult *error) {
+  Device *d = p->d;
+  Side s[2] = {p->s[0], p->s[1]};
+  u32 last = p->axes - 1, threads = DEVICE_BLOCK, shared = 0;
+  u32 own = p->dtype == DT_f64 ? DEVICE_MATMUL_F64 : DEVICE_MATMUL_F32;
+  u64 rows = MATMUL_SIDE, columns = MATMUL_SIDE, stack = (u64)p->size[last], tiles;
+  if (is_half(p->dtype)) {
+    MmaKind kind = {.brain = p->dtype == DT_bf16, .tile = MMA_LARGE};
+    for (u32 which = 0; which < 2 && !*error; which++)
+      if (!in_pieces(p, &s[which], &kind.across[which]) &&
+          pack(p, which, &s[which], &kind.across[which], error) != WEFT_OK)
+        return WEFT_ERROR;
+    mma_sides(MMA_LARGE, &rows, &columns);
+    tiles = (((u64)p->m + rows - 1) / rows) * (((u64)p->n + columns - 1) / columns);
+    if (p->m <= 64 || p->n <= 64 || tiles < (u64)d->sms / stack) kind.tile = MMA_SMALL;
+    mma_sides(kind.tile, &rows, &columns);
+    threads = mma_threads(kind.tile);
+    shared = mma_shared(kind);
+    own = DEVICE_MMA + mma_number(kind);
+  }
+  for (u32 which = 0; which < 2; which++) { /* a step that is not taken may be no multiple of 16 bytes */
+    if (s[which].count == 1) s[which].across = 0;
+    if (p->k == 1) s[which].along = 0;
+  }
+  tiles = (((u64)p->m + rows - 1) / rows) * (((u64)p->n + columns - 1) / columns);
+  CuFunction f = device_own_kernel(d, (DeviceOwnKernel)own);
+  if (!f) return WEFT_ERROR;
+  u64 each = INT32_MAX / tiles; /* matrices of a launch */
+  if (!each) return vm_error(d->vm, EK_unsupported, "matmul: not supported on a GPU: more than 2^31 tiles");
+  if (!device_enter(d)) return vm_error(d->vm, EK_host, "the GPU failed: its context cannot be entered");
+  for (u64 from = 0, some; from < stack && !*error; from += some) {
+    some = stack - from < each ? stack - from : each;
+    u64 bytes = dtype_bytes(p->dtype), words[MATMUL_PARAMS] = {
+      s[0].at + from * (u64)s[0].apart[last] * bytes, s[1].at + from * (u64)s[1].apart[last] * bytes,
+      p->to + from * (u64)p->m * (u64)p->n * bytes, (u64)p->m, (u64)p->n, (u64)p->k, (u64)s[0].across, (u64)s[0].along,
+      (u64)s[1].across, (u64)s[1].along, (u64)s[0].apart[last], (u64)s[1].apart[last]};
+    *error = launch_product(p, f, tiles * some, threads, shared, words, MATMUL_PARAMS);
+  }
+  device_leave(d);
+  return WEFT_OK;
+}
+
+/* All launches: one for each place in the axes of the stack before the last. */
+static WeftStatus multiply_all(Product *p, CuResult *error) {
+  i64 index[ARRAY_MAX_RANK] = {0}, bytes = dtype_bytes(p->dtype);
+  for (;;) {
+    if (multiply(p, error) != WEFT_OK) return WEFT_ERROR;
+    if (*error) return WEFT_OK;
+    p->to += (u64)(p->size[p->axes - 1] * p->m * p->n * bytes);
+    u32 d = p->axes - 1;
+    while (d-- > 0) {
+      bool wraps = ++index[d] == p->size[d];
+      i64 move = wraps ? 1 - p->size[d] : 1;
+      for (u32 which = 0; which < 2; which++) p->s[which].at += (u64)(move * p->s[which].apart[d] * bytes);
+      if (!wraps) break;
+      index[d] = 0;
+    }
+    if (d == UINT32_MAX) return WEFT_OK;
+    if (vm_poll(p->d->vm, 0) != WEFT_OK) return WEFT_ERROR;
+  }
+}
+
+bool device_product(Device *d, const Value *args, WeftStatus *status, Value *out) {
+  Product p;
+  ArrayType shape;
+  CuResult error = 0;
+  if (!read_product(d, args, &p, &shape)) return false;
+  *status = array_new_on(d->vm, DEV_GPU, p.dtype, shape.rank, shape.dims, out);
+  if (*status != WEFT_OK || !out->array->size) return true;
+  p.to = (u64)(uintptr_t)out->array->data;
+  *status = multiply_all(&p, &error);
+  for (u32 which = 0; which < 2; which++) device_free(d->vm, p.packed[which], p.packed_bytes[which]);
+  if (*status == WEFT_OK && error) *status = device_failed(d, "matmul", error);
+  if (*status == WEFT_OK) return true;
   value_drop(d->vm, *out);
   *out = value_hole();
-  if (error) return device_failed(d, "matmul", error);
-  return vm_error(d->vm, EK_host, "the GPU failed: its context cannot be entered");
+  return true;
 }

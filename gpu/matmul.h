@@ -1,18 +1,40 @@
-/* matmul.h — inside gpu/: products of two matrices on the device, by a kernel of its own. */
+/* matmul.h — inside gpu/: products of matrices on the device, by kernels of their own. */
 #ifndef WEFT_GPU_MATMUL_H
 #define WEFT_GPU_MATMUL_H
 
 #include "gpu/device.h"
 
-enum { MATMUL_STEP = 8, MATMUL_SIDE = 128, MATMUL_PARAMS = 10 };
+enum { MATMUL_STEP = 8, MATMUL_SIDE = 128, MATMUL_PARAMS = 12, MMA_STEP = 32, MMA_STAGES = 3, MMA_PACK_PARAMS = 9 };
 
 /* A module with the entry matmul_f32, or matmul_f64, for blocks of 256 threads, one for each tile of SIDE times SIDE of
- * the result, row by row. Its parameters, words of 64 bits: addresses of x, y and the result; m, n, k; strides of x
- * (rows, inner axis) and of y (columns, inner axis). WEFT_ERROR: memory was refused. */
+ * the results, matrix by matrix, row by row. Its parameters, words of 64 bits: addresses of x, y and the result; m, n,
+ * k; strides of x (rows, inner axis) and of y (columns, inner axis); strides of x and y from matrix to matrix.
+ * WEFT_ERROR: memory was refused. */
 WeftStatus matmul_ptx(bool wide, Buf *out) MUST_USE;
 
-/* Two matrices of f32, or of f64, on the device, that fit each other. */
-bool device_takes_product(const Value *args);
-WeftStatus device_product(Device *d, const Value *args, Value *out); /* borrows args; *out owned */
+typedef enum MmaTile { MMA_LARGE, MMA_SMALL } MmaTile;
+typedef struct MmaKind {
+  bool brain;     /* bf16; else f16 */
+  bool across[2]; /* the stride of 1 of x is that of its rows, not of its inner axis; of y, that of its columns */
+  MmaTile tile;
+} MmaKind;
+enum { MMA_KINDS = 16 };
+static inline MmaKind mma_kind(u32 n) { return (MmaKind){n >> 3 & 1, {n & 1, n >> 1 & 1}, (MmaTile)(n >> 2 & 1)}; }
+static inline u32 mma_number(MmaKind k) { return 8u * k.brain + 4u * k.tile + 2u * k.across[1] + k.across[0]; }
+
+/* The same for halves on tensor cores, entry mma, for blocks of mma_threads threads and mma_shared bytes. Operands
+ * begin at a multiple of 16 bytes, so do rows of their stride that is not 1, and matrices. */
+WeftStatus mma_ptx(MmaKind kind, Buf *out) MUST_USE;
+u32 mma_threads(u32 tile);
+void mma_sides(u32 tile, u64 *rows, u64 *columns);
+u32 mma_shared(MmaKind kind);
+/* Copies of operands for it, entry mma_pack, for blocks of 256 threads: addresses from and to; elements of the copy,
+ * its rows in a matrix, elements of a row that are copied, and that it has (u32, all four); strides from element to
+ * element, row to row, matrix to matrix. */
+WeftStatus mma_pack_ptx(Buf *out) MUST_USE;
+
+/* x @ y of matrices, or stacks of them, on the device that fit each other: both of f32, of f64, or of f16 or bf16 where
+ * the device has tensor cores for them. False: it is none of these, nothing was done. Borrows args; *out owned. */
+bool device_product(Device *d, const Value *args, WeftStatus *status, Value *out);
 
 #endif

@@ -107,6 +107,51 @@ static void put_fn(Vm *vm, u32 op, const Value *args, u32 *taken, Buf *out) {
   buf_free(&call);
 }
 
+/* Which operands of a product are of another dtype than it computes in, and so are converted; *dtype: that of the
+ * result, where it is another one. False: it is no product of floats on the device that is made there so. */
+static bool product_types(const Value *args, bool *converts, u32 *compute, u32 *result) {
+  ArrayType t[2], shape;
+  const ArrayType *types[2] = {&t[0], &t[1]};
+  DTypeResult r;
+  RuleError err;
+  for (u32 i = 0; i < 2; i++) {
+    if (args[i].kind != V_ARRAY || array_device(args[i].array) != DEV_GPU || !array_rank(args[i].array) ||
+        dtype_kind(array_dtype(args[i].array)) != DK_FLOAT)
+      return false;
+    t[i] = (ArrayType){.dtype = (u8)array_dtype(args[i].array), .rank = (u8)array_rank(args[i].array)};
+    memcpy(t[i].dims, array_dims(args[i].array), t[i].rank * sizeof *t[i].dims);
+  }
+  if (!shape_matmul(NULL, &t[0], &t[1], &shape, &err)) return false;
+  if (!rule_dtype(OP_matmul, 2, types, &r, &err)) return false;
+  *result = r.result;
+  *compute = dtype_compute(r.compute);
+  for (u32 i = 0; i < 2; i++) converts[i] = t[i].dtype != *compute;
+  u32 ranks[2] = {array_rank(args[0].array), array_rank(args[1].array)};
+  if (ranks[0] == 1 && ranks[1] == 1) return false; /* a sum in order, as its formula says */
+  return converts[0] || converts[1] || ranks[0] == 1 || ranks[1] == 1;
+}
+
+/* A product by other operations: of operands that are converted first, or with a vector, which is a sum of products:
+ * `(a0, a1, ) => sum(a0 * a1, axis=-1)`. False: it is none. */
+static bool put_product_fn(const Value *args, u32 *taken, Buf *out) {
+  u32 compute, result;
+  bool converts[2];
+  char text[2][32];
+  if (!product_types(args, converts, &compute, &result)) return false;
+  const char *type = dtype_name(compute), *last = dtype_name(result);
+  for (u32 i = 0; i < 2; i++)
+    if (converts[i]) snprintf(text[i], sizeof text[i], "%s(a%u)", type, i);
+    else snprintf(text[i], sizeof text[i], "a%u", i);
+  *taken = 3;
+  buf_puts(out, "(a0, a1, ) => ");
+  if (result != compute) buf_printf(out, "%s(", last);
+  if (array_rank(args[1].array) == 1) buf_printf(out, "sum(%s * %s, axis=-1)", text[0], text[1]);
+  else if (array_rank(args[0].array) == 1) buf_printf(out, "sum(expand_dims(%s, 1) * %s, axis=-2)", text[0], text[1]);
+  else buf_printf(out, "matmul(%s, %s)", text[0], text[1]);
+  if (result != compute) buf_puts(out, ")");
+  return true;
+}
+
 static WeftStatus make_fn(Device *d, const char *text, Value *out) {
   Vm *vm = d->vm;
   Buf code;
@@ -182,7 +227,8 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   Device *d = device_of(vm);
   if (!d) return WEFT_ERROR;
   if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
-  if (op == OP_matmul && device_takes_product(args)) return device_product(d, args, out);
+  WeftStatus made;
+  if (op == OP_matmul && device_product(d, args, &made, out)) return made;
   if (!d->op_depth && ((op == OP_nonzero && device_takes_nonzero(args)) ||
                        (op == OP_compress && device_takes_compress(args))))
     return op == OP_nonzero ? device_nonzero(d, args, out) : device_compress(d, args, out);
@@ -194,7 +240,7 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   if (op_one_device(vm, op, args, DEV_GPU) != WEFT_OK) return WEFT_ERROR;
   Buf text;
   buf_init(&text, &vm->alloc);
-  put_fn(vm, op, args, &taken, &text);
+  if (op != OP_matmul || !put_product_fn(args, &taken, &text)) put_fn(vm, op, args, &taken, &text);
   status = text.failed ? vm_error_memory(vm) : find_fn(d, buf_text(&text), &fn);
   buf_free(&text);
   for (u32 i = 0; i < info->nparams && status == WEFT_OK; i++) {

@@ -3,31 +3,40 @@
 #include "gpu/matmul.h"
 #include "gpu/nonzero.h"
 
-static WeftStatus make_matmul_f32(Buf *out) { return matmul_ptx(false, out); }
-static WeftStatus make_matmul_f64(Buf *out) { return matmul_ptx(true, out); }
+enum { STATIC_MOST = 48 << 10 /* bytes of shared memory that a launch may have without asking */ };
 
-static const struct {
-  const char *entry, *op;
-  WeftStatus (*make)(Buf *out);
-} own_kernels[DEVICE_OWN_KERNELS] = {
-  [DEVICE_MATMUL_F32] = {"matmul_f32", "matmul", make_matmul_f32},
-  [DEVICE_MATMUL_F64] = {"matmul_f64", "matmul", make_matmul_f64},
-  [DEVICE_NONZERO] = {"nonzero", "nonzero", nonzero_ptx},
-};
+static WeftStatus render_own(u32 which, Buf *out) {
+  switch (which) {
+    case DEVICE_MATMUL_F32: return matmul_ptx(false, out);
+    case DEVICE_MATMUL_F64: return matmul_ptx(true, out);
+    case DEVICE_NONZERO: return nonzero_ptx(out);
+    case DEVICE_MMA_PACK: return mma_pack_ptx(out);
+    default: return mma_ptx(mma_kind(which - DEVICE_MMA), out);
+  }
+}
+_Static_assert(DEVICE_OWN_KERNELS - DEVICE_MMA == MMA_KINDS, "a kernel for each kind");
+
+static const char *entry_of(u32 which) {
+  static const char *const names[DEVICE_MMA + 1] = {"matmul_f32", "matmul_f64", "nonzero", "mma_pack", "mma"};
+  return names[which < DEVICE_MMA ? which : DEVICE_MMA];
+}
 
 CuFunction device_own_kernel(Device *d, DeviceOwnKernel which) {
   DeviceOwn *p = &d->own[which];
-  const char *op = own_kernels[which].op;
+  const char *op = which == DEVICE_NONZERO ? "nonzero" : "matmul";
   if (p->function) return p->function;
   Buf text, why;
   buf_init(&text, &d->vm->alloc);
   buf_init(&why, &d->vm->alloc);
-  if (own_kernels[which].make(&text) != WEFT_OK) {
+  if (render_own(which, &text) != WEFT_OK) {
     (void)vm_error_memory(d->vm);
   } else if (device_load(d, buf_text(&text), &p->module, &why) != WEFT_OK) {
     (void)vm_error(d->vm, EK_host, "the GPU failed: %s: %s", op, why.failed ? "out of memory" : buf_text(&why));
   } else if (device_enter(d)) {
-    CuResult error = d->driver.ModuleGetFunction(&p->function, p->module, own_kernels[which].entry);
+    u32 shared = which >= DEVICE_MMA ? mma_shared(mma_kind(which - DEVICE_MMA)) : 0;
+    CuResult error = d->driver.ModuleGetFunction(&p->function, p->module, entry_of(which));
+    if (!error && shared > STATIC_MOST)
+      error = d->driver.FuncSetAttribute(p->function, CU_FUNCTION_SHARED, (int)shared);
     if (error) {
       p->function = NULL;
       (void)d->driver.ModuleUnload(p->module);

@@ -108,6 +108,19 @@ void ptx_move(PtxWriter *w, LoopType t, Opnd to, Opnd from) {
   INS_T(w, "mov", t, to, from);
 }
 
+Opnd ptx_parameter(PtxWriter *w, const char *type, u32 number, RegKind kind) {
+  Opnd v = ptx_new(w, kind);
+  ptx_line(w, "ld.param.%s %s, [a%u];", type, ptx_text(v).s, number);
+  return v;
+}
+
+Opnd ptx_bits(PtxWriter *w, Opnd v, u32 shift, u32 mask) {
+  Opnd r = ptx_new(w, REG_R);
+  if (shift) INS(w, "shr.u32", r, v, ptx_u32(shift));
+  INS(w, "and.b32", r, shift ? r : v, ptx_u32(mask));
+  return r;
+}
+
 Opnd ptx_value(PtxWriter *w, u32 id) {
   const LoopNode *n = ptx_node(w, id);
   if (n->op == LOOP_CONST) {
@@ -200,12 +213,13 @@ void ptx_call(PtxWriter *w, const char *name, LoopType t, const Opnd *params, u3
 }
 
 WeftStatus ptx_one_entry(PtxWriter *w, const char *comment, const char *entry, u32 params, u32 shared, Buf *out) {
-  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n");
+  buf_puts(out, w->tensor ? ".version 7.0\n.target sm_80\n" : ".version 6.4\n.target sm_70\n");
+  buf_puts(out, shared ? ".address_size 64\n" : ".address_size 64\n.extern .shared .align 16 .b8 rows[];\n");
   buf_printf(out, "\n// %s\n.visible .entry %s (\n", comment, entry);
   for (u32 i = 0; i < params; i++) buf_printf(out, "  .param .u64 a%u%s\n", i, i + 1 < params ? "," : "");
   buf_puts(out, ") {\n");
   ptx_put_registers(w, out);
-  buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", shared);
+  if (shared) buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", shared);
   buf_put(out, w->body.data, w->body.len);
   buf_puts(out, "}\n");
   bool ok = !w->failed && !w->body.failed && !out->failed;

@@ -34,6 +34,7 @@ typedef struct Product {
   LoopType type;
   u32 bytes, vector, row; /* of an element; elements of 16 bytes; bytes of a row of a part */
   Opnd thread, count[3];               /* m, n, k: u32 */
+  Opnd batch;                          /* u64: the number of the product */
   Opnd first[2];                       /* u32: where the tile begins */
   Opnd buffer, begin;                  /* u32: bytes from the first buffer to this one; the part's place, inner axis */
   Side s[2];
@@ -42,23 +43,9 @@ typedef struct Product {
 
 static Opnd c32(u32 v) { return ptx_const(LT_U32, v); }
 
-static Opnd parameter(Product *p, const char *type, u32 number, RegKind kind) {
-  Opnd v = ptx_new(p->w, kind);
-  ptx_line(p->w, "ld.param.%s %s, [a%u];", type, ptx_text(v).s, number);
-  return v;
-}
-
 static Opnd add32(PtxWriter *w, Opnd a, Opnd b) {
   Opnd v = ptx_new(w, REG_R);
   INS(w, "add.u32", v, a, b);
-  return v;
-}
-
-/* Bits of the thread's number: (thread >> shift) & mask. */
-static Opnd bits(Product *p, u32 shift, u32 mask) {
-  Opnd v = ptx_new(p->w, REG_R);
-  INS(p->w, "shr.u32", v, p->thread, c32(shift));
-  INS(p->w, "and.b32", v, v, c32(mask));
   return v;
 }
 
@@ -68,18 +55,22 @@ static Opnd chosen(PtxWriter *w, Opnd first, Opnd a, Opnd b) {
   return v;
 }
 
-/* Operand `which`, whose parameters are its address and two strides. */
+/* Operand `which`, whose parameters are its address and three strides. */
 static void put_side(Product *p, u32 which) {
   PtxWriter *w = p->w;
   Side *s = &p->s[which];
   u32 log = 31 - (u32)__builtin_clz(SIDE);
-  Opnd base = parameter(p, "u64", which, REG_RD), across = parameter(p, "u64", 6 + 2 * which, REG_RD),
-       along = parameter(p, "u64", 7 + 2 * which, REG_RD), dense = ptx_new(w, REG_P);
+  Opnd base = ptx_parameter(p->w, "u64", which, REG_RD), across = ptx_parameter(p->w, "u64", 6 + 2 * which, REG_RD),
+       along = ptx_parameter(p->w, "u64", 7 + 2 * which, REG_RD),
+       apart = ptx_parameter(p->w, "u64", 10 + which, REG_RD),
+       dense = ptx_new(w, REG_P);
   INS(w, "cvta.to.global.u64", base, base);
+  INS(w, "mul.lo.u64", apart, apart, p->batch);
+  INS(w, "mad.lo.u64", base, apart, ptx_number(p->bytes), base);
   INS(w, "setp.eq.s64", dense, along, ptx_number(1));
   /* the thread's first element, and how far the next one is: on either axis */
-  Opnd o = chosen(w, dense, bits(p, 3, 31), bits(p, 0, SIDE - 1)),
-       k = chosen(w, dense, bits(p, 0, STEP - 1), bits(p, log, THREADS / SIDE - 1)),
+  Opnd o = chosen(w, dense, ptx_bits(p->w, p->thread, 3, 31), ptx_bits(p->w, p->thread, 0, SIDE - 1)),
+       k = chosen(w, dense, ptx_bits(p->w, p->thread, 0, STEP - 1), ptx_bits(p->w, p->thread, log, THREADS / SIDE - 1)),
        over = chosen(w, dense, c32(THREADS / STEP), ptx_in_register(w, c32(0))),
        deep = chosen(w, dense, c32(0), ptx_in_register(w, c32(THREADS / SIDE)));
   Opnd row = ptx_new(w, REG_RD), column = ptx_new(w, REG_RD), more = ptx_new(w, REG_RD), place = ptx_new(w, REG_R),
@@ -117,7 +108,8 @@ static void put_side(Product *p, u32 which) {
     INS(w, "mad.lo.u32", s->put[r], far, c32(r), place);
   }
   /* a warp has 8 threads along the columns and 4 along the rows */
-  Opnd lane = which ? bits(p, 0, 7) : bits(p, 3, 3), warp = which ? bits(p, 5, 1) : bits(p, 6, 3);
+  Opnd lane = ptx_bits(w, p->thread, which ? 0 : 3, which ? 7 : 3),
+       warp = ptx_bits(w, p->thread, which ? 5 : 6, which ? 1 : 3);
   Opnd number = ptx_new(w, REG_R);
   INS(w, "mad.lo.u32", number, warp, c32(which ? 8 : 4), lane);
   s->get = ptx_new(w, REG_R);
@@ -188,11 +180,15 @@ static u32 place_of(const Product *p, u32 i) { return i / p->vector * (16 * p->v
 
 static void put_results(Product *p) {
   PtxWriter *w = p->w;
-  Opnd to = parameter(p, "u64", 2, REG_RD), own[2], in[EACH], n = ptx_new(w, REG_RD), column = ptx_new(w, REG_RD);
+  Opnd to = ptx_parameter(p->w, "u64", 2, REG_RD), own[2], in[EACH], n = ptx_new(w, REG_RD), m = ptx_new(w, REG_RD),
+       column = ptx_new(w, REG_RD);
   INS(w, "cvta.to.global.u64", to, to);
   INS(w, "cvt.u64.u32", n, p->count[1]);
+  INS(w, "cvt.u64.u32", m, p->count[0]);
+  INS(w, "mul.lo.u64", m, m, p->batch);
   for (u32 which = 0; which < 2; which++) {
-    Opnd lane = which ? bits(p, 0, 7) : bits(p, 3, 3), warp = which ? bits(p, 5, 1) : bits(p, 6, 3);
+    Opnd lane = ptx_bits(w, p->thread, which ? 0 : 3, which ? 7 : 3),
+       warp = ptx_bits(w, p->thread, which ? 5 : 6, which ? 1 : 3);
     Opnd number = ptx_new(w, REG_R);
     own[which] = ptx_new(w, REG_R);
     INS(w, "mad.lo.u32", number, warp, c32(which ? 8 : 4), lane);
@@ -207,6 +203,7 @@ static void put_results(Product *p) {
     Opnd row = add32(w, own[0], c32(place_of(p, i))), at = ptx_new(w, REG_RD), inside = ptx_new(w, REG_P);
     INS(w, "setp.lt.u32", inside, row, p->count[0]);
     INS(w, "cvt.u64.u32", at, row);
+    INS(w, "add.u64", at, at, m);
     INS(w, "mad.lo.u64", at, at, n, column);
     INS(w, "mad.lo.u64", at, at, ptx_number(p->bytes), to);
     for (u32 j = 0; j < EACH; j++) {
@@ -221,13 +218,21 @@ static void put_results(Product *p) {
 /* Which tile the block makes, its operands, the sums at zero. */
 static void put_beginning(Product *p) {
   PtxWriter *w = p->w;
-  Opnd block = ptx_new(w, REG_R), along = ptx_new(w, REG_R), tile[2] = {ptx_new(w, REG_R), ptx_new(w, REG_R)};
+  Opnd block = ptx_new(w, REG_R), along = ptx_new(w, REG_R), each = ptx_new(w, REG_R),
+       tile[2] = {ptx_new(w, REG_R), ptx_new(w, REG_R)};
   p->thread = ptx_new(w, REG_R);
   ptx_line(w, "mov.u32 %s, %%tid.x;", ptx_text(p->thread).s);
   ptx_line(w, "mov.u32 %s, %%ctaid.x;", ptx_text(block).s);
-  for (u32 i = 0; i < 3; i++) p->count[i] = parameter(p, "u32", 3 + i, REG_R);
+  for (u32 i = 0; i < 3; i++) p->count[i] = ptx_parameter(p->w, "u32", 3 + i, REG_R);
   INS(w, "add.u32", along, p->count[1], c32(SIDE - 1));
   INS(w, "div.u32", along, along, c32(SIDE));
+  INS(w, "add.u32", each, p->count[0], c32(SIDE - 1));
+  INS(w, "div.u32", each, each, c32(SIDE));
+  INS(w, "mul.lo.u32", each, each, along);
+  p->batch = ptx_new(w, REG_RD);
+  INS(w, "div.u32", tile[0], block, each);
+  INS(w, "cvt.u64.u32", p->batch, tile[0]);
+  INS(w, "rem.u32", block, block, each);
   INS(w, "div.u32", tile[0], block, along);
   INS(w, "rem.u32", tile[1], block, along);
   for (u32 which = 0; which < 2; which++) {

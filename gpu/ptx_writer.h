@@ -93,6 +93,7 @@ typedef struct PtxWriter {
   const PtxSplit *split; /* of the phases behind it, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
   Opnd item, item_trip, item_block; /* the item at work, from 0 */
+  bool tensor;          /* a module for sm_80: tensor cores, copies that go on by themselves */
   bool failed;          /* memory was refused */
   bool refused;         /* not supported: `why` says what */
 } PtxWriter;
@@ -123,6 +124,8 @@ typedef struct OpndText {
 } OpndText;
 OpndText ptx_text(Opnd v);
 void ptx_move(PtxWriter *w, LoopType t, Opnd to, Opnd from);
+Opnd ptx_parameter(PtxWriter *w, const char *type, u32 number, RegKind kind); /* a<number> of the entry */
+Opnd ptx_bits(PtxWriter *w, Opnd v, u32 shift, u32 mask); /* u32: (v >> shift) & mask */
 /* Tables of values for `count` elements that are written side by side: copies of the function's own. False: memory was
  * refused. end puts back the own one; both are called in any case. */
 bool ptx_copies_begin(PtxWriter *w, u32 count, Opnd **values);
@@ -140,7 +143,8 @@ bool ptx_function_begin(PtxWriter *w, PtxAside *a, u64 key, LoopType t, u32 para
 void ptx_function_end(PtxWriter *w, PtxAside *a, const char *name, LoopType t, u32 params, Opnd result);
 void ptx_call(PtxWriter *w, const char *name, LoopType t, const Opnd *params, u32 count, Opnd result);
 void ptx_put_registers(const PtxWriter *w, Buf *out);
-/* A module of one entry whose text stands in w->body, which is freed: parameters a0 … and shared memory `tile`. */
+/* A module of one entry whose text stands in w->body, which is freed: parameters a0 … and shared memory `tile`; 0: its
+ * shared memory is `rows`, as much as the launch gives. */
 WeftStatus ptx_one_entry(PtxWriter *w, const char *comment, const char *entry, u32 params, u32 shared,
                          Buf *out) MUST_USE;
 

@@ -411,6 +411,15 @@ static void round_stored(Rewrite *r, NodeId n) {
   }
 }
 
+/* A product of halves that lie on a device: it multiplies them as they are where it can, and widens them where not. */
+static bool product_of_device(const Rewrite *r, NodeId n) {
+  const Graph *g = r->g;
+  if (graph_node_at(g, n)->op != OP_matmul || r->c->device == DEV_CPU) return false;
+  const ArrayType *x = value_type(g, node_operand(g, n, 0)), *y = value_type(g, node_operand(g, n, 1));
+  return x->dtype == y->dtype && (x->dtype == DT_f16 || x->dtype == DT_bf16) && x->rank >= 2 && y->rank >= 2 &&
+         x->device == r->c->device && y->device == r->c->device;
+}
+
 /* ---- constructs ------------------------------------------------------------------------------------------ */
 
 /* The nodes of block `b` stand at the cursor instead of node n; its yields are n's results. */
@@ -577,6 +586,7 @@ static bool rewrite(Rewrite *r, NodeId n) {
     return true;
   }
   u32 count = x->result_count, dtype = narrow_dtype(g, n);
+  if (dtype && product_of_device(r, n)) return false;
   if (stored_other(g, n, 0) != UINT32_MAX) {
     round_stored(r, n);
     return false;

@@ -398,20 +398,31 @@ static int assemble_two(const char *ptxas, const char *folder, size_t modules, i
 }
 
 /* Kernels that no program gives: each architecture gets them, optimised. */
-static int assemble_own(const char *ptxas, const char *folder) {
-  static const char *const names[] = {"matmul-f32", "matmul-f64", "nonzero"};
+static int assemble_own(const char *ptxas, const char *folder, bool every) {
+  enum { PLAIN = 4 };
+  static const char *const names[PLAIN] = {"matmul-f32", "matmul-f64", "nonzero", "mma-pack"};
   int bad = 0;
-  for (int k = 0; k < 3; k++) {
-    char path[256], command[4096], line[1024], why[1200] = "";
-    const char *name = names[k];
+  for (int k = 0; k < PLAIN + MMA_KINDS; k++) {
+    char path[256], command[4096], line[1024], why[1200] = "", name[32];
+    MmaKind kind = mma_kind((u32)k - PLAIN);
+    if (k < PLAIN) snprintf(name, sizeof name, "%s", names[k]);
+    else snprintf(name, sizeof name, "mma-%s-%s%d%d", kind.brain ? "bf16" : "f16", kind.tile ? "small" : "large",
+                  kind.across[0], kind.across[1]);
     Buf text;
     buf_init(&text, allocator_system());
-    if ((k < 2 ? matmul_ptx(k == 1, &text) : nonzero_ptx(&text)) != WEFT_OK) exit(2);
+    if ((k < 2        ? matmul_ptx(k == 1, &text)
+         : k == 2     ? nonzero_ptx(&text)
+         : k < PLAIN  ? mma_pack_ptx(&text)
+                      : mma_ptx(kind, &text)) != WEFT_OK)
+      exit(2);
     snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
     FILE *f = fopen(path, "w");
     if (!f || fputs(buf_text(&text), f) < 0 || fclose(f) != 0) snprintf(why, sizeof why, "%s cannot be written", path);
-    int told = 0;
+    int told = 0, due = 0;
     for (int i = 0; i < ARCHITECTURES && !*why; i++) {
+      if (k >= PLAIN && strcmp(architectures[i], "sm_75") == 0) continue; /* it has no such tensor cores */
+      if (k >= PLAIN && i && kind.brain && !every) continue; /* of f16 they are the same but for a word */
+      due++;
       snprintf(command, sizeof command, "'%s' -v -O3 -arch=%s -o /dev/null '%s' 2>&1", ptxas, architectures[i], path);
       FILE *log = popen(command, "r");
       while (log && fgets(line, sizeof line, log)) {
@@ -424,7 +435,7 @@ static int assemble_own(const char *ptxas, const char *folder) {
       }
       if (log) pclose(log);
     }
-    if (!*why && told != ARCHITECTURES) snprintf(why, sizeof why, "ptxas told of %d of %d", told, ARCHITECTURES);
+    if (!*why && told != due) snprintf(why, sizeof why, "ptxas told of %d of %d", told, due);
     if (*why) printf("not ok ptx/%s: %s\n", name, why), bad++;
     else printf("ok ptx/%s\n", name);
     unlink(path);
@@ -478,7 +489,7 @@ int main(int argc, char **argv) {
       printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
     else if (i % 2 == 0) bad += assemble_two(ptxas, folder, modules, i, every);
   }
-  if (ptxas) bad += assemble_own(ptxas, folder);
+  if (ptxas) bad += assemble_own(ptxas, folder, every);
   if (keep) printf("# %s\n", folder);
   else remove_modules(folder, modules);
   return bad != 0;

@@ -476,6 +476,14 @@ if [ -e "$mock" ]; then
     'print(cumsum(to(ones(9000), "gpu"))[0])'
   gpu gpu-no-tie 0 '^0~$' '' 'print(argmax(to(ones(50000), "gpu")))'
   gpu gpu-plant-tie 0 '^[1-9][0-9]*~$' WEFT_MOCK_PLANT=tie 'print(argmax(to(ones(50000), "gpu")))'
+  # products of halves: on tensor cores, and on a card without them
+  product='let x = f16(reshape(arange(1040) * 5 % 7 - 3, (130, 8))); let y = f16(reshape(arange(800) % 5, (8, 100)))
+    print(all(to(to(x, "gpu") @ to(y, "gpu"), "cpu") == x @ y))'
+  gpu gpu-product 0 '^true~$' '' "$product"
+  gpu gpu-product-old-card 0 '^true~$' 'WEFT_MOCK_CAPABILITY=75 WEFT_MOCK_FAIL=cuFuncSetAttribute' "$product"
+  gpu gpu-product-fails 1 'the GPU failed: matmul: cuFuncSetAttribute' WEFT_MOCK_FAIL=cuFuncSetAttribute "$product"
+  gpu gpu-plant-fragment 0 '^false~$' WEFT_MOCK_PLANT=fragment "$product"
+  gpu gpu-plant-product-no-meeting 1 'two threads use a place in shared' WEFT_MOCK_PLANT=no-meeting "$product"
   gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' \
     'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
 fi

@@ -37,6 +37,7 @@ trap 'rm -f "$log" "$log.out"' EXIT
 # but for what a call and a launch cost.
 cost() { sed -n "s/^CARD($card, //p" tests/support/cuda/cards.def | tr -d ' "' | awk -F, -v f="$1" '{ print $f }'; }
 sms=$(cost 1) mhz=$(cost 2) copy=$(cost 3) doubles=$(cost 8) call=$(cost 12) each=$(cost 13) link=$(cost 14)
+tensor=$(cost 16)
 [ -n "$copy" ] || { echo "gpu-model: no card is called $card (tests/support/cuda/cards.def)"; exit 2; }
 [ "$check" ] || echo "$card: predicted, not measured"
 bad=0
@@ -47,6 +48,7 @@ for name; do
   rate=${copy}e9 of="a copy"
   case $name in
     matmul-f64) rate=$((2 * doubles * sms * mhz))e6 of="the f64 units" ;;
+    matmul-f16 | matmul-bf16 | stack-f16) rate=$((2 * tensor * sms * mhz))e6 of="the tensor cores" ;;
     matmul) rate=$((2 * 128 * sms * mhz))e6 of="the issue slots" ;;
   esac
   if ! WEFT_CUDA_DRIVER=$PWD/build/tests/libcuda.so WEFT_MOCK_MODEL=$log WEFT_MOCK_CARD=$card WEFT_MOCK_PTXAS=$ptxas \

@@ -9,8 +9,8 @@
 typedef enum Op {
   MOV, PACK, UNPACK, ADD, SUB, MUL, MULHI, WIDE, MAD, MADWIDE, DIV, REM, MIN, MAX, NEG, ABS, AND, OR, XOR, NOT, SHL,
   SHR, FMA, SQRT, COPYSIGN,
-  CVT, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, LD_SHARED, ST_PARAM, ST_GLOBAL, ST_SHARED, RED_MIN, ATOM_ADD, BRA,
-  RET, CALL, SHFL, BAR_WARP, BAR_SYNC,
+  CVT, CVT_PAIR, SETP, SELP, LD_PARAM, LD_GLOBAL, LD_CONST, LD_SHARED, ST_PARAM, ST_GLOBAL, ST_SHARED, RED_MIN,
+  ATOM_ADD, BRA, RET, CALL, SHFL, BAR_WARP, BAR_SYNC, LDMATRIX, MMA, CP_ASYNC, CP_COMMIT, CP_WAIT,
 } Op;
 typedef enum Type { T_NONE, T_PRED, T_U8, T_U16, T_B16, T_F16, T_S32, T_U32, T_B32, T_F32, T_S64, T_U64, T_B64,
                     T_F64 } Type;
@@ -29,12 +29,14 @@ typedef struct Operand {
   uint64_t bits;
 } Operand;
 
+enum { OPERANDS = 14 /* of mma.sync */ };
 typedef struct Insn {
-  unsigned char op, type, from, how; /* how: comparison, rounding, or elements of an access */
+  unsigned char op, type, from, how; /* how: comparison, rounding, elements of an access; of
+                                         * ldmatrix: it turns; of mma.sync, pairs: bf16 */
   bool guarded, inverted;
   bool waits; /* a load of what another block publishes: the lowest bit says that it is there */
   unsigned guard, target; /* register; instruction or function */
-  Operand v[6];
+  Operand v[OPERANDS];
   int count;
   unsigned line, offset; /* offset: bytes that are added to the address of an access */
 } Insn;
@@ -47,6 +49,7 @@ struct MachineFn {
   char param_names[600][16];
   unsigned base[6], regs; /* p h r rd f d */
   unsigned shared; /* bytes of shared memory */
+  unsigned allowed; /* … that a launch may give beside them */
   char shared_names[4][16];
   unsigned shared_at[4], shared_count;
   bool waits; /* its blocks wait for one another: several run side by side */

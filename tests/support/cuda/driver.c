@@ -4,14 +4,15 @@
  * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
  * twice, a name it has not, an interface of another version are errors; what is still held when the context is
  * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
+ * WEFT_MOCK_CAPABILITY=75 makes it an older card;
  * WEFT_MOCK_FAIL=NAME makes that function fail; WEFT_MOCK_STEPS=N: a launch of more instructions does not end.
  *
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
  * whole. WEFT_MOCK_PTXAS names the assembler that tells registers. WEFT_MOCK_PLANT plants a fault that the model must
  * see: `one-block` launches every kernel in one block, `scalar` takes accesses of several elements apart,
- * `unpadded` takes the padding out of tiles in shared memory. Three more are for runs that compute: `no-meeting`,
- * `silent` and `tie` (machine.h). */
+ * `unpadded` takes the padding out of tiles in shared memory. Four more are for runs that compute: `no-meeting`,
+ * `silent`, `tie` and `fragment` (machine.h). */
 #include "tests/support/cuda/model.h"
 
 #include <stdio.h>
@@ -84,7 +85,9 @@ static int cu_DeviceGetName(char *name, int length, int device) {
 }
 static int cu_DeviceGetAttribute(int *value, int attribute, int device) {
   int sms = mock.card ? (int)mock.card->sms : 2;
-  *value = attribute == 16 ? sms : attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
+  const char *old = getenv("WEFT_MOCK_CAPABILITY");
+  int capability = old ? atoi(old) : 90;
+  *value = attribute == 16 ? sms : attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : -1;
   return device == 7 && *value >= 0 ? OK : INVALID_VALUE;
 }
 static int cu_GetErrorString(int error, const char **text) {
@@ -195,7 +198,7 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   if (fails("cuModuleLoadDataEx")) return INVALID_PTX;
   static const char *const plants[] = {[PLANT_SCALAR] = "scalar", [PLANT_UNPADDED] = "unpadded",
                                        [PLANT_NO_MEETING] = "no-meeting", [PLANT_SILENT] = "silent",
-                                       [PLANT_TIE] = "tie"};
+                                       [PLANT_TIE] = "tie", [PLANT_FRAGMENT] = "fragment"};
   MachinePlant plant = PLANT_NONE;
   for (unsigned i = PLANT_SCALAR; i < sizeof plants / sizeof *plants; i++)
     if (planted(plants[i])) plant = (MachinePlant)i;
@@ -227,11 +230,20 @@ static bool launch_counted(const MachineFn *f, unsigned blocks, unsigned threads
                            const uint64_t *words) {
   Tally *t = tally_new((TallyLatency){mock.card->from_memory, mock.card->from_cache, mock.card->from_shared});
   if (planted("one-block")) blocks = 1;
-  bool ok = machine_count(f, blocks, threads, shared, words, live, t, mock.said, sizeof mock.said);
+  bool ok = machine_count(f, blocks, threads, shared, words, live, mock.card->sms, t, mock.said, sizeof mock.said);
   model_print(mock.model, mock.card, f, blocks, threads, shared, tally_sums(t));
   fflush(mock.model);
   tally_free(t);
   return ok;
+}
+
+/* The most bytes of shared memory that a function may be given: as every card of compute capability 8.0 and up has. */
+static int cu_FuncSetAttribute(void *f, int attribute, int value) {
+  if (!in_context("cuFuncSetAttribute")) return INVALID_CONTEXT;
+  if (fails("cuFuncSetAttribute")) return INVALID_VALUE;
+  if (!f || attribute != 8 || value < 0 || value > 99 * 1024) return INVALID_VALUE;
+  machine_allow(f, (unsigned)value);
+  return OK;
 }
 
 static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -239,8 +251,8 @@ static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsig
   uint64_t words[600];
   if (!in_context("cuLaunchKernel")) return INVALID_CONTEXT;
   if (fails("cuLaunchKernel")) return LAUNCH_FAILED;
-  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || shared > 48 * 1024 || stream ||
-      extra || machine_params(f) > 600)
+  if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || stream || extra ||
+      shared > machine_allowed(f) || machine_params(f) > 600)
     return INVALID_VALUE;
   for (unsigned i = 0; i < machine_params(f); i++) memcpy(&words[i], params[i], 8);
   if (mock.model) return launch_counted(f, gx, bx, shared, words) ? OK : LAUNCH_FAILED;
@@ -256,7 +268,7 @@ __attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name,
     F(DevicePrimaryCtxRelease), F(CtxPushCurrent), F(CtxPopCurrent), F(CtxSynchronize), F(MemGetInfo),
     F(MemAlloc), F(MemFree),
     F(MemcpyHtoD), F(MemcpyDtoH), F(MemsetD8), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction),
-    F(LaunchKernel)};
+    F(FuncSetAttribute), F(LaunchKernel)};
   (void)found;
   if (version != 12000 || flags) return INVALID_VALUE;
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++)

@@ -17,11 +17,21 @@ typedef struct CallFrame {
   uint64_t params[4], args[4], result;
 } CallFrame;
 
+/* A copy to shared memory that goes on by itself: it has happened for sure when its group was waited for, and not a
+ * moment earlier here. */
+typedef struct Copy {
+  unsigned to, bytes, group;
+  uint64_t from;
+} Copy;
+enum { COPIES = 128, COPY_BYTES = 16 };
+
 typedef struct Thread {
   CallFrame frames[2];
   int depth;
   unsigned number; /* in its block */
   bool done, waits, meets; /* waits: for its warp; meets: for its block */
+  Copy *copies; /* COPIES places; NULL: there were none */
+  unsigned copy_count, group; /* of the next copy */
 } Thread;
 
 /* Who touched a byte of shared memory since the threads of the block last met; numbers of threads + 1. */
@@ -186,6 +196,14 @@ static uint16_t half_of_float(float x) {
   return sign | (uint16_t)(n < 1024 ? n : ((unit + 25) << 10) + (n - 1024));
 }
 
+static float half_of_bits(bool brain, uint16_t h) { return brain ? f32((uint32_t)h << 16) : half_to_float(h); }
+
+static uint16_t half_of(bool brain, float x) {
+  if (!brain) return half_of_float(x);
+  uint32_t b = (uint32_t)of32(x);
+  return isnan(x) ? 0x7fff : (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+}
+
 static uint64_t convert(Run *r, CallFrame *c, const Insn *in, uint64_t a) {
   Type from = (Type)in->from, to = (Type)in->type;
   if (from == T_F16) {
@@ -252,7 +270,7 @@ static void *memory_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, un
 
 /* A place in shared memory. Between two meetings of the block no thread may read what another wrote, nor write what
  * another read or wrote. */
-static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, unsigned count, bool writes) {
+static void *shared_place(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, unsigned count, bool writes) {
   unsigned bytes = type_bytes[ty] * count;
   unsigned short me = (unsigned short)(t->number + 1);
   at = (uint32_t)at;
@@ -260,7 +278,6 @@ static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, un
     trap(r, c, "the shared address %llu is misaligned or outside", (unsigned long long)at);
     return NULL;
   }
-  if (r->tally) tally_access(r->tally, t->number % WARP, at, bytes, writes ? TALLY_SHARED_STORE : TALLY_SHARED_LOAD);
   for (unsigned i = 0; i < bytes; i++) {
     Touched *p = &r->touched[at + i];
     if (p->met != r->met) *p = (Touched){.met = r->met};
@@ -270,6 +287,52 @@ static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, un
     else p->reader = p->reader && p->reader != me ? MANY : me;
   }
   return r->shared + at;
+}
+
+/* The same, counted as an access of the warp. */
+static void *shared_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, unsigned count, bool writes) {
+  void *p = shared_place(r, t, c, at, ty, count, writes);
+  if (p && r->tally)
+    tally_access(r->tally, t->number % WARP, (uint32_t)at, type_bytes[ty] * count,
+                 writes ? TALLY_SHARED_STORE : TALLY_SHARED_LOAD);
+  return p;
+}
+
+/* A copy begins: its place in shared memory is no longer what it was. */
+static void copy_begins(Run *r, Thread *t, CallFrame *c, const Insn *in) {
+  Copy copy = {.to = (uint32_t)(get(r, t, c, in, 0) + in->offset), .bytes = (uint32_t)get(r, t, c, in, 3),
+               .from = get(r, t, c, in, 1), .group = t->group};
+  if (r->failed) return;
+  if (copy.bytes > COPY_BYTES || copy.from % COPY_BYTES) {
+    trap(r, c, "a copy that is misaligned or too long");
+    return;
+  }
+  if (copy.bytes && !r->memory(copy.from, copy.bytes)) {
+    trap(r, c, "the address %llx lies in no memory of the device", (unsigned long long)copy.from);
+    return;
+  }
+  if (r->tally) tally_copy(r->tally, copy.from, copy.to, copy.bytes);
+  if (!shared_place(r, t, c, copy.to, T_B32, COPY_BYTES / 4, true)) return;
+  if (!t->copies) t->copies = need(malloc(COPIES * sizeof *t->copies));
+  if (t->copy_count == COPIES) trap(r, c, "too many copies are under way");
+  else t->copies[t->copy_count++] = copy;
+}
+
+/* All copies but those of the last `left` groups are there. */
+static void copies_end(Run *r, Thread *t, CallFrame *c, unsigned left) {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < t->copy_count && !r->failed; i++) {
+    Copy copy = t->copies[i];
+    if (copy.group + left >= t->group) {
+      t->copies[kept++] = copy;
+      continue;
+    }
+    char *to = shared_place(r, t, c, copy.to, T_B32, COPY_BYTES / 4, true);
+    if (!to) return;
+    memset(to, 0, COPY_BYTES);
+    if (copy.bytes) memcpy(to, (const void *)(uintptr_t)copy.from, copy.bytes);
+  }
+  t->copy_count = kept;
 }
 
 /* One instruction of a thread; those that all threads of a warp meet at are done in run_warp. */
@@ -285,7 +348,7 @@ static void step(Run *r, Thread *t) {
       return;
     }
   }
-  if (in->op == SHFL || in->op == BAR_WARP) {
+  if (in->op == SHFL || in->op == BAR_WARP || in->op == LDMATRIX || in->op == MMA) {
     t->waits = true;
     return;
   }
@@ -361,7 +424,7 @@ static void step(Run *r, Thread *t) {
       return;
     case ST_SHARED:
       v = get(r, t, c, in, 1);
-      p = shared_at(r, t, c, get(r, t, c, in, 0), ty, 1, true);
+      p = shared_at(r, t, c, get(r, t, c, in, 0) + in->offset, ty, 1, true);
       if (p) memcpy(p, &v, type_bytes[ty]);
       return;
     case RED_MIN:
@@ -380,6 +443,14 @@ static void step(Run *r, Thread *t) {
       set(c, &in->v[0], old);
       return;
     }
+    case CP_ASYNC: copy_begins(r, t, c, in); return;
+    case CP_COMMIT: t->group++; return;
+    case CP_WAIT: copies_end(r, t, c, in->target); return;
+    case CVT_PAIR: /* upper, lower */
+      a = get(r, t, c, in, 1);
+      b = get(r, t, c, in, 2);
+      set(c, &in->v[0], (uint64_t)half_of(in->how, f32(a)) << 16 | half_of(in->how, f32(b)));
+      return;
     case UNPACK: /* {low, high}, wide */
       a = get(r, t, c, in, 2);
       set(c, &in->v[0], (uint32_t)a);
@@ -418,6 +489,56 @@ static void step(Run *r, Thread *t) {
   set(c, &in->v[0], ty == T_S32 ? (uint32_t)v : as(ty, v));
 }
 
+/* ldmatrix.x4: thread i names row i % 8 of matrix i / 8; of each matrix a thread gets two elements of a row, or of a
+ * column when it turns. */
+static void load_matrices(Run *r, Thread *t, const Insn *in) {
+  uint16_t m[4][8][8];
+  for (unsigned i = 0; i < WARP; i++) {
+    CallFrame *c = &t[i].frames[t[i].depth];
+    char *row = shared_at(r, &t[i], c, get(r, &t[i], c, in, 4) + in->offset, T_B32, 4, false);
+    if (!row || r->failed) return;
+    memcpy(m[i / 8][i % 8], row, sizeof m[0][0]);
+  }
+  for (unsigned i = 0; i < WARP; i++)
+    for (unsigned k = 0; k < 4; k++) {
+      unsigned a = i / 4, b = 2 * (i % 4);
+      uint32_t low = in->how ? m[k][b][a] : m[k][a][b], high = in->how ? m[k][b + 1][a] : m[k][a][b + 1];
+      set(&t[i].frames[t[i].depth], &in->v[k], high << 16 | low);
+    }
+}
+
+/* Rounded towards zero: the manual leaves open how a tensor core rounds, and some do so. */
+static float cut(double v) {
+  float f = (float)v;
+  return isfinite(f) && fabs((double)f) > fabs(v) ? nextafterf(f, 0) : f;
+}
+
+/* mma.m16n8k16: fragments of a (rows, inner axis), b (inner axis, columns) and the sums. */
+static void multiply_matrices(Run *r, Thread *t, const Insn *in) {
+  float a[16][16], b[16][8];
+  uint64_t sums[WARP][4];
+  for (unsigned i = 0; i < WARP; i++) {
+    CallFrame *c = &t[i].frames[t[i].depth];
+    unsigned row = i / 4, pair = 2 * (i % 4);
+    for (unsigned k = 0; k < 10; k++) {
+      uint64_t v = get(r, &t[i], c, in, 4 + (int)k);
+      for (unsigned e = 0; e < 2 && k < 6; e++) {
+        float x = half_of_bits(in->how, (uint16_t)(v >> 16 * e));
+        if (k < 4) a[row + 8 * (k % 2)][pair + 8 * (k / 2) + e] = x;
+        else b[pair + 8 * (k - 4) + e][row] = x;
+      }
+      if (k >= 6) sums[i][k - 6] = v;
+    }
+  }
+  for (unsigned i = 0; i < WARP && !r->failed; i++)
+    for (unsigned k = 0; k < 4; k++) {
+      unsigned row = i / 4 + 8 * (k / 2), column = 2 * (i % 4) + k % 2;
+      double sum = (double)f32(sums[i][k]);
+      for (unsigned e = 0; e < 16; e++) sum += (double)a[row][e] * (double)b[e][column];
+      set(&t[i].frames[t[i].depth], &in->v[k], of32(cut(sum)));
+    }
+}
+
 /* All live threads stand at the same instruction: they do it together. */
 static void together(Run *r, Thread *t) {
   const Insn *in = NULL;
@@ -430,8 +551,11 @@ static void together(Run *r, Thread *t) {
     in = own;
     if (in->op == SHFL) given[i] = get(r, &t[i], c, in, 1);
   }
+  if (in->op == LDMATRIX) load_matrices(r, t, in);
+  if (in->op == MMA && !r->tally) multiply_matrices(r, t, in);
   for (unsigned i = 0; i < WARP && !r->failed; i++) {
     CallFrame *c = &t[i].frames[t[i].depth];
+    for (int k = 0; k < 4 && in->op == MMA && r->tally; k++) set(c, &in->v[k], get(r, &t[i], c, in, 10 + k));
     if (in->op == SHFL) set(c, &in->v[0], (uint32_t)given[i ^ in->v[2].bits]);
     c->pc++;
     t[i].waits = false;
@@ -454,6 +578,7 @@ static void warp_begin(Run *r, Warp *w, unsigned first) {
 }
 
 static void warp_end(Warp *w) {
+  for (unsigned i = 0; i < WARP; i++) free(w->t[i].copies);
   for (unsigned i = 0; i < WARP; i++)
     for (int d = 0; d <= w->t[i].depth; d++) {
       free(w->t[i].frames[d].regs);
@@ -623,9 +748,27 @@ bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, unsigned
   return !r.failed;
 }
 
+/* The first blocks, each up to where its threads have met a few times: which of the sectors that they move others have
+ * moved, too. */
+static void count_shares(Run *r, unsigned at_once) {
+  enum { MEETINGS = 4 };
+  Tally *all = r->tally;
+  r->tally = tally_beside(all);
+  for (unsigned i = 0; i < at_once && i < r->blocks && !r->failed; i++) {
+    Resident b;
+    r->steps = 0;
+    block_begin(r, &b, i);
+    while (!r->failed && b.met <= MEETINGS && block_turn(r, &b, 0)) continue;
+    block_end(r, &b);
+  }
+  tally_shares(all, r->tally);
+  tally_free(r->tally);
+  r->tally = all;
+}
+
 bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
-                   MachineMemory memory, Tally *tally, char *why, size_t size) {
-  enum { UNITS = 12, ENOUGH = 1500000 /* instructions of warps */ };
+                   MachineMemory memory, unsigned at_once, Tally *tally, char *why, size_t size) {
+  enum { UNITS = 12, ENOUGH = 1500000 /* instructions of warps */, LONG = 2000 /* … of each, of a long block */ };
   Run r = {.m = f->m, .f = f, .params = params, .blocks = blocks, .threads = threads, .memory = memory, .why = why,
            .shared_bytes = shared ? ((f->shared + 15) & ~15u) + shared : f->shared,
            .size = size, .tally = tally, .limit = STEPS};
@@ -638,5 +781,6 @@ bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, unsign
     if (f->meets) run_block(&r, r.block, 0);
     else run_warp(&r, (unsigned)(u % warps) * WARP, 0);
   }
+  if (!r.failed && f->meets && tally_steps(tally) / most / warps > LONG) count_shares(&r, at_once);
   return !r.failed;
 }

@@ -16,9 +16,10 @@ typedef struct Machine Machine;   /* a module */
 typedef struct MachineFn MachineFn;
 
 /* Faults that tests plant: accesses of several elements become one for each; rows of 33 words become rows of 32; blocks
- * never meet; nothing is published for other blocks; what is equal counts as greater. */
+ * never meet; nothing is published for other blocks; what is equal counts as greater; matrices are not turned when they
+ * are loaded for tensor cores. */
 typedef enum MachinePlant {
-  PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED, PLANT_NO_MEETING, PLANT_SILENT, PLANT_TIE
+  PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED, PLANT_NO_MEETING, PLANT_SILENT, PLANT_TIE, PLANT_FRAGMENT
 } MachinePlant;
 
 /* NULL, and a line in `why`, when the text is not understood. */
@@ -26,6 +27,8 @@ Machine *machine_load(const char *ptx, MachinePlant plant, char *why, size_t siz
 void machine_free(Machine *m);
 const MachineFn *machine_find(const Machine *m, const char *entry); /* NULL */
 unsigned machine_params(const MachineFn *f);
+void machine_allow(MachineFn *f, unsigned shared); /* bytes that a launch may give; 48 KB unless told */
+unsigned machine_allowed(const MachineFn *f);
 
 /* True when `bytes` at `at` lie in live memory of the device. */
 typedef bool (*MachineMemory)(uint64_t at, size_t bytes);
@@ -35,9 +38,10 @@ bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, unsigned
                  MachineMemory memory, unsigned seed, char *why, size_t size);
 
 /* The same for a sample of the warps, spread over the grid, with what they do counted (tally.h); the rest of the
- * results is not computed. */
+ * results is not computed. Of blocks that run long, the first `at_once` begin, and what they load is counted too: how
+ * much of it several of them share. */
 typedef struct Tally Tally;
 bool machine_count(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
-                   MachineMemory memory, Tally *tally, char *why, size_t size);
+                   MachineMemory memory, unsigned at_once, Tally *tally, char *why, size_t size);
 
 #endif

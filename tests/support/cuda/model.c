@@ -115,13 +115,14 @@ void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, 
    * again. */
   double at_once = (double)least(busiest, held) * warps * c->sms,
          touched = sectors * SECTOR * (at_once < all ? at_once / all : 1);
-  if (touched > c->cache_mb * 1e6) sectors = (double)s->moved * scale;
+  if (touched > c->cache_mb * 1e6) sectors = (double)s->moved * scale * (s->fresh > 0 ? s->fresh : 1);
   double alone = s->cycles / n * parts(busiest, held);
   const struct { const char *name; double us; } limits[] = {
     {"latency", (alone > s->longest ? alone : s->longest) / mhz},
     {"issue", on_one * slots / (on_one < SCHEDULERS ? on_one : SCHEDULERS) / mhz},
     {"load-unit", on_one * (double)s->wavefronts / n / mhz},
     {"f64", on_one * s->f64 / n * WARP / c->f64 / mhz},
+    {"tensor", on_one * (double)s->fmas / n / c->tensor / mhz},
     {"conversions", on_one * s->special / n * WARP / SPECIAL_LANES / mhz},
     {"cache", (double)s->moved * scale * SECTOR / c->cache / 1e3},
     {"memory", sectors * SECTOR / c->copy / 1e3},
@@ -134,7 +135,7 @@ void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, 
           limits[bound].us, limits[bound].name, blocks, least(blocks, c->sms), regs, known ? "" : "(estimate)",
           f->shared + shared, live);
   fprintf(out, " in_flight=%.0f", s->cycles > 0 ? s->under_way / s->cycles * live : 0);
-  static const char *const kinds[TK_KINDS] = {"int", "f32", "f64", "special", "memory", "control"};
+  static const char *const kinds[TK_KINDS] = {"int", "f32", "f64", "special", "memory", "control", "tensor"};
   for (unsigned k = 0; k < TK_KINDS; k++) fprintf(out, " %s=%.0f", kinds[k], s->slots[k] * scale);
   fprintf(out, " lanes=%.1f asked=%.0f moved=%.0f conflicts=%.0f branches=%.0f divergent=%.0f chain=%.0f",
           s->steps ? (double)s->threads / (double)s->steps : 0, (double)s->asked * scale, (double)s->moved * scale,

@@ -10,6 +10,7 @@ typedef struct Card {
   const char *name;
   unsigned sms, mhz, copy, cache, warps, blocks, shared_kb, f64, from_memory, from_cache, from_shared;
   double call_us, launch_us, link, cache_mb;
+  unsigned tensor;
   const char *arch;
 } Card;
 

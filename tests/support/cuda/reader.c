@@ -110,7 +110,10 @@ static void instruction(Reader *r, char *s) {
     {"st.global.v4", ST_GLOBAL}, {"ld.shared", LD_SHARED}, {"ld.shared.v2", LD_SHARED}, {"ld.shared.v4", LD_SHARED},
     {"st.shared", ST_SHARED},
     {"ld.relaxed.gpu.global", LD_GLOBAL}, {"st.relaxed.gpu.global", ST_GLOBAL}, {"atom.global.add", ATOM_ADD},
-    {"red.global.min", RED_MIN}, {"cvta.to.global", MOV}, {"shfl.sync.bfly", SHFL}};
+    {"red.global.min", RED_MIN}, {"cvta.to.global", MOV}, {"shfl.sync.bfly", SHFL},
+    {"ldmatrix.sync.aligned.m8n8.x4.shared", LDMATRIX}, {"ldmatrix.sync.aligned.m8n8.x4.trans.shared", LDMATRIX},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16", MMA}, {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16", MMA},
+    {"cp.async.cg.shared", CP_ASYNC}};
   static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge", "neu", "nan"};
   static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
   MachineFn *f = r->f;
@@ -144,6 +147,11 @@ static void instruction(Reader *r, char *s) {
       continue;
     if (in.target == r->m->fn_count) wrong(r, "no function %s", name);
   } else if (strcmp(s, "bar.warp.sync") == 0) in.op = BAR_WARP;
+  else if (strcmp(s, "cp.async.commit_group") == 0) in.op = CP_COMMIT;
+  else if (strcmp(s, "cp.async.wait_group") == 0) {
+    in.op = CP_WAIT;
+    in.target = (unsigned)strtoul(args, NULL, 10);
+  }
   else if (strcmp(s, "bar.sync") == 0) {
     in.op = BAR_SYNC;
     f->meets = true;
@@ -154,6 +162,7 @@ static void instruction(Reader *r, char *s) {
     if (!dot) { wrong(r, "instruction %s", s); return; }
     *dot = 0;
     in.type = (unsigned char)type_of(dot + 1, strlen(dot + 1));
+    if (strcmp(s, "cp.async.cg.shared") == 0 && strcmp(dot + 1, "global") == 0) in.type = T_B32;
     if (!in.type) wrong(r, "type %s", dot + 1);
     bool known = false;
     for (unsigned i = 0; i < sizeof plain / sizeof *plain; i++)
@@ -162,6 +171,11 @@ static void instruction(Reader *r, char *s) {
       in.op = SETP;
       for (unsigned i = 0; i < 8; i++)
         if (strcmp(compares[i], s + 5) == 0) in.how = (unsigned char)i, known = true;
+    } else if (strcmp(s, "cvt.rn.f16x2") == 0 || strcmp(s, "cvt.rn.bf16x2") == 0) {
+      in.op = CVT_PAIR;
+      in.how = s[7] == 'b';
+      known = in.type == T_F32;
+      in.type = T_B32;
     } else if (strncmp(s, "cvt.", 4) == 0) {
       in.op = CVT;
       char *to = strrchr(s, '.') + 1;
@@ -174,7 +188,7 @@ static void instruction(Reader *r, char *s) {
     }
     if (!known) wrong(r, "instruction %s", s);
     bool integer = in.type >= T_S32 && in.type != T_F32 && in.type != T_F64;
-    if (strstr(s, ".rn") && integer && in.op != CVT) wrong(r, "rounding of integers");
+    if (strstr(s, ".rn") && integer && in.op != CVT && in.op != CVT_PAIR) wrong(r, "rounding of integers");
     if (in.op == ATOM_ADD) f->waits = true;
     publishes = in.op == ST_GLOBAL && strstr(s, ".relaxed");
     in.waits = in.op == LD_GLOBAL && strstr(s, ".relaxed");
@@ -185,13 +199,22 @@ static void instruction(Reader *r, char *s) {
     for (char *a = args; a && !r->failed;) {
       char *comma = strchr(a, ',');
       if (comma) *comma = 0;
-      if (in.count == 6) { wrong(r, "too many operands"); break; }
+      if (in.count == OPERANDS) { wrong(r, "too many operands"); break; }
       const char *plus = a[0] && strchr(a, '[') ? strchr(a, '+') : NULL; /* [%rd1+64] */
       if (plus) in.offset = (unsigned)strtoul(plus + 1, NULL, 10);
       in.v[in.count++] = operand(r, a);
       a = comma ? comma + 1 : NULL;
     }
-    if (in.offset && !several) wrong(r, "an offset of %s", s);
+    if (in.op == LDMATRIX) in.how = strstr(s, ".trans") && r->plant != PLANT_FRAGMENT;
+    if (in.op == MMA) in.how = strstr(s, ".bf16") != NULL;
+    static const int counts[] = {[LDMATRIX] = 5, [MMA] = 14, [CP_ASYNC] = 4, [CVT_PAIR] = 3, [CP_WAIT] = 0};
+    if (in.op < sizeof counts / sizeof *counts && counts[in.op] && in.count != counts[in.op])
+      wrong(r, "%d operands of %s", in.count, s);
+    if ((in.op == LDMATRIX || in.op == MMA) && in.guarded) wrong(r, "a guard of %s", s);
+    if (in.op == LDMATRIX && in.type != T_B16) wrong(r, "elements of %s", s);
+    if (in.op == CP_ASYNC && (in.v[2].is_reg || in.v[2].bits != 16)) wrong(r, "bytes of %s", s);
+    bool displaced = several || in.op == LDMATRIX || in.op == CP_ASYNC || in.op == ST_SHARED;
+    if (in.offset && !displaced) wrong(r, "an offset of %s", s);
     if (several && in.count != in.how + 1)
       wrong(r, "%d operands of %s", in.count, s);
   }
@@ -223,6 +246,7 @@ static MachineFn *begin_fn(Reader *r, bool entry, const char *name) {
   m->fns[m->fn_count++] = r->f = f;
   f->entry = entry;
   f->m = m;
+  f->allowed = 48 * 1024;
   snprintf(f->name, sizeof f->name, "%s", name);
   r->label_count = r->fix_count = 0;
   return f;
@@ -372,3 +396,5 @@ const MachineFn *machine_find(const Machine *m, const char *entry) {
 }
 
 unsigned machine_params(const MachineFn *f) { return f->params; }
+void machine_allow(MachineFn *f, unsigned shared) { f->allowed = shared; }
+unsigned machine_allowed(const MachineFn *f) { return f->allowed; }

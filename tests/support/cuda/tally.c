@@ -12,8 +12,13 @@ typedef struct Cost {
 /* Warps of a block at most, and depths of functions. */
 enum { WARPS = 32, DEPTHS = 2 };
 
+/* Copies to shared memory: when those that no group has yet are there, and, of the groups, all up to each. */
+enum { GROUPS = 8 };
+
 typedef struct Board {
   double clock;
+  double copied, groups[GROUPS];
+  unsigned group_count;
   double *ready[DEPTHS]; /* by register */
   unsigned regs[DEPTHS];
 } Board;
@@ -28,7 +33,7 @@ struct Tally {
   int depth;
   unsigned mask;
   Cost cost;
-  uint64_t at[WARP];
+  uint64_t at[WARP], to[WARP];
   unsigned bytes[WARP], accesses;
   TallyAccess access;
   /* sectors that were touched: open addressing; address / SECTOR + 1, and who was first (0: several) */
@@ -41,6 +46,13 @@ Tally *tally_new(TallyLatency latency) {
   Tally *t = need(calloc(1, sizeof *t));
   t->latency = latency;
   return t;
+}
+
+Tally *tally_beside(const Tally *t) { return tally_new(t->latency); }
+
+void tally_shares(Tally *t, const Tally *blocks) {
+  const TallySums *s = &blocks->sums;
+  if (s->moved) t->sums.fresh = (double)(s->private_sectors + s->shared_sectors) / (double)s->moved;
 }
 
 void tally_free(Tally *t) {
@@ -125,6 +137,12 @@ static Cost cost_of(const Insn *in) {
     case RET: return (Cost){TK_CONTROL, 2, 0, 0, 0};
     case CALL: return (Cost){TK_CONTROL, 4, 0, 0, 0};
     case SHFL: return (Cost){TK_SPECIAL, 1, 0, 1, 24};
+    case LDMATRIX:
+    case CP_ASYNC: return (Cost){TK_MEMORY, 1, 0, 0, 0};
+    case MMA: return (Cost){TK_TENSOR, 1, 0, 0, 33};
+    case CVT_PAIR: return (Cost){TK_SPECIAL, 1, 0, 1, 16};
+    case CP_COMMIT:
+    case CP_WAIT: return (Cost){TK_CONTROL, 1, 0, 0, 0};
     case BAR_WARP:
     case BAR_SYNC: return (Cost){TK_CONTROL, 2, 0, 0, 0};
     default: return arithmetic(in);
@@ -139,7 +157,8 @@ void tally_warp(Tally *t, unsigned warp, bool fresh) {
   if (!fresh) return;
   t->number++;
   t->sums.warps++;
-  b->clock = 0;
+  b->clock = b->copied = 0;
+  b->group_count = 0;
   for (unsigned d = 0; d < DEPTHS; d++)
     if (b->ready[d]) memset(b->ready[d], 0, b->regs[d] * sizeof *b->ready[d]);
 }
@@ -147,13 +166,17 @@ void tally_warp(Tally *t, unsigned warp, bool fresh) {
 static double *ready_of(Tally *t, const Operand *o) { return &t->boards[t->warp].ready[t->depth][o->reg]; }
 
 static bool writes_first(const Insn *in) {
-  return in->op != ST_GLOBAL && in->op != ST_SHARED && in->op != ST_PARAM && in->op != RED_MIN && in->op != BRA;
+  return in->op != CP_ASYNC && in->op != ST_GLOBAL && in->op != ST_SHARED && in->op != ST_PARAM &&
+         in->op != RED_MIN && in->op != BRA;
 }
 
 /* How many operands, from the first on, it writes. */
 static int written(const Insn *in) {
   if (!writes_first(in) || !in->count) return 0;
-  return in->op == LD_GLOBAL || in->op == LD_SHARED ? in->how : in->op == UNPACK ? 2 : 1;
+  return in->op == LD_GLOBAL || in->op == LD_SHARED ? in->how
+         : in->op == LDMATRIX || in->op == MMA        ? 4
+         : in->op == UNPACK                           ? 2
+                                                      : 1;
 }
 
 void tally_begin(Tally *t, const MachineFn *f, const Insn *in, int depth, unsigned mask) {
@@ -287,9 +310,37 @@ static double shared_access(Tally *t) {
   return (double)t->latency.shared + cycles;
 }
 
+void tally_copy(Tally *t, uint64_t from, uint64_t to, unsigned bytes) {
+  if (!bytes) return;
+  t->to[t->accesses] = to;
+  tally_access(t, 0, from, bytes, TALLY_LOAD);
+}
+
+/* Both accesses of a copy: the threads do not wait for it. */
+static void end_copy(Tally *t, Board *b) {
+  double there = b->clock + global_access(t);
+  memcpy(t->at, t->to, sizeof t->at);
+  (void)shared_access(t);
+  if (there > b->copied) b->copied = there;
+}
+
+/* The warp waits for all groups of copies but the last `left`. */
+static void wait_copies(Board *b, unsigned left) {
+  if (b->group_count <= left || left >= GROUPS) return;
+  double there = b->groups[(b->group_count - left - 1) % GROUPS];
+  if (there > b->clock) b->clock = there;
+}
+
 void tally_end(Tally *t, unsigned jumped) {
   const Insn *in = t->in;
   Board *b = &t->boards[t->warp];
+  if (in->op == MMA) t->sums.fmas += 16 * 8 * 16;
+  if (in->op == CP_COMMIT) b->groups[b->group_count++ % GROUPS] = b->copied;
+  if (in->op == CP_WAIT) wait_copies(b, in->target);
+  if (in->op == CP_ASYNC) {
+    if (t->accesses) end_copy(t, b);
+    return;
+  }
   if (in->op == BRA) {
     t->sums.branches++;
     t->sums.divergent += (jumped & t->mask) && (jumped & t->mask) != t->mask;

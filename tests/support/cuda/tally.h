@@ -11,7 +11,7 @@
 
 enum { WARP = 32, SECTOR = 32, LINE = 128, BANKS = 32 }; /* threads; bytes; bytes; of 4 bytes */
 
-typedef enum TallyKind { TK_INTEGER, TK_F32, TK_F64, TK_SPECIAL, TK_MEMORY, TK_CONTROL, TK_KINDS } TallyKind;
+typedef enum TallyKind { TK_INTEGER, TK_F32, TK_F64, TK_SPECIAL, TK_MEMORY, TK_CONTROL, TK_TENSOR, TK_KINDS } TallyKind;
 typedef enum TallyAccess { TALLY_LOAD, TALLY_STORE, TALLY_SHARED_LOAD, TALLY_SHARED_STORE } TallyAccess;
 
 /* Cycles until a load has its value: from memory, from the cache that all multiprocessors share, from shared memory. */
@@ -28,13 +28,17 @@ typedef struct TallySums {
   uint64_t requests, wavefronts;  /* accesses of warps to global memory; cycles that the load unit takes for them */
   uint64_t asked, moved;          /* sectors that their bytes would fill, sectors they touch */
   uint64_t private_sectors, shared_sectors; /* touched for the first time: by one warp alone, by several */
+  double fresh;                   /* share of what is moved that no other block at work moves, too; 0: not known */
   uint64_t conflicts;             /* further cycles of shared memory, because of banks */
   uint64_t branches, divergent;
+  uint64_t fmas;                  /* of tensor cores, for all threads together */
   double cycles, longest;         /* of a warp that is alone */
   double under_way;               /* bytes of loads times the cycles they take */
 } TallySums;
 
 Tally *tally_new(TallyLatency latency);
+Tally *tally_beside(const Tally *t); /* an empty one of the same card */
+void tally_shares(Tally *t, const Tally *blocks); /* t->fresh of what was counted of blocks that run at once */
 void tally_free(Tally *t);
 const TallySums *tally_sums(const Tally *t);
 uint64_t tally_steps(const Tally *t);
@@ -44,6 +48,8 @@ void tally_warp(Tally *t, unsigned warp, bool fresh);
 /* One instruction of the threads in mask; accesses and ready registers are told in between. */
 void tally_begin(Tally *t, const MachineFn *f, const Insn *in, int depth, unsigned mask);
 void tally_access(Tally *t, unsigned lane, uint64_t at, unsigned bytes, TallyAccess kind);
+/* A copy to shared memory that goes on by itself. */
+void tally_copy(Tally *t, uint64_t from, uint64_t to, unsigned bytes);
 void tally_end(Tally *t, unsigned jumped);
 /* The warps of a block have met: each goes on when the last one has come. */
 void tally_meet(Tally *t, unsigned warps);
