@@ -248,17 +248,17 @@ void ptx_put_best_rest(PtxWriter *w, const PtxBlock *block) {
   join_warp(w, &b);
   INS(w, "setp.eq.u32", first, block->lane, ptx_const(LT_U32, 0));
   INS(w, "mad.lo.u32", at, block->warp, ptx_const(LT_U32, BEST_BYTES), block->partial);
-  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(first).s, ptx_type(b.type), ptx_text(at).s, ptx_text(b.value).s);
+  ptx_shared_store_where(w, first, b.type, at, b.value);
   INS(w, "add.u32", at, at, ptx_const(LT_U32, 8));
-  ptx_line(w, "@%s st.shared.u64 [%s], %s;", ptx_text(first).s, ptx_text(at).s, ptx_text(b.number).s);
+  ptx_shared_store_where(w, first, LT_U64, at, b.number);
   ptx_line(w, "bar.sync 0;");
   Opnd value = ptx_new_for(w, b.type), place = ptx_new(w, REG_RD), lane = ptx_new(w, REG_R);
   INS(w, "setp.lt.u32", there, block->lane, block->warps);
   INS(w, "selp.u32", lane, block->lane, ptx_const(LT_U32, 0), there); /* twice the same changes nothing */
   INS(w, "mad.lo.u32", at, lane, ptx_const(LT_U32, BEST_BYTES), block->partial);
-  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(b.type), ptx_text(value).s, ptx_text(at).s);
+  ptx_shared_load(w, b.type, value, at);
   INS(w, "add.u32", at, at, ptx_const(LT_U32, 8));
-  ptx_line(w, "ld.shared.u64 %s, [%s];", ptx_text(place).s, ptx_text(at).s);
+  ptx_shared_load(w, LT_U64, place, at);
   ptx_move(w, b.type, b.value, value);
   INS(w, "mov.u64", b.number, place);
   join_warp(w, &b);

@@ -132,7 +132,7 @@ Opnd ptx_chain_scan(PtxWriter *w, const PtxChain *c, Opnd total) {
   INS(w, "and.b32", count, element, ptx_u32(SEGMENT - 1));
   INS(w, "sub.u32", first, at, count);
   ptx_move(w, t, own, scan_siblings(w, c, first, count, own));
-  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(t), ptx_text(keep).s, ptx_text(own).s);
+  ptx_shared_store(w, t, keep, own);
   INS(w, "setp.ne.u32", out, count, ptx_u32(SEGMENT - 1));
   ptx_line(w, "@%s bra L%u_down;", ptx_text(out).s, label);
   INS(w, "shr.u32", length, c->blocks, shift);
@@ -144,7 +144,7 @@ Opnd ptx_chain_scan(PtxWriter *w, const PtxChain *c, Opnd total) {
   ptx_label(w, "L%u_down", label);
   PtxChainWord above = {ptx_new(w, REG_R), ptx_new(w, REG_P), PTX_CHAIN_SCAN, 0};
   Opnd value;
-  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(t), ptx_text(inner).s, ptx_text(keep).s);
+  ptx_shared_load(w, t, inner, keep);
   INS(w, "shr.u32", element, c->piece, shift);
   INS(w, "shr.u32", count, element, ptx_u32(SEGMENT_BITS)); /* segments before this one */
   INS(w, "setp.gt.u32", above.has, count, ptx_u32(0));
@@ -173,9 +173,9 @@ Opnd ptx_chain_ticket(PtxWriter *w, const PtxBlock *b, Opnd counter, Opnd place)
   INS(w, "setp.ne.u32", out, b->thread, ptx_u32(0));
   ptx_line(w, "@%s bra L%u_taken;", ptx_text(out).s, label);
   ptx_line(w, "atom.global.add.u32 %s, [%s], 1;", ptx_text(number).s, ptx_text(counter).s);
-  ptx_line(w, "st.shared.u32 [%s], %s;", ptx_text(place).s, ptx_text(number).s);
+  ptx_shared_store(w, LT_U32, place, number);
   ptx_label(w, "L%u_taken", label);
   ptx_line(w, "bar.sync 0;");
-  ptx_line(w, "ld.shared.u32 %s, [%s];", ptx_text(all).s, ptx_text(place).s);
+  ptx_shared_load(w, LT_U32, all, place);
   return all;
 }

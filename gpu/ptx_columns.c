@@ -38,16 +38,6 @@ static Opnd column_place(PtxWriter *w, const ColumnState *s, u32 first, Opnd row
   return at;
 }
 
-static Opnd take_word(PtxWriter *w, const ColumnState *s, Opnd at) {
-  Opnd v = ptx_new_for(w, s->s->type);
-  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(at).s);
-  return v;
-}
-
-static void leave_word(PtxWriter *w, const ColumnState *s, Opnd at, Opnd v) {
-  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(s->s->type), ptx_text(at).s, ptx_text(v).s);
-}
-
 /* Rows number, number + 1 … of the thread. Up: values are scanned into `scan` and left in shared memory. Down: `scan`
  * is put before them where `has`, and they go where they belong. Loads come first, so that they are under way
  * together. */
@@ -68,7 +58,7 @@ static void put_rows_of(PtxWriter *w, const ColumnState *s, bool down, Opnd numb
     INS(w, "mad.lo.u32", place[c], nth, ptx_u32(s->columns * s->bytes), s->own);
     values[c][loop_index_of(s->s->head, 0)] = index;
     if (down)
-      values[c][s->s->prefix] = ptx_chain_before(w, &s->chain, has, scan, take_word(w, s, place[c]));
+      values[c][s->s->prefix] = ptx_chain_before(w, &s->chain, has, scan, ptx_shared_word(w, s->s->type, place[c]));
   }
   for (u32 turn = 0; turn < 2; turn++)
     for (u32 i = s->s->from; i < s->s->end; i++) {
@@ -83,7 +73,7 @@ static void put_rows_of(PtxWriter *w, const ColumnState *s, bool down, Opnd numb
     w->f->values = values[c];
     ptx_operation_to(w, s->chain.op, s->s->type, scan, scan,
                      ptx_in_register(w, ptx_value(w, loop_node(fn, s->s->prefix)->a)), (Opnd){0});
-    leave_word(w, s, place[c], scan);
+    ptx_shared_store(w, s->s->type, place[c], scan);
   }
 }
 
@@ -119,7 +109,7 @@ static void scan_totals(PtxWriter *w, ColumnState *s) {
   const PtxChain *c = &s->chain;
   for (u32 k = 0; k < SEGMENT; k++) {
     at[k] = column_place(w, s, TOTALS_AT + k, ptx_u32(0));
-    Opnd v = take_word(w, s, at[k]);
+    Opnd v = ptx_shared_word(w, s->s->type, at[k]);
     sums[k] = k ? ptx_operation(w, c->op, c->type, sums[k - 1], v, (Opnd){0}) : v;
   }
   (void)ptx_chain_scan(w, c, sums[SEGMENT - 1]);
@@ -131,8 +121,11 @@ static void scan_totals(PtxWriter *w, ColumnState *s) {
   const PtxChainWord from[] = {{other, more, PTX_CHAIN_SCAN, 0}, {last, s->behind, PTX_CHAIN_SCAN, 0},
                                {last, s->behind, PTX_CHAIN_TOTAL, 0}};
   ptx_chain_get(w, c, COUNT_OF(from), from, values);
-  leave_word(w, s, column_place(w, s, BEFORE_AT, ptx_u32(0)), ptx_chain_before(w, c, more, values[0], values[2]));
-  for (u32 k = 0; k < SEGMENT; k++) leave_word(w, s, at[k], ptx_chain_before(w, c, s->behind, values[1], sums[k]));
+  LoopType t = s->s->type;
+  ptx_shared_store(w, t, column_place(w, s, BEFORE_AT, ptx_u32(0)),
+                   ptx_chain_before(w, c, more, values[0], values[2]));
+  for (u32 k = 0; k < SEGMENT; k++)
+    ptx_shared_store(w, t, at[k], ptx_chain_before(w, c, s->behind, values[1], sums[k]));
 }
 
 /* The thread's place among the columns and rows of the piece; indices of loops outside of the scan. */
@@ -210,7 +203,7 @@ void ptx_put_columns(PtxWriter *w) {
     if (fn->body.data[i] != s.s->inner) ptx_put_statement(w, fn->body.data[i]);
   ptx_move(w, t, scan, ptx_const(t, loop_reduce_identity(kind, t)));
   put_pass(w, &s, false, (Opnd){0}, scan);
-  leave_word(w, &s, column_place(w, &s, TOTALS_AT, s.segment), scan);
+  ptx_shared_store(w, s.s->type, column_place(w, &s, TOTALS_AT, s.segment), scan);
   ptx_line(w, "bar.sync 0;");
   INS(w, "setp.gt.u32", inner, s.segment, ptx_u32(0));
   u32 label = ++w->labels;
@@ -224,5 +217,5 @@ void ptx_put_columns(PtxWriter *w) {
   INS(w, "add.u32", before, s.segment, ptx_u32(TOTALS_AT - 1));
   INS(w, "selp.u32", before, before, ptx_u32(BEFORE_AT), inner);
   INS(w, "or.pred", has, inner, s.behind);
-  put_pass(w, &s, true, has, take_word(w, &s, column_place(w, &s, 0, before)));
+  put_pass(w, &s, true, has, ptx_shared_word(w, s.s->type, column_place(w, &s, 0, before)));
 }

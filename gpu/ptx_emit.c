@@ -108,6 +108,24 @@ void ptx_move(PtxWriter *w, LoopType t, Opnd to, Opnd from) {
   INS_T(w, "mov", t, to, from);
 }
 
+void ptx_shared_load(PtxWriter *w, LoopType t, Opnd to, Opnd at) {
+  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(t), ptx_text(to).s, ptx_text(at).s);
+}
+
+Opnd ptx_shared_word(PtxWriter *w, LoopType t, Opnd at) {
+  Opnd v = ptx_new_for(w, t);
+  ptx_shared_load(w, t, v, at);
+  return v;
+}
+
+void ptx_shared_store(PtxWriter *w, LoopType t, Opnd at, Opnd v) {
+  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(t), ptx_text(at).s, ptx_text(v).s);
+}
+
+void ptx_shared_store_where(PtxWriter *w, Opnd p, LoopType t, Opnd at, Opnd v) {
+  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(p).s, ptx_type(t), ptx_text(at).s, ptx_text(v).s);
+}
+
 Opnd ptx_parameter(PtxWriter *w, const char *type, u32 number, RegKind kind) {
   Opnd v = ptx_new(w, kind);
   ptx_line(w, "ld.param.%s %s, [a%u];", type, ptx_text(v).s, number);

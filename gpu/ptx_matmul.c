@@ -148,8 +148,7 @@ static void put_loads(Product *p) {
 static void put_part(Product *p) {
   for (u32 which = 0; which < 2; which++)
     for (u32 r = 0; r < LOADS; r++)
-      ptx_line(p->w, "st.shared.%s [%s], %s;", ptx_type(p->type),
-               ptx_text(add32(p->w, p->s[which].put[r], p->buffer)).s, ptx_text(p->s[which].value[r]).s);
+      ptx_shared_store(p->w, p->type, add32(p->w, p->s[which].put[r], p->buffer), p->s[which].value[r]);
 }
 
 static void get_group(Product *p, Opnd at, u32 offset, const Opnd *v) {

@@ -110,7 +110,7 @@ static Opnd scan_words(PtxWriter *w, Opnd at) {
   for (u32 k = 0; k < GROUPS; k++) {
     Opnd here = ptx_new(w, REG_R);
     INS(w, "add.u32", here, at, n32(4 * k));
-    ptx_line(w, "st.shared.u32 [%s], %s;", ptx_text(here).s, ptx_text(sum).s);
+    ptx_shared_store(w, LT_U32, here, sum);
     INS(w, "add.u32", sum, sum, words[k]);
   }
   return sum;
@@ -125,7 +125,7 @@ static void put_base(Places *p, Opnd total) {
   c.keep = shared_place(p, KEEP_AT, n32(0), 8);
   INS(w, "cvt.u64.u32", wide, total);
   INS(w, "sub.u64", base, ptx_chain_scan(w, &c, wide), wide);
-  ptx_line(w, "st.shared.u64 [%s], %s;", ptx_text(shared_place(p, BASE_AT, n32(0), 8)).s, ptx_text(base).s);
+  ptx_shared_store(w, LT_U64, shared_place(p, BASE_AT, n32(0), 8), base);
 }
 
 static void put_counts(Places *p) {
@@ -135,27 +135,27 @@ static void put_counts(Places *p) {
   INS(w, "shr.u32", group, p->b.thread, n32(4));
   INS(w, "add.u32", padded, p->b.thread, group);
   Opnd own = shared_place(p, COUNTS_AT, padded, 4), of_group = shared_place(p, GROUPS_AT, group, 4);
-  ptx_line(w, "st.shared.u32 [%s], %s;", ptx_text(own).s, ptx_text(p->count).s);
+  ptx_shared_store(w, LT_U32, own, p->count);
   ptx_line(w, "bar.sync 0;");
   INS(w, "setp.ge.u32", out, p->b.thread, n32(GROUPS));
   ptx_line(w, "@%s bra L_groups;", ptx_text(out).s);
   INS(w, "mul.lo.u32", row, p->b.thread, n32(GROUPS + 1));
   Opnd sum = scan_words(w, shared_place(p, COUNTS_AT, row, 4));
-  ptx_line(w, "st.shared.u32 [%s], %s;", ptx_text(shared_place(p, GROUPS_AT, p->b.thread, 4)).s, ptx_text(sum).s);
+  ptx_shared_store(w, LT_U32, shared_place(p, GROUPS_AT, p->b.thread, 4), sum);
   ptx_label(w, "L_groups");
   ptx_line(w, "bar.sync 0;");
   INS(w, "setp.ne.u32", out, p->b.thread, n32(0));
   ptx_line(w, "@%s bra L_all;", ptx_text(out).s);
   Opnd all = scan_words(w, shared_place(p, GROUPS_AT, n32(0), 4)), at = shared_place(p, TICKET_AT, n32(0), 4);
-  ptx_line(w, "st.shared.u32 [%s], %s;", ptx_text(at).s, ptx_text(all).s); /* the number was read by all */
+  ptx_shared_store(w, LT_U32, at, all); /* the number was read by all */
   put_base(p, all);
   ptx_label(w, "L_all");
   ptx_line(w, "bar.sync 0;");
   p->before = ptx_new(w, REG_R);
   p->total = ptx_new(w, REG_R);
-  ptx_line(w, "ld.shared.u32 %s, [%s];", ptx_text(p->before).s, ptx_text(own).s);
-  ptx_line(w, "ld.shared.u32 %s, [%s];", ptx_text(before).s, ptx_text(of_group).s);
-  ptx_line(w, "ld.shared.u32 %s, [%s];", ptx_text(p->total).s, ptx_text(shared_place(p, TICKET_AT, n32(0), 4)).s);
+  ptx_shared_load(w, LT_U32, p->before, own);
+  ptx_shared_load(w, LT_U32, before, of_group);
+  ptx_shared_load(w, LT_U32, p->total, shared_place(p, TICKET_AT, n32(0), 4));
   INS(w, "add.u32", p->before, p->before, before);
 }
 
@@ -168,7 +168,7 @@ static void put_places(Places *p) {
     if (k % 4) INS(w, "shr.u32", bit, p->word[k / 4], n32(k % 4 * 8));
     INS(w, "and.b32", bit, k % 4 ? bit : p->word[k / 4], n32(1));
     INS(w, "setp.ne.u32", has, bit, n32(0));
-    ptx_line(w, "@%s st.shared.u32 [%s], %s;", ptx_text(has).s, ptx_text(at).s, ptx_text(number).s);
+    ptx_shared_store_where(w, has, LT_U32, at, number);
     INS(w, "mad.lo.u32", at, bit, n32(4), at);
     INS(w, "add.u32", number, number, n32(1));
   }
@@ -179,7 +179,7 @@ static void put_writes(Places *p) {
   PtxWriter *w = p->w;
   Opnd k = ptx_new(w, REG_R), done = ptx_new(w, REG_P), base = ptx_new(w, REG_RD), to = ptx_new(w, REG_RD),
        number = ptx_new(w, REG_R), place = ptx_new(w, REG_RD), first = ptx_new(w, REG_RD);
-  ptx_line(w, "ld.shared.u64 %s, [%s];", ptx_text(base).s, ptx_text(shared_place(p, BASE_AT, n32(0), 8)).s);
+  ptx_shared_load(w, LT_U64, base, shared_place(p, BASE_AT, n32(0), 8));
   INS(w, "mad.lo.u64", base, base, ptx_number(8), p->out);
   INS(w, "mul.wide.u32", first, p->piece, n32(NONZERO_PIECE));
   INS(w, "mov.u32", k, p->b.thread);
@@ -187,7 +187,7 @@ static void put_writes(Places *p) {
   INS(w, "setp.ge.u32", done, k, p->total);
   ptx_line(w, "@%s bra L_written;", ptx_text(done).s);
   INS(w, "mad.wide.u32", to, k, n32(8), base);
-  ptx_line(w, "ld.shared.u32 %s, [%s];", ptx_text(number).s, ptx_text(shared_place(p, 0, k, 4)).s);
+  ptx_shared_load(w, LT_U32, number, shared_place(p, 0, k, 4));
   INS(w, "cvt.u64.u32", place, number);
   INS(w, "add.u64", place, place, first);
   ptx_line(w, "st.global.u64 [%s], %s;", ptx_text(to).s, ptx_text(place).s);

@@ -340,16 +340,14 @@ void ptx_block_leave(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, O
     v = word;
   }
   INS(w, "setp.eq.u32", first, b->lane, word32(0));
-  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(first).s, t == LT_I1 ? "u32" : ptx_type(t), ptx_text(at).s,
-           ptx_text(v).s);
+  ptx_shared_store_where(w, first, t == LT_I1 ? LT_U32 : t, at, v);
 }
 
 Opnd ptx_block_join(PtxWriter *w, const PtxBlock *b, OpenHead *h, Opnd place, Opnd count) {
   LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
   Opnd v = ptx_new_for(w, t), there = ptx_new(w, REG_P), word = t == LT_I1 ? ptx_new(w, REG_R) : v;
   ptx_line(w, "bar.sync 0;");
-  ptx_line(w, "ld.shared.%s %s, [%s];", t == LT_I1 ? "u32" : ptx_type(t), ptx_text(word).s,
-           ptx_text(word_at(w, place, b->lane, 8)).s);
+  ptx_shared_load(w, t == LT_I1 ? LT_U32 : t, word, word_at(w, place, b->lane, 8));
   if (t == LT_I1) INS(w, "setp.ne.u32", v, word, word32(0));
   INS(w, "setp.lt.u32", there, b->lane, count);
   ptx_fold_clear(w, h);
@@ -394,13 +392,13 @@ static void hand_on(PtxWriter *w, RowState *s, LoopType t, Opnd place, Opnd from
   INS(w, "setp.ge.u32", high, s->b.lane, end);
   INS(w, "or.pred", other, low, high);
   ptx_line(w, "@%s bra L%u_theirs;", ptx_text(other).s, label);
-  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(t), ptx_text(v).s, ptx_text(at).s);
+  ptx_shared_load(w, t, v, at);
   ptx_chain_put(w, &c, s->b.lane, 0, v);
   ptx_line(w, "bra L%u_handed;", label);
   ptx_label(w, "L%u_theirs", label);
   PtxChainWord word = {s->b.lane, other, 0, 0};
   ptx_chain_get(w, &c, 1, &word, &got);
-  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(t), ptx_text(at).s, ptx_text(got).s);
+  ptx_shared_store(w, t, at, got);
   w->depth--;
   ptx_label(w, "L%u_handed", label);
 }
@@ -463,7 +461,7 @@ static Opnd slot_at(PtxWriter *w, const RowState *s, u32 class, Opnd number) {
 
 static void leave_in_slot(PtxWriter *w, const RowState *s, u32 id, Opnd number) {
   Opnd at = slot_at(w, s, s->r->same[id], number), v = ptx_in_register(w, ptx_value(w, id));
-  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(loop_type_of(w->f->fn, id)), ptx_text(at).s, ptx_text(v).s);
+  ptx_shared_store(w, loop_type_of(w->f->fn, id), at, v);
 }
 
 static void put_row_statement(PtxWriter *w, const RowState *s, u32 id, u32 k, PtxRowPass pass, const Opnd *bases,
@@ -471,7 +469,7 @@ static void put_row_statement(PtxWriter *w, const RowState *s, u32 id, u32 k, Pt
   const LoopNode *n = ptx_node(w, id);
   if (n->op != LOOP_STORE && comes_from_slot(s->r, id, k, pass)) {
     Opnd at = slot_at(w, s, s->r->same[id], number);
-    ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type((LoopType)n->type), ptx_text(ptx_define(w, id)).s, ptx_text(at).s);
+    ptx_shared_load(w, (LoopType)n->type, ptx_define(w, id), at);
   } else if (bases[id].kind != REG_NONE) {
     Opnd at = ptx_new(w, REG_RD);
     INS(w, "mad.wide.u32", at, number, word32(loop_type_bytes((LoopType)n->mem)), bases[id]);
@@ -599,8 +597,7 @@ static Opnd join_parts(PtxWriter *w, RowState *s, OpenHead *h, Opnd own) {
   LoopType t = loop_type_of(w->f->fn, loop_result_of(w->f->fn, h->head, 0));
   Opnd place = ptx_block_place(w, &s->b), first = ptx_new(w, REG_P), end = ptx_new(w, REG_R);
   INS(w, "setp.eq.u32", first, s->b.thread, word32(0));
-  ptx_line(w, "@%s st.shared.%s [%s], %s;", ptx_text(first).s, ptx_type(t),
-           ptx_text(word_at(w, place, s->part, 8)).s, ptx_text(own).s);
+  ptx_shared_store_where(w, first, t, word_at(w, place, s->part, 8), own);
   INS(w, "add.u32", end, s->part, word32(1));
   hand_on(w, s, t, place, s->part, end, s->parts);
   return ptx_block_join(w, &s->b, h, place, s->parts);

@@ -206,16 +206,6 @@ static Opnd plain_at(PtxWriter *w, const ScanState *s, u32 first, Opnd number) {
   return at;
 }
 
-static Opnd get_word(PtxWriter *w, const ScanState *s, Opnd at) {
-  Opnd v = ptx_new_for(w, s->s->type);
-  ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(s->s->type), ptx_text(v).s, ptx_text(at).s);
-  return v;
-}
-
-static void put_word(PtxWriter *w, const ScanState *s, Opnd at, Opnd v) {
-  ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(s->s->type), ptx_text(at).s, ptx_text(v).s);
-}
-
 static void meet(PtxWriter *w) { ptx_line(w, "bar.sync 0;"); }
 
 /* Jumps to `L<label>_…` where the thread's number is `count` or more. */
@@ -239,10 +229,10 @@ static void scan_segment(PtxWriter *w, const ScanState *s, Opnd at, Opnd *words,
   for (u32 k = 0; k < SEGMENT; k++) {
     each[k] = k ? ptx_new(w, REG_R) : at;
     if (k) INS(w, "add.u32", each[k], at, ptx_u32(k * s->bytes));
-    words[k] = get_word(w, s, each[k]);
+    words[k] = ptx_shared_word(w, s->s->type, each[k]);
   }
   for (u32 k = 0; k < SEGMENT; k++) sums[k] = k ? combine(w, s, sums[k - 1], words[k]) : words[0];
-  for (u32 k = 0; k < SEGMENT; k++) put_word(w, s, each[k], sums[k]);
+  for (u32 k = 0; k < SEGMENT; k++) ptx_shared_store(w, s->s->type, each[k], sums[k]);
 }
 
 static Opnd put_before(PtxWriter *w, const ScanState *s, Opnd has, Opnd first, Opnd v) {
@@ -255,13 +245,13 @@ static void put_levels(PtxWriter *w, ScanState *s) {
   meet(w);
   INS(w, "mad.lo.u32", at, s->b.thread, ptx_u32((SEGMENT + 1) * s->bytes), s->b.partial);
   scan_segment(w, s, at, words, sums);
-  put_word(w, s, padded_at(w, s, TOTALS_AT, s->b.thread), sums[SEGMENT - 1]);
+  ptx_shared_store(w, s->s->type, padded_at(w, s, TOTALS_AT, s->b.thread), sums[SEGMENT - 1]);
   meet(w);
   u32 label = threads_below(w, s, SEGMENT);
   Opnd row = ptx_new(w, REG_R);
   INS(w, "mul.lo.u32", row, s->b.thread, ptx_u32(SEGMENT + 1));
   scan_segment(w, s, plain_at(w, s, TOTALS_AT, row), words, sums);
-  put_word(w, s, plain_at(w, s, OVER_AT, s->b.thread), sums[SEGMENT - 1]);
+  ptx_shared_store(w, s->s->type, plain_at(w, s, OVER_AT, s->b.thread), sums[SEGMENT - 1]);
   threads_all(w, label);
   meet(w);
 }
@@ -283,8 +273,8 @@ static void read_befores(PtxWriter *w, ScanState *s, const Opnd *words, const Op
                                {last, s->behind, PTX_CHAIN_LAST, 0}};
   ptx_chain_get(w, c, COUNT_OF(from), from, values);
   s->before[2] = values[1];
-  put_word(w, s, plain_at(w, s, BEFORE_AT, ptx_u32(1)), put_before(w, s, more, values[0], values[2]));
-  put_word(w, s, plain_at(w, s, BEFORE_AT, ptx_u32(0)),
+  ptx_shared_store(w, s->s->type, plain_at(w, s, BEFORE_AT, ptx_u32(1)), put_before(w, s, more, values[0], values[2]));
+  ptx_shared_store(w, s->s->type, plain_at(w, s, BEFORE_AT, ptx_u32(0)),
            combine(w, s, put_before(w, s, more, values[0], values[3]), values[4]));
 }
 
@@ -293,14 +283,15 @@ static void put_befores(PtxWriter *w, ScanState *s) {
   Opnd words[SEGMENT], sums[SEGMENT], over = plain_at(w, s, OVER_AT, ptx_u32(0));
   u32 label = threads_below(w, s, 1);
   scan_segment(w, s, over, words, sums);
-  put_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT)), sums[SEGMENT - 1]);
+  ptx_shared_store(w, s->s->type, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT)), sums[SEGMENT - 1]);
   if (w->phase == PTX_PIECES) read_befores(w, s, words, sums);
   for (u32 k = 0; k < SEGMENT; k++)
-    put_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(k)), put_before(w, s, s->behind, s->before[2], sums[k]));
+    ptx_shared_store(w, s->s->type, plain_at(w, s, OVER_AT, ptx_u32(k)),
+                     put_before(w, s, s->behind, s->before[2], sums[k]));
   threads_all(w, label);
   meet(w);
   for (u32 k = 0; k < 2 && w->phase == PTX_PIECES; k++)
-    s->before[k] = get_word(w, s, plain_at(w, s, BEFORE_AT, ptx_u32(k)));
+    s->before[k] = ptx_shared_word(w, s->s->type, plain_at(w, s, BEFORE_AT, ptx_u32(k)));
   Opnd at = padded_at(w, s, TOTALS_AT, s->b.thread), group = ptx_new(w, REG_R), inner = ptx_new(w, REG_P),
        has = ptx_new(w, REG_P), first = ptx_new_for(w, s->s->type), of = ptx_new(w, REG_R);
   INS(w, "shr.u32", group, s->b.thread, ptx_u32(4));
@@ -308,9 +299,9 @@ static void put_befores(PtxWriter *w, ScanState *s) {
   INS(w, "selp.u32", of, group, ptx_u32(1), inner);
   INS(w, "sub.u32", of, of, ptx_u32(1));
   INS(w, "or.pred", has, inner, s->behind);
-  Opnd there = get_word(w, s, plain_at(w, s, OVER_AT, of));
+  Opnd there = ptx_shared_word(w, s->s->type, plain_at(w, s, OVER_AT, of));
   ptx_select(w, s->s->type, first, inner, there, s->before[1]);
-  put_word(w, s, at, put_before(w, s, has, first, get_word(w, s, at)));
+  ptx_shared_store(w, s->s->type, at, put_before(w, s, has, first, ptx_shared_word(w, s->s->type, at)));
   meet(w);
 }
 
@@ -323,7 +314,8 @@ static Opnd result_of(PtxWriter *w, ScanState *s, Opnd number) {
   INS(w, "selp.u32", of, segment, ptx_u32(1), inner);
   INS(w, "sub.u32", of, of, ptx_u32(1));
   INS(w, "or.pred", has, inner, s->behind);
-  Opnd there = get_word(w, s, padded_at(w, s, TOTALS_AT, of)), own = get_word(w, s, padded_at(w, s, 0, number));
+  Opnd there = ptx_shared_word(w, s->s->type, padded_at(w, s, TOTALS_AT, of));
+  Opnd own = ptx_shared_word(w, s->s->type, padded_at(w, s, 0, number));
   ptx_select(w, s->s->type, first, inner, there, s->before[0]);
   return put_before(w, s, has, first, own);
 }
@@ -364,7 +356,7 @@ static void put_scan_elements(PtxWriter *w, ScanState *s, bool after, u32 copies
   for (u32 c = 0; c < copies && !after; c++) {
     w->f->values = values[c];
     Opnd v = ptx_in_register(w, ptx_value(w, loop_node(fn, s->s->prefix)->a));
-    put_word(w, s, padded_at(w, s, 0, numbers[c]), v);
+    ptx_shared_store(w, s->s->type, padded_at(w, s, 0, numbers[c]), v);
   }
 }
 
@@ -407,7 +399,7 @@ static void clear_rest(PtxWriter *w, ScanState *s) {
   INS(w, "setp.ge.u32", out, number, ptx_u32(PTX_SCAN_PIECE));
   ptx_line(w, "@%s bra L%u_cleared;", ptx_text(out).s, label);
   Opnd none = ptx_const(t, loop_reduce_identity((LoopReduce)loop_node(w->f->fn, s->s->head)->aux, t));
-  put_word(w, s, padded_at(w, s, 0, number), ptx_in_register(w, none));
+  ptx_shared_store(w, s->s->type, padded_at(w, s, 0, number), ptx_in_register(w, none));
   INS(w, "add.u32", number, number, ptx_u32(THREADS));
   ptx_line(w, "bra L%u_clear;", label);
   ptx_label(w, "L%u_cleared", label);
@@ -458,10 +450,10 @@ static void put_row(PtxWriter *w, ScanState *s, Opnd count) {
   put_befores(w, s);
   put_all_elements(w, s, true);
   INS(w, "add.u64", next, start, ptx_number(PTX_SCAN_PIECE));
-  Opnd total = get_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT)));
+  Opnd total = ptx_shared_word(w, s->s->type, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT)));
   ptx_fold_piece(w, &s->h, next, total, scan);
-  ptx_move(w, t, s->before[0], get_word(w, s, padded_at(w, s, TOTALS_AT, ptx_u32(THREADS - 1))));
-  ptx_move(w, t, s->before[1], get_word(w, s, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT - 1))));
+  ptx_move(w, t, s->before[0], ptx_shared_word(w, s->s->type, padded_at(w, s, TOTALS_AT, ptx_u32(THREADS - 1))));
+  ptx_move(w, t, s->before[1], ptx_shared_word(w, s->s->type, plain_at(w, s, OVER_AT, ptx_u32(SEGMENT - 1))));
   ptx_move(w, t, s->before[2], scan);
   INS(w, "mov.u64", start, next);
   meet(w);

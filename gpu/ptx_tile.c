@@ -126,8 +126,7 @@ static void put_reads(PtxWriter *w, u32 label, Opnd i, Opnd j, Opnd x, Opnd y) {
   for (u32 r = 0; r < STEPS; r++)
     for (u32 k = 0; k < w->tile->count; k++) {
       LoopType t = loop_type_of(fn, w->tile->loads[k]);
-      ptx_line(w, "st.shared.%s [%s], %s;", ptx_type(t), ptx_text(shared_at(w, k, rows[r], x)).s,
-               ptx_text(values[k][r]).s);
+      ptx_shared_store(w, t, shared_at(w, k, rows[r], x), values[k][r]);
     }
 }
 
@@ -135,8 +134,7 @@ static bool take_from_tile(PtxWriter *w, u32 id, Opnd row, Opnd column) {
   for (u32 k = 0; k < w->tile->count; k++) {
     if (w->tile->loads[k] != id) continue;
     Opnd at = shared_at(w, k, row, column);
-    ptx_line(w, "ld.shared.%s %s, [%s];", ptx_type(loop_type_of(w->f->fn, id)), ptx_text(ptx_define(w, id)).s,
-             ptx_text(at).s);
+    ptx_shared_load(w, loop_type_of(w->f->fn, id), ptx_define(w, id), at);
     return true;
   }
   return false;

@@ -124,6 +124,11 @@ typedef struct OpndText {
 } OpndText;
 OpndText ptx_text(Opnd v);
 void ptx_move(PtxWriter *w, LoopType t, Opnd to, Opnd from);
+/* A word of shared memory at an address, u32, none of them a predicate. */
+void ptx_shared_load(PtxWriter *w, LoopType t, Opnd to, Opnd at);
+Opnd ptx_shared_word(PtxWriter *w, LoopType t, Opnd at); /* loads it */
+void ptx_shared_store(PtxWriter *w, LoopType t, Opnd at, Opnd v);
+void ptx_shared_store_where(PtxWriter *w, Opnd p, LoopType t, Opnd at, Opnd v);
 Opnd ptx_parameter(PtxWriter *w, const char *type, u32 number, RegKind kind); /* a<number> of the entry */
 Opnd ptx_bits(PtxWriter *w, Opnd v, u32 shift, u32 mask); /* u32: (v >> shift) & mask */
 /* Tables of values for `count` elements that are written side by side: copies of the function's own. False: memory was
