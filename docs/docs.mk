@@ -7,7 +7,8 @@ docs: all                  ## a site of the guide, the reference and the documen
 	$(Q)$(B)/weft docs/tools/probe.weft >build/docs/ask.weft
 	$(Q)$(B)/weft build/docs/ask.weft >build/docs/dtypes.json
 	$(Q)$(B)/weft docs/tools/reference.weft build/docs/reference build/docs/dtypes.json
-	$(Q)$(B)/weft docs/tools/site.weft build/site build/docs/reference
+	$(Q)$(B)/weft docs/tools/site.weft build/site build/docs/reference build/docs/drawings.weft
+	$(Q)$(B)/weft build/docs/drawings.weft >/dev/null
 
 # As they lie here, so that links from one to another lead where they should.
 DOCDIR   ?= $(PREFIX)/share/doc/weft

@@ -37,6 +37,16 @@ if [ -d build/site ]; then
   else echo "skip docs/browser: there is no Chromium"; fi
 fi
 
+# A page of the guide shows what its code draws.
+if [ -d build/site ]; then
+  lacks=
+  for name in $(grep -ho 'src="[^"]*\.\(svg\|png\)"' build/site/guide/*.html | cut -d '"' -f 2); do
+    [ -s "build/site/guide/$name" ] || lacks="$lacks $name"
+  done
+  grep -q 'src="waves.svg"' build/site/guide/cookbook-plots.html || lacks="$lacks waves.svg"
+  if [ -z "$lacks" ]; then echo "ok docs/drawings"; else echo "not ok docs/drawings: the site lacks$lacks"; fi
+fi
+
 # Every link of the site leads to a file, and to an anchor in it.
 if [ -d build/site ]; then
   (cd build/site && find . -name '*.html' | sed 's|^\./||' | LC_ALL=C sort | xargs awk '
