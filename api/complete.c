@@ -179,8 +179,9 @@ static Meaning meaning(const Completer *c, const char *s, int from, int to) {
   return m;
 }
 
-/* Where the text that is open at `at` begins, behind its quote; -1: none is. *bracket: the bracket that is open there,
- * -1: none. Texts and comments are passed over. */
+/* Where the text that is open at `at` begins, behind its quote; IN_COMMENT: it is a comment; -1: none is. *bracket: the
+ * bracket that is open there, -1: none. Texts and comments are passed over. */
+enum { IN_COMMENT = -2 };
 static int open_text(const char *s, int at, int *bracket) {
   int depth[2] = {0, 0}, text = -1;
   *bracket = -1;
@@ -192,6 +193,7 @@ static int open_text(const char *s, int at, int *bracket) {
         if (i < at) text = -1;
       } else if (s[i] == '#') {
         while (i < at && s[i] != '\n') i++;
+        if (i >= at) text = IN_COMMENT;
       } else if (s[i] == '(' || s[i] == '[' || s[i] == '{') {
         if (++depth[pass] == depth[0] && pass) *bracket = i;
       } else if ((s[i] == ')' || s[i] == ']' || s[i] == '}') && depth[pass]) {
@@ -281,6 +283,12 @@ static void find_words(Completer *c, const char *s, int at, WeftCompletion *out)
   const Command *command = command_of(s, &word, &behind);
   bool file = command && command->arg == ARG_FILE && at > behind;
   while (from > 0 && (file ? !strchr(" \t\n", s[from - 1]) : is_name_byte(s[from - 1]))) from--;
+  if (text == IN_COMMENT && !file) {
+    out->from = (size_t)at;
+    c->prefix = s + at;
+    c->length = 0;
+    return;
+  }
   if (text >= 0) from = text;
   out->from = (size_t)from;
   out->files = file || text >= 0;

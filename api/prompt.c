@@ -212,7 +212,7 @@ static const char help_text[] =
     "  :vars                 the variables declared here; ans is the last value\n"
     "  :load FILE            run a file here\n"
     "  :save FILE            write the inputs of this session that ran to a file\n"
-    "  :edit  :edit f        edit the last input, or a function, in $EDITOR; then run it\n"
+    "  :edit  :edit f        edit the last input, or a function, and run it ($EDITOR)\n"
     "  :history  :history T  inputs of before, those that hold the text T\n"
     "  :time CODE            run CODE and say how long it took\n"
     "  :bench CODE           run CODE many times and say how long it takes\n"
@@ -511,7 +511,14 @@ static WeftCommandEnd command(WeftVM *w, const char *line) {
   if (!n) word = "help", n = 4;
   while (c->name && (strlen(c->name) != n || strncmp(c->name, word, n) != 0)) c++;
   if (!c->name) {
-    buf_printf(&w->text, ":%.*s: no such command; :help lists them\n", (int)n, word);
+    const char *near = NULL;
+    u32 limit = name_near(n);
+    for (c = prompt_commands; c->name; c++) {
+      u32 away = limit ? name_distance(word, n, c->name, strlen(c->name), limit) : 0;
+      if (away < limit) limit = away, near = c->name;
+    }
+    if (near) buf_printf(&w->text, ":%.*s: no such command; did you mean :%s?\n", (int)n, word, near);
+    else buf_printf(&w->text, ":%.*s: no such command; :help lists them\n", (int)n, word);
     return WEFT_COMMAND_DONE;
   }
   if (c->needed && !*rest) {

@@ -262,11 +262,27 @@ static u32 parse_hole(Parser *p) {
   return parse_word(p, AST_HOLE, 0);
 }
 
+/* Operators of R, and what IPython and Julia have in front of a statement; `t` is where a value should begin. */
+static const char *advise_operand(const Parser *p, const Token *t) {
+  const Token *before = t > p->tokens.data ? t - 1 : t, *behind = peek_token(p, 1);
+  bool percent = before != t && before->kind == TOK_PERCENT && !(t->flags & TOKEN_SPACED);
+  if (percent && behind->kind == TOK_PERCENT && t->kind == TOK_IN) return "R's %in% is written isin(x, values)";
+  if (percent && behind->kind == TOK_PERCENT && t->kind == TOK_STAR) return "R's %*% is written '@'";
+  if (percent && behind->kind == TOK_PERCENT && t->kind == TOK_SLASH) return "R's %/% is written '//'";
+  if (percent && behind->kind == TOK_PERCENT && t->kind == TOK_GT) return "R's %>% is written '|>'";
+  if (percent && t->kind == TOK_PERCENT) return "R's %% is written '%'";
+  if ((t->kind == TOK_PERCENT || t->kind == TOK_AT) && behind->kind == TOK_NAME && !(behind->flags & TOKEN_SPACED))
+    return "commands of the prompt begin with ':', as :time CODE";
+  return NULL;
+}
+
 static u32 fail_operand(Parser *p) {
   const Token *t = p->tok;
   Span here = token_span(p, t);
   bool new_line = at_line_end(p);
   p->newlines = false; /* whatever line it is on, this token is what was found */
+  const char *advice = advise_operand(p, t);
+  if (advice) return fail_expected(p, "a value", advice);
   switch (t->kind) {
   case TOK_LET: case TOK_RETURN: case TOK_BREAK: case TOK_CONTINUE: case TOK_IMPORT:
     if (new_line) break;

@@ -41,7 +41,8 @@ static u32 parse_list_pattern(Parser *p) {
     if (rest && rests++) return fail_at(p, token_span(p, p->tok), "a pattern has one '...' at most");
     if (!push_kid(p, rest ? parse_rest(p) : parse_pattern(p))) return 0;
     if (rest || at(p, TOK_COMMA)) group = false;
-    if (!accept(p, TOK_COMMA) && !at(p, TOK_RPAREN)) return fail_unclosed(p, "',' or ')'", open, NULL);
+    if (!accept(p, TOK_COMMA) && !at(p, TOK_RPAREN))
+      return fail_unclosed(p, "',' or ')'", open, at(p, TOK_IN) ? "no parentheses: for x in xs { … }" : NULL);
   }
   p->newlines = newlines;
   advance(p);

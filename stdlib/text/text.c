@@ -169,6 +169,9 @@ static WeftStatus join_column(Vm *vm, const List *l, Value *out, bool *done) {
 }
 
 WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
+  if (args[0].kind == V_TEXT && args_given(args[1]) && args[1].kind == V_LIST)
+    return vm_error(vm, EK_type, "join: xs must be a list of texts, got text; the separator comes second: "
+                                 "join(xs, \", \")");
   if (args[0].kind != V_LIST) return args_error(vm, OP_join, 0, args[0], "a list of texts");
   const Text *sep = NULL;
   bool done = false;

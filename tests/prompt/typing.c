@@ -196,6 +196,8 @@ static void completion(void) {
   completes(&s, "f(x).argso", "f(x).argsort");
   completes(&s, "rr.val", "rr.value");
   completes(&s, "0..my_v", "0..my_variable");
+  completes(&s, "1 # my_v", "1 # my_v"); /* a comment */
+  completes(&s, "\"#\" + my_v", "\"#\" + my_variable");
   completes(&s, "sum(x, keep", "sum(x, keepdims=");
   completes(&s, "linalg.qr(x, mode", "linalg.qr(x, mode=");
   completes(&s, "fit(1, step_", "fit(1, step_size=");

@@ -313,6 +313,7 @@ static void commands_of_the_prompt(void **state) {
   does(vm, ":time f(", WEFT_COMMAND_FAILED, "");
   assert_string_equal(weft_error_kind(vm), "syntax");
   does(vm, ":nonsense f", WEFT_COMMAND_DONE, ":nonsense: no such command; :help lists them\n");
+  does(vm, ":tim 1", WEFT_COMMAND_DONE, ":tim: no such command; did you mean :time?\n");
   does(vm, ":q", WEFT_COMMAND_QUIT, "");
   does(vm, "quit()", WEFT_COMMAND_QUIT, "");
   does(vm, "1 + 1", WEFT_COMMAND_UNKNOWN, "");
