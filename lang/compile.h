@@ -62,11 +62,12 @@ bool bytes_are_utf8(const char *s, u32 len);
 /* Bytes: magic, version, names, module slots, then the tables in order. `shown`: with names of local variables and
  * texts of defaults, for messages, help and debuggers. `out->failed` tells of memory. */
 void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, bool shown, Buf *out);
-/* Reads what proto_save wrote: interns names, finds or adds module slots, gives spans the id `file`, and verifies.
+/* Reads what proto_save wrote: interns names, finds or adds module slots, gives spans the id `file`, and verifies what
+ * is not `trusted`. Only the library's own functions are: jit/host/gen_modules.c verified them when it wrote them.
  * WEFT_ERROR: `why` tells, or *missing is a variable flagged MODVAR_GIVEN when it was saved and not declared in `scope`
  * (neither: memory was refused); then the scope may have grown by undeclared slots. */
-WeftStatus proto_load(const char *bytes, size_t len, u32 file, Allocator *alloc, Names *names, ModuleScope *scope,
-                      Proto **out, Name *missing, Buf *why) MUST_USE;
+WeftStatus proto_load(const char *bytes, size_t len, bool trusted, u32 file, Allocator *alloc, Names *names,
+                      ModuleScope *scope, Proto **out, Name *missing, Buf *why) MUST_USE;
 /* Another number for each set of tables that bytecode refers to by position: instructions, operations, dtypes,
  * modules. */
 u64 proto_tables(void);

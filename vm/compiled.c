@@ -205,8 +205,8 @@ static WeftStatus load_code(Vm *vm, Module *m, const char *path, const Parts *pa
   Buf why;
   Name missing;
   buf_init(&why, &vm->alloc);
-  WeftStatus status = proto_load(parts->code, parts->code_len, file, &vm->alloc, &vm->names, &m->scope, out, &missing,
-                                 &why);
+  WeftStatus status = proto_load(parts->code, parts->code_len, false, file, &vm->alloc, &vm->names, &m->scope, out,
+                                 &missing, &why);
   if (status == WEFT_OK && !is_within(*out, sources_get(&vm->sources, file)->len)) {
     proto_drop(*out);
     status = refuse_program(vm, EK_syntax, path, "a span lies outside of its source");

@@ -69,7 +69,8 @@ static WeftStatus library_load_module(Vm *vm, const LibraryModule *l, Proto **p,
   u32 file = sources_add(&vm->sources, l->path, l->text, l->text_len);
   if (!file) return vm_error_memory(vm);
   buf_init(&why, &vm->alloc);
-  WeftStatus status = proto_load(l->code, l->code_len, file, &vm->alloc, &vm->names, &(*m)->scope, p, &missing, &why);
+  WeftStatus status = proto_load(l->code, l->code_len, true, file, &vm->alloc, &vm->names, &(*m)->scope, p, &missing,
+                                 &why);
   if (status != WEFT_OK)
     status = why.len ? vm_error(vm, EK_unsupported, "%s: %s", l->path, buf_text(&why)) : vm_error_memory(vm);
   buf_free(&why);

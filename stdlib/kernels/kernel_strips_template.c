@@ -52,6 +52,11 @@ typedef _Bool bool;
 #define UNROLLED_less
 #define UNROLLED_less_equal
 #define UNROLLED_within UNROLL(4)
+/* Where the vectors q lie: `within` has none, its y is three numbers. */
+#define SECOND_equal y
+#define SECOND_less y
+#define SECOND_less_equal y
+#define SECOND_within x
 #define BY_MASKS(name, dt, BEFORE, TEST, ONE)                                                        \
   static __attribute__((noinline)) u32 name##_##dt(void *out, const void *xv, const void *yv, i64 n, u64 rest) { \
     enum { LANES = 64 / sizeof(T_##dt), FOUR = 4 * LANES };                                          \
@@ -63,7 +68,7 @@ typedef _Bool bool;
       u64 found = 0;                                                                                 \
       u8 *to = o + at;                                                                               \
       UNROLLED_##name for (u32 k = 0; k < FOUR; k += LANES, at += LANES) {                           \
-        VECTOR_##dt p = LOAD_##dt(x + at), q UNUSED = LOAD_##dt(y + at);                             \
+        VECTOR_##dt p = LOAD_##dt(x + at), q UNUSED = LOAD_##dt(SECOND_##name + at);                 \
         found |= (u64)(TEST) << k;                                                                   \
       }                                                                                              \
       if (LANES == 8) _mm256_storeu_si256((__m256i *)to, _mm256_maskz_set1_epi8((u32)(found ^ rest), 1)); \
