@@ -729,6 +729,58 @@ static void interrupts_stop_what_is_shown(void **state) {
   weft_free(vm);
 }
 
+typedef struct Poked {
+  WeftVM *vm;
+  bool done;
+  int ran, stopped, other; /* programs */
+} Poked;
+
+static void *poke(void *p) {
+  Poked *k = p;
+  while (!__atomic_load_n(&k->done, __ATOMIC_RELAXED)) {
+    usleep(2000);
+    weft_interrupt(k->vm);
+  }
+  return NULL;
+}
+
+static void *run_poked(void *p) {
+  static const char *const texts[] = {
+      "let a = (1, 1)\nfor i in 0..60 { a = (a, {x: a}) }\nstr(a)",
+      "let b = ()\nfor i in 0..60 { b = (b, b) }\ntree_leaves(b)",
+      "1 + 1", "json.parse(\" \" * 5000000 + \"1\")", "replace(\"a\" * 1000000, \"a\", \"bc\")",
+      "try { while true { } } catch e { 1 }", "let l = list(0..300000)\nl == list(0..300000)",
+      "sum(sin(rand(300000)))"};
+  Poked *k = p;
+  for (int i = 0; i < 40; i++) {
+    WeftStatus status = weft_eval(k->vm, texts[(unsigned)i % (sizeof texts / sizeof *texts)], "test", NULL);
+    k->ran += status == WEFT_OK;
+    k->stopped += status == WEFT_ERROR && weft_error_limit(k->vm) == WEFT_LIMIT_INTERRUPT;
+    k->other += status != WEFT_OK && weft_error_limit(k->vm) != WEFT_LIMIT_INTERRUPT;
+  }
+  return NULL;
+}
+
+/* Whatever an interrupt meets, it is told as one, and the VM goes on. */
+static void interrupts_from_all_sides(void **state) {
+  (void)state;
+  Poked k[2] = {{.vm = make(1, NULL, 0, 0)}, {.vm = make(1, NULL, 0, 0)}};
+  pthread_t runs[2], pokes[2];
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(pthread_create(&runs[i], NULL, run_poked, &k[i]), 0);
+    assert_int_equal(pthread_create(&pokes[i], NULL, poke, &k[i]), 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    pthread_join(runs[i], NULL);
+    __atomic_store_n(&k[i].done, true, __ATOMIC_RELAXED);
+    pthread_join(pokes[i], NULL);
+    weft_free(k[i].vm);
+    assert_int_equal(k[i].other, 0);
+    assert_int_equal(k[i].ran + k[i].stopped, 40);
+    assert_true(k[i].stopped >= 15); /* three of the texts end no other way */
+  }
+}
+
 static void *run_alone(void *out) {
   double shared;
   for (int i = 0; i < 5; i++) {
@@ -845,6 +897,7 @@ int main(void) {
       cmocka_unit_test(deadlines_stop_shared_loops),
       cmocka_unit_test(interrupts_stop_shared_loops),
       cmocka_unit_test(interrupts_stop_what_is_shown),
+      cmocka_unit_test(interrupts_from_all_sides),
       cmocka_unit_test(VMs_share_the_pool),
       cmocka_unit_test(a_fork_has_a_pool_of_its_own),
       cmocka_unit_test(the_library_can_be_unloaded),
