@@ -464,6 +464,9 @@ static WeftStatus step_list(Walker *w, Value *slot, const PathStep *s, bool last
     return store_list_part(w, slot, start, count, step);
   }
   if (items[0] != IX_VALUE) return vm_error(vm, EK_type, "a list is indexed by an integer, a slice or a range");
+  if (w->keys[0].kind == V_ARRAY && array_rank(w->keys[0].array))
+    return vm_error(vm, EK_type, "items of a list are assigned one by one, or as a slice; write 'for (i, v) in "
+                                 "zip(places, items) { xs[i] = v }'");
   i64 i;
   if (index_integer(vm, w->keys[0], size, "a list", &i) != WEFT_OK || !list_unique(vm, slot)) return WEFT_ERROR;
   *next = &slot->list->items[i];
