@@ -144,7 +144,8 @@ static bool pull_tensordot(Deriv *d, const DerivNode *n, Dv g, const bool *wants
   const GraphArg *a = &n->args[2];
   i64 k;
   RuleError err;
-  if (a->kind == ARG_attr && a->attr->kind == ATTR_ints && a->attr->pairs) { /* those of x, then those of y */
+  if (a->kind == ARG_attr && a->attr->kind == ATTR_ints && (a->attr->pairs || a->attr->count == 2)) {
+    /* those of x, then those of y */
     count = a->attr->count / 2;
     for (u32 i = 0; i < count; i++)
       if (!rule_axis(a->attr->ints[i], tx.rank, &xa[i], &err) ||
