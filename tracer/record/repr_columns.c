@@ -380,11 +380,23 @@ Outcome rec_columns_take_back(Recorder *r, Av a, bool empty, Av *now) {
   return av_in_columns(r, *now) ? OUT_GO : rec_rows_like(r, a, *now, empty, now);
 }
 
+/* The place of an enclosing loop that held `list` at its head: the arm recorded last may have another there. */
+static RecLoc *head_of(const Recorder *r, Av list, RecLoop **loop) {
+  for (RecLoop *l = r->loop; l; l = l->outer)
+    for (u32 i = 0; i < l->locs.count; i++) {
+      if (l->locs.data[i].cell || l->locs.data[i].head != list) continue;
+      *loop = l;
+      return &l->locs.data[i];
+    }
+  return NULL;
+}
+
 bool rec_merge_rows(Recorder *r, Av base, Av a, Av b) {
   RecLoop *l;
   if (!base || !a || !b || !r->loop) return false;
   base = av_force(r, base);
   RecLoc *loc = loc_of(r, base, &l);
+  if (!loc) loc = head_of(r, base, &l);
   if (!loc) return false;
   a = av_force(r, a);
   b = av_force(r, b);
