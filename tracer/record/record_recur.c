@@ -150,14 +150,21 @@ static bool is_other_list(Recorder *r, RecRecur *e, u32 i, Av a) {
   return true;
 }
 
+static bool may_be_list(Recorder *r, Av a) {
+  return av_has(r, a, IS_LIST) || (av_is_lazy(r, a) && av_at(r, a)->konst.kind == V_LIST);
+}
+
 /* All lists that are given: items are asked for by computed positions, or written. False: there are none. */
 static bool take_all_lists(Recorder *r, RecRecur *e, const Av *params) {
   RecMark mark = rec_mark(r); /* what a list looks like is not relied on */
   const u32 before = e->lists;
   Value kind;
   for (u32 i = 0; i < e->nparams && !r->failed && MECHANISM(r->vm, recursive_lists); i++) {
-    Av a = e->types[i] || e->lists >> i & 1 ? 0 : av_force(r, params[i]);
-    if (!a || !av_is_list(r, a) || !rec_items_kind(r, a, &kind) || !goes_on_stack(e, kind)) continue;
+    Av a = e->types[i] || e->lists >> i & 1 ? 0 : params[i], rows = 0;
+    if (!a || !may_be_list(r, a) || rec_rows_of(r, a, NULL, &rows) != OUT_GO) continue;
+    if (!rec_is_plain_columns(r, rows)) continue;
+    kind = av_at(r, rows)->konst;
+    if (!goes_on_stack(e, kind)) continue;
     e->list_kind = kind;
     e->lists |= 1u << i;
     e->tree |= 1u << i;
@@ -607,7 +614,8 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
   }
   if (r->failed || r->g->failed) return OUT_FAIL;
   bool trees = false; /* what is a number in none of its calls may be one that a tree has */
-  for (u32 i = 0; i < e->nparams && !count; i++) trees |= params[i] && av_has(r, av_force(r, params[i]), IS_TREE);
+  for (u32 i = 0; i < e->nparams && !count; i++)
+    trees |= params[i] && (may_be_list(r, params[i]) || av_has(r, av_force(r, params[i]), IS_TREE));
   if ((!count && e->nparams && !trees) || exit == UINT32_MAX) return OUT_GO;
   if (!e->state && !first_guess(r, e)) return OUT_FAIL;
   for (u32 try = 0; try < TRIES && !*done; try++) {
@@ -643,7 +651,7 @@ Outcome rec_recur(Recorder *r, Av fn, Code *code, const Av *params, Av *out, boo
   for (const RecRecur *e = r->recur; e; e = e->outer) nested++;
   if (r->recur && r->recur->code == code && same_fn(r, r->recur->fn, fn)) {
     Av given[PARAMS_MOST];
-    Outcome o = r->recur->again ? OUT_GO : give_lists(r, r->recur, params, given); /* again: no stack may be there */
+    Outcome o = r->recur->again ? OUT_GO : give_lists(r, r->recur, params, given); /* no stack may be there */
     if (r->recur->again && o == OUT_GO)
       return rec_stuck(r, REASON_recursion, "a function that calls itself with another list");
     if (o != OUT_GO) return o;

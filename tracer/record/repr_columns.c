@@ -25,6 +25,7 @@
 #include "tracer/record/repr_option.h"
 #include "tracer/record/repr_queue.h"
 #include "tracer/record/repr_slice.h"
+#include "tracer/record/repr_stacked.h"
 
 #include <string.h>
 
@@ -761,7 +762,12 @@ Outcome rec_make_rows(Recorder *r, RecLoop *l) {
       *rec_loc_at(r, loc) = rows;
       continue;
     }
-    Outcome o = rec_rows_of(r, *rec_loc_at(r, loc), loc->kind_known ? &loc->kind : NULL, &rows);
+    Outcome o = OUT_GO;
+    if (!loc->queue && rec_stack_suits(r, *rec_loc_at(r, loc), loc->kind_known ? &loc->kind : NULL)) {
+      if ((o = rec_stack_put(r, rec_loc_at(r, loc))) != OUT_GO) return o;
+      continue;
+    }
+    o = rec_rows_of(r, *rec_loc_at(r, loc), loc->kind_known ? &loc->kind : NULL, &rows);
     if (o == OUT_STUCK) {
       r->lacks = l;
       r->lacks_rows = loc;

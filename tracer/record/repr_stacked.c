@@ -185,6 +185,18 @@ Outcome rec_stack_take(Recorder *r, u32 cell, Value kind, Av list, Av *out) {
   return none ? append(r, none, list, out) : OUT_FAIL;
 }
 
+bool rec_stack_suits(Recorder *r, Av list, const Value *kind) {
+  Value items;
+  if (!r->stack.base || !r->stack.given_count || !(list = av_force(r, list)) || !av_is_list(r, list)) return false;
+  const Value own = av_at(r, r->stack.given[0])->konst;
+  if (kind && !rows_alike(own, *kind)) return false;
+  return av_at(r, list)->count ? rec_items_kind(r, list, &items) && rows_alike(own, items) : kind != NULL;
+}
+
+Outcome rec_stack_put(Recorder *r, Av *list) {
+  return rec_stack_take(r, r->stack.cell, av_at(r, r->stack.given[0])->konst, *list, list);
+}
+
 Outcome rec_stack_enter(Recorder *r, u32 cell, Value kind, Av list, Av *out) {
   Av rows, end, top = rec_stack_top(r, cell), zero = weak_int(r, 0);
   Outcome o = rec_rows_of(r, list, &kind, &rows);

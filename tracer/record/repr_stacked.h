@@ -11,6 +11,9 @@ Outcome rec_stack_new(Recorder *r, Value kind, u32 *cell);
 Outcome rec_stack_enter(Recorder *r, u32 cell, Value kind, Av list, Av *out);
 /* A list as one of the stack: itself, or its items on the top. */
 Outcome rec_stack_take(Recorder *r, u32 cell, Value kind, Av list, Av *out);
+/* In a function with a stack: does a list that a loop makes longer go there? kind: of its items, NULL: as they are */
+bool rec_stack_suits(Recorder *r, Av list, const Value *kind);
+Outcome rec_stack_put(Recorder *r, Av *list); /* it comes to the top */
 Outcome rec_stack_join(Recorder *r, Av a, Av b, Av *out); /* a + b, of which one lies in a stack */
 Av rec_stack_top(Recorder *r, u32 cell);
 Outcome rec_stack_cut(Recorder *r, u32 cell, Av top); /* what lies behind that is not looked at any more */
