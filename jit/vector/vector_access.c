@@ -859,6 +859,7 @@ void statement(VecFn *f, u32 id) {
         f->value[id] = lower_quotient(f, n);
         return;
       }
+      if (f->narrow == 4 && (f->value[id] = narrow_quotient(f, n))) return;
       if (vnode(f, n->b)->op == LOOP_CONST &&
           (f->value[id] = lower_divided_by(f, (LoopOp)n->op, type, operand(f, n->a), vnode(f, n->b)->imm)))
         return; /* fallthrough */

@@ -352,6 +352,8 @@ void call_words(VecFn *f, u64 fn, u32 state, u64 second, u64 third); /* fn(frame
 /* vector_narrow.c */
 u32 narrow_bytes(VecFn *f);
 void narrow_spread(VecFn *f, u32 id);
+bool narrow_quotients(const VecFn *f);
+VReg narrow_quotient(VecFn *f, const LoopNode *n);
 VReg narrow_operand(VecFn *f, u32 id);
 VReg narrow_value(VecFn *f, u32 id);
 VReg narrow_load(VecFn *f, LoopType mem, VecMem m);

@@ -173,10 +173,11 @@ static bool divides(const VecFn *f, const VLoop *l) {
   return found;
 }
 
-/* Bytes of narrow lanes (vector_narrow.c); 0: none. */
-static u32 narrow_of(VecFn *f, const VLoop *l) {
+/* Bytes of narrow lanes (vector_narrow.c); 0: none. *widest: those of lanes of 4 bytes, or 8 for divisions. */
+static u32 narrow_of(VecFn *f, const VLoop *l, u32 *widest) {
   use_loop(f, l);
   u32 bytes = narrow_bytes(f);
+  if (bytes && (!divides(f, l) || (!f->fn->module->divisions_stay && narrow_quotients(f)))) *widest = 4;
   f->vector_head = 0;
   return bytes;
 }
@@ -188,8 +189,7 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   bool narrow = false;
   bool pairs = !folds && strides_are_pairs(f, l);
   u32 bytes = loop_widest(f, l, &strided, &narrow, pairs), cost = effort(f, l), whole = f->evex ? 64 : 32;
-  if (!folds && !strided && !is_packed(f, l)) l->narrow = narrow_of(f, l);
-  if (l->narrow && !divides(f, l)) bytes = 4;
+  if (!folds && !strided && !is_packed(f, l)) l->narrow = narrow_of(f, l, &bytes);
   l->lanes = whole / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;

@@ -160,29 +160,59 @@ static u32 shift_of(const VecFn *f, const LoopNode *n) {
   return is_constant(f, n->b) && vnode(f, n->b)->imm < type_bits((LoopType)n->type) ? (u32)vnode(f, n->b)->imm : EXACT;
 }
 
-/* Of an unsigned x up to `most`: x / by is x * factor >> 16 + shift. False: no such factor of 16 bits. */
-static bool factor_of(i64 most, i64 by, u32 *factor, u32 *shift) {
-  for (u32 k = 0; k < 16; k++) {
-    u64 m = (((u64)1 << (16 + k)) + (u64)by - 1) / (u64)by, over = m * (u64)by - ((u64)1 << (16 + k));
-    if (m > UINT16_MAX) return false;
+/* Of an unsigned x up to `most`: x / by is x * factor >> bits + shift. False: no such factor of so many bits. */
+static bool factor_of(i64 most, i64 by, u32 bits, u32 *factor, u32 *shift) {
+  for (u32 k = 0; k < bits; k++) {
+    u64 power = (u64)1 << (bits + k), m = (power + (u64)by - 1) / (u64)by;
+    if (m >> bits) return false;
     *factor = (u32)m, *shift = k;
-    if (over * (u64)most < (u64)1 << (16 + k)) return true;
+    if ((m * (u64)by - power) * (u64)most < power) return true;
   }
   return false;
 }
 
-static bool narrow_divides(const VecFn *f, const LoopNode *n) {
-  u32 factor, shift;
+static bool narrow_divides(const VecFn *f, const LoopNode *n, u32 bits, u32 *factor, u32 *shift) {
   i64 by = constant_of(f, n->b);
   VRange a = range_of(f, n->a);
-  return is_constant(f, n->b) && by > 1 && by <= UINT16_MAX && fits_unsigned(a, 16) &&
-         factor_of(a.high, by, &factor, &shift);
+  bool floors = n->op == LOOP_FLOORDIV || n->op == LOOP_MOD;
+  return floors && is_constant(f, n->b) && by > 1 && by < (i64)1 << (bits - 1) && a.low >= 0 &&
+         a.high < (i64)1 << (bits == 32 ? 31 : bits) && factor_of(a.high, by, bits, factor, shift);
+}
+
+/* Can all divisions of the vector loop at hand, whose lanes are narrow, be products in lanes of 4 bytes. */
+bool narrow_quotients(const VecFn *f) {
+  u32 factor, shift;
+  bool all = true;
+  for (u32 pos = f->inside_first; pos <= f->inside_last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    bool divides = n->op == LOOP_FLOORDIV || n->op == LOOP_MOD || n->op == LOOP_REM ||
+                   (n->op == LOOP_DIV && !loop_is_float((LoopType)n->type));
+    all &= !divides || narrow_divides(f, n, 32, &factor, &shift);
+  }
+  return all;
+}
+
+/* Such a quotient, or what it leaves: upper halves of products of even and odd lanes. 0: it is none. */
+VReg narrow_quotient(VecFn *f, const LoopNode *n) {
+  u32 factor = 0, shift = 0;
+  if (f->narrow != 4 || f->fn->module->divisions_stay || !narrow_divides(f, n, 32, &factor, &shift)) return 0;
+  u8 length = vlength(f, LT_I32);
+  VReg a = operand(f, n->a), by = new_const(f, factor, 8), upper = new_const(f, ~(u64)UINT32_MAX, 8);
+  VReg even = v_rmi(f, V_PSRLQ_I, length, v_rvm(f, V_PMULUDQ, length, a, by), 32);
+  VReg odd = v_rvm(f, V_PMULUDQ, length, v_rmi(f, V_PSRLQ_I, length, a, 32), by);
+  VReg q = v_rvm(f, V_ORPD, length, v_rvm(f, V_ANDPD, length, odd, upper), even);
+  f->fn->module->products++;
+  if (shift) q = v_rmi(f, V_PSRLD_I, length, q, (u8)shift);
+  if (n->op == LOOP_FLOORDIV) return q;
+  VReg divisor = new_const(f, (u32)constant_of(f, n->b), 4);
+  return v_rvm(f, V_PSUBD, length, a, v_rvm(f, V_PMULLD, length, q, divisor));
 }
 
 /* Can this statement be computed in lanes of so many bits. */
 static bool goes_in(const VecFn *f, const LoopNode *n, u32 bits) {
   LoopType t = (LoopType)n->type, from = n->a ? loop_type_of(f->fn, n->a) : LT_VOID;
   bool small = bits < 32;
+  u32 factor, by_bits;
   switch (n->op) {
     case LOOP_LOAD:
     case LOOP_STORE: {
@@ -201,7 +231,7 @@ static bool goes_in(const VecFn *f, const LoopNode *n, u32 bits) {
     case LOOP_MIN: case LOOP_MAX: return is_number(t) && (small ? both_fit(f, n, bits) : true);
     case LOOP_ABS: return is_number(t) && (small ? fits_signed(range_of(f, n->a), bits) : true);
     case LOOP_FLOORDIV: case LOOP_MOD:
-      if (small) return is_number(t) && bits == 16 && narrow_divides(f, n);
+      if (small) return is_number(t) && bits == 16 && narrow_divides(f, n, bits, &factor, &by_bits);
       return is_number(t) && is_constant(f, n->b) && constant_of(f, n->b) > 1;
     case LOOP_EQ: case LOOP_NE: case LOOP_LT: case LOOP_LE: case LOOP_GT: case LOOP_GE:
       return from == LT_I1 || (is_number(from) && (small ? both_fit(f, n, bits) : true)) ||
@@ -240,7 +270,8 @@ static bool suffices(const VecFn *f, u32 bits) {
   return s.all;
 }
 
-/* Bytes of the widest lanes that would be worth it: 4 for numbers of 64 bits, 2 for bytes in memory alone, 0: none. */
+/* Bytes of the widest lanes that would be worth it: 4 for numbers of 64 bits and for divisions, which are computed in
+ * doubles else, 2 for bytes in memory alone, 0: none. */
 static u32 most_worth(const VecFn *f) {
   bool bytes = false, wide = false;
   for (u32 pos = f->inside_first; pos <= f->inside_last; pos++) {
@@ -248,6 +279,7 @@ static u32 most_worth(const VecFn *f) {
     bool access = n->op == LOOP_LOAD || n->op == LOOP_STORE;
     if (access && loop_type_bytes((LoopType)n->mem) == 1) bytes = true;
     if (!access && (n->type == LT_I64 || n->type == LT_U64)) wide = true;
+    if (n->type == LT_I32 && (n->op == LOOP_FLOORDIV || n->op == LOOP_MOD)) wide = true;
     if (n->type == LT_F64 || n->op == LOOP_MATH) return 0;
   }
   return wide ? 4 : bytes ? 2 : 0;
@@ -375,7 +407,7 @@ static VReg narrow_shift(VecFn *f, const LoopNode *n, VReg a) {
 static VReg narrow_divided(VecFn *f, const LoopNode *n, VReg a) {
   u32 factor = 0, by_bits = 0;
   i64 by = constant_of(f, n->b);
-  (void)factor_of(range_of(f, n->a).high, by, &factor, &by_bits);
+  (void)narrow_divides(f, n, 16, &factor, &by_bits);
   VReg q = v_rvm(f, V_PMULHUW, length(f), a, in_all(f, factor));
   if (by_bits) q = v_rmi(f, V_PSRLW_I, length(f), q, (u8)by_bits);
   if (n->op == LOOP_FLOORDIV) return q;
