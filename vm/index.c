@@ -251,8 +251,7 @@ static WeftStatus compress_whole(Vm *vm, const Array *a, const Array *mask, Valu
   return WEFT_OK;
 }
 
-/* One mask over the first axes of an array, both on the same device. */
-static bool is_device_mask(Array *a, const u8 *items, u32 item_count, const Value *regs) {
+bool index_is_device_mask(Array *a, const u8 *items, u32 item_count, const Value *regs) {
   if (item_count != 1 || items[0] != IX_VALUE || regs[0].kind != V_ARRAY || regs[0].dtype != DT_bool) return false;
   Array *m = regs[0].array;
   u32 rank = array_rank(m);
@@ -669,8 +668,7 @@ static bool has_device_places(const Array *a, const u8 *items, u32 item_count, c
   return found;
 }
 
-/* to(v, device) of an array; anything else as it is. *out owned. */
-static WeftStatus taken_to(Vm *vm, Value v, u32 device, Value *out) {
+WeftStatus index_taken_to(Vm *vm, Value v, u32 device, Value *out) {
   const char *name = vm->device_names[device];
   Value where;
   *out = value_hole();
@@ -690,14 +688,14 @@ static WeftStatus index_by_processor(Vm *vm, Value obj, const u8 *items, u32 ite
   u32 count = index_register_count(items, item_count), made = 0;
   Value *here = mem_alloc(&vm->alloc, sizeof *here * (count + 1)), result = value_hole();
   if (!here) return vm_error_memory(vm);
-  WeftStatus status = taken_to(vm, obj, DEV_CPU, &here[made]);
+  WeftStatus status = index_taken_to(vm, obj, DEV_CPU, &here[made]);
   for (made++; made <= count && status == WEFT_OK; made++)
-    status = taken_to(vm, regs[made - 1], DEV_CPU, &here[made]);
+    status = index_taken_to(vm, regs[made - 1], DEV_CPU, &here[made]);
   if (status == WEFT_OK) status = index_array(vm, here[0], items, item_count, here + 1, &result);
   for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
   mem_free(&vm->alloc, here, sizeof *here * (count + 1));
   if (status != WEFT_OK) return status;
-  status = taken_to(vm, result, array_device(obj.array), out);
+  status = index_taken_to(vm, result, array_device(obj.array), out);
   value_drop(vm, result);
   return status;
 }
@@ -707,7 +705,7 @@ static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count
   Array *a = array_of(obj, &box);
   Selection s;
   if (is_whole_mask(a, items, item_count, regs)) return compress_whole(vm, a, regs[0].array, out);
-  if (is_device_mask(a, items, item_count, regs)) return compress_on_device(vm, obj, regs[0], out);
+  if (index_is_device_mask(a, items, item_count, regs)) return compress_on_device(vm, obj, regs[0], out);
   if (is_device_gather(a, items, item_count, regs))
     return on_device(vm, OP_take, value_keep(obj), regs[0], value_i64(0), out);
   if (has_device_places(a, items, item_count, regs))

@@ -27,6 +27,11 @@ u32 selection_dims(const Selection *s, i64 *dims);
 /* Do the elements of such a view lie one and the same step apart, in row-major order? */
 bool linear_walk(u32 rank, const i64 *dims, const i64 *strides, i64 *step);
 
+/* One mask over the first axes of an array, both on the same device. */
+bool index_is_device_mask(Array *a, const u8 *items, u32 item_count, const Value *regs);
+/* to(v, device) of an array; anything else as it is. *out owned. */
+WeftStatus index_taken_to(Vm *vm, Value v, u32 device, Value *out) MUST_USE;
+
 /* Registers that index items take. */
 u32 index_register_count(const u8 *items, u32 item_count);
 

@@ -316,11 +316,65 @@ static bool takes_place(const Value *slot, const u8 *items, u32 item_count, cons
   return slices <= rank && others < 2;
 }
 
+/* Arrays that are stored, or that the index is made of, lie where the array does. */
+static WeftStatus same_device(Vm *vm, u32 device, const u8 *items, u32 item_count, const Value *regs, Value value) {
+  bool same = value.kind != V_ARRAY || array_rank(value.array) == 0 || array_device(value.array) == device;
+  for (u32 i = 0; i < item_count; i++) {
+    if (items[i] == IX_VALUE && regs->kind == V_ARRAY && array_rank(regs->array) > 0)
+      same &= array_device(regs->array) == device;
+    regs += index_register_count(&items[i], 1);
+  }
+  if (same) return WEFT_OK;
+  const char *name = vm->device_names[device];
+  return vm_error(vm, EK_value,
+                  "an array on %s is updated by arrays that lie there, too; to(v, \"%s\") takes one there", name, name);
+}
+
+/* x[m] = number, m as large as x, is where(m, number, x). *done: it was that. */
+static WeftStatus update_masked(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, Value value,
+                                bool *done) {
+  Array *a = slot->array;
+  *done = value.kind == V_NUM && index_is_device_mask(a, items, item_count, regs) &&
+          array_rank(regs[0].array) == array_rank(a) && dtype_kind(array_dtype(a)) != DK_COMPLEX;
+  if (!*done) return WEFT_OK;
+  if (store_check(vm, array_dtype(a), value) != WEFT_OK) return WEFT_ERROR;
+  Value args[OP_MAX_PARAMS] = {regs[0], num_convert_unchecked(value, array_dtype(a)), *slot}, out;
+  for (u32 i = 3; i < OP_MAX_PARAMS; i++) args[i] = value_hole();
+  args[1].flags = 0; /* of the array's dtype, and so is the result */
+  if (vm_op(vm, OP_where, args, &out) != WEFT_OK) return WEFT_ERROR;
+  value_drop(vm, *slot);
+  *slot = out;
+  return WEFT_OK;
+}
+
+/* An array on a device: the processor does it, on a copy that goes back. */
+static WeftStatus update_elsewhere(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, u32 op,
+                                   Value value) {
+  u32 count = index_register_count(items, item_count), made = 0, device = array_device(slot->array);
+  bool done = false;
+  if (same_device(vm, device, items, item_count, regs, value) != WEFT_OK) return WEFT_ERROR;
+  if (op == BC_move && update_masked(vm, slot, items, item_count, regs, value, &done) != WEFT_OK) return WEFT_ERROR;
+  if (done) return WEFT_OK;
+  Value *here = mem_alloc(&vm->alloc, sizeof *here * (count + 2)), out;
+  if (!here) return vm_error_memory(vm);
+  WeftStatus status = WEFT_OK;
+  for (; made < count + 2 && status == WEFT_OK; made++)
+    status = index_taken_to(vm, made == 0 ? *slot : made == 1 ? value : regs[made - 2], DEV_CPU, &here[made]);
+  if (status == WEFT_OK) status = update_array(vm, &here[0], items, item_count, here + 2, op, here[1]);
+  if (status == WEFT_OK) status = index_taken_to(vm, here[0], device, &out);
+  for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
+  mem_free(&vm->alloc, here, sizeof *here * (count + 2));
+  if (status != WEFT_OK) return status;
+  value_drop(vm, *slot);
+  *slot = out;
+  return WEFT_OK;
+}
+
 WeftStatus update_array(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, u32 op, Value value) {
   u32 dtype = slot->dtype;
   value = value_untracked(value);
   if (slot->kind == V_ARRAY && array_device(slot->array) != DEV_CPU)
-    return vm_error(vm, EK_unsupported, "updating an array on a device by index is not supported");
+    return update_elsewhere(vm, slot, items, item_count, regs, op, value);
   if (op == BC_move && store_check(vm, dtype, value) != WEFT_OK) return WEFT_ERROR;
   if (op != BC_move && !value_is_numeric(value))
     return vm_error(vm, EK_type, "an array of %s cannot hold %s", dtype_name(dtype), value_type_name(value));
