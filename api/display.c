@@ -239,21 +239,29 @@ static i64 shown(Edges e) { return e.head + e.tail; }
 static i64 item(Edges e, i64 i) { return i < e.head ? i : e.n - e.tail + (i - e.head); }
 static bool gap_before(Edges e, i64 i) { return i == e.head && e.head + e.tail < e.n; }
 
-/* A column of texts that stand under each other by their points. */
+/* A column of texts that stand under each other by their points; words (nan, inf, true) end where the longest ends. */
 typedef struct Column {
-  u32 before, behind;
+  u32 before, behind, word;
 } Column;
+
+static u32 column_width(Column c) { return c.before + c.behind > c.word ? c.before + c.behind : c.word; }
+
+static bool is_a_word(const char *s, size_t n) { return n && s[n - 1] >= 'a' && s[n - 1] <= 'z' && s[n - 1] != 'j'; }
 
 static void split_at_point(const char *s, size_t n, u32 *before, u32 *behind) {
   size_t at = 0;
   while (at < n && s[at] != '.' && s[at] != 'e') at++;
-  if (at == n) *before = (u32)n, *behind = 0; /* also nan, inf, true */
+  if (at == n) *before = (u32)n, *behind = 0;
   else if (memchr(s, 'j', n)) *before = (u32)n, *behind = 0;
   else *before = (u32)at, *behind = (u32)(n - at);
 }
 
 static void widen(Column *c, const Buf *cell, size_t from) {
   u32 before, behind;
+  if (is_a_word(cell->data + from, cell->len - from)) {
+    if (cell->len - from > c->word) c->word = (u32)(cell->len - from);
+    return;
+  }
   split_at_point(cell->data + from, cell->len - from, &before, &behind);
   if (before > c->before) c->before = before;
   if (behind > c->behind) c->behind = behind;
@@ -265,13 +273,19 @@ static void put_cell(View *w, Array *a, i64 at, Column c, const char *mark, bool
   size_t from = out->len;
   u32 before, behind;
   put_number(w, array_borrow(a, at, &box), out);
-  split_at_point(out->data + from, out->len - from, &before, &behind);
   if (out->failed) return;
+  if (is_a_word(out->data + from, out->len - from)) {
+    c = (Column){column_width(c), 0, 0};
+    before = (u32)(out->len - from), behind = 0;
+  } else {
+    split_at_point(out->data + from, out->len - from, &before, &behind);
+  }
   Buf cell;
   buf_init(&cell, &w->vm->alloc);
   buf_put(&cell, out->data + from, out->len - from);
   out->len = from;
-  put_blanks(out, c.before > before ? c.before - before : 0);
+  u32 ahead = column_width(c) - c.behind;
+  put_blanks(out, ahead > before ? ahead - before : 0);
   if (!cell.failed) buf_put(out, cell.data, cell.len);
   buf_puts(out, mark);
   if (!last) put_blanks(out, c.behind > behind ? c.behind - behind : 0);
@@ -313,8 +327,8 @@ static void fit_columns(const View *w, Page *p, u32 rank) {
   enum { GAP = 3, AROUND = 2 };
   Edges *e = &p->axis[rank - 1], all = *e;
   u32 room = w->width > rank + AROUND ? w->width - rank - AROUND : 1, used = 0;
-  for (i64 i = 0; i < all.head; i++) used += p->left[i].before + p->left[i].behind + 2;
-  for (i64 i = 0; i < all.tail; i++) used += p->right[i].before + p->right[i].behind + 2;
+  for (i64 i = 0; i < all.head; i++) used += column_width(p->left[i]) + 2;
+  for (i64 i = 0; i < all.tail; i++) used += column_width(p->right[i]) + 2;
   if (shown(all) == all.n && used <= room) return;
   if (shown(all) == all.n) { /* all were measured from the left */
     for (i64 i = 0; i < all.n && i < SIDE_MOST; i++) p->right[i] = p->left[all.n - 1 - i];
@@ -326,7 +340,7 @@ static void fit_columns(const View *w, Page *p, u32 rank) {
   for (bool left = true; e->head + e->tail < all.n; left = !left) {
     if (left ? e->head >= all.head : e->tail >= all.tail) break;
     Column c = left ? p->left[e->head] : p->right[e->tail];
-    used += c.before + c.behind + 2;
+    used += column_width(c) + 2;
     if (used > room && e->head) break;
     if (left) e->head++;
     else e->tail++;
@@ -368,7 +382,7 @@ static void put_rows(View *w, Array *a, Page *p, u32 axis, i64 at, Buf *out) {
 /* Rank 1 and longer than a line: a paragraph of columns. */
 static void put_paragraph(View *w, Array *a, Buf *out) {
   i64 n = a->size, stride = array_strides(a)[0];
-  Column c = {0, 0};
+  Column c = {0, 0, 0};
   i64 looked = n < CELLS_MOST / 4 ? n : CELLS_MOST / 4;
   Edges some = edges(n, looked);
   for (i64 i = 0; i < looked; i++) {
@@ -379,7 +393,7 @@ static void put_paragraph(View *w, Array *a, Buf *out) {
     if (!cell.failed && cell.data) widen(&c, &cell, 0);
     buf_free(&cell);
   }
-  u32 each = c.before + c.behind + 2, room = w->width > 3 ? w->width - 2 : 1;
+  u32 each = column_width(c) + 2, room = w->width > 3 ? w->width - 2 : 1;
   i64 per = room / each < 1 ? 1 : room / each, lines = (n + per - 1) / per;
   i64 most = w->rows / 3 < 4 ? 4 : w->rows / 3;
   bool cut = lines > most;
@@ -505,7 +519,7 @@ static void put_padded(TableColumn c, const Buf *cell, size_t from, bool heading
   }
   u32 ahead = c.width > have ? c.width - have : 0, after = 0;
   split_at_point(cell->data + from, cell->len - from, &before, &behind);
-  if (!heading && c.numbers.behind > behind) {
+  if (!heading && c.numbers.behind > behind && !is_a_word(cell->data + from, cell->len - from)) {
     after = c.numbers.behind - behind;
     ahead = ahead > after ? ahead - after : 0;
   }
@@ -541,7 +555,7 @@ static void show_table(View *w, Record *r, i64 rows, Buf *out) {
       if (have > c->width) c->width = have;
       widen(&c->numbers, &cell, 0);
     }
-    if (!c->text && c->numbers.before + c->numbers.behind > c->width) c->width = c->numbers.before + c->numbers.behind;
+    if (!c->text && column_width(c->numbers) > c->width) c->width = column_width(c->numbers);
     if (name > c->width) c->width = name;
     u32 more = fit + 1 < n ? 3 : 0;
     if (fit && used + BETWEEN + c->width + more > w->width) break;
