@@ -393,6 +393,7 @@ static Outcome merge_state(Recorder *r, Meeting *j, Merge *m) {
   j->ncells = r->cells.count; /* reading lazy values may have made some */
   if (!(j->merged = mem_alloc_zero(&r->vm->alloc, sizeof *j->merged * (j->ncells + 1)))) return OUT_FAIL;
   for (u32 i = 0; i < j->ncells && o == OUT_GO; i++) {
+    if (i >= base->ncells && !r->cells.data[i].source) continue; /* a ref that an arm made ends with it */
     Av a = state_cell(r, x, i), b = y ? state_cell(r, y, i) : 0;
     Av was = i < base->ncells ? base->cells[i].value : rec_cell_clean(r, i);
     /* at most: an arm that was the first to do so knows more of it */

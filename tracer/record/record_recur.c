@@ -603,6 +603,7 @@ static bool first_guess(Recorder *r, RecRecur *e) {
 static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out, bool *done) {
   ValueId xs[VALUES_MOST];
   u32 count = 0, guess = 0, exit = rec_present_exit(r);
+  RecLoop *lacks = r->lacks;
   Outcome o = OUT_GO;
   for (u32 i = 0; i < e->nparams; i++) {
     ValueId v = operand_of(r, e, i, params[i]);
@@ -632,6 +633,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     r->safe_exit = safe;
     *done = o == OUT_GO && !e->again;
     rec_end_try(r, &mark, &state, e->again && o == OUT_GO ? OUT_STUCK : o);
+    r->lacks = lacks; /* a loop of the body is gone */
     if (*done || o == OUT_FAIL) break;
     if (!e->again && !guess_again(r, e, &guess) && (e->plain || e->lists || !take_all_lists(r, e, params))) break;
     o = OUT_STUCK;
