@@ -181,8 +181,9 @@ $(B)/$(SO_FILE): $(LIB_OBJ) $(MIR_LIB) api/libweft.map $(B)/members
 $(B)/weft: $(REPL_OBJ) $(B)/libweft.a
 	$(Q)$(CC) -Wl,--gc-sections $(LDFLAGS) $(REPL_OBJ) $(B)/libweft.a $(LIBS) -lreadline -o $@
 
-# Unit tests compile in half the time so, and none of them measures its own speed.
-$(B)/obj/tests/unit/%.o: FILE_CFLAGS += -O1
+# Unit tests compile in half the time so (sanitized ones in a third), and none of them measures its own speed.
+UNIT_OPT ?= -O1
+$(B)/obj/tests/unit/%.o: FILE_CFLAGS += $(UNIT_OPT)
 $(B)/tests/test_%: $(B)/obj/tests/unit/test_%.o $(INSIDE)
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) $(filter %.o,$^) $(INSIDE) $(LIBS) -lcmocka -o $@
 $(B)/tests/test_files: $(B)/obj/tests/support/host.o
@@ -238,7 +239,7 @@ asan fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/asan VISIBLE=default INSIDE=build/asan/libweft-internal.so \
 	  OPT="-O1 -g1 -gdwarf-4 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
 	  LDFLAGS="$(SANITIZE) $(GOLD) -Wl,-rpath,$(CURDIR)/build/asan" DEFINED= COVER=-fsanitize-coverage=trace-pc \
-	  KERNEL= WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick sanitized-tests)
+	  KERNEL= UNIT_OPT=-O0 WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick sanitized-tests)
 sanitized-tests: $(addprefix $(B)/tests/,cases fuzz hostile limits prompt libcuda.so) build/cases/ops.weft ; @:
 
 # What threads share, under ThreadSanitizer: the tests of the pool.
