@@ -7,7 +7,8 @@
 #include <strings.h>
 #include <time.h>
 
-enum { DAY = 86400, HOUR = 3600, MINUTE = 60, YEAR_LEAST = 1, YEAR_MOST = 9999, MICRO = 1000000 };
+enum { DAY = 86400, HOUR = 3600, MINUTE = 60, YEAR_LEAST = 1, YEAR_MOST = 9999, MICRO = 1000000,
+       BETWEEN_POLLS = 1024 /* items of a column */ };
 
 typedef struct Moment {
   i64 year;
@@ -320,33 +321,81 @@ static WeftStatus parse_by(Vm *vm, const Text *t, const Text *pattern, Moment *m
   return WEFT_OK;
 }
 
-WeftStatus eager_date_parse(Vm *vm, Value *args, Value *out) {
-  Zone z;
+static WeftStatus parse_one(Vm *vm, const Text *t, const Zone *z, const Text *pattern, f64 *out) {
   Moment m = {0};
   f64 fraction = 0;
   bool zoned = false;
-  if (args[0].kind != V_TEXT) return args_error(vm, OP_date_parse, 0, args[0], "a text");
-  TRY(zone_of(vm, OP_date_parse, 1, args[1], &z));
-  const Text *t = args[0].text;
-  const bool by = args_given(args[2]);
-  if (by && args[2].kind != V_TEXT) return args_error(vm, OP_date_parse, 2, args[2], "a text");
-  if (by) TRY(parse_by(vm, t, args[2].text, &m, &fraction, &zoned));
+  if (pattern) TRY(parse_by(vm, t, pattern, &m, &fraction, &zoned));
   Reading r = {t->data, t->data + t->len};
-  const char *why = by ? NULL : read_date(&r, &m, &fraction, &zoned);
+  const char *why = pattern ? NULL : read_date(&r, &m, &fraction, &zoned);
   if (why)
     return vm_error(vm, EK_value, "date.parse: \"%.60s\" is no ISO 8601 date, such as 2024-02-29T12:30:00Z: %s",
                     t->data, why);
   const i64 clock = days_of(m.year, m.month, m.day) * DAY + m.hour * HOUR + m.minute * MINUTE + m.second;
-  *out = value_f64((f64)(clock - (zoned ? m.offset : offset_on_clocks(&z, clock))) + fraction);
+  *out = (f64)(clock - (zoned ? m.offset : offset_on_clocks(z, clock))) + fraction;
   return WEFT_OK;
+}
+
+WeftStatus eager_date_parse(Vm *vm, Value *args, Value *out) {
+  static const char needs[] = "a text or a list of texts";
+  Zone z;
+  f64 one;
+  if (args[0].kind != V_TEXT && args[0].kind != V_LIST) return args_error(vm, OP_date_parse, 0, args[0], needs);
+  TRY(zone_of(vm, OP_date_parse, 1, args[1], &z));
+  const bool by = args_given(args[2]);
+  if (by && args[2].kind != V_TEXT) return args_error(vm, OP_date_parse, 2, args[2], "a text");
+  const Text *pattern = by ? args[2].text : NULL;
+  if (args[0].kind == V_TEXT) {
+    TRY(parse_one(vm, args[0].text, &z, pattern, &one));
+    *out = value_f64(one);
+    return WEFT_OK;
+  }
+  if (!list_boxed(vm, args[0].list)) return WEFT_ERROR;
+  const List *l = args[0].list;
+  const i64 n = l->count;
+  TRY(array_new(vm, DT_f64, 1, &n, out));
+  WeftStatus status = WEFT_OK;
+  for (i64 i = 0; i < n && status == WEFT_OK; i++) {
+    const Value v = l->items[i];
+    one = NAN; /* for "", which is missing */
+    status = v.kind != V_TEXT ? args_error(vm, OP_date_parse, 0, v, needs)
+             : v.text->len    ? parse_one(vm, v.text, &z, pattern, &one)
+                              : WEFT_OK;
+    ((f64 *)out->array->data)[i] = one;
+    if (status == WEFT_OK && (i + 1) % BETWEEN_POLLS == 0) status = vm_poll(vm, 0);
+  }
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The time in parameter 0, in a zone. */
-static WeftStatus read_moment(Vm *vm, u32 op, Value v, const Zone *z, Moment *out) {
-  f64 t;
-  TRY(args_f64(vm, op, 0, v, &t));
+/* Parameter 0: a time, or a column of them, whose layout is described. */
+typedef struct Times {
+  const Array *column; /* NULL: a single one */
+  i64 count, stride;
+  f64 one;
+} Times;
+
+static WeftStatus times_of(Vm *vm, u32 op, Value v, Times *out) {
+  static const char needs[] = "a number, or numbers of rank 1";
+  *out = (Times){.count = 1};
+  if (!value_is_numeric(v)) return args_error(vm, op, 0, v, needs);
+  if (v.kind != V_ARRAY || !array_rank(v.array)) return args_f64(vm, op, 0, v, &out->one);
+  TRY(args_array(vm, op, 0, v));
+  if (array_rank(v.array) > 1 || dtype_kind(array_dtype(v.array)) == DK_COMPLEX)
+    return args_error(vm, op, 0, v, needs);
+  *out = (Times){v.array, v.array->size, array_strides(v.array)[0], 0};
+  return WEFT_OK;
+}
+
+static f64 time_at(const Times *t, i64 i) {
+  if (!t->column) return t->one;
+  return num_as_f64(array_load(t->column, i * t->stride));
+}
+
+/* A time in a zone. */
+static WeftStatus read_moment(Vm *vm, u32 op, f64 t, const Zone *z, Moment *out) {
   /* a day more at both ends: the zone says which year it is there */
   const f64 least = (f64)(days_of(YEAR_LEAST, 1, 1) - 1) * DAY, most = (f64)(days_of(YEAR_MOST, 12, 31) + 2) * DAY;
   const bool near = t >= least && t < most;
@@ -443,18 +492,16 @@ static bool put_part(char sign, const Moment *m, Buf *b) {
   return true;
 }
 
-WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
-  Zone z;
+/* One text; `pattern`: NULL for ISO 8601. */
+static WeftStatus format_one(Vm *vm, f64 t, const Zone *z, const Text *pattern, Value *out) {
   Moment m;
   Buf b;
-  TRY(zone_of(vm, OP_date_format, 2, args[2], &z));
-  TRY(read_moment(vm, OP_date_format, args[0], &z, &m));
-  if (args_given(args[1]) && args[1].kind != V_TEXT) return args_error(vm, OP_date_format, 1, args[1], "a text");
+  TRY(read_moment(vm, OP_date_format, t, z, &m));
   vm_buf_init(vm, &b);
   WeftStatus status = WEFT_OK;
-  if (!args_given(args[1])) put_iso(&m, &z, &b);
+  if (!pattern) put_iso(&m, z, &b);
   else
-    for (const char *s = args[1].text->data, *end = s + args[1].text->len; s < end && status == WEFT_OK; s++) {
+    for (const char *s = pattern->data, *end = s + pattern->len; s < end && status == WEFT_OK; s++) {
       if (b.failed) break;
       if (*s != '%') buf_putc(&b, *s);
       else if (s + 1 == end || !put_part(*++s, &m, &b))
@@ -469,27 +516,99 @@ WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
   return status;
 }
 
-WeftStatus eager_date_parts(Vm *vm, Value *args, Value *out) {
+WeftStatus eager_date_format(Vm *vm, Value *args, Value *out) {
   Zone z;
-  Moment m;
-  TRY(zone_of(vm, OP_date_parts, 1, args[1], &z));
-  TRY(read_moment(vm, OP_date_parts, args[0], &z, &m));
-  const struct {
-    const char *name;
-    Value value;
-  } parts[] = {
-      {"year", value_i64(m.year)},       {"month", value_i64(m.month)},
-      {"day", value_i64(m.day)},         {"hour", value_i64(m.hour)},
-      {"minute", value_i64(m.minute)},   {"second", value_f64((f64)m.second + (f64)m.micro / MICRO)},
-      {"weekday", value_i64(m.weekday)}, {"yearday", value_i64(m.yearday)},
-      {"offset", value_i64(m.offset)},
-  };
-  if (!record_new(vm, out)) return WEFT_ERROR;
-  for (u32 i = 0; i < COUNT_OF(parts); i++) {
-    const Name key = name_cstr(&vm->names, parts[i].name);
-    if (key && record_set(vm, out, key, parts[i].value)) continue;
-    value_drop(vm, *out);
-    return key ? WEFT_ERROR : vm_error_memory(vm);
+  Times t;
+  TRY(zone_of(vm, OP_date_format, 2, args[2], &z));
+  TRY(times_of(vm, OP_date_format, args[0], &t));
+  if (args_given(args[1]) && args[1].kind != V_TEXT) return args_error(vm, OP_date_format, 1, args[1], "a text");
+  const Text *pattern = args_given(args[1]) ? args[1].text : NULL;
+  if (!t.column) return format_one(vm, t.one, &z, pattern, out);
+  if (t.count > UINT32_MAX) return vm_error_memory(vm);
+  if (!list_new(vm, (u32)t.count, out)) return WEFT_ERROR;
+  for (i64 i = 0; i < t.count; i++) {
+    const f64 at = time_at(&t, i);
+    Value text;
+    WeftStatus status = isnan(at) ? text_new(vm, "", 0, &text) ? WEFT_OK : WEFT_ERROR
+                                  : format_one(vm, at, &z, pattern, &text);
+    if (status == WEFT_OK && (i + 1) % BETWEEN_POLLS == 0 && vm_poll(vm, 0) != WEFT_OK) {
+      value_drop(vm, text);
+      status = WEFT_ERROR;
+    }
+    if (status != WEFT_OK) {
+      value_drop(vm, *out);
+      return status;
+    }
+    TRY(list_add(vm, out, text));
   }
   return WEFT_OK;
+}
+
+enum { PARTS = 9, SECOND_PART = 5 };
+
+static const char *const part_names[PARTS] = {"year",   "month",   "day",     "hour",  "minute",
+                                              "second", "weekday", "yearday", "offset"};
+
+static void parts_of(const Moment *m, f64 *out) {
+  const f64 parts[PARTS] = {(f64)m->year,
+                            m->month,
+                            m->day,
+                            m->hour,
+                            m->minute,
+                            (f64)m->second + (f64)m->micro / MICRO,
+                            m->weekday,
+                            m->yearday,
+                            (f64)m->offset};
+  memcpy(out, parts, sizeof parts);
+}
+
+/* Columns of the parts of a column of times. A time that is missing, nan, has nan in each: all are floats then. */
+static WeftStatus part_columns(Vm *vm, const Times *t, const Zone *z, Value *columns) {
+  bool missing = false;
+  for (i64 i = 0; i < t->count && !missing; i++) missing = isnan(time_at(t, i));
+  for (u32 k = 0; k < PARTS; k++)
+    TRY(array_new(vm, missing || k == SECOND_PART ? DT_f64 : DT_i64, 1, &t->count, &columns[k]));
+  for (i64 i = 0; i < t->count; i++) {
+    const f64 at = time_at(t, i);
+    Moment m;
+    f64 parts[PARTS];
+    for (u32 k = 0; k < PARTS; k++) parts[k] = NAN;
+    if (!isnan(at)) {
+      TRY(read_moment(vm, OP_date_parts, at, z, &m));
+      parts_of(&m, parts);
+    }
+    for (u32 k = 0; k < PARTS; k++)
+      if (missing || k == SECOND_PART) ((f64 *)columns[k].array->data)[i] = parts[k];
+      else ((i64 *)columns[k].array->data)[i] = (i64)parts[k];
+    if ((i + 1) % BETWEEN_POLLS == 0) TRY(vm_poll(vm, 0));
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_date_parts(Vm *vm, Value *args, Value *out) {
+  Zone z;
+  Times t;
+  Value parts[PARTS];
+  for (u32 k = 0; k < PARTS; k++) parts[k] = value_nil();
+  TRY(zone_of(vm, OP_date_parts, 1, args[1], &z));
+  TRY(times_of(vm, OP_date_parts, args[0], &t));
+  WeftStatus status = WEFT_OK;
+  if (t.column) status = part_columns(vm, &t, &z, parts);
+  else {
+    Moment m;
+    f64 single[PARTS];
+    TRY(read_moment(vm, OP_date_parts, t.one, &z, &m));
+    parts_of(&m, single);
+    for (u32 k = 0; k < PARTS; k++)
+      parts[k] = k == SECOND_PART ? value_f64(single[k]) : value_i64((i64)single[k]);
+  }
+  Name keys[PARTS];
+  bool named = true;
+  for (u32 k = 0; k < PARTS; k++) named &= (keys[k] = name_cstr(&vm->names, part_names[k])) != 0;
+  if (status == WEFT_OK && !named) status = vm_error_memory(vm);
+  if (status == WEFT_OK && !record_new_keys(vm, keys, PARTS, out)) status = WEFT_ERROR;
+  for (u32 k = 0; k < PARTS; k++)
+    if (status == WEFT_OK) out->record->items[k] = parts[k];
+    else value_drop(vm, parts[k]);
+  return status;
 }
