@@ -471,6 +471,8 @@ static void put_scratch_params(PtxWriter *w) {
   }
 }
 
+enum { TEAM_VALUES = 400 };
+
 static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
              w->rows || w->scan ? "a block of threads"
@@ -484,8 +486,11 @@ static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key");
   for (u32 i = 0; w->phase >= PTX_PART && i < COUNT_OF(scratch_params); i++)
     buf_printf(out, ",\n  .param .u64 %s", scratch_params[i]);
-  /* those that wait for one another need no more registers than let two of them run on a multiprocessor */
-  buf_puts(out, w->phase == PTX_TEAM ? "\n)\n.maxntid 256\n.minnctapersm 2\n{\n" : "\n) {\n");
+  /* Threads that wait for one another need no more registers than let two blocks run on a multiprocessor; but a body
+   * of so many values of f64, such as a function of complex numbers, is bound by its arithmetic and would spill. */
+  bool two = w->regs[REG_D] < TEAM_VALUES;
+  if (w->phase == PTX_TEAM) buf_printf(out, "\n)\n.maxntid 256\n.minnctapersm %u\n{\n", two ? 2u : 1u);
+  else buf_puts(out, "\n) {\n");
 }
 
 static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) {
