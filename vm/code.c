@@ -42,9 +42,8 @@ static void free_code(Vm *vm, Code *c) {
 
 static void unlink_code(Vm *vm, Code *c) {
   if (vm->tier && vm->tier->code_freed) vm->tier->code_freed(vm, c);
-  Code **at = &vm->codes;
-  while (*at != c) at = &(*at)->next;
-  *at = c->next;
+  *(c->before ? &c->before->next : &vm->codes) = c->next;
+  if (c->next) c->next->before = c->before;
 }
 
 void code_drop(Vm *vm, Code *c) { /* recursion is as deep as functions stand inside each other in the source */
@@ -99,6 +98,7 @@ Code *code_of(Vm *vm, Proto *p, Module *m) {
       c->site_of_pc[head - 1] = i + 1;
   }
   c->next = vm->codes;
+  if (c->next) c->next->before = c;
   vm->codes = c;
   return c;
 }

@@ -47,7 +47,7 @@ typedef struct Code {
   /* of its group: first made; counts of the whole group stand in its head. A lone code leads itself */
   struct Code *leader;
   struct Code **members; /* of the leader of a group: group_size codes; else NULL */
-  struct Code *next;  /* all codes of the VM */
+  struct Code *next, *before; /* all codes of the VM */
   u64 id;
   u32 awaited;        /* sites marked SITE_AWAITED */
 } Code;
