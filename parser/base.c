@@ -206,7 +206,16 @@ static bool buf_reserve(Buf *b, size_t extra) {
 }
 
 void buf_put(Buf *b, const char *s, size_t n) {
+  enum { PART = 1 << 20 }; /* a longer text is copied in such parts, and who is asked is asked between them */
   if (!buf_reserve(b, n)) return;
+  for (; UNLIKELY(n > PART) && b->ends; s += PART, n -= PART) {
+    memcpy(b->data + b->len, s, PART);
+    b->len += PART;
+    if (!b->ends(b->ctx)) continue;
+    b->failed = true;
+    n = 0;
+    break;
+  }
   if (n) memcpy(b->data + b->len, s, n);
   b->len += n;
   b->data[b->len] = 0;

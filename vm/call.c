@@ -408,14 +408,17 @@ static WeftStatus push_arg(Vm *vm, Gathered *g, Value v, Name name) {
 static WeftStatus spread_arg(Vm *vm, Gathered *g, Value seq) {
   if (seq.kind == V_RECORD) { /* fields become arguments by name */
     for (u32 i = 0; i < seq.record->shape->count; i++)
-      if (push_arg(vm, g, value_keep(seq.record->items[i]), seq.record->shape->keys[i]) != WEFT_OK) return WEFT_ERROR;
+      if (!vm_item(vm, i) ||
+          push_arg(vm, g, value_keep(seq.record->items[i]), seq.record->shape->keys[i]) != WEFT_OK) return WEFT_ERROR;
     return WEFT_OK;
   }
   u64 count, pos = 0;
   if (vm_seq_open(vm, seq, &count) != WEFT_OK) return WEFT_ERROR;
   while (pos < count) {
     Value item;
-    if (vm_seq_next(vm, seq, &pos, &item) != WEFT_OK || push_arg(vm, g, item, 0) != WEFT_OK) return WEFT_ERROR;
+    if (!vm_item(vm, g->values.count) || vm_seq_next(vm, seq, &pos, &item) != WEFT_OK ||
+        push_arg(vm, g, item, 0) != WEFT_OK)
+      return WEFT_ERROR;
   }
   return WEFT_OK;
 }

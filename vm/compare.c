@@ -89,6 +89,7 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
       for (u32 i = s->count; *out && i-- > 0;) {
         Value *other = record_find(b.record, s->keys[i]);
         *out = other != NULL;
+        if (!vm_item(vm, i)) return WEFT_ERROR;
         if (other && !vec_push(&vm->alloc, todo, (Pair){a.record->items[i], *other})) return vm_error_memory(vm);
       }
       break;

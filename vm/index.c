@@ -738,8 +738,13 @@ static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count
 
 static WeftStatus part_of_list(Vm *vm, List *l, i64 start, i64 count, i64 step, Value *out) {
   if (!list_boxed(vm, l) || !list_new(vm, (u32)count, out)) return WEFT_ERROR;
-  for (i64 i = 0; i < count; i++) out->list->items[i] = value_keep(l->items[start + i * step]);
-  out->list->count = (u32)count;
+  for (i64 i = 0; i < count; i++) {
+    out->list->items[i] = value_keep(l->items[start + i * step]);
+    out->list->count = (u32)i + 1;
+    if (vm_item(vm, (u64)i)) continue;
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
   return WEFT_OK;
 }
 
@@ -757,9 +762,9 @@ static WeftStatus items_at(Vm *vm, List *l, Array *at, Value *out) {
   for (i64 k = 0; k < at->size; k++) {
     Value v = array_load(at, k * array_strides(at)[0]);
     i64 i = k;
-    if (mask && !v.i) continue;
-    if ((!mask && index_integer(vm, v, l->count, "a list", &i) != WEFT_OK) ||
-        !list_push(vm, out, value_keep(l->items[i]))) {
+    bool ok = vm_item(vm, (u64)k) && (mask || index_integer(vm, v, l->count, "a list", &i) == WEFT_OK);
+    if (ok && mask && !v.i) continue;
+    if (!ok || !list_push(vm, out, value_keep(l->items[i]))) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }

@@ -42,8 +42,15 @@ static inline const Value *letter_at(const Vm *vm, const Text *t, u64 at) {
   return c < COUNT_OF(vm->letters) && vm->letters[c].kind ? &vm->letters[c] : NULL;
 }
 
-static inline bool text_same(const Text *x, const Text *y) {
-  return x == y || (x->len == y->len && x->data[0] == y->data[0] && memcmp(x->data, y->data, x->len) == 0);
+static inline bool text_same(Vm *vm, const Text *x, const Text *y) {
+  if (x == y) return true;
+  if (x->len != y->len || x->data[0] != y->data[0]) return false;
+  vm_worked(vm, x->len);
+  return memcmp(x->data, y->data, x->len) == 0;
+}
+static inline int text_differs(Vm *vm, const Text *x, const Text *y) {
+  vm_worked(vm, x->len < y->len ? x->len : y->len);
+  return text_order(x, y);
 }
 
 /* Both operands as f64 when one is f64 and the other f64 or i64. */
@@ -271,12 +278,12 @@ op_shr: TRY_LARGE(step_binary(vm, ins, base, consts));
     put_bits(vm, A, TAG_BOOL | (tx & ty & TAG_WEAK), r);                                   \
     NEXT();                                                                                \
   }
-  COMPARISON(eq, ==, text_same(x->text, y->text), x->kind == V_NIL || y->kind == V_NIL)
-  COMPARISON(ne, !=, !text_same(x->text, y->text), x->kind == V_NIL || y->kind == V_NIL)
-  COMPARISON(lt, <, text_order(x->text, y->text) < 0, false)
-  COMPARISON(le, <=, text_order(x->text, y->text) <= 0, false)
-  COMPARISON(gt, >, text_order(x->text, y->text) > 0, false)
-  COMPARISON(ge, >=, text_order(x->text, y->text) >= 0, false)
+  COMPARISON(eq, ==, text_same(vm, x->text, y->text), x->kind == V_NIL || y->kind == V_NIL)
+  COMPARISON(ne, !=, !text_same(vm, x->text, y->text), x->kind == V_NIL || y->kind == V_NIL)
+  COMPARISON(lt, <, text_differs(vm, x->text, y->text) < 0, false)
+  COMPARISON(le, <=, text_differs(vm, x->text, y->text) <= 0, false)
+  COMPARISON(gt, >, text_differs(vm, x->text, y->text) > 0, false)
+  COMPARISON(ge, >=, text_differs(vm, x->text, y->text) >= 0, false)
 
 op_in: {
   bool is_in;

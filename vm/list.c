@@ -17,8 +17,13 @@ bool list_new(Vm *vm, u32 cap, Value *out) {
 
 bool list_from(Vm *vm, const Value *items, u32 count, Value *out) {
   if (!list_new(vm, count, out)) return false;
-  for (u32 i = 0; i < count; i++) out->list->items[i] = value_keep(items[i]);
-  out->list->count = count;
+  for (u32 i = 0; i < count; i++) {
+    out->list->items[i] = value_keep(items[i]);
+    out->list->count = i + 1;
+    if (vm_item(vm, i)) continue;
+    value_drop(vm, *out);
+    return false;
+  }
   return true;
 }
 
@@ -70,7 +75,12 @@ bool list_extend(Vm *vm, Value *list, const Value *items, u32 count) {
   size_t at = self ? (size_t)(items - l->items) : 0;
   if (!list_reserve(vm, l, (u64)l->count + count)) return false;
   if (self) items = l->items + at;
-  for (u32 i = 0; i < count; i++) l->items[l->count + i] = value_keep(items[i]);
+  for (u32 i = 0; i < count; i++) {
+    l->items[l->count + i] = value_keep(items[i]);
+    if (vm_item(vm, i)) continue;
+    for (u32 k = 0; k <= i; k++) value_drop(vm, l->items[l->count + k]);
+    return false;
+  }
   l->count += count;
   return true;
 }

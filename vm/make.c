@@ -132,7 +132,8 @@ WeftStatus make_spread(Vm *vm, Value *rec, Value from) {
     return vm_error(vm, EK_type, "a record takes in the fields of a record, got %s", value_type_name(from));
   Value work = value_keep(*rec); /* on error nothing has changed */
   for (u32 i = 0; i < from.record->shape->count; i++) {
-    if (record_set(vm, &work, from.record->shape->keys[i], value_keep(from.record->items[i]))) continue;
+    if (vm_item(vm, i) && record_set(vm, &work, from.record->shape->keys[i], value_keep(from.record->items[i])))
+      continue;
     value_drop(vm, work);
     return WEFT_ERROR;
   }
@@ -151,7 +152,8 @@ WeftStatus make_extend(Vm *vm, Value *list, Value v) {
   u32 before = list->list->count;
   while (pos < count) {
     Value item;
-    if (vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, list, item)) continue;
+    if (vm_item(vm, list->list->count) && vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, list, item))
+      continue;
     if (list->list->count > before) list_shorten(vm, list->list, 0, before);
     return WEFT_ERROR;
   }
@@ -248,7 +250,7 @@ WeftStatus unpack_sequence(Vm *vm, const Frame *f, Ins ins, Value v) {
       ok = list_new(vm, 4, &part);
       for (u64 stop = count - d->after; ok && pos < stop;) {
         Value item;
-        ok = vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, &part, item);
+        ok = vm_item(vm, pos) && vm_seq_next(vm, v, &pos, &item) == WEFT_OK && list_push(vm, &part, item);
         if (!ok) value_drop(vm, part);
       }
     } else {

@@ -172,7 +172,7 @@ static WeftStatus repeat_sequence(Vm *vm, Value seq, Value times, Value *out) {
       !list_new(vm, (u32)((u64)n * count), out))
     return WEFT_ERROR;
   for (i64 i = 0; i < n && count; i++)
-    if (!list_extend(vm, out, seq.list->items, count)) {
+    if (!vm_item(vm, (u64)i) || !list_extend(vm, out, seq.list->items, count)) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }

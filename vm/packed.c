@@ -101,7 +101,10 @@ bool list_box(Vm *vm, List *l) {
   if (l->count && !items) return (void)vm_error_memory(vm), false;
   for (u32 i = 0; i < l->count; i++) {
     u32 leaf = 0;
-    if (make_item(vm, p, p->kind, &leaf, i, &items[i])) continue;
+    bool ok = make_item(vm, p, p->kind, &leaf, i, &items[i]);
+    /* the host reads lists, too, and an interrupt then is for the next program */
+    if (ok && (!vm->frame_count || vm_item(vm, i))) continue;
+    if (ok) value_drop(vm, items[i]);
     while (i-- > 0) value_drop(vm, items[i]);
     items_free(vm, items, l->count);
     return false;

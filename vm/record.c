@@ -46,11 +46,13 @@ i64 shape_find(const Shape *s, Name key) {
   return -1;
 }
 
-static void put_slot(Shape *s, Name key, u32 number) {
-  u32 mask = s->slot_count - 1, i = hash_key(key) & mask;
-  while (s->slots[i]) i = (i + 1) & mask;
-  s->slots[i] = number + 1;
+static void put_in(u32 *slots, u32 mask, Name key, u32 number) {
+  u32 i = hash_key(key) & mask;
+  while (slots[i]) i = (i + 1) & mask;
+  slots[i] = number + 1;
 }
+
+static void put_slot(Shape *s, Name key, u32 number) { put_in(s->slots, s->slot_count - 1, key, number); }
 
 /* All keys into the empty slots, numbered by their places. */
 static void number_again(Vm *vm, Shape *s) {
@@ -63,12 +65,18 @@ static void number_again(Vm *vm, Shape *s) {
 static bool build_slots(Vm *vm, Shape *s, u32 slot_count) {
   u32 *slots = mem_alloc_zero(&vm->alloc, sizeof *slots * slot_count);
   if (!slots) return (void)vm_error_memory(vm), false;
+  for (u32 i = 0; i < s->count; i++) {
+    put_in(slots, slot_count - 1, s->keys[i], i);
+    if (vm_item(vm, i)) continue;
+    mem_free(&vm->alloc, slots, sizeof *slots * slot_count);
+    return false;
+  }
   if (s->gone) mem_free(&vm->alloc, s->gone, sizeof *s->gone * s->slot_count);
   s->gone = NULL;
   mem_free(&vm->alloc, s->slots, sizeof *s->slots * s->slot_count);
   s->slots = slots;
   s->slot_count = slot_count;
-  number_again(vm, s);
+  s->next_number = s->count;
   return true;
 }
 
@@ -103,9 +111,14 @@ static Shape *new_shape(Vm *vm, const Name *keys, u32 count, u32 cap) {
     (void)vm_error_memory(vm);
     return NULL;
   }
-  *s = (Shape){.head = {1, 0}, .count = count, .cap = cap, .keys = copy, .next_number = count};
+  *s = (Shape){.head = {1, 0}, .cap = cap, .keys = copy, .next_number = count};
   if (count) memcpy(copy, keys, sizeof *keys * count);
-  for (u32 i = 0; i < count; i++) name_keep(&vm->names, keys[i]);
+  while (s->count < count) {
+    name_keep(&vm->names, keys[s->count]);
+    if (vm_item(vm, s->count++)) continue;
+    free_shape(vm, s);
+    return NULL;
+  }
   if (count > LINEAR_MAX) {
     u32 slots = 32;
     while (slots < count * 2) slots *= 2;
@@ -213,6 +226,7 @@ Value *record_find(const Record *r, Name key) {
 Value *record_at(Vm *vm, const Record *r, Text *key) {
   Name name = key->head.flags;
   if (!name) {
+    vm_worked(vm, key->len);
     if (!name_known(&vm->names, key->data, key->len, &name)) return NULL;
     name_keep(&vm->names, name);
     key->head.flags = name;
@@ -221,6 +235,7 @@ Value *record_at(Vm *vm, const Record *r, Text *key) {
 }
 
 bool text_name_of(Vm *vm, Text *t, Name *out) {
+  if (!t->head.flags) vm_worked(vm, t->len);
   if (!t->head.flags) t->head.flags = name_counted(&vm->names, t->data, t->len);
   *out = t->head.flags;
   return *out || !t->len || ((void)vm_error_memory(vm), false);
@@ -231,7 +246,12 @@ bool record_unique(Vm *vm, Value *rec) {
   if (r->head.refs == 1) return true;
   Value copy;
   if (!record_new_shape(vm, r->shape, &copy)) return false;
-  for (u32 i = 0; i < r->shape->count; i++) copy.record->items[i] = value_keep(r->items[i]);
+  for (u32 i = 0; i < r->shape->count; i++) {
+    copy.record->items[i] = value_keep(r->items[i]);
+    if (vm_item(vm, i)) continue;
+    value_drop(vm, copy);
+    return false;
+  }
   r->head.refs--;
   *rec = copy;
   return true;

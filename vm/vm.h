@@ -559,6 +559,8 @@ WeftStatus vm_heed(Vm *vm) MUST_USE; /* an interrupt alone */
 WeftStatus vm_look(Vm *vm) MUST_USE;
 /* One node of a tree that is walked without fuel: what is shared has more paths than anybody waits for. */
 static inline WeftStatus vm_walk(Vm *vm) { return LIKELY(++vm->walked % 1024) ? WEFT_OK : vm_look(vm); }
+/* Item `i` of many that are gone through without fuel. False: an error was raised. */
+static inline bool vm_item(Vm *vm, u64 i) { return LIKELY((i + 1) % 16384) || vm_look(vm) == WEFT_OK; }
 bool vm_ends(const Vm *vm); /* would that raise? Nothing is raised, and an interrupt stays where it is */
 /* Text of the program's in the making, however long: it fails where the program is to end. */
 void vm_buf_init(Vm *vm, Buf *b);

@@ -28,8 +28,9 @@ WeftStatus eager_len(Vm *vm, Value *args, Value *out) {
 static WeftStatus each_item(Vm *vm, Value seq, WeftStatus (*each)(Vm *vm, void *ctx, Value item), void *ctx) {
   u64 count, pos = 0;
   TRY(vm_seq_open(vm, seq, &count));
-  while (pos < count) {
+  for (u64 i = 0; pos < count; i++) {
     Value item;
+    TRY(made(vm_item(vm, i)));
     TRY(vm_seq_next(vm, seq, &pos, &item));
     TRY(each(vm, ctx, item));
   }
@@ -80,8 +81,9 @@ WeftStatus eager_enumerate(Vm *vm, Value *args, Value *out) {
 
 /* Rows of one item each, as long as the shortest lasts. counts, pos: of each sequence. */
 static WeftStatus zip_rows(Vm *vm, const List *seqs, const u64 *counts, u64 *pos, Value *out) {
-  for (;;) {
+  for (u64 k = 0;; k++) {
     bool more = seqs->count > 0;
+    TRY(made(vm_item(vm, k)));
     for (u32 i = 0; i < seqs->count; i++) more &= pos[i] < counts[i]; /* of a text both are bytes, not items */
     if (!more) return WEFT_OK;
     Value row;
@@ -123,7 +125,8 @@ WeftStatus eager_keys(Vm *vm, Value *args, Value *out) {
   if (!list_new(vm, s->count, out)) return WEFT_ERROR;
   for (u32 i = 0; i < s->count; i++) {
     Value key;
-    if (!text_new(vm, name_text(&vm->names, s->keys[i]), name_len(&vm->names, s->keys[i]), &key) ||
+    if (!vm_item(vm, i) ||
+        !text_new(vm, name_text(&vm->names, s->keys[i]), name_len(&vm->names, s->keys[i]), &key) ||
         !list_push(vm, out, key)) {
       value_drop(vm, *out);
       return WEFT_ERROR;
@@ -137,7 +140,7 @@ WeftStatus eager_values(Vm *vm, Value *args, Value *out) {
   const Record *r = args[0].record;
   if (!list_new(vm, r->shape->count, out)) return WEFT_ERROR;
   for (u32 i = 0; i < r->shape->count; i++)
-    if (!list_push(vm, out, value_keep(r->items[i]))) {
+    if (!vm_item(vm, i) || !list_push(vm, out, value_keep(r->items[i]))) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }
@@ -149,6 +152,7 @@ WeftStatus eager_remove(Vm *vm, Value *args, Value *out) {
   if (args[1].kind != V_TEXT) return args_error(vm, OP_remove, 1, args[1], "a text");
   const Text *t = args[1].text;
   Name key;
+  vm_worked(vm, t->len);
   bool known = name_known(&vm->names, t->data, t->len, &key);
   Value rec = args[0]; /* changed in place when nobody else holds it */
   args[0] = value_nil();

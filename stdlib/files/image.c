@@ -73,6 +73,7 @@ static WeftStatus pnm_decode(Vm *vm, const char *data, size_t len, Image *m, con
     }
     if (!*why && v > most) *why = "a value is larger than the largest";
     if (!*why) put_sample(m, i, v, most);
+    if (!vm_item(vm, i)) return WEFT_ERROR;
   }
   return vm_poll(vm, 1 + (count >> 10));
 }
@@ -152,6 +153,7 @@ static WeftStatus image_of(Vm *vm, Array *a, Image *m) {
       return vm_error(vm, EK_value, "save_image: x holds %g, floats are 0 to 1", args_shown(num_as_f64(x)));
     }
     put_sample(m, (u64)i, v, full);
+    if (!vm_item(vm, (u64)i)) return WEFT_ERROR;
   }
   return WEFT_OK;
 }

@@ -181,11 +181,11 @@ static const char *check(const char *data, size_t len, NpyHeader *h) {
   return NULL;
 }
 
-static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *to) {
+static WeftStatus copy_elements(Vm *vm, const char *from, const NpyHeader *h, i64 size, char *to) {
   const u32 wide = dtype_bytes(h->dtype), bytes = h->narrow ? h->narrow : wide;
   const u32 part = dtype_kind(h->dtype) == DK_COMPLEX ? bytes / 2 : bytes; /* whose bytes are in order, or reversed */
   i64 at[ARRAY_MAX_RANK] = {0}, strides[ARRAY_MAX_RANK], stride = 1;
-  if (size == 0) return; /* products of the other sizes may not fit */
+  if (size == 0) return WEFT_OK; /* products of the other sizes may not fit */
   for (u32 d = 0; d < h->rank; d++) { /* of the file, in elements */
     strides[d] = stride;
     stride *= h->dims[d];
@@ -202,7 +202,9 @@ static void copy_elements(const char *from, const NpyHeader *h, i64 size, char *
     for (u32 b = 0; b < bytes; b++) dst[b] = src[h->swapped ? b / part * part + part - 1 - b % part : b];
     if (bytes < wide) memset(dst + bytes, !h->plain && (dst[bytes - 1] & 0x80) ? 0xFF : 0, wide - bytes);
     if (h->dtype == DT_bool) *dst = *dst != 0;
+    if (!vm_item(vm, (u64)i)) return WEFT_ERROR;
   }
+  return WEFT_OK;
 }
 
 WeftStatus npy_decode(Vm *vm, u32 op, const char *path, const char *data, size_t len, Value *out) {
@@ -213,8 +215,9 @@ WeftStatus npy_decode(Vm *vm, u32 op, const char *path, const char *data, size_t
   i64 size = out->array->size;
   if (!h.fortran && !h.swapped && !h.narrow && h.dtype != DT_bool) {
     if (size) memcpy(out->array->data, data + h.data, (size_t)size * dtype_bytes(h.dtype));
-  } else {
-    copy_elements(data + h.data, &h, size, out->array->data);
+  } else if (copy_elements(vm, data + h.data, &h, size, out->array->data) != WEFT_OK) {
+    value_drop(vm, *out);
+    return WEFT_ERROR;
   }
   *out = array_finish(vm, *out);
   return WEFT_OK;

@@ -135,7 +135,9 @@ static WeftStatus load_member(Vm *vm, const Archive *a, const Member *m, const c
     else if (why) status = bad_member(vm, path, m, why);
     data = own;
   }
-  if (status == WEFT_OK && crc32_of(0, data, m->size) != m->crc)
+  u32 crc = 0;
+  if (status == WEFT_OK && !crc32_of(vm, &crc, data, m->size)) status = vm_error_buf(vm);
+  if (status == WEFT_OK && crc != m->crc)
     status = bad_member(vm, path, m, "its check does not fit its data");
   snprintf(place, sizeof place, "%.200s: %.*s", path, (int)(m->name_len < 80 ? m->name_len : 80), m->name);
   if (status == WEFT_OK) status = npy_decode(vm, OP_load_npz, place, data, m->size, out);
@@ -219,9 +221,11 @@ static WeftStatus put_member(Vm *vm, const char *name, size_t n, Value v, bool c
   vm_buf_init(vm, &packed);
   WeftStatus status = npy_encode(vm, OP_save_npz, v, &file);
   if (status == WEFT_OK && compress) status = zlib_deflate(vm, ZLIB_RAW, file.data, file.len, &packed);
+  u32 crc = 0;
+  if (status == WEFT_OK && !crc32_of(vm, &crc, file.data, file.len)) status = vm_error_buf(vm);
   if (status == WEFT_OK) {
     const Buf *data = compress ? &packed : &file;
-    const u32 method = compress ? DEFLATED : STORED, crc = crc32_of(0, file.data, file.len);
+    const u32 method = compress ? DEFLATED : STORED;
     const u64 at = b->len;
     if (at + data->len + file.len > full32)
       status = vm_error(vm, EK_unsupported, "save_npz: archives of 4 GiB and more are not supported; "

@@ -64,8 +64,8 @@ static const char *png_transparent(const char *p, size_t n, Png *g) {
   return NULL;
 }
 
-/* All chunks up to the end. NULL, or what is wrong. */
-static const char *png_chunks(const char *data, size_t len, Png *g) {
+/* All chunks up to the end. NULL, or what is wrong; g->packed has failed where the program is to end. */
+static const char *png_chunks(const Vm *vm, const char *data, size_t len, Png *g) {
   size_t at = sizeof signature;
   if (len < at || memcmp(data, signature, sizeof signature) != 0) return "it is no PNG image";
   bool data_begun = false, data_ended = false;
@@ -74,7 +74,9 @@ static const char *png_chunks(const char *data, size_t len, Png *g) {
     const u32 n = png_get32(data + at);
     const char *type = data + at + 4, *body = data + at + CHUNK_HEAD, *why = NULL;
     if (n > len - at - CHUNK_HEAD - CHUNK_CHECK) return "it ends too early";
-    if (crc32_of(0, type, n + 4) != png_get32(body + n)) return "the check of a chunk does not fit its data";
+    u32 crc = 0;
+    if (!crc32_of(vm, &crc, type, n + 4)) return (void)(g->packed.failed = true), NULL;
+    if (crc != png_get32(body + n)) return "the check of a chunk does not fit its data";
     const bool header = memcmp(type, "IHDR", 4) == 0, pixels = memcmp(type, "IDAT", 4) == 0;
     if (header != first) return "its IHDR is not its first chunk alone";
     data_ended |= data_begun && !pixels;
@@ -97,10 +99,12 @@ static u8 paeth(int a, int b, int c) {
   return (u8)(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
-/* Filters undone: rows of `bytes` behind a byte that says which; step: bytes of a pixel, at least 1. */
-static const char *unfilter(u8 *rows, size_t bytes, u32 count, size_t step) {
+/* Filters undone: rows of `bytes` behind a byte that says which; step: bytes of a pixel, at least 1. *why: what is
+ * wrong. */
+static WeftStatus unfilter(Vm *vm, u8 *rows, size_t bytes, u32 count, size_t step, const char **why) {
   u8 *above = NULL;
   for (u32 r = 0; r < count; r++, rows += bytes + 1) {
+    TRY(vm_poll(vm, 1 + bytes / 1024));
     u8 *row = rows + 1;
     switch (rows[0]) {
       case 0: break;
@@ -119,11 +123,11 @@ static const char *unfilter(u8 *rows, size_t bytes, u32 count, size_t step) {
           row[i] = (u8)(row[i] + paeth(i >= step ? row[i - step] : 0, above ? above[i] : 0,
                                        i >= step && above ? above[i - step] : 0));
         break;
-      default: return "the filter of a row is unknown";
+      default: *why = "the filter of a row is unknown"; return WEFT_OK;
     }
     above = row;
   }
-  return NULL;
+  return WEFT_OK;
 }
 
 /* Pixel x of a row of the file as samples of the picture. NULL, or what is wrong. */
@@ -186,12 +190,12 @@ static WeftStatus png_pixels(Vm *vm, const Png *g, Image *m, const char **why) {
     const u32 w = along(g->width, passes[p].x, passes[p].dx), h = along(g->height, passes[p].y, passes[p].dy);
     if (!w || !h) continue;
     const size_t bytes = row_bytes(g, w);
-    *why = unfilter(at, bytes, h, step);
-    for (u32 y = 0; y < h && !*why; y++, at += bytes + 1) {
+    status = unfilter(vm, at, bytes, h, step, why);
+    for (u32 y = 0; y < h && !*why && status == WEFT_OK; y++, at += bytes + 1) {
       u8 *to = m->samples + (passes[p].y + (u64)y * passes[p].dy) * image_row(m) + passes[p].x * pixel;
       for (u32 x = 0; x < w && !*why; x++, to += passes[p].dx * pixel) *why = put_pixel(g, m, at + 1, x, to);
+      status = vm_look(vm);
     }
-    status = vm_poll(vm, 1 + bytes * h / 1024);
   }
   mem_free(&vm->alloc, rows, size + 1);
   return status;
@@ -201,7 +205,7 @@ WeftStatus png_decode(Vm *vm, const char *data, size_t len, Image *m, const char
   Png g = {0};
   WeftStatus status = WEFT_OK;
   vm_buf_init(vm, &g.packed);
-  *why = png_chunks(data, len, &g);
+  *why = png_chunks(vm, data, len, &g);
   if (!*why && g.colour == PALETTE && !g.colours) *why = "it has no palette";
   if (g.packed.failed) *why = NULL, status = vm_error_buf(vm);
   else if (!*why) status = png_pixels(vm, &g, m, why);
@@ -215,11 +219,13 @@ static void png_put32(Buf *b, u32 x) {
   buf_put(b, (char[]){(char)(x >> 24), (char)(x >> 16), (char)(x >> 8), (char)x}, 4);
 }
 
-static void put_chunk(Buf *b, const char *type, const char *body, size_t n) {
+static void put_chunk(const Vm *vm, Buf *b, const char *type, const char *body, size_t n) {
+  u32 crc = 0;
   png_put32(b, (u32)n);
   buf_put(b, type, 4);
   buf_put(b, body, n);
-  png_put32(b, crc32_of(crc32_of(0, type, 4), body, n));
+  if (!crc32_of(vm, &crc, type, 4) || !crc32_of(vm, &crc, body, n)) b->failed = true;
+  png_put32(b, crc);
 }
 
 /* The filter of a row whose results, as distances from 0, are least in sum: the usual guess. */
@@ -266,10 +272,10 @@ WeftStatus png_encode(Vm *vm, const Image *m, Buf *out) {
     png_put32(&header, m->height);
     buf_put(&header, (char[]){(char)m->bits, (char)colours[m->channels], 0, 0, 0}, 5);
     buf_put(out, signature, sizeof signature);
-    put_chunk(out, "IHDR", header.data, header.failed ? 0 : header.len);
+    put_chunk(vm, out, "IHDR", header.data, header.failed ? 0 : header.len);
     for (size_t at = 0; at < packed.len; at += PART)
-      put_chunk(out, "IDAT", packed.data + at, packed.len - at < PART ? packed.len - at : PART);
-    put_chunk(out, "IEND", "", 0);
+      put_chunk(vm, out, "IDAT", packed.data + at, packed.len - at < PART ? packed.len - at : PART);
+    put_chunk(vm, out, "IEND", "", 0);
     if (out->failed || header.failed) status = vm_error_buf(vm);
   }
   buf_free(&rows);

@@ -41,6 +41,7 @@ static int write_all(Vm *vm, int fd, const char *data, size_t len, i64 at, size_
     ssize_t n = at < 0 ? write(fd, data + *done, part) : pwrite(fd, data + *done, part, at + (i64)*done);
     if (n > 0) {
       *done += (size_t)n;
+      if (at < 0 && *done < len && go_on(vm)) return FILE_STOPPED;
       continue;
     }
     if (n < 0 && errno != EINTR && errno != EAGAIN) return errno;
@@ -118,7 +119,7 @@ static int open_temporary(const char *path, mode_t mode, char **name) {
 }
 
 /* old: of the file that is replaced; NULL: there is none. CANNOT: by no temporary; nothing has changed. */
-static int replace(const char *path, const struct stat *old, const char *data, size_t len) {
+static int replace(Vm *vm, const char *path, const struct stat *old, const char *data, size_t len) {
   char *name;
   size_t done;
   int fd = open_temporary(path, old ? 0600 : 0666, &name);
@@ -130,7 +131,7 @@ static int replace(const char *path, const struct stat *old, const char *data, s
       fchown(fd, old->st_uid, old->st_gid) != 0)
     code = CANNOT;
   if (old && !code && fchmod(fd, old->st_mode & 01777) != 0) code = CANNOT; /* a write takes set-user-id away, too */
-  if (!code) code = write_all(NULL, fd, data, len, -1, &done);
+  if (!code) code = write_all(vm, fd, data, len, -1, &done); /* ended: the old file stays */
   code = close_file(fd, code);
   if (!code && rename(name, path) != 0) code = CANNOT;
   if (code) (void)unlink(name);
@@ -152,25 +153,25 @@ static bool same_file(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static int put_regular(const char *path, const struct stat *st, const char *data, size_t len) {
+static int put_regular(Vm *vm, const char *path, const struct stat *st, const char *data, size_t len) {
   char *to;
   struct stat there;
   int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* what may not be written is not replaced either */
   if (fd < 0) return errno;
   int code = CANNOT;
   if (st->st_nlink == 1 && !has_attributes(fd) && follow(path, &to) == 0) {
-    if (lstat(to, &there) == 0 && same_file(st, &there)) code = replace(to, st, data, len);
+    if (lstat(to, &there) == 0 && same_file(st, &there)) code = replace(vm, to, st, data, len);
     free(to);
   }
   if (code == CANNOT) code = write_in_place(fd, data, len);
   return close_file(fd, code);
 }
 
-static int put_new(const char *path, const char *data, size_t len) {
+static int put_new(Vm *vm, const char *path, const char *data, size_t len) {
   char *to;
   int code = follow(path, &to);
   if (code) return code;
-  code = replace(to, NULL, data, len);
+  code = replace(vm, to, NULL, data, len);
   if (code == CANNOT) {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
     code = fd < 0 ? errno : close_file(fd, write_in_place(fd, data, len));
@@ -209,7 +210,7 @@ static int standard(const struct stat *st) {
 static int put(Vm *vm, const char *path, const char *data, size_t len) {
   struct stat st;
   size_t done;
-  if (stat(path, &st) != 0) return errno == ENOENT ? put_new(path, data, len) : errno;
+  if (stat(path, &st) != 0) return errno == ENOENT ? put_new(vm, path, data, len) : errno;
   if (S_ISDIR(st.st_mode)) return EISDIR;
   int fd = standard(&st);
   if (fd >= 0) {
@@ -217,7 +218,7 @@ static int put(Vm *vm, const char *path, const char *data, size_t len) {
     else if (vm_flush(vm) != WEFT_OK) return FILE_STOPPED; /* what was printed before comes before */
     return write_all(vm, fd, data, len, -1, &done);
   }
-  return S_ISREG(st.st_mode) ? put_regular(path, &st, data, len) : put_through(vm, path, &st, data, len);
+  return S_ISREG(st.st_mode) ? put_regular(vm, path, &st, data, len) : put_through(vm, path, &st, data, len);
 }
 
 /* A pipe that nobody reads any more, and a file beyond the limit of the process, are errors and no signals. */

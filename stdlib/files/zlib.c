@@ -138,16 +138,18 @@ WeftStatus zlib_deflate(Vm *vm, ZlibForm form, const char *from, size_t len, Buf
 
 /* ---- CRC-32 ---------------------------------------------------------------------------------- */
 
-u32 crc32_of(u32 crc, const char *s, size_t n) {
+bool crc32_of(const Vm *vm, u32 *crc, const char *s, size_t n) {
   enum { POLYNOMIAL = (int)0xEDB88320u };
-  u32 table[256];
-  if (n == 0) return crc;
+  u32 table[256], sum = ~*crc;
   for (u32 i = 0; i < 256; i++) {
     u32 c = i;
     for (u32 k = 0; k < 8; k++) c = c & 1 ? c >> 1 ^ (u32)POLYNOMIAL : c >> 1;
     table[i] = c;
   }
-  crc = ~crc;
-  for (size_t i = 0; i < n; i++) crc = crc >> 8 ^ table[(crc ^ (u8)s[i]) & 0xFF];
-  return ~crc;
+  for (size_t i = 0; i < n; i++) {
+    sum = sum >> 8 ^ table[(sum ^ (u8)s[i]) & 0xFF];
+    if (i % PART == PART - 1 && vm_ends(vm)) return false;
+  }
+  *crc = ~sum;
+  return true;
 }

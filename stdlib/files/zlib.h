@@ -16,6 +16,7 @@ const char *zlib_inflate(Vm *vm, ZlibForm form, const char *from, size_t len, ch
 WeftStatus zlib_deflate(Vm *vm, ZlibForm form, const char *from, size_t len, Buf *out) MUST_USE;
 
 /* The check of zip and PNG, going on from `crc` (0 at first). Ours: needs no library. */
-u32 crc32_of(u32 crc, const char *s, size_t n);
+/* More bytes into *crc, which begins as 0. False: the program is to end (vm_ends); vm_error_buf raises that. */
+bool crc32_of(const Vm *vm, u32 *crc, const char *s, size_t n) MUST_USE;
 
 #endif
