@@ -253,6 +253,73 @@ static void callbacks_that_call(void **state) {
   assert_int_equal(refused, 7);
 }
 
+/* ---- host functions that give what they must not ---- */
+
+static WeftStatus gives_context(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)vm, (void)args, (void)count;
+  *result = context;
+  return WEFT_OK;
+}
+
+static WeftStatus gives_number(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)vm, (void)args, (void)count, (void)result;
+  return (WeftStatus) * (int *)context;
+}
+
+static WeftStatus ends_everything(WeftVM *vm, void *context, WeftValue *const *args, size_t count,
+                                  WeftValue **result) {
+  (void)context, (void)args, (void)count;
+  weft_free(vm); /* does nothing */
+  assert_int_equal(weft_cancel(vm), WEFT_MISUSE);
+  assert_int_equal(weft_resume(vm, NULL, NULL), WEFT_MISUSE);
+  return weft_bool(vm, true, result);
+}
+
+static void says(WeftVM *vm, const char *program, const char *message) {
+  assert_int_equal(weft_eval(vm, program, "test", NULL), WEFT_ERROR);
+  assert_string_equal(weft_error_kind(vm), "host");
+  assert_non_null(strstr(weft_error_message(vm), message));
+}
+
+static void results_that_are_none(void **state) {
+  WeftVM *vm = *state, *other = weft_new(NULL);
+  WeftValue *strange = NULL;
+  int unknown = 77, waits = WEFT_SUSPENDED;
+  assert_int_equal(weft_int(other, 5, &strange), WEFT_OK);
+  assert_int_equal(weft_define(vm, "strange", gives_context, strange, NULL), WEFT_OK);
+  assert_int_equal(weft_define(vm, "unknown", gives_number, &unknown, NULL), WEFT_OK);
+  assert_int_equal(weft_define(vm, "waits", gives_number, &waits, NULL), WEFT_OK);
+  assert_int_equal(weft_define(vm, "ends", ends_everything, NULL, NULL), WEFT_OK);
+  says(vm, "strange()", "a value of another VM");
+  says(vm, "unknown()", "the host function failed");
+  says(vm, "waits()", "weft_define_suspending did not");
+  assert_int_equal(weft_eval(vm, "assert(ends())", "test", NULL), WEFT_OK);
+  assert_int_equal(weft_as_int(other, strange, &to.i), WEFT_OK); /* it is still the other's */
+  weft_release(other, strange);
+  weft_free(other);
+}
+
+/* ---- a hook that lets its own program wait ---- */
+
+static WeftStatus waiting(WeftVM *vm, void *context, WeftHookEvent event) {
+  (void)event;
+  refused += weft_eval(vm, "later()", "hook", NULL) == WEFT_ERROR;
+  assert_int_equal(weft_set_hook(vm, NULL, NULL, 0), WEFT_OK);
+  weft_free(vm); /* does nothing */
+  return context ? WEFT_SUSPENDED : WEFT_OK;
+}
+
+static void hooks_that_wait(void **state) {
+  WeftVM *vm = *state;
+  int waits = WEFT_SUSPENDED;
+  refused = 0;
+  assert_int_equal(weft_define_suspending(vm, NULL, "later", gives_number, &waits, NULL), WEFT_OK);
+  assert_int_equal(weft_set_hook(vm, waiting, &waits, WEFT_HOOK_LINE), WEFT_OK);
+  assert_int_equal(weft_eval(vm, "let a = 1\na + 1", "test", NULL), WEFT_ERROR);
+  assert_int_equal(refused, 1);
+  assert_false(weft_is_suspended(vm));
+}
+
 /* ---- all in a VM that has to be usable behind it ---- */
 
 static int begin(void **state) { return !(*state = weft_new(NULL)); }
@@ -272,7 +339,7 @@ static int end(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_VM(no_vm), IN_VM(values_that_are_none), IN_VM(values_that_were_released), IN_VM(no_place),
-      IN_VM(callbacks_that_call),
+      IN_VM(callbacks_that_call), IN_VM(results_that_are_none), IN_VM(hooks_that_wait),
   };
   return cmocka_run_group_tests_name("misuse", tests, NULL, NULL);
 }
