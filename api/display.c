@@ -34,7 +34,7 @@ static size_t without_zeros(char *s, size_t end) {
 }
 
 static void put_float(const View *w, f64 x, u32 dtype, Buf *out) {
-  enum { FIXED_MOST = 9 }; /* digits before the point */
+  enum { FIXED_MOST = 10 }; /* digits before the point: times of today, in seconds, have as many */
   const int most = dtype == DT_f64 || dtype == DT_c128 ? 16 : dtype == DT_f32 || dtype == DT_c64 ? 8 :
                    dtype == DT_f16 ? 4 : 3;
   char s[400];
@@ -497,8 +497,8 @@ static void put_entry(View *w, Value column, i64 row, Buf *out) {
   }
   Value v = column.list->items[row];
   if (v.kind == V_NUM) return put_number(w, v, out);
-  if (v.kind != V_TEXT) return buf_puts(out, "nil");
   size_t from = out->len;
+  if (v.kind != V_TEXT) return put_inline(w, v, from, TEXT_MOST, 1, out);
   put_text(w, v.text, TEXT_MOST, out);
   if (out->failed || out->len < from + 2) return;
   memmove(out->data + from, out->data + from + 1, out->len - from - 2);
@@ -532,7 +532,8 @@ static void trim_line(Buf *out) {
   while (out->len && out->data[out->len - 1] == ' ') out->len--;
 }
 
-static void show_table(View *w, Record *r, i64 rows, Buf *out) {
+/* Gives how many of the columns there was room for. */
+static u32 put_table(View *w, Record *r, i64 rows, Buf *out) {
   enum { COLUMNS_MOST = 64, BETWEEN = 2 };
   TableColumn columns[COLUMNS_MOST];
   u32 n = r->shape->count, used = 0, fit = 0;
@@ -561,11 +562,6 @@ static void show_table(View *w, Record *r, i64 rows, Buf *out) {
     if (fit && used + BETWEEN + c->width + more > w->width) break;
     used += BETWEEN + c->width;
   }
-  buf_puts(out, "record of ");
-  put_count(out, n);
-  buf_puts(out, " columns, ");
-  put_count(out, (u64)rows);
-  buf_puts(out, " rows\n");
   for (i64 i = -1; i < shown(e) && !cell.failed; i++) {
     if (i >= 0 && gap_before(e, i)) {
       w->cut = true;
@@ -585,6 +581,41 @@ static void show_table(View *w, Record *r, i64 rows, Buf *out) {
   }
   out->failed |= cell.failed;
   buf_free(&cell);
+  return fit;
+}
+
+/* The columns that had no room, by name, in one line. */
+static void put_others(View *w, Record *r, u32 from, Buf *out) {
+  enum { MARK = 2 }; /* columns of " …" */
+  buf_puts(out, "\n  … ");
+  put_count(out, r->shape->count - from);
+  buf_puts(out, " more:");
+  size_t line = out->len;
+  while (line && out->data[line - 1] != '\n') line--;
+  for (u32 k = from; k < r->shape->count && !out->failed; k++) {
+    const size_t before = out->len;
+    buf_putc(out, ' ');
+    put_key(w, r->shape->keys[k], out);
+    const u32 room = k + 1 < r->shape->count ? w->width - MARK : w->width;
+    if (out->failed || columns_of(out, line) <= room) continue;
+    out->len = before;
+    return buf_puts(out, " …");
+  }
+}
+
+static void show_table(View *w, Record *r, i64 rows, Buf *out) {
+  buf_puts(out, "record of ");
+  put_count(out, r->shape->count);
+  buf_puts(out, " columns, ");
+  put_count(out, (u64)rows);
+  buf_puts(out, " rows\n");
+  const u32 fit = put_table(w, r, rows, out);
+  if (fit < r->shape->count) put_others(w, r, fit, out);
+}
+
+void display_table(Vm *vm, Record *table, i64 rows, u32 shown, u32 width, Buf *out) {
+  View w = {.vm = vm, .width = width, .rows = shown, .digits = DIGITS_USUAL};
+  (void)put_table(&w, table, rows, out);
 }
 
 /* One item a line, `key: ` in front of it in a record. */
@@ -683,6 +714,8 @@ static View view_of(const WeftVM *w) {
   if (w->rows) v.rows = (u32)w->rows;
   return v;
 }
+
+u32 display_width(const WeftVM *w) { return view_of(w).width; }
 
 void display_value(WeftVM *w, Value v, Buf *out) {
   View view = view_of(w);

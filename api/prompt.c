@@ -256,6 +256,29 @@ const Command prompt_commands[] = {
     {NULL, ARG_NONE, false, NULL},
 };
 
+/* Lines of ASCII, those that are too long cut at blanks; what goes on stands below the descriptions, or, where a window
+ * has no room for them, a little to the right. */
+static void put_lines(WeftVM *w, const char *text) {
+  enum { DESCRIPTIONS = 24, RIGHT = 6, NARROW = 48 };
+  const size_t width = display_width(w), indent = width < NARROW ? RIGHT : DESCRIPTIONS;
+  for (const char *end; *text; text = end + (*end != 0)) {
+    end = text + strcspn(text, "\n");
+    size_t before = 0, room = width;
+    while ((size_t)(end - text) > room) {
+      size_t n = room;
+      while (n > 0 && text[n] != ' ') n--;
+      size_t kept = n;
+      while (kept > 0 && text[kept - 1] == ' ') kept--;
+      if (!kept) break; /* one word */
+      buf_printf(&w->text, "%*s%.*s\n", (int)before, "", (int)kept, text);
+      text += n + strspn(text + n, " ");
+      before = indent;
+      room = width - indent;
+    }
+    buf_printf(&w->text, "%*s%.*s\n", (int)before, "", (int)(end - text), text);
+  }
+}
+
 /* What is to be shown lies in w->text. */
 static WeftCommandEnd show(WeftVM *w, const char *text) {
   (void)text_hold(w, text, strlen(text));
@@ -481,7 +504,7 @@ static WeftCommandEnd show_variables(WeftVM *w) {
 /* `rest`: what stands behind the word, NULL: nothing does. */
 static WeftCommandEnd run_command(WeftVM *w, const Command *c, const char *rest) {
   const char *word = c->name;
-  if (strcmp(word, "help") == 0) return (void)show(w, help_text), WEFT_COMMAND_HELP;
+  if (strcmp(word, "help") == 0) return put_lines(w, help_text), WEFT_COMMAND_HELP;
   if (strcmp(word, "quit") == 0) return WEFT_COMMAND_QUIT;
   if (strcmp(word, "vars") == 0) return show_variables(w);
   if (strcmp(word, "load") == 0) return load_file(w, rest, strlen(rest));

@@ -16,6 +16,9 @@ extern const Command prompt_commands[]; /* the last has no name (prompt.c) */
 enum { DIGITS_USUAL = 6, DIGITS_ALL = 17 };
 /* display.c: the lines that are shown of v, without an end of line; boxed lists */
 void display_value(WeftVM *w, Value v, Buf *out);
+u32 display_width(const WeftVM *w); /* columns of its lines */
+/* Columns of the same length as lines, without a heading: Vm.lay_out. */
+void display_table(Vm *vm, Record *table, i64 rows, u32 shown, u32 width, Buf *out);
 
 bool module_has_variable(const struct Module *m, u32 slot); /* is it declared, with a value? */
 

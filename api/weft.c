@@ -1,5 +1,6 @@
 /* weft.c — making and wiring a VM, running programs, errors, counters (see weft.h). */
 #include "api/backends.h"
+#include "api/prompt.h"
 
 #include <errno.h>
 #include <math.h>
@@ -157,6 +158,7 @@ static bool make_inner(WeftVM *w, const WeftOptions *o) {
   if (o->output) vm->output = host_output, vm->output_ctx = w;
   if (o->input) vm->input = host_input, vm->input_ctx = w;
   vm->tell = o->log_output;
+  vm->lay_out = display_table;
   vm->tell_ctx = o->log_context;
   vm->draws = o->draws;
   vm->resolve_module = o->resolve_module;

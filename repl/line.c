@@ -115,6 +115,13 @@ static bool key_waits(int ms) {
   return n > 0 || (n < 0 && errno != EINTR);
 }
 
+int line_width(void) {
+  enum { USUAL = 80 };
+  int height, width = 0;
+  rl_get_screen_size(&height, &width);
+  return width > 0 ? width : USUAL;
+}
+
 bool line_keys_wait(void) { return key_waits(0); }
 
 static bool wait_for_key(void) {

@@ -20,6 +20,7 @@ const char *line_next_word(void);
 ptrdiff_t line_input(void *context, char *to, size_t room);
 /* `lone`: it goes on with none that was read before. *line: to be freed; NULL but for LINE_WHOLE and LINE_GIVEN_UP. */
 LineEnd line_read(const char *prompt, bool lone, char **line);
+int line_width(void); /* columns of the window */
 bool line_keys_wait(void); /* is more typed already, as in a paste? */
 
 #endif

@@ -55,9 +55,26 @@ static bool goes_on(WeftVM *vm, const char *text) {
   return more;
 }
 
-static const char keys_text[] = "  Keys: Tab completes, Ctrl-C drops the input or stops what runs, Ctrl-D leaves,\n"
-                                "  or drops unfinished input, Up and Ctrl-R bring back what was entered,\n"
-                                "  Alt-Enter begins another line (docs/prompt.md).\n";
+static const char *const keys_text =
+    "Keys: Tab completes, Ctrl-C drops the input or stops what runs, Ctrl-D leaves, or drops unfinished input, "
+    "Up and Ctrl-R bring back what was entered, Alt-Enter begins another line (docs/prompt.md).";
+
+/* The words in lines as wide as the window, two blanks in front of each. */
+static void put_words(const char *words) {
+  enum { BEFORE = 2 };
+  const size_t width = (size_t)line_width();
+  size_t used = 0;
+  for (size_t n; *words; words += n + (words[n] == ' ')) {
+    n = strcspn(words, " ");
+    const bool fits = used && used + 1 + n < width;
+    out_puts(fits ? " " : used ? "\n  " : "  ");
+    used = fits ? used + 1 + n : BEFORE + n;
+    char word[32];
+    snprintf(word, sizeof word, "%.*s", (int)n, words);
+    out_puts(word);
+  }
+  out_puts("\n");
+}
 
 /* False: leave. */
 static bool run_command(WeftVM *vm, const char *line) {
@@ -65,7 +82,7 @@ static bool run_command(WeftVM *vm, const char *line) {
   WeftCommandEnd end = weft_command(vm, line, &text);
   if (end == WEFT_COMMAND_FAILED && weft_exit_code(vm) < 0) show_error(vm);
   else show(text);
-  if (end == WEFT_COMMAND_HELP) out_puts(keys_text);
+  if (end == WEFT_COMMAND_HELP) put_words(keys_text);
   return end != WEFT_COMMAND_QUIT && weft_exit_code(vm) < 0;
 }
 
@@ -115,6 +132,15 @@ static bool put_answer(Session *s) {
   return true;
 }
 
+/* `x <- 3` assigns in R; here it asks whether x is less than -3. With a blank behind the minus nobody means that. */
+static void note_arrow(const char *text) {
+  text += strspn(text, " \t\r\n");
+  const int n = (int)strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.$");
+  const char *mark = text + n + strspn(text + n, " ");
+  if (n && mark > text + n && strncmp(mark, "<- ", 3) == 0)
+    out_printf("(%.*s <- compares: %.*s < -…; %.*s = … assigns)\n", n, text, n, text, n, text);
+}
+
 static void run_input(Session *s, WeftInput kind) {
   char name[32];
   WeftValue *v = NULL;
@@ -128,6 +154,7 @@ static void run_input(Session *s, WeftInput kind) {
   if (weft_exit_code(s->vm) < 0) {
     if (status != WEFT_OK) show_error(s->vm);
     else if (kind != WEFT_INPUT_DECLARES) show_value(weft_display(s->vm, v));
+    if (status == WEFT_OK) note_arrow(s->text);
   }
   if (status == WEFT_OK) session_keep(s);
   if (status == WEFT_OK && kind != WEFT_INPUT_DECLARES && v && strcmp(weft_type(s->vm, v), "nil") != 0) {

@@ -392,6 +392,8 @@ struct Vm {
   /* what is told to who watches (vm_tell); NULL: standard error */
   void (*tell)(void *ctx, const char *text, size_t len);
   void *tell_ctx;
+  /* a record of columns of the same length as lines of text (api/display.c); NULL: there is none */
+  void (*lay_out)(Vm *vm, Record *table, i64 rows, u32 shown, u32 width, Buf *out);
   bool draws; /* the host lets the library draw on standard error, which is a terminal (progress) */
   char *(*resolve_module)(void *ctx, const char *path); /* NULL: files */
   const VmFiles *files; /* what programs read and write; NULL: the system's */

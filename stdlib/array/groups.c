@@ -314,6 +314,49 @@ static WeftStatus names_of(Vm *vm, const Record *t, Value by, Name *out, u32 cou
   return WEFT_OK;
 }
 
+/* ---- as text -------------------------------------------------------------------------------------------------- */
+
+/* Columns of the same length: arrays of rank 1 on the processor, lists. */
+static WeftStatus rows_of(Vm *vm, const Record *t, i64 *rows) {
+  *rows = 0;
+  for (u32 i = 0; i < t->shape->count; i++) {
+    const Value v = t->items[i];
+    const char *key = name_text(&vm->names, t->shape->keys[i]);
+    if (v.kind == V_ARRAY) TRY(args_array(vm, OP_table_text, 0, v));
+    if (v.kind == V_LIST && !list_boxed(vm, v.list)) return WEFT_ERROR;
+    if (v.kind != V_LIST && (v.kind != V_ARRAY || array_rank(v.array) != 1))
+      return vm_error(vm, EK_type, "table.text: column \"%.80s\" must be an array of rank 1 or a list", key);
+    const i64 n = v.kind == V_LIST ? v.list->count : v.array->size;
+    if (i && n != *rows)
+      return vm_error(vm, EK_value, "table.text: column \"%.80s\" has %lld rows, the first has %lld", key, (long long)n,
+                      (long long)*rows);
+    *rows = n;
+  }
+  return WEFT_OK;
+}
+
+WeftStatus eager_table_text(Vm *vm, Value *args, Value *out) {
+  enum { ROWS = 20, WIDTH = 80, NARROW = 20, MOST = 1 << 20 };
+  i64 shown = ROWS, width = WIDTH, rows;
+  if (args[0].kind != V_RECORD) return args_error(vm, OP_table_text, 0, args[0], "a record of columns");
+  TRY(rows_of(vm, args[0].record, &rows));
+  TRY(args_size(vm, OP_table_text, 1, args[1], &shown));
+  TRY(args_size(vm, OP_table_text, 2, args[2], &width));
+  if (width < NARROW || width > MOST)
+    return vm_error(vm, EK_value, "table.text: width must be from %d to %d, got %lld", NARROW, MOST, (long long)width);
+  if (!vm->lay_out) return vm_error(vm, EK_unsupported, "table.text: the host shows no values");
+  Buf b;
+  vm_buf_init(vm, &b);
+  vm->lay_out(vm, args[0].record, rows, (u32)(shown < MOST ? shown : MOST), (u32)width, &b);
+  WeftStatus status = b.failed                                     ? vm_error_buf(vm)
+                      : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK
+                                                                   : WEFT_ERROR;
+  buf_free(&b);
+  return status;
+}
+
+/* ---- numbers of groups ---------------------------------------------------------------------------------------- */
+
 WeftStatus eager_table_codes(Vm *vm, Value *args, Value *out) {
   const Value by = args[1];
   if (args[0].kind != V_RECORD) return args_error(vm, OP_table_codes, 0, args[0], "a record of columns");

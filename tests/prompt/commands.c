@@ -9,6 +9,42 @@
 
 /* ---- commands and help ------------------------------------------------------------------------ */
 
+/* In windows of any width the words of :help stay whole: they are the same. */
+static void help_at_widths(void) {
+  static const int widths[] = {132, 80, 60, 30};
+  char *wide = NULL;
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    Session s = open_prompt(&(Setup){.width = widths[i], .height = 20});
+    char *got = strdup(ask(&s, ":help")), *to = got;
+    bool blank = true;
+    for (const char *c = got; *c; c++) { /* one blank between words */
+      const bool now = *c == ' ' || *c == '\n';
+      if (!now) *to++ = *c;
+      else if (!blank) *to++ = ' ';
+      blank = now;
+    }
+    *to = 0;
+    if (!wide) wide = got;
+    must(strstr(got, ":profile CODE run CODE and say what its kernels cost :show p") != NULL, "it says %s", got);
+    must(strcmp(got, wide) == 0, "%d columns have %s", widths[i], got);
+    if (got != wide) free(got);
+    leave(&s);
+  }
+  free(wide);
+}
+
+/* What assigns in R compares here, and says so; a comparison with a negative number does not. */
+static void arrow_is_noted(void) {
+  Session s = open_prompt(NULL);
+  said(&s, "x = -5", "");
+  told(&s, "x <- 3", "true\n(x <- compares: x < -…; x = … assigns)");
+  said(&s, "x <-3", "true");
+  said(&s, "x<-3", "true");
+  said(&s, "x < -3", "true");
+  said(&s, "x", "-5");
+  leave(&s);
+}
+
 static void commands(void) {
   write_file("loaded.weft", "let from_file = 11\nprint(\"loaded it\")\n");
   Session s = open_prompt(NULL);
@@ -200,6 +236,8 @@ const Case commands_cases[] = {
     {"saved", saved},
     {"edited", edited},
     {"in-browser", in_browser},
+    {"help-at-widths", help_at_widths},
+    {"arrow-is-noted", arrow_is_noted},
     {"commands", commands},
     {"progress", progress},
     {"bars", bars},

@@ -148,11 +148,37 @@ static void search_left(void) {
   leave(&s);
 }
 
+/* The search shows an entry that is wider than the window, or nearly so, and Enter runs it. */
+static void search_at_widths(void) {
+  static const int widths[] = {40, 80, 132};
+  char entry[160] = "found = len(\"";
+  size_t n = strlen(entry);
+  memset(entry + n, 'a', 120);
+  strcpy(entry + n + 120, "\")");
+  for (int i = 0; i < 3; i++) {
+    Session s = open_prompt(&(Setup){.width = widths[i]});
+    type(&s, entry);
+    type(&s, "\r");
+    wait_prompt(&s);
+    said(&s, "found", "120");
+    said(&s, "found = 7", "");
+    key(&s, CTRL_R);
+    wait_text(&s, "reverse-i-search");
+    type(&s, "len(");
+    wait_text(&s, "aaaaaaaaaaaaaaaa");
+    type(&s, "\r");
+    wait_prompt(&s);
+    said(&s, "found", "120");
+    leave(&s);
+  }
+}
+
 const Case history_cases[] = {
     {"history-over-sessions", history_over_sessions},
     {"history-of-two", history_of_two},
     {"history-by-beginning", history_by_beginning},
     {"history-old-and-long", history_old_and_long},
     {"search-left", search_left},
+    {"search-at-widths", search_at_widths},
     {NULL, NULL},
 };

@@ -115,7 +115,8 @@ static void shown_numbers(void) {
   said(&s, "1 / 3", "0.333333");
   said(&s, "2.0", "2.0");
   said(&s, "123456789.125", "123456789.1"); /* digits before the point are never rounded */
-  said(&s, "1234567890.5", "1.23457e9");
+  said(&s, "1709209800.5", "1709209800.5"); /* a time */
+  said(&s, "12345678901.5", "1.23457e10");
   said(&s, "0.00012345678", "0.000123457");
   said(&s, "-1e-5", "-1e-5");
   said(&s, "inf", "inf");
@@ -173,6 +174,10 @@ static void shown_containers(void) {
        "record of 3 columns, 2 rows\n   n      x  s\n   1   0.5   a\n  22  10.25  bcd");
   told(&s, "{n: arange(1000), m: arange(1000) * 2}", "record of 2 columns, 1,000 rows\n    n     m\n    0     0");
   told(&s, "{n: arange(1000), m: arange(1000) * 2}", "\n  …\n");
+  told(&s, "let w = {}; for i in 0..40 { w[\"column_\" + str(i)] = [i, 0.5] }; w",
+       "column_5  column_6 …\n       0.0       1.0       2.0       3.0       4.0       5.0       6.0 …\n"
+       "       0.5       0.5       0.5       0.5       0.5       0.5       0.5 …\n"
+       "  … 33 more: column_7 column_8 column_9 column_10 column_11 column_12 …");
   said(&s, "{a: [1, 2], b: [1]}", "{a: [1, 2], b: [1]}"); /* no table: their lengths differ */
   leave(&s);
 }

@@ -271,8 +271,8 @@ static void paste_plain(void) {
   leave(&s);
 }
 
-static void paste_bracketed(void) {
-  Session s = open_prompt(NULL);
+static void paste_bracketed_at(int width) {
+  Session s = open_prompt(&(Setup){.width = width});
   type(&s, "\033[200~");
   type(&s, pasted);
   type(&s, "\033[201~");
@@ -289,6 +289,12 @@ static void paste_bracketed(void) {
   char *kept = read_file("history");
   must(strstr(kept, "fn area(w, h) {\n\t\n\t\t# with tabs,\n") != NULL, "the history holds %s", kept);
   free(kept);
+}
+
+static void paste_bracketed(void) {
+  paste_bracketed_at(80);
+  paste_bracketed_at(40);
+  paste_bracketed_at(132);
 }
 
 /* Without marks a line goes on with the one above as it does in a file; what a program reads is its own, whatever it
