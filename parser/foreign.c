@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WHERE_name, WHERE_start, WHERE_infix, WHERE_call, WHERE_prefix, WHERE_keyword };
+enum { WHERE_name, WHERE_start, WHERE_infix, WHERE_call, WHERE_prefix, WHERE_member, WHERE_keyword };
 
 static const struct {
   const char *word, *code, *advice;
@@ -40,6 +40,15 @@ const char *parser_foreign_word(const char *name, size_t len) {
 }
 
 bool parser_foreign_prefix(const char *name, size_t len) { return code_of(WHERE_prefix, name, len) != NULL; }
+
+const char *parser_foreign_member(const char *module, const char *name) {
+  size_t n = strlen(module);
+  for (u32 i = 0; i < COUNT_OF(words); i++)
+    if (words[i].where == WHERE_member && strncmp(words[i].word, module, n) == 0 && words[i].word[n] == '.' &&
+        strcmp(words[i].word + n + 1, name) == 0)
+      return words[i].code;
+  return NULL;
+}
 
 const char *parser_foreign_keyword(const char *name, size_t len) { return code_of(WHERE_keyword, name, len); }
 

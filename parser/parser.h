@@ -32,6 +32,8 @@ WeftStatus parser_parse(Ast *out, Arena *arena, Names *names, const Sources *sou
 const char *parser_foreign_word(const char *name, size_t len);
 /* Whether other languages write it in front of functions that are built into Weft ("np"). */
 bool parser_foreign_prefix(const char *name, size_t len);
+/* What to write for a function that a standard module lacks, before a global one of that name ("table", "filter"). */
+const char *parser_foreign_member(const char *module, const char *name);
 /* What a parameter of that name is called here ("ddof" → "correction"), or NULL. */
 const char *parser_foreign_keyword(const char *name, size_t len);
 

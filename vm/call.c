@@ -65,10 +65,27 @@ static const char *proto_name(const Vm *vm, const Proto *p) {
   return p->name ? name_text(&vm->names, p->name) : "the function";
 }
 
-static WeftStatus unknown_keyword(Vm *vm, const char *fn, Name name, const char *nearest) {
+/* What a call may name, for its error: "x, axis". */
+typedef struct ParamList {
+  char text[160];
+  size_t len;
+  bool full;
+} ParamList;
+
+static void list_param(Vm *vm, ParamList *l, Name name) {
+  enum { REST = 8 }; /* room for ", …" */
+  const char *text = name_text(&vm->names, name);
+  if (!*text || *text == '_' || l->full) return;
+  const char *comma = l->len ? ", " : "";
+  l->full = l->len + strlen(comma) + strlen(text) + REST > sizeof l->text;
+  l->len += (size_t)snprintf(l->text + l->len, sizeof l->text - l->len, "%s%s", comma, l->full ? "…" : text);
+}
+
+static WeftStatus unknown_keyword(Vm *vm, const char *fn, Name name, const char *nearest, const ParamList *params) {
   const char *text = name_text(&vm->names, name);
   if (nearest) return vm_error(vm, EK_type, "%s: there is no parameter '%s'; did you mean '%s'?", fn, text, nearest);
-  return vm_error(vm, EK_type, "%s: there is no parameter '%s'", fn, text);
+  return vm_error(vm, EK_type, "%s: there is no parameter '%s'%s%s", fn, text, params->len ? "; there are " : "",
+                  params->text);
 }
 
 /* Keeps the parameter that the wrong name is likeliest to mean: its word in other languages, else the nearest one. */
@@ -91,10 +108,12 @@ static u32 start_best(Vm *vm, Name wrong) {
 
 static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value *params) {
   const char *nearest = NULL;
+  ParamList names = {.len = 0};
   u32 best = start_best(vm, name);
   for (u32 k = 0; k < p->nparams; k++) {
     if ((i32)k == p->rest_index || !p->params[k].name) continue;
     if (p->params[k].name != name) {
+      list_param(vm, &names, p->params[k].name);
       consider_parameter(vm, name, p->params[k].name, &best, &nearest);
       continue;
     }
@@ -103,7 +122,7 @@ static WeftStatus bind_name(Vm *vm, const Proto *p, Name name, Value *arg, Value
     params[k] = call_take(arg);
     return WEFT_OK;
   }
-  return unknown_keyword(vm, proto_name(vm, p), name, nearest);
+  return unknown_keyword(vm, proto_name(vm, p), name, nearest, &names);
 }
 
 static WeftStatus too_many(Vm *vm, u32 op, u32 given) {
@@ -185,10 +204,14 @@ static WeftStatus bind_op_name(Vm *vm, u32 op, Name name, Value *arg, Value *par
     return WEFT_OK;
   }
   const char *nearest = NULL;
+  ParamList list = {.len = 0};
   u32 best = start_best(vm, name);
-  for (u32 k = 0; k < info->nparams; k++)
-    if (!info->params[k].rest) consider_parameter(vm, name, names[k], &best, &nearest);
-  return unknown_keyword(vm, info->name, name, nearest);
+  for (u32 k = 0; k < info->nparams; k++) {
+    if (info->params[k].rest) continue;
+    consider_parameter(vm, name, names[k], &best, &nearest);
+    list_param(vm, &list, names[k]);
+  }
+  return unknown_keyword(vm, info->name, name, nearest, &list);
 }
 
 /* Arguments in the order of the signature; params has room for all. */

@@ -121,13 +121,15 @@ WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) {
 WeftStatus field_no_method(Vm *vm, Value obj, Name name) {
   Value v = value_untracked(obj);
   const char *text = name_text(&vm->names, name);
+  const char *foreign = parser_foreign_word(text, strlen(text));
+  if (v.kind == V_RECORD && foreign && !record_nearest(vm, v.record, name))
+    return vm_error(vm, EK_key, "the record has no key '%s'; write '%s'", text, foreign);
   if (v.kind == V_RECORD) return field_missing(vm, v.record, name);
   const Name *known = vm->known;
   bool property = name == known[KN_shape] || name == known[KN_dtype] || name == known[KN_ndim] ||
                   name == known[KN_size] || name == known[KN_T] || name == known[KN_device];
   if (property && value_is_numeric(v))
     return vm_error(vm, EK_type, "'%s' is a property: write .%s without parentheses", text, text);
-  const char *foreign = parser_foreign_word(text, strlen(text));
   return vm_error(vm, EK_name, "there is no function '%s', and %s has no such field%s%s%s", text, value_type_name(v),
                   foreign ? "; write '" : "", foreign ? foreign : "", foreign ? "'" : "");
 }

@@ -138,7 +138,9 @@ Value *module_member(Vm *vm, Module *m, Name name) {
     }
   }
   Builtin global = builtin_find(text, name_len(&vm->names, name));
-  if (global.kind == BUILTIN_OP)
+  const char *meant = *m->path ? NULL : parser_foreign_member(module, text);
+  if (meant) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; write '%s'", module, text, meant);
+  else if (global.kind == BUILTIN_OP)
     (void)vm_error(vm, EK_name, "module '%s' has no '%s'; the global function '%s' is called without a module", module,
                    text, text);
   else if (nearest) (void)vm_error(vm, EK_name, "module '%s' has no '%s'; did you mean '%s'?", module, text, nearest);

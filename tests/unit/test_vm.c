@@ -318,7 +318,7 @@ static void control(void **state) {
         "~a, a & b, a | b go element by element");
   check("std([1.0, 2.0], ddof=1)", "type: std: there is no parameter 'ddof'; did you mean 'correction'?");
   check("fn f(axis) = 1; f(dim=1)", "type: f: there is no parameter 'dim'; did you mean 'axis'?");
-  check("fn f(x) = 1; f(dim=1)", "type: f: there is no parameter 'dim'");
+  check("fn f(x) = 1; f(dim=1)", "type: f: there is no parameter 'dim'; there are x");
   check("\"%d\" % 3", "type: %: cannot take text and number; values stand in a text as f\"{x:.2f}\"");
   check("let (a, ...b) = (1, 2, 3); (a, b)", "(1, (2, 3))");
   check("let (a, b) = [1.5, 2.5]; a + b", "4.0:f64");
