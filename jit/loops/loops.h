@@ -239,6 +239,8 @@ struct LoopModule {
   u32 carried;     /* else so many were carried */
   bool divisions_stay; /* code divides integers by constants: */
   u32 products;        /* else so many divisions are products */
+  bool powers_stay; /* loops_simplify leaves `math pow` by constants: */
+  u32 powers;       /* else so many are products and roots */
   bool lanes_stay;     /* vector code computes integers in lanes of their types: */
   u32 narrowed;        /* else so many loops have narrower ones */
 };
@@ -351,6 +353,16 @@ LoopOp loop_reduce_op(LoopReduce op);                   /* its combining operati
  * segment. */
 static inline u32 loop_lanes(LoopType t) { return 256 / loop_type_bytes(t); }
 enum { LOOP_BLOCK_TRIPS = 64, LOOP_ROW_BLOCK = 64, LOOP_SCAN_SEGMENT = 16 };
+
+/* Writes operations into a function that is built or rewritten; each call gives the id of the value. */
+typedef struct LoopMaker {
+  void *ctx;
+  u32 (*node)(void *ctx, LoopNode n); /* op, type and operands of a pure operation */
+  u32 (*number)(void *ctx, LoopType t, f64 v);
+} LoopMaker;
+/* x to the power of a constant, by products and roots, with the bits that `math pow` gives; 0: an exponent for which
+ * that has no such steps, or that is no constant. */
+u32 loop_known_power(const LoopMaker *m, LoopType t, u32 x, const LoopNode *exponent);
 
 /* ---- text, verifier ------------------------------------------------------------------------ */
 

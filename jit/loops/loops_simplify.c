@@ -400,6 +400,34 @@ static bool is_late(const Pass *p, u32 id) {
   return late;
 }
 
+static u32 pure_value(Pass *p, LoopNode n, u32 *known);
+
+typedef struct Maker {
+  Pass *p;
+  u32 *known;
+} Maker;
+static u32 make_node(void *ctx, LoopNode n) { return pure_value(((Maker *)ctx)->p, n, ((Maker *)ctx)->known); }
+static u32 make_number(void *ctx, LoopType t, f64 v) {
+  u64 bits = 0;
+  f32 narrow = (f32)v;
+  if (t == LT_F64) memcpy(&bits, &v, sizeof v);
+  else memcpy(&bits, &narrow, sizeof narrow);
+  return constant(((Maker *)ctx)->p, t, bits);
+}
+
+/* A power whose exponent is a constant now, as that of a loop's trip which was written out. */
+static u32 known_power(Pass *p, const LoopNode *n, u32 *known) {
+  LoopModule *m = p->fn->module;
+  if (n->op != LOOP_MATH || !n->b || n->c || m->powers_stay || !simplify_is_const(p, n->b) ||
+      strcmp(name_text(&m->names, (Name)n->imm), "pow") != 0)
+    return 0;
+  const LoopNode exponent = *simplify_node(p, n->b);
+  u32 same = loop_known_power(&(LoopMaker){&(Maker){p, known}, make_node, make_number}, (LoopType)n->type, n->a,
+                              &exponent);
+  m->powers += same != 0;
+  return same;
+}
+
 static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
   LoopType from = loop_type_of(p->fn, n.a);
   bool constants = simplify_is_const(p, n.a) && (!n.b || simplify_is_const(p, n.b)) &&
@@ -414,7 +442,7 @@ static u32 pure_value(Pass *p, LoopNode n, u32 *known) {
     n.a = n.b;
     n.b = a;
   }
-  u32 same = by_range(p, &n);
+  u32 same = n.op == LOOP_MATH ? known_power(p, &n, known) : by_range(p, &n);
   if (same) return same;
   /* min(min(late, x), y) */
   for (u32 side = 0; side < 2 && (n.op == LOOP_MIN || n.op == LOOP_MAX) && loop_is_int((LoopType)n.type); side++) {

@@ -104,51 +104,13 @@ static u32 emit_fmod(LoopFn *fn, LoopType t, const u32 *x) {
   return loop_is_float(t) ? loop_math(fn, "fmod", x[0], x[1], 0) : binary(fn, LOOP_REM, x[0], x[1]);
 }
 
-/* a * b and what the product was rounded by. */
-static u32 product(LoopFn *fn, u32 a, u32 b, u32 *rest) {
-  u32 p = binary(fn, LOOP_MUL, a, b);
-  *rest = loop_emit(fn, LOOP_FMA, loop_type_of(fn, p), a, b, unary(fn, LOOP_NEG, p));
-  return p;
-}
-
-/* a + b, and a where that is 0 (whose sign a has) or no number. */
-static u32 corrected(LoopFn *fn, u32 a, u32 b) {
-  u32 s = binary(fn, LOOP_ADD, a, b), zero = number(fn, loop_type_of(fn, s), 0);
-  return pick(fn, binary(fn, LOOP_GT, unary(fn, LOOP_ABS, s), zero), s, a);
-}
-
-/* The exponents 0.5, 1.5, 2, 3 and 4, step by step what pow does there (lang/math.loops); 0: another one. Constants are
- * shared. */
-static u32 known_power(LoopFn *fn, LoopType t, u32 x, u32 y) {
-  bool half = y == loop_const_f(fn, t, 0.5), cube = y == loop_const_f(fn, t, 3);
-  if (y == loop_const_f(fn, t, 2)) return binary(fn, LOOP_MUL, x, x);
-  if (!half && !cube && y != loop_const_f(fn, t, 1.5) && y != loop_const_f(fn, t, 4)) return 0;
-  u32 v, w = t == LT_F32 ? loop_emit(fn, LOOP_CONVERT, LT_F64, x, 0, 0) : x, rest, low, wide = t == LT_F32;
-  if (cube || y == loop_const_f(fn, t, 4)) {
-    u32 square = product(fn, w, w, &low), by = cube ? w : square;
-    u32 twice = cube ? low : binary(fn, LOOP_ADD, low, low);
-    v = product(fn, square, by, &rest);
-    if (wide) v = binary(fn, LOOP_MUL, square, by);
-    else v = corrected(fn, v, loop_emit(fn, LOOP_FMA, LT_F64, twice, by, rest));
-  } else {
-    u32 root = unary(fn, LOOP_SQRT, w), infinite = loop_const_f(fn, LT_F64, -(f64)INFINITY);
-    if (half) {
-      v = binary(fn, LOOP_ADD, root, number(fn, LT_F64, 0));
-    } else {
-      u32 left = loop_emit(fn, LOOP_FMA, LT_F64, unary(fn, LOOP_NEG, root), root, w);
-      u32 under = binary(fn, LOOP_MUL, left, loop_const_f(fn, LT_F64, 0.5));
-      v = product(fn, root, w, &rest);
-      if (!wide) v = corrected(fn, v, loop_emit(fn, LOOP_FMA, LT_F64, under, root, rest));
-    }
-    v = pick(fn, binary(fn, LOOP_EQ, w, infinite), loop_const_f(fn, LT_F64, (f64)INFINITY), v);
-  }
-  return wide ? loop_emit(fn, LOOP_CONVERT, LT_F32, v, 0, 0) : v;
-}
+static u32 make_node(void *fn, LoopNode n) { return loop_emit(fn, (LoopOp)n.op, (LoopType)n.type, n.a, n.b, n.c); }
+static u32 make_number(void *fn, LoopType t, f64 v) { return loop_const_f(fn, t, v); }
 
 /* Squaring; a negative exponent was checked, and counts as a great one so that the loop ends in any case. */
 static u32 emit_power(LoopFn *fn, LoopType t, const u32 *x) {
   if (loop_is_float(t)) {
-    u32 known = known_power(fn, t, x[0], x[1]);
+    u32 known = loop_known_power(&(LoopMaker){fn, make_node, make_number}, t, x[0], loop_node(fn, x[1]));
     return known ? known : loop_math(fn, "pow", x[0], x[1], 0);
   }
   const LoopNode *whole = loop_node(fn, x[1]);

@@ -366,10 +366,12 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   bool joins = state->cpu >= VEC_AVX2 && code->target->joins;
   code->module.loads_stay = !MECHANISM(vm, carried_loads);
   code->module.divisions_stay = !MECHANISM(vm, products_divide);
+  code->module.powers_stay = !MECHANISM(vm, known_powers);
   code->module.lanes_stay = !MECHANISM(vm, narrow_lanes);
   bool made = link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan));
   vm->counters.at[STAT_carried_loads] += code->module.carried;
   vm->counters.at[STAT_products_divide] += code->module.products;
+  vm->counters.at[STAT_known_powers] += code->module.powers;
   vm->counters.at[STAT_narrow_lanes] += code->module.narrowed;
   vm->counters.at[STAT_mir_errors] = mir_pool_stats(state->pool).errors;
   if (made) {
