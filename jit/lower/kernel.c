@@ -1,5 +1,6 @@
 /* kernel.c — tasks of a loop nest: which elements are needed, in which loop each is computed (see kernel.h). */
 #include "jit/lower/kernel.h"
+#include "lang/mechanisms.h"
 
 #include <string.h>
 
@@ -136,8 +137,9 @@ bool kern_axes(Kern *k, const ArrayType *t, u32 ix, u32 *affs) {
     if (t->rank) affs[0] = ix_item(&k->ax, ix, 0);
     return true;
   }
-  if (k->linear) {
+  if (k->linear || k->numbers) {
     k->unlinear = true;
+    k->unnumbered = k->numbers;
     return false;
   }
   /* taken apart by division; sizes that are 0 leave no trips in which it would be done */
@@ -283,12 +285,51 @@ static void need_element(Kern *k, u32 id) {
   made->from = (u8)t;
 }
 
+/* One scope for all reduced axes, where these are the last ones: elements that lie side by side are one run, whatever
+ * sizes the axes have. Axes of known sizes may be few elements, and are told apart by the vector code. */
+static bool open_numbered(Kern *k, u32 id, u32 mask, u32 *ix) {
+  NodeId n = k->tasks.data[id].value;
+  const ArrayType x = *value_type(k->g, node_operand(k->g, n, 0)), r = *value_type(k->g, node_result(k->g, n, 0));
+  u32 lead = 0, loops = 0, from[TYPE_MAX_RANK], number = 0, result = k->tasks.data[id].ix;
+  Dim total = 1, strides[TYPE_MAX_RANK];
+  i64 known;
+  bool sized = true;
+  while (lead < x.rank && !(mask >> lead & 1)) lead++;
+  if (!k->numbered || mask >> lead != ((u64)1 << (x.rank - lead)) - 1) return false;
+  for (u32 d = lead; d < x.rank; d++) {
+    loops += !dim_is(k->c, x.dims[d], 1);
+    sized = sized && dim_is_const(k->c, x.dims[d], &known);
+    total = size_mul(k->sizes, total, x.dims[d]);
+    if (total == DIM_NONE) return false;
+  }
+  if (loops < 2 || sized || !MECHANISM(k->c->vm, axes_numbered)) return false;
+  if (ix_at(&k->ax, result)->linear) {
+    number = ix_item(&k->ax, result, 0);
+  } else if (lead) {
+    if (!kern_axes(k, &r, result, from)) return false;
+    dims_strides(k->c, lead, x.dims, strides);
+    number = ix_offset(&k->ax, ix_make(&k->ax, lead, from), strides);
+  }
+  u32 scope = k->scopes.count, var = new_var(k, scope, 0);
+  if (!var || !vec_push(k->c->alloc, &k->scopes, (KScope){.trips = total, .var = var})) {
+    k->failed = true;
+    return false;
+  }
+  *ix = ix_linear(&k->ax, aff_add(&k->ax, aff_scale(&k->ax, number, total), aff_var(&k->ax, var)));
+  k->tasks.data[id].inner = scope;
+  k->tasks.data[id].inner_count = 1;
+  k->numbers = true;
+  k->c->vm->counters.at[STAT_axes_numbered]++;
+  return true;
+}
+
 /* Scopes of the reduced axes, nested; the index of the operand. */
 static bool open_reduction(Kern *k, u32 id, u32 mask, bool keep, u32 *ix) {
   NodeId n = k->tasks.data[id].value;
   const ArrayType x = *value_type(k->g, node_operand(k->g, n, 0)), r = *value_type(k->g, node_result(k->g, n, 0));
   u32 from[TYPE_MAX_RANK], to[TYPE_MAX_RANK], at = 0, first = k->scopes.count, count = 0;
-  if (!kern_axes(k, &r, k->tasks.data[id].ix, from)) return false;
+  if (open_numbered(k, id, mask, ix)) return true;
+  if (k->failed || !kern_axes(k, &r, k->tasks.data[id].ix, from)) return false;
   for (u32 d = 0; d < x.rank; d++) {
     if (!(mask >> d & 1)) {
       to[d] = from[at++];
@@ -489,7 +530,7 @@ static void reset(Kern *k) {
   k->tasks.count = k->scopes.count = k->stack.count = 0;
   k->vars.count = 0;
   memset(k->table, 0, sizeof *k->table * k->table_size);
-  k->unlinear = false;
+  k->unlinear = k->unnumbered = k->numbers = false;
   k->checked = false;
   k->why = NULL;
   k->depth = 0;
@@ -739,6 +780,7 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
   for (u32 d = 0; d < rank; d++) loops += !dim_is(c, dims[d], 1);
   for (u32 form = u->kind == UNIT_kernel && loops > 1 ? 0 : 1; ok && !built && form < 2; form++) {
     k.linear = form == 0;
+    k.numbered = !k.unnumbered;
     reset(&k);
     ok = !k.failed && !k.ax.failed;
     if (!ok) break;
@@ -756,6 +798,7 @@ bool kernel_build(Compiler *c, const Unit *u, u32 unit, u32 part, Kernel *out) {
       k.why = "a size expression that gets too large";
     }
     if (!built && !k.unlinear) break;
+    if (!built && k.unnumbered) form--; /* once more, with loops for the axes of reductions */
   }
   if (ok && built) built = kern_emit(&k, roots);
   if (k.failed || k.ax.failed || !ok) compile_no_memory(c);

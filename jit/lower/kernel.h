@@ -95,6 +95,9 @@ typedef struct Kern {
   u32 parts;         /* join: operands that this nest writes */
   IndexSplit split;
   bool linear;       /* the nest is one loop over element numbers */
+  bool numbered;     /* last axes that are reduced together are one loop over element numbers, where that does */
+  bool numbers;      /* some are */
+  bool unnumbered;   /* that does not do: set besides `unlinear` */
   bool unlinear;     /* that does not do: some value needs its own axes */
   bool failed;       /* memory was refused */
   const char *why;   /* cannot be built */
