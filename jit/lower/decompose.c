@@ -191,9 +191,37 @@ static ValueId differences(Rewrite *r, const GraphArg *args) {
   return x;
 }
 
+/* One operation that is taken apart. */
+typedef struct Formula {
+  NodeId node;
+  u32 op, mask; /* mask: the axes, where there is a parameter of that name */
+  bool keep;
+  ValueId x; /* the first operand */
+  GraphArg args[OP_MAX_PARAMS];
+} Formula;
+
+/* Of integers, rows by a vector or by rows of the same shape: sums of products in the result's dtype, modulo its range,
+ * in any order. There is no library that does it sooner, and what is multiplied or comes of it needs no memory. */
+static ValueId inner_integers(Rewrite *r, u32 op, const GraphArg *args, u32 dtype) {
+  ValueId x = args[0].value, y = args[1].value;
+  const ArrayType xt = *value_type(r->g, x), yt = *value_type(r->g, y);
+  if ((dtype != DT_i64 && dtype != DT_i32) || !dtype_in_loops(xt.dtype) || !dtype_in_loops(yt.dtype) || !xt.rank ||
+      !(yt.rank == 1 || (op == OP_vecdot && xt.rank == yt.rank)) || xt.rank < yt.rank || r->c->device != DEV_CPU ||
+      !MECHANISM(r->c->vm, integer_rows))
+    return 0;
+  ValueId products = op2(r, OP_multiply, graph_convert(r->g, x, dtype), graph_convert(r->g, y, dtype));
+  ValueId sum = reduced(r, OP_sum, products, 1u << (xt.rank - 1), false);
+  return sum ? graph_convert(r->g, sum, dtype) : 0;
+}
+
 /* Of two vectors, or rows of the same shape: the sum of their products. */
-static ValueId inner(Rewrite *r, u32 op, const GraphArg *args) {
+static ValueId inner(Rewrite *r, const Formula *f) {
+  const GraphArg *args = f->args;
+  const u32 op = f->op;
   if (args[1].kind != ARG_value || value_is_token(r->g, args[1].value)) return 0;
+  u32 dtype = value_type(r->g, node_result(r->g, f->node, 0))->dtype;
+  if (dtype_kind(dtype) != DK_FLOAT)
+    return op == OP_vecdot && args[2].kind != ARG_hole ? 0 : inner_integers(r, op, args, dtype);
   const ArrayType x = *value_type(r->g, args[0].value), y = *value_type(r->g, args[1].value);
   if (x.dtype != y.dtype || dtype_kind(x.dtype) != DK_FLOAT || x.rank != y.rank || !x.rank) return 0;
   if (op == OP_vecdot ? args[2].kind != ARG_hole : x.rank != 1) return 0;
@@ -209,15 +237,6 @@ static ValueId outer(Rewrite *r, const GraphArg *args) {
   return op2(r, OP_multiply, graph_index(r->g, args[0].value, NULL, 0, (IndexItem[2]){
       {.kind = INDEX_slice}, {.kind = INDEX_newaxis}}, 2, graph_type(r->g, &column)), args[1].value);
 }
-
-/* One operation that is taken apart. */
-typedef struct Formula {
-  NodeId node;
-  u32 op, mask; /* mask: the axes, where there is a parameter of that name */
-  bool keep;
-  ValueId x; /* the first operand */
-  GraphArg args[OP_MAX_PARAMS];
-} Formula;
 
 /* Fills in the value of each result. False: the formula does not cover this node. */
 typedef bool (*Compose)(Rewrite *r, const Formula *f, ValueId *out);
@@ -257,7 +276,7 @@ COMPOSE_AXES(nn_log_softmax, true, log_softmax(r, f->x, f->mask))
 COMPOSE_AXES(nn_layer_norm, true, layer_norm(r, f->args, f->mask))
 COMPOSE(diff, differences(r, f->args))
 COMPOSE(gelu, gelu(r, f->args))
-COMPOSE(inner, inner(r, f->op, f->args))
+COMPOSE(inner, inner(r, f))
 COMPOSE(outer, outer(r, f->args))
 
 /* The cell `lower` of each row of ops.def. A formula that is named and not there does not compile. */
