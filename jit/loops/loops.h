@@ -241,6 +241,8 @@ struct LoopModule {
   u32 products;        /* else so many divisions are products */
   bool powers_stay; /* loops_simplify leaves `math pow` by constants: */
   u32 powers;       /* else so many are products and roots */
+  bool bytes_stay; /* vector code reads bytes a few apart one by one: */
+  u32 shuffled;    /* else so many loops shuffle them */
   bool lanes_stay;     /* vector code computes integers in lanes of their types: */
   u32 narrowed;        /* else so many loops have narrower ones */
 };

@@ -135,7 +135,7 @@ static bool inner_keeps(Raise *r, Spot *s) {
 /* An element of an array to which the loop stores nothing; in front of the inner loop if it does not go by that. */
 static bool inner_direct(Raise *r, u32 id, bool before) {
   const LoopNode n = *raise_node(r, id);
-  LoopTerm terms[RAISE_TERMS + 2];
+  LoopTerm terms[RAISE_OUT];
   Affine a;
   r->lanes = true;
   bool known = raise_node(r, n.a)->op == LOOP_PARAM && affine_of(r, &n, &a);

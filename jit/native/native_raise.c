@@ -136,6 +136,11 @@ static bool raise_range(Raise *r, const Affine *a, u32 size) {
   return true;
 }
 
+static bool is_trip(const Raise *r, u32 id) {
+  const LoopNode *n = raise_node(r, id);
+  return id && n->op == LOOP_INDEX && n->a == r->loop;
+}
+
 static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
   const LoopNode *n = raise_node(r, id);
   bool plain = !by.stride[0] && !by.stride[1];
@@ -145,9 +150,9 @@ static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
     if (plain) a->constant += by.coef;
     return plain || affine_term(a, by);
   }
-  if (n->op == LOOP_INDEX && n->a == r->loop) {
+  if (is_trip(r, id)) {
     by.var = id;
-    if (!plain) return r->lanes && affine_term(a, by);
+    if (!plain) return affine_term(a, by); /* times a size that is known once the loop begins */
     a->coef += by.coef;
     return true;
   }
@@ -179,6 +184,7 @@ static bool affine_add(Raise *r, Affine *a, u32 id, LoopTerm by, u32 depth) {
   return affine_term(a, by);
 }
 
+/* Of what is stored, `coef` says how it goes along with the trips: what is a size apart can be loaded alone. */
 bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
   *a = (Affine){.constant = (i64)access->imm};
   for (u32 i = 0; i < access->count; i++) {
@@ -188,7 +194,9 @@ bool affine_of(Raise *r, const LoopNode *access, Affine *a) {
     t.var = 0;
     if (var ? !affine_add(r, a, var, t, RAISE_DEPTH) : !affine_term(a, t)) return false;
   }
-  return r->lanes || (a->coef <= COEF_MOST && a->coef >= -COEF_MOST);
+  bool sized = false;
+  for (u32 i = 0; i < a->count; i++) sized |= is_trip(r, a->terms[i].var);
+  return r->lanes || (a->coef <= COEF_MOST && a->coef >= -COEF_MOST && !(sized && a->coef));
 }
 
 /* May both be looked at by trips of one call: `store` is written. */
@@ -238,7 +246,13 @@ u32 raise_terms(Raise *r, const Affine *a, LoopTerm *out) {
     for (u32 k = 0; k < 2; k++)
       if (t.stride[k] && !(t.stride[k] = raise_word(r, t.stride[k], LOOP_IN))) return UINT32_MAX;
     if (!t.var) t.var = r->one = loop_const_i(r->fn, LT_I64, 1); /* strides alone: times one, a parameter */
-    t.var = raise_operand(r, t.var);
+    if (r->base && is_trip(r, t.var)) {
+      t.var = r->base;
+      out[count++] = t;
+      t.var = loop_node(r->kernel, r->index)->a;
+    } else {
+      t.var = raise_operand(r, t.var);
+    }
     r->one = 0;
     if (!t.var) return UINT32_MAX;
     out[count++] = t;
@@ -296,7 +310,7 @@ bool raise_gather(Raise *r, u32 id) {
 
 /* What lies there as the trip begins; in an arm: the trips that do not come by look at it for nothing. */
 bool raise_look(Raise *r, Spot *s) {
-  LoopTerm terms[RAISE_TERMS + 2];
+  LoopTerm terms[RAISE_OUT];
   u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_IN), at = (u32)(s - r->spots);
   if (count == UINT32_MAX || !buffer || (r->depth && !MECHANISM(r->n->c->vm, arms_look))) return false;
   for (u32 i = 0; i < r->count; i++) s->stores_before |= (u32)r->spots[i].store << i;
@@ -552,7 +566,7 @@ static bool raise_kernel(Raise *r, Made *made) {
   if (!raise_independent(r) || (made->reduces && !fold_end(r, made, head))) return false;
   for (u32 i = 0; i < r->count && made == &r->work; i++) {
     const Spot *s = &r->spots[i];
-    LoopTerm terms[RAISE_TERMS + 2];
+    LoopTerm terms[RAISE_OUT];
     if (!s->store) continue;
     u32 count = raise_terms(r, &s->at, terms), buffer = raise_word(r, s->buffer, LOOP_OUT);
     if (count == UINT32_MAX || !buffer) return false;

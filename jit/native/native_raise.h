@@ -9,7 +9,8 @@ enum {
   TRIPS_LEAST = 32,   /* that are worth a call */
   FOLD_LEAST = 128,   /* that are worth the calls of a loop that only reduces */
   TRIPS_MOST = 8192,  /* between two polls */
-  RAISE_TERMS = 6, RAISE_PLACES = 32, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
+  RAISE_TERMS = 6, RAISE_OUT = 2 * RAISE_TERMS + 2 /* terms of an access in the kernel */,
+  RAISE_PLACES = 32, RAISE_PAIRS = 4, RAISE_WORDS = 48, RAISE_DEPTH = 6, RAISE_IFS = 4,
   RAISE_RANGES = 8, RAISE_STEPS = 64,
   RAISE_ARMS = 64,    /* statements in arms at most: both are computed */
   COEF_MOST = 4,      /* elements from trip to trip */

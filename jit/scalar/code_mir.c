@@ -367,11 +367,13 @@ static bool link_mir(Vm *vm, JitCode *code, Plan *plan, Buf *why) {
   code->module.loads_stay = !MECHANISM(vm, carried_loads);
   code->module.divisions_stay = !MECHANISM(vm, products_divide);
   code->module.powers_stay = !MECHANISM(vm, known_powers);
+  code->module.bytes_stay = !MECHANISM(vm, bytes_shuffled);
   code->module.lanes_stay = !MECHANISM(vm, narrow_lanes);
   bool made = link_part(code, plan, l, PART_NOW, why) && (!joins || rows_join(plan));
   vm->counters.at[STAT_carried_loads] += code->module.carried;
   vm->counters.at[STAT_products_divide] += code->module.products;
   vm->counters.at[STAT_known_powers] += code->module.powers;
+  vm->counters.at[STAT_shuffled] += code->module.shuffled;
   vm->counters.at[STAT_narrow_lanes] += code->module.narrowed;
   vm->counters.at[STAT_mir_errors] = mir_pool_stats(state->pool).errors;
   if (made) {

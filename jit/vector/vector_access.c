@@ -162,6 +162,19 @@ bool moves_every_other(const VecFn *f, const LoopNode *n, u32 head, u32 first, u
   return true;
 }
 
+/* A load of bytes, maybe a few apart: by a constant, or by a size that is known once the loop begins. */
+bool moves_near(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last) {
+  if (n->op != LOOP_LOAD || loop_type_bytes((LoopType)n->mem) != 1 ||
+      access_kind(f, n, head, first, last) != VA_STRIDED)
+    return false;
+  for (u32 i = 0; i < n->count; i++) {
+    const LoopTerm *t = &loop_terms(f->fn, n)[i];
+    if (t->var && vnode(f, t->var)->op == LOOP_INDEX && vnode(f, t->var)->a == head && !t->stride[0] && !t->stride[1])
+      return t->coef > 0 && t->coef <= NEAR_MOST;
+  }
+  return true;
+}
+
 static bool same_stream(const VecFn *f, const VStream *s, const LoopNode *n, VAccess kind) {
   if (s->buffer != n->a || s->kind != kind || s->count != n->count) return false;
   for (u32 i = 0; i < n->count; i++)
@@ -178,6 +191,23 @@ static const VStream *stream_of(VecFn *f, const LoopNode *n) {
   return &refused;
 }
 
+/* RCX: bytes from one element to the next. Lane k of each four gets byte k RCX, and zeros. */
+static void find_near(VecFn *f, VStream *s) {
+  u8 length = length_of(4, f->near);
+  u32 numbers[16];
+  for (u32 k = 0; k < 16; k++) numbers[k] = k % 4;
+  VReg step = new_vec(f);
+  put(f, (VIns){.op = V_MOVD_GPR, .length = L128, .dst = step, .x = RCX});
+  step = v_rvm(f, V_PMULLD, length, v_rm(f, V_BROADCASTD, length, step), new_pool(f, numbers));
+  s->order = v_rvm(f, V_ORPS, length, step, new_const(f, 0x80808000u, 4));
+  s->one = frame_room(f, 8, 8);
+  s->four = frame_room(f, 8, 8);
+  g_save(f, RSP, s->one, RCX);
+  g_imul_imm(f, RCX, 4);
+  g_save(f, RSP, s->four, RCX);
+  g_load(f, RCX, RSP, s->one);
+}
+
 static void find_step(VecFn *f, VStream *s, u32 bytes) {
   for (u32 i = 0; i < s->count; i++)
     if (s->terms[i].var && is_vector_index(f, s->terms[i].var)) {
@@ -185,7 +215,8 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
       memcpy(s->stride, s->terms[i].stride, sizeof s->stride);
     }
   product_to(f, RCX, 0, s->coef, s->stride);
-  if (f->lanes > 1 && !s->pairs) { /* lane numbers times the stride, in elements */
+  if (s->near) find_near(f, s);
+  if (f->lanes > 1 && !s->pairs && !s->near) { /* lane numbers times the stride, in elements */
     u64 numbers[8];
     VReg step = new_vec(f);
     for (u32 k = 0; k < 8; k++) numbers[k] = k;
@@ -201,7 +232,7 @@ static void find_step(VecFn *f, VStream *s, u32 bytes) {
   g_mov(f, RDX, RCX);
   put(f, (VIns){.op = G_IMUL, .dst = RDX, .a = R15});
   g_alu(f, ALU_ADD, RAX, RDX);
-  g_imul_imm(f, RCX, f->lanes);
+  g_imul_imm(f, RCX, s->near ? f->near : f->lanes);
   s->step = frame_room(f, 8, 8);
   g_save(f, RSP, s->step, RCX);
 }
@@ -246,6 +277,7 @@ static void add_stream(VecFn *f, const LoopNode *n, u32 registers) {
   s.kind = (u8)access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
   address(f, n, outer_term);
   s.pairs = f->pairs && moves_every_other(f, n, f->vector_head, f->inside_first, f->inside_last);
+  s.near = f->near && moves_near(f, n, f->vector_head, f->inside_first, f->inside_last);
   if (s.kind == VA_STRIDED) find_step(f, &s, loop_type_bytes((LoopType)n->mem));
   if (s.kind == VA_BACK && f->lanes > 1)
     s.index = lane_numbers(f, element_bytes(loop_value_type((LoopType)n->mem)), true);
@@ -268,8 +300,19 @@ void step_streams(VecFn *f) {
     u32 reg = s->reg == RSP ? (u32)RAX : s->reg;
     if (s->reg == RSP) g_load(f, RAX, RSP, s->slot);
     if (s->pairs) g_alu_imm(f, ALU_ADD, reg, 2 * s->bytes * f->lanes);
-    else g_alu_load(f, ALU_ADD, reg, RSP, s->step);
+    else g_alu_load(f, ALU_ADD, reg, RSP, s->near && f->lanes == 1 ? s->one : s->step);
     if (s->reg == RSP) g_save(f, RSP, s->slot, RAX);
+  }
+}
+
+void leave_far(VecFn *f, u32 label) {
+  for (u32 i = 0; i < f->streams.count; i++) {
+    const VStream *s = &f->streams.data[i];
+    if (!s->near || (!s->stride[0] && !s->stride[1])) continue;
+    g_load(f, RAX, RSP, s->one);
+    g_alu_imm(f, ALU_SUB, RAX, 1);
+    g_alu_imm(f, ALU_AND, RAX, -(i64)NEAR_MOST);
+    g_jcc(f, CC_NE, label);
   }
 }
 
@@ -527,7 +570,8 @@ static VecMem place_of(VecFn *f, const LoopNode *n, VReg *index) {
   }
   if (s->kind == VA_BACK) constant += place_back(f, &m, bytes);
   if (s->kind == VA_GATHER) *index = gather_index(f, n);
-  if (s->kind == VA_STRIDED && f->lanes > 1) *index = f->columns ? s->beside[f->copy] : s->index; /* of pairs none */
+  if (s->kind == VA_STRIDED && f->lanes > 1 && !s->near) /* of pairs none */
+    *index = f->columns ? s->beside[f->copy] : s->index;
   m.base = (u8)base_of(f, s);
   (void)access_fits(f, constant);
   m.disp = (i32)constant;
@@ -689,6 +733,30 @@ static void fetch_on(VecFn *f, const LoopNode *n, VecMem *m) {
   else fetch_at(f, *m, FETCH_AHEAD);
 }
 
+/* Four elements of each 16 bytes, widened to lanes of 4 bytes. */
+static VReg load_near(VecFn *f, LoopType mem, const VStream *s, VecMem m) {
+  bool known = !s->stride[0] && !s->stride[1];
+  u8 length = length_of(4, f->lanes);
+  VReg v = v_load(f, V_MOVUPS, L128, m);
+  for (u32 part = 1; part < f->lanes / 4; part++) {
+    VReg more = new_vec(f);
+    if (known) {
+      m.disp += (i32)(4 * s->coef);
+    } else if (part == 1) {
+      g_load(f, RCX, RSP, s->four);
+      put(f, (VIns){.op = G_LEA, .dst = RAX, .mem = {.used = true, .base = m.base, .index = RCX}});
+      m.base = RAX;
+    } else {
+      g_alu(f, ALU_ADD, RAX, RCX);
+    }
+    put(f, (VIns){.op = f->evex ? V_INSERT4X32 : V_INSERT128, .length = part == 1 ? L256 : length, .dst = more, .a = v,
+                  .mem = m, .imm = (u8)part});
+    v = more;
+  }
+  v = v_rvm(f, V_PSHUFB, length, v, s->order);
+  return mem == LT_I1 ? flags_of_numbers(f, v) : v;
+}
+
 static VReg load(VecFn *f, const LoopNode *n) {
   LoopType mem = (LoopType)n->mem;
   VReg index;
@@ -706,6 +774,7 @@ static VReg load(VecFn *f, const LoopNode *n) {
     fetch_at(f, m, f->ahead);
   }
   if (same || f->lanes == 1) return load_one(f, mem, m, f->lanes > 1);
+  if (stream_of(f, n)->near) return load_near(f, mem, stream_of(f, n), m);
   if (stream_of(f, n)->pairs) return load_every_other(f, loop_type_bytes(mem), m);
   if (!index) return load_lanes(f, mem, m, stream_of(f, n)->kind == VA_BACK ? stream_of(f, n)->index : 0);
   u32 bytes = loop_type_bytes(mem);

@@ -771,6 +771,7 @@ void columns_loop(VecFn *f, VLoop *l) {
   bool narrow = false;
   u32 widest = loop_widest(f, l, &strided, &narrow, false), lanes = (f->evex ? 64 : 32) / widest;
   Strips s = {0};
+  f->near = 0;
   loop_bounds(f, l);
   g_save(f, RSP, (i32)limit, R14);
   f->columns = true;

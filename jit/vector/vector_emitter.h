@@ -162,11 +162,14 @@ typedef struct VStream { /* addresses of a vector loop that differ by constants 
   u32 count, bytes; /* of an element */
   u8 kind; /* VAccess */
   bool pairs; /* STRIDED: see moves_every_other */
+  bool near;  /* STRIDED: bytes a few apart, by shuffles */
   u8 reg;  /* RSP: in the frame at `slot` */
   i32 slot;
   VReg index; /* STRIDED: lane numbers times stride; BACK: lane numbers from the last on */
   VReg beside[ABREAST_MOST]; /* STRIDED, columns: the same for each copy */
   i32 step;   /* STRIDED: slot of the bytes per trip of one vector */
+  i32 one, four; /* near: slots of the bytes from one element to the next, and to the fourth */
+  VReg order;    /* near: which bytes of 16 four elements are */
   i64 coef;   /* STRIDED: of the loop's index, with its stride parameters */
   u32 stride[2];
   u32 row;  /* head of the loop over rows that it goes along with; 0: none */
@@ -203,6 +206,7 @@ typedef struct VecFn {
   Asm as;
   bool evex;
   bool pairs; /* the loop at hand moves every other element by two vectors; what is left in the end goes one by one */
+  u32 near; /* lanes of the loop at hand, which reads bytes a few apart by shuffles; 0: it does not */
   VEC(VIns) ins;
   VEC(VInfo) regs; /* 0 unused */
   VEC(VSpan) spans;
@@ -338,6 +342,10 @@ void statement(VecFn *f, u32 id);   /* of straight-line code */
 VReg operand(VecFn *f, u32 id);     /* in the scope at hand */
 void word_to(VecFn *f, u32 reg, u32 id); /* an i64 of one lane to a general register; RAX RCX RDX only */
 /* before the loop: addresses in at most so many registers, what is broadcast; more: beside those there are */
+enum { NEAR_MOST = 4, /* bytes from one element to the next: four elements lie in 16 bytes then */
+       NEAR_TRIPS = 12 /* trips behind a vector in which the last byte that is read for it lies, at the latest */ };
+bool moves_near(const VecFn *f, const LoopNode *n, u32 head, u32 first, u32 last);
+void leave_far(VecFn *f, u32 label); /* jumps where elements are not so near after all */
 void begin_streams(VecFn *f, u32 registers, bool more);
 void step_streams(VecFn *f);
 void touch_trip(VecFn *f, u32 step);

@@ -167,6 +167,20 @@ static bool strides_are_pairs(const VecFn *f, const VLoop *l) {
   return true;
 }
 
+/* Do all accesses that are not side by side read bytes a few apart. */
+static bool strides_are_near(const VecFn *f, const VLoop *l) {
+  bool some = false;
+  for (u32 pos = l->first; pos <= l->last; pos++) {
+    const LoopNode *n = vnode(f, body_node(f, pos));
+    if (n->op != LOOP_LOAD && n->op != LOOP_STORE) continue;
+    VAccess kind = access_kind(f, n, l->head, l->first, l->last);
+    bool near = moves_near(f, n, l->head, l->first, l->last);
+    if ((kind == VA_STRIDED || kind == VA_GATHER) && !near) return false;
+    some |= near;
+  }
+  return some && !f->fn->module->bytes_stay;
+}
+
 static bool divides(const VecFn *f, const VLoop *l) {
   bool found = false;
   for (u32 pos = l->first; pos <= l->last; pos++) found |= is_division(vnode(f, body_node(f, pos)));
@@ -187,9 +201,10 @@ static u32 narrow_of(VecFn *f, const VLoop *l, u32 *widest) {
 static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   u32 strided = 0;
   bool narrow = false;
-  bool pairs = !folds && strides_are_pairs(f, l);
-  u32 bytes = loop_widest(f, l, &strided, &narrow, pairs), cost = effort(f, l), whole = f->evex ? 64 : 32;
-  if (!folds && !strided && !is_packed(f, l)) l->narrow = narrow_of(f, l, &bytes);
+  bool pairs = !folds && strides_are_pairs(f, l), near = !folds && !pairs && strides_are_near(f, l);
+  u32 bytes = loop_widest(f, l, &strided, &narrow, pairs || near), cost = effort(f, l), whole = f->evex ? 64 : 32;
+  f->near = near;
+  if (!folds && (near || (!strided && !is_packed(f, l)))) l->narrow = narrow_of(f, l, &bytes);
   l->lanes = whole / bytes;
   l->copies = strided || cost > MIDDLE ? 1 : cost > CHEAP ? 2 : 4;
   if (f->level->unroll) l->copies = strided ? 1 : f->level->unroll;
@@ -207,6 +222,7 @@ static bool shape_of(VecFn *f, VLoop *l, bool folds) {
   }
   f->pairs = strided && pairs;
   if (f->pairs) l->tail_lanes = 1;
+  else if (near) f->near = l->lanes, l->copies = l->abreast = l->tail_lanes = 1, f->fn->module->shuffled++;
   else if (strided && (!f->evex || narrow || (!folds && cost < STRIDED_WORK * strided)))
     l->lanes = l->copies = 1, l->tail_lanes = 0, l->abreast = 1;
   return !f->failed;
@@ -467,12 +483,14 @@ static void push_block(VecFn *f, const VFold *r, VReg v) {
  * vector. */
 static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   u32 step = l->lanes * l->copies, top = g_label(f), rest = g_label(f), copies = l->packed ? 1 : l->copies;
+  u32 before = step - 1 + (f->near ? NEAR_TRIPS : 0); /* trips that are left at least */
   enter(f, l, l->lanes, false);
   f->packed = l->packed;
   f->trip_copies = copies;
-  if (step > 1) g_alu_imm(f, ALU_SUB, R14, step - 1);
+  if (before) g_alu_imm(f, ALU_SUB, R14, before);
   g_alu(f, ALU_CMP, R15, R14);
   g_jcc(f, CC_GE, rest);
+  if (f->near) leave_far(f, rest);
   for (u32 i = count; i-- > 0;) {
     if (count > 1) use_loop(f, &l[i]);
     begin_divisors(f);
@@ -504,7 +522,7 @@ static void main_loop(VecFn *f, const VLoop *l, VFold *r, u32 count) {
   if (l->packed && r && r->op == LOOP_AND)
     copy_to(f, r->acc[0],
             numbers_of_flags(f, lower_compare(f, LOOP_EQ, LT_I32, r->acc[0], new_const(f, BYTES_OF_ONE, 4))));
-  if (step > 1) g_alu_imm(f, ALU_ADD, R14, step - 1);
+  if (before) g_alu_imm(f, ALU_ADD, R14, before);
 }
 
 /* Fewer elements than the accumulators have lanes are left: masked, each vector onto its own accumulator. */

@@ -219,6 +219,7 @@ static bool goes_in(const VecFn *f, const LoopNode *n, u32 bits) {
       VAccess kind = access_kind(f, n, f->vector_head, f->inside_first, f->inside_last);
       u32 bytes = loop_type_bytes((LoopType)n->mem);
       if (n->op == LOOP_LOAD && kind == VA_SAME) return t != LT_I1 && is_number(t);
+      if (!small && f->near && moves_near(f, n, f->vector_head, f->inside_first, f->inside_last)) return true;
       return kind == VA_UNIT && (small ? bytes == 1 : bytes <= 4);
     }
     case LOOP_ADD: case LOOP_SUB: case LOOP_NEG: return is_number(t);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -856,6 +858,66 @@ static void bytes_are_combined(void **state) {
   loop_module_free(&module);
 }
 
+/* Bytes a few apart, by a constant and by a size: what is read ends where the memory does. */
+static const char near_text[] =
+    "kernel near (n: i64, s: i64, x: in u8, y: in u8, m: in i1, z: out u8, w: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i*s] u8\n    %2 = load x[i*s + 2] u8\n    %3 = load y[3*i + 1] u8\n"
+    "    %4 = load m[2*i] i1\n    %5 = convert i64 %1\n    %6 = mul %5 77\n    %7 = convert i64 %2\n"
+    "    %8 = mul %7 150\n    %9 = add %6 %8\n    %10 = shr %9 8\n    %11 = convert u8 %10\n"
+    "    %12 = select %4 %3 %11\n    store z[i] %12\n  }\n}\n"
+    "kernel wide (n: i64, s: i64, x: in u8, y: in u8, m: in i1, z: out u8, w: out f64) {\n"
+    "  par i in 0..n grain 1 {\n    %1 = load x[i*s] u8\n    %2 = load x[i*s + 2] u8\n    %3 = load y[3*i + 1] u8\n"
+    "    %4 = load m[2*i] i1\n    %5 = convert f64 %1\n    %6 = convert f64 %2\n    %7 = convert f64 %3\n"
+    "    %8 = mul %5 0.25:f64\n    %9 = add %8 %6\n    %10 = select %4 %7 %9\n    store w[i] %10\n  }\n}\n";
+
+static void bytes_apart_are_shuffled(void **state) {
+  (void)state;
+  enum { MOST = 150, ARRAYS = 3 };
+  static u8 z[2][MOST];
+  static f64 w[2][MOST];
+  LoopModule module;
+  Buf why, text;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  u8 *end[ARRAYS];
+  for (u32 k = 0; k < ARRAYS; k++) {
+    u8 *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED && mprotect(at + page, page, PROT_NONE) == 0);
+    for (u32 i = 0; i < page; i++) at[i] = (u8)(k == 2 ? i % 5 < 2 : i * 37 + i / 7);
+    end[k] = at + page;
+  }
+  start(&module);
+  buf_init(&why, module.alloc);
+  if (loops_parse(&module, near_text, strlen(near_text), &why) != WEFT_OK) fail_msg("%s", buf_text(&why));
+  for (u32 l = 0; l < LEVELS; l++)
+    for (u32 kernel = 0; kernel < 2; kernel++) {
+      if (!vec_level_runs(levels[l])) continue;
+      const LoopFn *fn = loop_module_find(&module, kernel ? "wide" : "near");
+      VecEmitter *e = vec_emitter_new(allocator_system(), levels[l], NULL);
+      VecCode *code = compiled(e, fn);
+      buf_init(&text, module.alloc);
+      vec_code_print(code, "near", &text);
+      assert_non_null(strstr(buf_text(&text), "vpshufb"));
+      buf_free(&text);
+      for (i64 s = -1; s <= 6; s++)
+        for (i64 hi = 0, lo = 0; hi < MOST; hi++, lo = hi % 5 * hi / 11) {
+          u64 args[2][7];
+          const i64 last = hi ? hi - 1 : 0;
+          for (u32 t = 0; t < 2; t++) {
+            const u64 own[7] = {(u64)hi, (u64)s, (u64)(uintptr_t)(end[0] - 3 - (s < 0 ? 0 : last * s)),
+                                (u64)(uintptr_t)(end[1] - 2 - last * 3), (u64)(uintptr_t)(end[2] - 1 - last * 2),
+                                (u64)(uintptr_t)z[t], (u64)(uintptr_t)w[t]};
+            memcpy(args[t], own, sizeof own);
+          }
+          stores_the_same(fn, code, (u64 *const[2]){args[0], args[1]}, lo, hi, z, sizeof z[0], w, sizeof w[0]);
+        }
+      vec_code_free(code);
+      vec_emitter_free(e);
+    }
+  for (u32 k = 0; k < ARRAYS; k++) munmap(end[k] - page, 2 * page);
+  buf_free(&why);
+  loop_module_free(&module);
+}
+
 /* Results overflow, are subnormal and become 0. */
 static const char powers_text[] =
     "kernel powers (n: i64, x: in f64, y: in f32, z: out f64, w: "
@@ -1064,6 +1126,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(rows_of_few_elements_take_one_vector),
     cmocka_unit_test(stores_past_the_caches),
     cmocka_unit_test(bytes_are_combined),
+    cmocka_unit_test(bytes_apart_are_shuffled),
     cmocka_unit_test(powers_of_two_round_once),
     cmocka_unit_test(divisors_that_do_not_change),
   };

@@ -108,7 +108,8 @@ static bool goes(u32 op, u32 length, bool evex) {
   if (is_half(op)) return length == L128;
   if (op == V_EXTRACT4X64) return length == L512;
   /* there is no shorter form */
-  if (op == V_EXTRACT4X32 || op == V_EXTRACT128 || op == V_PERMQ_I || op == V_PERMQ || op == V_PERMD)
+  if (op == V_EXTRACT4X32 || op == V_EXTRACT128 || op == V_INSERT4X32 || op == V_INSERT128 || op == V_PERMQ_I ||
+      op == V_PERMQ || op == V_PERMD)
     return length != L128;
   return true;
 }
