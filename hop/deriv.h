@@ -34,6 +34,7 @@ typedef struct DerivOps {
   Dv (*zeros)(Deriv *d, const ArrayType *t);
   bool (*known)(Deriv *d, Dv x, f64 *out); /* a number of rank 0 that is known */
   bool (*same)(Deriv *d, Dim a, Dim b);
+  f64 (*about)(Deriv *d, Dim n); /* a size, or what it was when it was recorded: to choose between equal ways */
   Dim (*dim)(Deriv *d, char op, Dim a, Dim b); /* '+' '-' '*' '/' */
   Dv (*part)(Deriv *d, Dv x, u32 axis, Dim start, Dim stop);
   Dv (*add_at)(Deriv *d, Dv x, u32 axis, Dv indices, Dv v); /* x with v added at indices along an axis */

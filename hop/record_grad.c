@@ -90,6 +90,11 @@ static bool known(Deriv *d, Dv x, f64 *out) {
 
 static bool same(Deriv *d, Dim a, Dim b) { return size_same(&graph_of(d)->sizes, a, b); }
 
+static f64 about(Deriv *d, Dim n) {
+  i64 size;
+  return size_hint(&graph_of(d)->sizes, n, &size) && size > 0 ? (f64)size : 1;
+}
+
 static Dim dim(Deriv *d, char op, Dim a, Dim b) {
   Dim n = size_binary(&graph_of(d)->sizes, op, a, b);
   if (n == DIM_NONE) d->failed = true;
@@ -195,8 +200,8 @@ static Dv top(Deriv *d, Dv x, u32 mask) {
   return v;
 }
 
-static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, dim, part, add_at, add_items, repeats,
-                                   index_again, update_again, item, top};
+static const DerivOps graph_ops = {run, type, number, size, zeros, known, same, about, dim, part, add_at, add_items,
+                                   repeats, index_again, update_again, item, top};
 
 /* ---- back over the nodes of a block ---------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  * contractions dot, tensordot and einsum. */
 #include "hop/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- products of elements ------------------------------------------------------------------------------------- */
@@ -165,6 +166,7 @@ static bool pull_tensordot(Deriv *d, const DerivNode *n, Dv g, const bool *wants
 /* A spec as one letter for each axis: what stands under `...` gets letters that the spec does not use. */
 typedef struct Spec {
   char terms[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK + 1], result[2 * TYPE_MAX_RANK + 64];
+  EinsumWindow windows[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK]; /* of axes that have one: their letter above is its first */
   u32 count;
 } Spec;
 
@@ -188,7 +190,9 @@ static bool read_spec(Deriv *d, const DerivNode *n, Spec *s) {
     u32 own = 0;
     bool has = false;
     for (; text < end && *text != ',' && *text != '-'; text++) {
-      own += (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
+      EinsumWindow w;
+      if (*text == '(' && !einsum_window(&text, end, &w)) return false;
+      own += *text == ')' || (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
       has |= *text == '.';
     }
     if (own > t.rank || (!has && own != t.rank)) return false;
@@ -209,10 +213,12 @@ static bool read_spec(Deriv *d, const DerivNode *n, Spec *s) {
       dots = widest;
       if (!arrow) {
         u32 own = 0;
-        for (const char *k = c; k >= spec->attr->text && *k != ','; k--)
-          own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
-        for (const char *k = c; k < end && *k != ',' && *k != '-'; k++)
-          own += (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
+        const char *k = c;
+        while (k > spec->attr->text && k[-1] != ',') k--;
+        for (EinsumWindow w; k < end && *k != ',' && *k != '-'; k++) {
+          if (*k == '(' && !einsum_window(&k, end, &w)) return false;
+          own += *k == ')' || (*k >= 'a' && *k <= 'z') || (*k >= 'A' && *k <= 'Z');
+        }
         dots = dv_type(d, n->operands[s->count]).rank - own;
       }
       for (u32 k = dots; k-- > 0;) {
@@ -222,8 +228,11 @@ static bool read_spec(Deriv *d, const DerivNode *n, Spec *s) {
       c += 2;
     } else {
       if (!arrow && at >= TYPE_MAX_RANK) return false;
-      term[at++] = *c;
-      if (!arrow) letters[(u8)*c & 127]++;
+      EinsumWindow *w = *c == '(' ? &s->windows[s->count][at] : NULL;
+      if (w && !einsum_window(&c, end, w)) return false;
+      term[at++] = w ? (char)w->first : *c;
+      if (!arrow) letters[(u8)term[at - 1] & 127]++;
+      if (w) letters[w->second & 127]++;
     }
   }
   if (++s->count != n->count) return false;
@@ -250,31 +259,325 @@ static Dv on_diagonals(Deriv *d, Dv v, const char *term, const ArrayType *t) {
   return v;
 }
 
+/* What an einsum multiplies on its way back by operand `own`: the others and, in its place, the cotangent. */
+typedef struct Factors {
+  Spec *spec;
+  u32 own, count;
+  Dv xs[EINSUM_MAX_OPERANDS];
+  char terms[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK + 1];
+  EinsumWindow windows[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK];
+} Factors;
+
+/* How many axes of factors have a letter, windows aside or only windows; where the last of them is. */
+static u32 axes_with(const Factors *f, u8 letter, bool windows, u32 *factor, u32 *axis) {
+  u32 n = 0;
+  for (u32 i = 0; i < f->count; i++)
+    for (u32 k = 0; f->terms[i][k]; k++) {
+      const EinsumWindow *w = &f->windows[i][k];
+      bool has = (u8)f->terms[i][k] == letter || (w->second && w->second == letter);
+      if (!has || windows != (w->second != 0)) continue;
+      n++;
+      *factor = i;
+      *axis = k;
+    }
+  return n;
+}
+
+/* The size of a letter of an axis without windows that is not a stretched one. false: there is none. */
+static bool plain_size(Deriv *d, const Factors *f, u8 letter, const ArrayType *t, Dim *size) {
+  bool found = false;
+  *size = 1;
+  for (u32 i = 0; i < f->count; i++) {
+    ArrayType x = dv_type(d, f->xs[i]);
+    for (u32 k = 0; f->terms[i][k]; k++)
+      if ((u8)f->terms[i][k] == letter && !f->windows[i][k].second && (!found || *size == 1)) {
+        *size = x.dims[k];
+        found = true;
+      }
+  }
+  for (u32 k = 0; k < t->rank; k++)
+    if ((u8)f->spec->terms[f->own][k] == letter && !f->spec->windows[f->own][k].second && (!found || *size == 1)) {
+      *size = t->dims[k];
+      found = true;
+    }
+  return found;
+}
+
+/* That of any letter: one that only a window w of an axis of n items has fills it. */
+static Dim letter_size(Deriv *d, const Factors *f, u8 letter, const EinsumWindow *w, Dim n, const ArrayType *t) {
+  Dim size, other;
+  if (plain_size(d, f, letter, t, &size)) return size;
+  const u32 j = w->first == letter ? 1 : 0; /* its partner in the window */
+  if (!plain_size(d, f, j ? w->second : w->first, t, &other)) {
+    d->detail = "einsum of windows of windows";
+    d->failed = true;
+    return 1;
+  }
+  n = d->to->dim(d, '-', n, d->to->dim(d, '*', d->to->dim(d, '-', other, 1), w->steps[j]));
+  n = d->to->dim(d, '-', n, 1);
+  return d->to->dim(d, '+', w->steps[!j] == 1 ? n : d->to->dim(d, '/', n, w->steps[!j]), 1);
+}
+
+/* So much of each factor with windows as they see: the sizes of letters follow from it, and where no other factor has
+ * one of two letters, from a factor of ones. */
+static void cut_windows(Deriv *d, Factors *f, const ArrayType *t) {
+  for (u32 i = 0; i < f->count; i++)
+    for (u32 k = 0; f->terms[i][k] && !d->failed; k++) {
+      const EinsumWindow *w = &f->windows[i][k];
+      if (!w->second) continue;
+      ArrayType x = dv_type(d, f->xs[i]), ones = {.dtype = x.dtype, .rank = 1};
+      Dim sizes[2] = {letter_size(d, f, w->first, w, x.dims[k], t), letter_size(d, f, w->second, w, x.dims[k], t)};
+      Dim seen = 1;
+      u32 unused[2];
+      for (u32 j = 0; j < 2; j++)
+        seen = d->to->dim(d, '+', seen, d->to->dim(d, '*', d->to->dim(d, '-', sizes[j], 1), w->steps[j]));
+      if (!d->failed && !d->to->same(d, x.dims[k], seen)) f->xs[i] = d->to->part(d, f->xs[i], k, 0, seen);
+      d->failed |= !f->xs[i];
+      if (d->failed || axes_with(f, w->first, false, &unused[0], &unused[1]) ||
+          axes_with(f, w->second, false, &unused[0], &unused[1])) continue;
+      ones.dims[0] = sizes[1];
+      d->failed |= f->count == EINSUM_MAX_OPERANDS;
+      if (d->failed) return;
+      f->terms[f->count][0] = (char)w->second;
+      f->xs[f->count++] = dv_stretch(d, dv_convert(d, NUM(1), x.dtype), 1, ones.dims);
+    }
+}
+
+/* x between zeros along an axis: `step` from element to element, `before` in front, `size` in all. */
+static Dv spread_along(Deriv *d, Dv x, u32 axis, i64 step, Dim before, Dim size) {
+  ArrayType t = dv_type(d, x), wide = t;
+  GraphAttr join[2] = {attr_list(0, 2), attr_int(1, axis)};
+  if (d->failed) return 0;
+  Dim long_as = d->to->dim(d, '+', d->to->dim(d, '*', d->to->dim(d, '-', t.dims[axis], 1), step), 1);
+  if (step != 1) {
+    GraphAttr behind[2] = {attr_list(0, 2), attr_int(1, axis + 1)};
+    if (t.rank == TYPE_MAX_RANK) return 0;
+    for (u32 k = wide.rank++; k > axis; k--) wide.dims[k] = t.dims[k - 1];
+    wide.dims[axis + 1] = step - 1;
+    Dv zeros = d->to->zeros(d, &wide), one = dv_widened(d, x, axis + 1);
+    if (!zeros || !one) return 0;
+    x = dv_op(d, OP_concat, (Dv[]){one, zeros}, 2, behind, 2);
+    wide = t;
+    wide.dims[axis] = d->to->dim(d, '*', t.dims[axis], step);
+    x = dv_reshape(d, x, t.rank, wide.dims);
+    x = x && !d->failed ? d->to->part(d, x, axis, 0, long_as) : 0;
+  }
+  Dim sides[2] = {before, d->to->dim(d, '-', d->to->dim(d, '-', size, before), long_as)};
+  for (u32 side = 0; side < 2 && !d->failed && x; side++) {
+    if (sides[side] == 0) continue;
+    wide = t;
+    wide.dims[axis] = sides[side];
+    Dv zeros = d->to->zeros(d, &wide);
+    x = zeros ? dv_op(d, OP_concat, side ? (Dv[]){x, zeros} : (Dv[]){zeros, x}, 2, join, 2) : 0;
+  }
+  return x;
+}
+
+/* The cotangent of an axis of windows (s p + d i) of size n, where one factor has the letter p and another one i: it is
+ * windows (m + d i) of the first between zeros, times the second backwards. */
+static bool turn_windows(Deriv *d, Factors *f, const EinsumWindow *w, Dim n, char fresh) {
+  u32 at[2], axis[2], unused[2];
+  for (u32 k = 0; k < 2; k++)
+    if (axes_with(f, k ? w->second : w->first, false, &at[k], &axis[k]) != 1 ||
+        axes_with(f, k ? w->second : w->first, true, &unused[0], &unused[1])) return false;
+  if (at[0] == at[1]) return false;
+  GraphAttr turn = attr_int(1, axis[1]);
+  ArrayType items = dv_type(d, f->xs[at[1]]);
+  f->xs[at[1]] = dv_op(d, OP_flip, &f->xs[at[1]], 1, &turn, 1);
+  if (d->failed) return true;
+  Dim before = d->to->dim(d, '*', d->to->dim(d, '-', items.dims[axis[1]], 1), w->steps[1]);
+  f->xs[at[0]] = spread_along(d, f->xs[at[0]], axis[0], w->steps[0], before, d->to->dim(d, '+', n, before));
+  d->failed |= !f->xs[at[0]];
+  f->terms[at[0]][axis[0]] = fresh;
+  f->windows[at[0]][axis[0]] = (EinsumWindow){(u8)fresh, w->second, {1, w->steps[1]}};
+  return true;
+}
+
+/* A letter that nobody uses. */
+static char unused_letter(const Factors *f, const char *taken) {
+  u32 a, b;
+  const Spec *s = f->spec;
+  for (char c = 'A'; c <= 'z'; c++) {
+    bool used = (c > 'Z' && c < 'a') || strchr(taken, c) || strchr(s->result, c) ||
+                axes_with(f, (u8)c, false, &a, &b) || axes_with(f, (u8)c, true, &a, &b);
+    for (u32 k = 0; s->terms[f->own][k] && !used; k++)
+      used = s->terms[f->own][k] == c || s->windows[f->own][k].second == (u8)c;
+    if (!used) return c;
+  }
+  return 0;
+}
+
+/* v with the axis of items, its first one, added along `axis` of windows: item b of windows (s p + d b) falls on every
+ * s-th place from b d on. Those of one remainder are added as shifted parts, then the remainders interleave. */
+static Dv add_few_items(Deriv *d, Dv v, u32 axis, const EinsumWindow *w, i64 count, Dim size) {
+  ArrayType t = dv_type(d, v);
+  const i64 step = w->steps[0], far = (count - 1) * w->steps[1], most = far / step;
+  Dv lines[16], sum;
+  Dim used = d->to->dim(d, '+', d->to->dim(d, '*', d->to->dim(d, '-', t.dims[axis], 1), step), far + 1);
+  t.rank--;
+  memmove(t.dims, t.dims + 1, t.rank * sizeof *t.dims);
+  axis--;
+  for (i64 rest = 0; rest < step && !d->failed; rest++) {
+    sum = 0;
+    for (i64 b = 0; b < count && !d->failed; b++) {
+      const i64 at = b * w->steps[1];
+      if (at % step != rest) continue;
+      i64 widths[2 * TYPE_MAX_RANK] = {0};
+      widths[2 * axis] = at / step;
+      widths[2 * axis + 1] = most - at / step;
+      GraphAttr by = {.kind = ATTR_ints, .param = 1, .pairs = 1, .count = 2u * t.rank, .ints = widths};
+      Dv part = d->to->part(d, v, 0, b, b + 1);
+      part = part ? dv_reshape(d, part, t.rank, t.dims) : 0;
+      part = part && most ? dv_op(d, OP_pad, &part, 1, &by, 1) : part;
+      sum = sum && part ? dv_add(d, sum, part) : part;
+    }
+    if (!sum && !d->failed) {
+      ArrayType none = t;
+      none.dims[axis] = d->to->dim(d, '+', t.dims[axis], most);
+      sum = d->to->zeros(d, &none);
+    }
+    lines[rest] = sum && step > 1 ? dv_widened(d, sum, axis + 1) : sum;
+    d->failed |= !lines[rest];
+  }
+  if (d->failed) return 0;
+  v = lines[0];
+  if (step > 1) {
+    GraphAttr join[2] = {attr_list(0, (u32)step), attr_int(1, axis + 1)};
+    v = dv_op(d, OP_concat, lines, (u32)step, join, 2);
+    t.dims[axis] = d->to->dim(d, '*', d->to->dim(d, '+', t.dims[axis], most), step);
+    v = dv_reshape(d, v, t.rank, t.dims);
+  }
+  if (v && !d->failed && !d->to->same(d, dv_type(d, v).dims[axis], used)) v = d->to->part(d, v, axis, 0, used);
+  if (v && !d->failed && !d->to->same(d, size, used)) v = spread_along(d, v, axis, 1, 0, size);
+  return d->failed ? 0 : v;
+}
+
+/* v, whose first axes are the items of the windows and then the axes of t: items are added where they lie. */
+static Dv add_windows(Deriv *d, Dv v, const EinsumWindow *windows, const ArrayType *t) {
+  enum { FEW_ITEMS = 16 }; /* of a window, whose size is known: beyond, items are added by positions */
+  u32 left = 0;
+  for (u32 k = 0; k < t->rank; k++) left += windows[k].second != 0;
+  for (u32 k = 0; k < t->rank && !d->failed; k++) {
+    const EinsumWindow *w = &windows[k];
+    if (!w->second) continue;
+    ArrayType now = dv_type(d, v), rest = now;
+    const u32 axis = left-- + k;
+    if (d->failed) return 0;
+    if (now.dims[0] >= 1 && now.dims[0] <= FEW_ITEMS && w->steps[0] <= FEW_ITEMS && now.rank < TYPE_MAX_RANK) {
+      v = add_few_items(d, v, axis, w, now.dims[0], t->dims[k]);
+      d->failed |= !v;
+      continue;
+    }
+    Dv at[2]; /* of windows, of items: places along the axis */
+    for (u32 j = 0; j < 2; j++) {
+      at[j] = dv_positions(d, now.dims[j ? 0 : axis], 2, !j);
+      if (w->steps[j] != 1) at[j] = dv2(d, OP_multiply, at[j], d->failed ? 0 : d->to->size(d, w->steps[j]));
+    }
+    Dv where = dv2(d, OP_add, at[0], at[1]);
+    u32 perm[TYPE_MAX_RANK], n = 0;
+    rest.rank = 0;
+    for (u32 j = 1; j < now.rank; j++) {
+      if (j == axis) perm[n++] = 0;
+      perm[n++] = j;
+      rest.dims[rest.rank++] = j == axis ? t->dims[k] : now.dims[j];
+    }
+    v = dv_permute(d, v, perm);
+    Dv zeros = d->failed ? 0 : d->to->zeros(d, &rest);
+    v = zeros && where && v ? d->to->add_at(d, zeros, axis - 1, where, v) : 0;
+    d->failed |= !v;
+  }
+  return v;
+}
+
+/* Would the windows of the turned way have fewer elements, about, than those that are added? Sizes that are symbols
+ * count by what is known of them. */
+static bool worth_turning(Deriv *d, const Factors *f, const ArrayType *t) {
+  f64 turned = 1, added = 1;
+  u32 at, axis, counted = 0;
+  const EinsumWindow *windows = f->spec->windows[f->own];
+  for (u32 k = 0; k < t->rank; k++) {
+    const EinsumWindow *w = &windows[k];
+    if (!w->second) {
+      added *= d->to->about(d, t->dims[k]);
+      continue;
+    }
+    if (axes_with(f, w->first, false, &at, &axis) != 1) return false;
+    ArrayType x = dv_type(d, f->xs[at]);
+    added *= d->to->about(d, x.dims[axis]);
+    turned *= d->to->about(d, t->dims[k]) / d->to->about(d, x.dims[axis]);
+    for (u32 j = 0; j < x.rank && !(counted >> at & 1); j++) turned *= d->to->about(d, x.dims[j]);
+    counted |= 1u << at;
+  }
+  return turned <= 2 * added;
+}
+
+static u32 put_factor(char *text, u32 len, size_t room, const char *term, const EinsumWindow *windows) {
+  for (u32 k = 0; term[k]; k++) {
+    const EinsumWindow *w = &windows[k];
+    if (w->second)
+      len += (u32)snprintf(text + len, room - len, "(%lld%c+%lld%c)", (long long)w->steps[0], w->first,
+                           (long long)w->steps[1], w->second);
+    else text[len++] = term[k];
+  }
+  return len;
+}
+
 /* einsum of the others and g, with the operand's letters, each once, as its result. A letter that nobody else has
  * was summed alone: the result is stretched along it. A size of 1 that was stretched is summed. */
 static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, Dv *out) {
-  enum { EINSUM_TEXT = EINSUM_MAX_OPERANDS * (TYPE_MAX_RANK + 1) + 3 * TYPE_MAX_RANK + 80 };
+  enum { AXIS_TEXT = 24, EINSUM_TEXT = (EINSUM_MAX_OPERANDS + 2) * (TYPE_MAX_RANK * AXIS_TEXT + 1) + 80 };
   Spec s;
   if (!read_spec(d, n, &s)) return false;
   for (u32 o = 0; o < s.count && !d->failed; o++) {
     if (!wants[o]) continue;
-    char text[EINSUM_TEXT], kept[TYPE_MAX_RANK];
-    const char *own = s.terms[o];
-    Dv xs[EINSUM_MAX_OPERANDS];
-    u32 len = 0, nx = 0, k = 0;
-    ArrayType t = dv_type(d, n->operands[o]), once = t, has = t;
+    char text[EINSUM_TEXT], own[2 * TYPE_MAX_RANK + 1], kept[2 * TYPE_MAX_RANK + 1] = "";
+    Factors f = {.spec = &s, .own = o, .count = s.count};
+    ArrayType whole = dv_type(d, n->operands[o]), t = whole, once, has;
+    u32 len = 0, k = 0, unused[2];
+    bool any = false, turned;
     for (u32 i = 0; i < s.count; i++) {
-      const char *term = i == o ? s.result : s.terms[i];
-      xs[nx++] = i == o ? g : n->operands[i];
-      if (i) text[len++] = ',';
-      memcpy(text + len, term, strlen(term));
-      len += (u32)strlen(term);
+      f.xs[i] = i == o ? g : n->operands[i];
+      if (i == o && strlen(s.result) > TYPE_MAX_RANK) return false;
+      memcpy(f.terms[i], i == o ? s.result : s.terms[i], strlen(i == o ? s.result : s.terms[i]));
+      if (i != o) memcpy(f.windows[i], s.windows[i], sizeof s.windows[i]);
     }
+    cut_windows(d, &f, &whole);
+    memcpy(own, s.terms[o], whole.rank + 1u);
+    Factors before = f;
+    turned = !d->failed && worth_turning(d, &f, &whole);
+    for (u32 i = 0; i < whole.rank; i++) any |= s.windows[o][i].second != 0;
+    for (u32 i = 0; i < whole.rank && turned && !d->failed; i++) { /* windows of its own */
+      const EinsumWindow *w = &s.windows[o][i];
+      if (!w->second) continue;
+      char fresh = unused_letter(&f, own);
+      turned = fresh && turn_windows(d, &f, w, whole.dims[i], fresh);
+      own[i] = fresh;
+    }
+    if (d->failed) return false;
+    if (any && !turned) { /* what they see as axes, two for one */
+      f = before;
+      t.rank = 0;
+      for (u32 pass = 0; pass < 2; pass++)
+        for (u32 i = 0; i < whole.rank; i++) {
+          const EinsumWindow *w = &s.windows[o][i];
+          if (!pass && !w->second) continue;
+          if (t.rank == TYPE_MAX_RANK) return false;
+          own[t.rank] = pass ? s.terms[o][i] : (char)w->second;
+          t.dims[t.rank] = w->second ? letter_size(d, &f, (u8)own[t.rank], w, whole.dims[i], &whole) : whole.dims[i];
+          t.rank++;
+        }
+      own[t.rank] = 0;
+    }
+    once = has = t;
     once.rank = has.rank = 0;
+    for (u32 i = 0; i < f.count; i++) {
+      if (i) text[len++] = ',';
+      len = put_factor(text, len, sizeof text, f.terms[i], f.windows[i]);
+    }
     for (u32 i = 0; i < t.rank; i++) {
       if (strchr(own, own[i]) != own + i) continue;
-      bool found = strchr(s.result, own[i]) != NULL;
-      for (u32 j = 0; j < s.count && !found; j++) found = j != o && strchr(s.terms[j], own[i]) != NULL;
+      bool found = axes_with(&f, (u8)own[i], false, &unused[0], &unused[1]) ||
+                   axes_with(&f, (u8)own[i], true, &unused[0], &unused[1]);
       once.dims[once.rank++] = t.dims[i];
       if (!found) continue;
       kept[k++] = own[i];
@@ -284,8 +587,8 @@ static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
     text[len++] = '>';
     memcpy(text + len, kept, k);
     len += k;
-    GraphAttr attrs[2] = {{.kind = ATTR_text, .param = 0, .count = len, .text = text}, attr_list(1, nx)};
-    Dv v = deriv_fit(d, dv_op(d, OP_einsum, xs, nx, attrs, 2), &has);
+    GraphAttr attrs[2] = {{.kind = ATTR_text, .param = 0, .count = len, .text = text}, attr_list(1, f.count)};
+    Dv v = deriv_fit(d, dv_op(d, OP_einsum, f.xs, f.count, attrs, 2), &has);
     Dim dims[TYPE_MAX_RANK];
     for (u32 i = 0, at = 0; i < once.rank; i++) { /* what was summed alone: a size of 1, then stretched */
       bool found = false;
@@ -294,7 +597,8 @@ static bool pull_einsum(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
       dims[i] = found ? has.dims[at++] : 1;
     }
     v = dv_stretch(d, dv_reshape(d, v, once.rank, dims), once.rank, once.dims);
-    out[o] = once.rank < t.rank ? on_diagonals(d, v, own, &t) : v;
+    v = once.rank < t.rank ? on_diagonals(d, v, own, &t) : v;
+    out[o] = any && !turned ? add_windows(d, v, s.windows[o], &whole) : v;
   }
   return true;
 }

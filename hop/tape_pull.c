@@ -148,6 +148,11 @@ static bool tape_same(Deriv *d, Dim a, Dim b) {
   (void)d;
   return a == b;
 }
+static f64 tape_about(Deriv *d, Dim n) {
+  (void)d;
+  return n > 0 ? (f64)n : 1;
+}
+
 static Dim tape_dim(Deriv *d, char op, Dim a, Dim b) {
   (void)d;
   return dim_binary(NULL, op, a, b);
@@ -259,8 +264,8 @@ static Dv tape_top(Deriv *d, Dv x, u32 mask) {
 }
 
 static const DerivOps value_ops = {tape_run, tape_type_of, tape_number, tape_size, tape_make_zeros, tape_known,
-                                   tape_same, tape_dim, tape_part, tape_add_at, tape_add_items, tape_repeats,
-                                   tape_index_again, tape_update_again, tape_item, tape_top};
+                                   tape_same, tape_about, tape_dim, tape_part, tape_add_at, tape_add_items,
+                                   tape_repeats, tape_index_again, tape_update_again, tape_item, tape_top};
 
 /* ---- back over the tape ---------------------------------------------------------------------- */
 

@@ -293,12 +293,21 @@ bool shape_solve(DimCtx *c, const ArrayType *a, const ArrayType *b, ArrayType *o
 bool shape_kron(DimCtx *c, const ArrayType *x, const ArrayType *y, ArrayType *out, RuleError *err);
 bool shape_cross(DimCtx *c, const ArrayType *x, const ArrayType *y, i64 axis, ArrayType *out, RuleError *err);
 
+/* An axis of windows in an einsum spec: `(2p+3i)` is item 2 p + 3 i of the axis, for each p and i. */
+typedef struct EinsumWindow {
+  u8 first, second; /* letters; in a plan `second` is a label + 1, and 0 where there is no window */
+  i64 steps[2];
+} EinsumWindow;
+/* Reads one from `(` on, and leaves *s at its `)`. false: it is none. */
+bool einsum_window(const char **s, const char *end, EinsumWindow *w);
+
 /* An einsum spec, parsed and checked against operand types. Labels are numbered in order of appearance in the
  * result first, then as they are summed; `...` stands for as many labels as its operand has axes left. */
 enum { EINSUM_MAX_OPERANDS = 16, EINSUM_MAX_LABELS = 32 };
 typedef struct EinsumPlan {
   u32 operands, labels, out_rank;      /* labels 0 … out_rank-1 are the result's axes in order */
   u8 axes[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK]; /* label of each axis of each operand */
+  EinsumWindow windows[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK]; /* of axes that have two labels */
   Dim dims[EINSUM_MAX_LABELS];
 } EinsumPlan;
 bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs, EinsumPlan *plan,

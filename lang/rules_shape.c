@@ -558,9 +558,38 @@ __attribute__((cold)) bool shape_cross(DimCtx *c, const ArrayType *x, const Arra
 
 typedef struct EinsumTerm {
   u8 labels[TYPE_MAX_RANK]; /* letters; 0 stands where `...` is */
+  EinsumWindow windows[TYPE_MAX_RANK];
   u32 count;
   bool dots;
 } EinsumTerm;
+
+static bool is_letter(char ch) { return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
+
+__attribute__((cold)) bool einsum_window(const char **s, const char *end, EinsumWindow *w) {
+  enum { LONGEST_STEP = 1 << 20 };
+  u8 letters[2];
+  const char *at = *s + 1;
+  for (u32 i = 0; i < 2; i++) {
+    bool given = false;
+    w->steps[i] = 0;
+    for (; at < end && ((*at >= '0' && *at <= '9') || *at == ' '); at++) {
+      if (*at == ' ') continue;
+      w->steps[i] = w->steps[i] * 10 + (*at - '0');
+      given = true;
+      if (w->steps[i] > LONGEST_STEP) return false;
+    }
+    if (!given) w->steps[i] = 1;
+    if (at == end || !is_letter(*at) || w->steps[i] == 0) return false;
+    letters[i] = (u8)*at++;
+    while (at < end && *at == ' ') at++;
+    if (at == end || *at != (i ? ')' : '+')) return false;
+    if (!i) at++;
+  }
+  w->first = letters[0];
+  w->second = letters[1];
+  *s = at;
+  return true;
+}
 
 __attribute__((cold)) static bool parse_term(const char **s, const char *end, EinsumTerm *t, RuleError *err) {
   *t = (EinsumTerm){.count = 0};
@@ -574,8 +603,12 @@ __attribute__((cold)) static bool parse_term(const char **s, const char *end, Ei
       t->dots = true;
       t->labels[t->count++] = 0;
       *s += 2;
-    } else if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')) {
+    } else if (is_letter(ch)) {
       t->labels[t->count++] = (u8)ch;
+    } else if (ch == '(') {
+      EinsumWindow *w = &t->windows[t->count];
+      if (!einsum_window(s, end, w)) return fail(err, EK_value, "windows in the spec are written like (2p+3i)");
+      t->labels[t->count++] = w->first;
     } else {
       return fail(err, EK_value, "the spec holds '%c'; labels are letters", ch);
     }
@@ -583,10 +616,12 @@ __attribute__((cold)) static bool parse_term(const char **s, const char *end, Ei
   return true;
 }
 
-/* Keys of labels while they are numbered: letters, and 128 + k for the k-th axis from the end under `...`. */
-static u32 expand(const EinsumTerm *t, u32 dots_rank, u8 *keys) {
+/* Keys of labels while they are numbered: letters, and 128 + k for the k-th axis from the end under `...`. windows may
+ * be NULL. */
+static u32 expand(const EinsumTerm *t, u32 dots_rank, u8 *keys, EinsumWindow *windows) {
   u32 n = 0;
   for (u32 i = 0; i < t->count; i++) {
+    if (windows && t->labels[i]) windows[n] = t->windows[i];
     if (t->labels[i]) keys[n++] = t->labels[i];
     else
       for (u32 k = dots_rank; k-- > 0;) keys[n++] = (u8)(128 + k);
@@ -594,11 +629,57 @@ static u32 expand(const EinsumTerm *t, u32 dots_rank, u8 *keys) {
   return n;
 }
 
+/* The size of a letter of window w, of an axis of n items, when that of the other letter is known. */
+static bool window_size(DimCtx *c, const EinsumWindow *w, Dim n, u32 given, Dim size, Dim *out, RuleError *err) {
+  if (size == 0) return fail(err, EK_value, "window (%c+%c) has no elements", w->first, w->second);
+  const bool numbers = n >= 0 && size >= 0;
+  Dim before = dim_binary(c, '*', dim_binary(c, '-', size, 1), w->steps[given]);
+  if (numbers && before >= n)
+    return fail(err, EK_shape, "window (%c+%c) does not fit %lld items", w->first, w->second, (long long)n);
+  Dim left = dim_binary(c, '-', n, before), span = dim_binary(c, '+', before, 1);
+  if (!numbers && !dim_equal(c, dim_binary(c, 'm', span, n), span)) /* symbols: a guard */
+    return fail(err, EK_shape, "window (%c+%c) does not fit its axis", w->first, w->second);
+  const i64 step = w->steps[!given];
+  *out = step == 1 ? left : dim_binary(c, '+', dim_binary(c, '/', dim_binary(c, '-', left, 1), step), 1);
+  return true;
+}
+
+/* Sizes that windows give to letters that no other axis has; the others must fit. number: labels of letters. */
+static bool window_sizes(DimCtx *c, u32 n, const ArrayType *const *xs, EinsumWindow windows[][TYPE_MAX_RANK],
+                         const u8 *number, EinsumPlan *plan, bool *known, RuleError *err) {
+  bool again = true, done[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK] = {{false}};
+  const EinsumWindow *left = NULL;
+  while (again) {
+    again = false;
+    left = NULL;
+    for (u32 i = 0; i < n; i++)
+      for (u32 d = 0; d < xs[i]->rank; d++) {
+        EinsumWindow *w = &windows[i][d];
+        if (!w->second || done[i][d]) continue;
+        const u32 labels[2] = {number[w->first], number[w->second]}, given = known[labels[1]] ? 1 : 0;
+        Dim size = 0, other = plan->dims[labels[!given]];
+        if (!known[labels[given]]) {
+          left = w;
+          continue;
+        }
+        if (!window_size(c, w, xs[i]->dims[d], given, plan->dims[labels[given]], &size, err)) return false;
+        if (!known[labels[!given]]) plan->dims[labels[!given]] = size;
+        else if (!dim_equal(c, other, size) && !dim_equal(c, dim_binary(c, 'm', other, size), other))
+          return fail(err, EK_shape, "window (%c+%c) does not fit its axis", w->first, w->second);
+        known[labels[!given]] = again = done[i][d] = true;
+      }
+  }
+  return !left || fail(err, EK_shape, "window (%c+%c): no other axis gives the size of %c or %c", left->first,
+                       left->second, left->first, left->second);
+}
+
 __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len, u32 n, const ArrayType *const *xs,
                                         EinsumPlan *plan, ArrayType *out, RuleError *err) {
   const char *s = spec, *end = spec + len;
   EinsumTerm terms[EINSUM_MAX_OPERANDS], result = {.count = 0};
   u8 keys[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK];
+  EinsumWindow windows[EINSUM_MAX_OPERANDS][TYPE_MAX_RANK] = {0};
+  bool any_window = false;
   u32 dots_rank[EINSUM_MAX_OPERANDS], widest = 0, count = 0;
   *plan = (EinsumPlan){.operands = n};
   if (n == 0 || n > EINSUM_MAX_OPERANDS)
@@ -614,6 +695,8 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
     s += 2;
     if (!parse_term(&s, end, &result, err)) return false;
     if (s < end) return fail(err, EK_value, "the spec goes on after its result");
+    for (u32 i = 0; i < result.count; i++)
+      if (result.windows[i].second) return fail(err, EK_value, "the spec's result holds a window");
   }
   if (count != n) return fail(err, EK_value, "the spec names %u operands, got %u", count, n);
   u8 seen[256] = {0};
@@ -624,15 +707,31 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
                   shape_text_of(xs[i]).s, letters);
     dots_rank[i] = xs[i]->rank - letters;
     if (terms[i].dots && dots_rank[i] > widest) widest = dots_rank[i];
-    (void)expand(&terms[i], dots_rank[i], keys[i]);
-    for (u32 d = 0; d < xs[i]->rank; d++)
+    (void)expand(&terms[i], dots_rank[i], keys[i], windows[i]);
+    u32 rank = xs[i]->rank;
+    for (u32 d = 0; d < xs[i]->rank; d++) {
+      const EinsumWindow *w = &windows[i][d];
       if (seen[keys[i][d]] < 2) seen[keys[i][d]]++;
+      if (!w->second) continue;
+      any_window = true;
+      rank++;
+      if (seen[w->second] < 2) seen[w->second]++;
+      bool twice = w->first == w->second;
+      for (u32 k = 0; k < xs[i]->rank; k++) {
+        const u8 second = windows[i][k].second;
+        if (k == d) continue;
+        twice |= keys[i][k] == w->first || keys[i][k] == w->second || second == w->first || second == w->second;
+      }
+      if (twice)
+        return fail(err, EK_value, "a letter of window (%c+%c) stands twice in operand %u", w->first, w->second, i);
+    }
+    if (!rank_fits(rank, err)) return false;
   }
   u8 out_keys[2 * TYPE_MAX_RANK + 64];
   u32 out_rank = 0;
   if (explicit_result) {
     if (!rank_fits(result.count + (result.dots ? widest : 0), err)) return false;
-    out_rank = expand(&result, widest, out_keys);
+    out_rank = expand(&result, widest, out_keys, NULL);
     if (widest && !result.dots) return fail(err, EK_value, "the spec's result leaves out '...'");
   } else { /* what stands under ... first, then letters that occur once, in alphabetical order */
     for (u32 k = widest; k-- > 0;) out_keys[out_rank++] = (u8)(128 + k);
@@ -659,6 +758,17 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
         number[key] = (u8)plan->labels++;
       }
       u32 l = plan->axes[i][d] = number[key];
+      EinsumWindow *w = &plan->windows[i][d];
+      *w = windows[i][d];
+      if (w->second && number[w->second] == 255) {
+        if (plan->labels == EINSUM_MAX_LABELS)
+          return fail(err, EK_value, "the spec has more than %d labels", EINSUM_MAX_LABELS);
+        number[w->second] = (u8)plan->labels++;
+      }
+      if (w->second) {
+        w->second = (u8)(number[w->second] + 1);
+        continue; /* sizes below */
+      }
       Dim size = xs[i]->dims[d];
       u32 twin = 0; /* a letter that the operand has twice walks a diagonal: nothing is stretched there */
       while (twin < d && keys[i][twin] != key) twin++;
@@ -677,6 +787,7 @@ __attribute__((cold)) bool shape_einsum(DimCtx *c, const char *spec, size_t len,
       known[l] = true;
     }
   }
+  if (any_window && !window_sizes(c, n, xs, windows, number, plan, known, err)) return false;
   out->rank = (u8)out_rank;
   memcpy(out->dims, plan->dims, out_rank * sizeof(Dim));
   return true;

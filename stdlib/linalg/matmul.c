@@ -701,6 +701,13 @@ static WeftStatus term_make(Vm *vm, Value v, const EinsumPlan *plan, u32 i, Term
   for (u32 d = 0; d < array_rank(a); d++) {
     u8 label = plan->axes[i][d];
     i64 step = array_dims(a)[d] == 1 ? 0 : array_strides(a)[d];
+    const EinsumWindow *w = &plan->windows[i][d];
+    for (u32 k = 0; w->second && k < 2; k++) { /* two axes that walk this one */
+      t->labels[t->rank] = k ? (u8)(w->second - 1) : label;
+      dims[t->rank] = plan->dims[t->labels[t->rank]];
+      strides[t->rank++] = step * w->steps[k];
+    }
+    if (w->second) continue;
     u32 at = 0;
     while (at < t->rank && t->labels[at] != label) at++;
     if (at < t->rank) {
@@ -918,7 +925,10 @@ WeftStatus eager_einsum(Vm *vm, Value *args, Value *out) {
   later[n] = result; /* the labels that the result and operands from i on have */
   for (u32 i = n; i-- > 0;) {
     later[i] = later[i + 1];
-    for (u32 d = 0; d < types[i].rank; d++) later[i] |= 1u << plan.axes[i][d];
+    for (u32 d = 0; d < types[i].rank; d++) {
+      later[i] |= 1u << plan.axes[i][d];
+      if (plan.windows[i][d].second) later[i] |= 1u << (plan.windows[i][d].second - 1);
+    }
   }
   Term t = {.x = value_hole()}, next = {.x = value_hole()};
   WeftStatus status = WEFT_OK;
