@@ -36,15 +36,27 @@ WeftStatus eager_str(Vm *vm, Value *args, Value *out) {
 
 enum { PART_TEXTS = PART_ELEMENTS / 16 }; /* that are made or read between two looks at the clock */
 
+static bool ascii_blank(u8 c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
 /* Moves over blanks, or over what is none. */
 static WeftStatus skip(Vm *vm, bool blanks, const char *end, const char **at) {
-  size_t len;
-  for (u32 n = 1; *at < end && ((len = letters_blank(*at, end)) != 0) == blanks; n++) {
-    if (blanks) *at += len;
-    else (void)letters_next(at);
-    if (n % PART_ELEMENTS == 0) TRY(vm_look(vm));
+  for (const char *s = *at;;) {
+    const char *stop = end - s > PART_ELEMENTS ? s + PART_ELEMENTS : end;
+    while (s < stop) {
+      const u8 c = (u8)*s;
+      const size_t len = c < 0x80 ? ascii_blank(c) : letters_blank(s, end);
+      if ((len != 0) != blanks) {
+        *at = s;
+        return WEFT_OK;
+      }
+      if (c < 0x80) s++;
+      else if (len) s += len;
+      else (void)letters_next(&s);
+    }
+    *at = s;
+    if (s == end) return WEFT_OK;
+    TRY(vm_look(vm));
   }
-  return WEFT_OK;
 }
 
 static WeftStatus stripped(Vm *vm, const Text *t, const char **at, size_t *n) {
