@@ -260,7 +260,8 @@ __attribute__((cold)) bool shape_sliding_window(DimCtx *c, const ArrayType *x, u
   memcpy(dims, x->dims, x->rank * sizeof *dims);
   for (u32 i = 0; i < n; i++) {
     u32 a = axes[i];
-    if (windows[i] == 0) return fail(err, EK_value, "a window has at least one element");
+    if (windows[i] == 0 || (windows[i] < 0 && !dim_equal(c, dim_binary(c, 'M', windows[i], 1), windows[i])))
+      return fail(err, EK_value, "a window has at least one element");
     if (windows[i] > 0 && dims[a] >= 0 && windows[i] > dims[a])
       return fail(err, EK_value, "a window of %lld is longer than axis %u, which is %lld", (long long)windows[i], a,
                   (long long)dims[a]);
