@@ -221,6 +221,8 @@ WeftStatus contract_blocks(Vm *vm, const Contraction *k) {
   if (b.parts > blocks) b.parts = blocks;
   Room room;
   b.room_each = room_of(&b, NULL, &room);
+  const i64 half = b.sizes[BATCH] * terms * columns * b.bytes / 2; /* many threads need no more than that of the view */
+  while (b.parts > 1 && (i64)b.room_each * b.parts > half) b.parts--;
   const size_t all = b.room_each * (size_t)b.parts;
   if (!(b.room = mem_alloc(&vm->alloc, all))) return vm_error_memory(vm);
   const i64 round = b.parts * (ROUND / work > 1 ? ROUND / work : 1);
