@@ -29,14 +29,23 @@ typedef struct Operand {
   uint64_t bits;
 } Operand;
 
-enum { OPERANDS = 14 /* of mma.sync */ };
+/* Instructions that make one register of registers and numbers, by what they do: machine.c, steps_until. */
+typedef enum Usual {
+  USUAL_NOT, USUAL_BRA, USUAL_MOVE, USUAL_ADD, USUAL_SUB, USUAL_MUL, USUAL_MAD, USUAL_AND, USUAL_OR, USUAL_XOR,
+  USUAL_WIDE, USUAL_MADWIDE, USUAL_ADD_F32, USUAL_SUB_F32, USUAL_MUL_F32, USUAL_FMA_F32, USUAL_ADD_F64, USUAL_SUB_F64,
+  USUAL_MUL_F64, USUAL_FMA_F64, USUAL_SETP, USUAL_SELP,
+} Usual;
+
+enum { OPERANDS = 14 /* of mma.sync */, OWN_OPERANDS = 4 };
 typedef struct Insn {
   unsigned char op, type, from, how; /* how: comparison, rounding, elements of an access; of
                                          * ldmatrix: it turns; of mma.sync, pairs: bf16 */
   bool guarded, inverted;
   bool waits; /* a load of what another block publishes: the lowest bit says that it is there */
+  unsigned char usual; /* a Usual */
+  uint64_t mask; /* the bits of a usual instruction's result that its register keeps */
   unsigned guard, target; /* register; instruction or function */
-  Operand v[OPERANDS];
+  Operand *v; /* OWN_OPERANDS of them at least; those behind `count` are zeros */
   int count;
   unsigned line, offset; /* offset: bytes that are added to the address of an access */
 } Insn;

@@ -83,7 +83,7 @@ static uint64_t as(Type t, uint64_t v) {
   }
 }
 
-static uint64_t get(Run *r, Thread *t, CallFrame *c, const Insn *in, int i) {
+static uint64_t get_other(Run *r, Thread *t, CallFrame *c, const Insn *in, int i) {
   const Operand *o = &in->v[i];
   if (i >= in->count) { trap(r, c, "an operand is missing"); return 0; }
   if (o->is_special)
@@ -93,7 +93,13 @@ static uint64_t get(Run *r, Thread *t, CallFrame *c, const Insn *in, int i) {
   return c->regs[o->reg];
 }
 
-static void set(CallFrame *c, const Operand *o, uint64_t v) {
+/* The value of operand i. */
+static inline uint64_t get(Run *r, Thread *t, CallFrame *c, const Insn *in, int i) {
+  const Operand *o = &in->v[i];
+  return i < in->count && o->is_reg && c->known[o->reg] ? c->regs[o->reg] : get_other(r, t, c, in, i);
+}
+
+static inline void set(CallFrame *c, const Operand *o, uint64_t v) {
   c->regs[o->reg] = v;
   c->known[o->reg] = 1;
 }
@@ -336,7 +342,7 @@ static void copies_end(Run *r, Thread *t, CallFrame *c, unsigned left) {
 }
 
 /* One instruction of a thread; those that all threads of a warp meet at are done in run_warp. */
-static void step(Run *r, Thread *t) {
+static inline __attribute__((always_inline)) void step_once(Run *r, Thread *t) {
   CallFrame *c = &t->frames[t->depth];
   if (c->pc >= c->f->count) { trap(r, c, "the end of the function is passed"); return; }
   const Insn *in = &c->f->code[c->pc];
@@ -489,6 +495,71 @@ static void step(Run *r, Thread *t) {
   set(c, &in->v[0], ty == T_S32 ? (uint32_t)v : as(ty, v));
 }
 
+static void step(Run *r, Thread *t) { step_once(r, t); }
+
+static bool runs(const Thread *t) { return !t->done && !t->waits && !t->meets; }
+
+/* What most instructions are, done without a look at what else there is. `pc` and what it needs stay in registers of
+ * the machine that runs this; whatever is unusual (an operand that is no register or number, a register that was never
+ * written, memory, calls, meetings) goes to step_once, which starts anew. */
+#define TAKE(x, i)                                  \
+  do {                                              \
+    const Operand *o = &in->v[i];                   \
+    if (o->is_reg && known[o->reg]) x = regs[o->reg]; \
+    else if (o->is_reg || o->is_special) goto other; \
+    else x = o->bits;                               \
+  } while (0)
+static void steps_until(Run *r, Thread *t, uint64_t end) {
+  while (runs(t) && r->steps < end && !r->failed) {
+    CallFrame *c = &t->frames[t->depth];
+    const MachineFn *f = c->f;
+    const Insn *const code = f->code;
+    uint64_t *const regs = c->regs, steps = r->steps;
+    unsigned char *const known = c->known;
+    const unsigned count = f->count;
+    const uint64_t last = end < r->limit ? end : r->limit;
+    unsigned pc = c->pc;
+    for (; pc < count && steps < last; pc++, steps++) {
+      const Insn *in = &code[pc];
+      uint64_t x, y, z, v;
+      if (in->guarded) {
+        if (!known[in->guard]) goto other;
+        if ((regs[in->guard] & 1) == in->inverted) continue;
+      }
+      switch (in->usual) {
+        case USUAL_BRA: pc = in->target - 1; continue;
+        case USUAL_MOVE: TAKE(v, 1); break;
+        case USUAL_ADD: TAKE(x, 1); TAKE(y, 2); v = x + y; break;
+        case USUAL_SUB: TAKE(x, 1); TAKE(y, 2); v = x - y; break;
+        case USUAL_MUL: TAKE(x, 1); TAKE(y, 2); v = x * y; break;
+        case USUAL_MAD: TAKE(x, 1); TAKE(y, 2); TAKE(z, 3); v = x * y + z; break;
+        case USUAL_AND: TAKE(x, 1); TAKE(y, 2); v = x & y; break;
+        case USUAL_OR: TAKE(x, 1); TAKE(y, 2); v = x | y; break;
+        case USUAL_XOR: TAKE(x, 1); TAKE(y, 2); v = x ^ y; break;
+        case USUAL_WIDE: TAKE(x, 1); TAKE(y, 2); v = (uint64_t)(uint32_t)x * (uint32_t)y; break;
+        case USUAL_MADWIDE: TAKE(x, 1); TAKE(y, 2); TAKE(z, 3); v = (uint64_t)(uint32_t)x * (uint32_t)y + z; break;
+        case USUAL_ADD_F32: TAKE(x, 1); TAKE(y, 2); v = of32(f32(x) + f32(y)); break;
+        case USUAL_SUB_F32: TAKE(x, 1); TAKE(y, 2); v = of32(f32(x) - f32(y)); break;
+        case USUAL_MUL_F32: TAKE(x, 1); TAKE(y, 2); v = of32(f32(x) * f32(y)); break;
+        case USUAL_FMA_F32: TAKE(x, 1); TAKE(y, 2); TAKE(z, 3); v = of32(fmaf(f32(x), f32(y), f32(z))); break;
+        case USUAL_ADD_F64: TAKE(x, 1); TAKE(y, 2); v = of64(f64(x) + f64(y)); break;
+        case USUAL_SUB_F64: TAKE(x, 1); TAKE(y, 2); v = of64(f64(x) - f64(y)); break;
+        case USUAL_MUL_F64: TAKE(x, 1); TAKE(y, 2); v = of64(f64(x) * f64(y)); break;
+        case USUAL_FMA_F64: TAKE(x, 1); TAKE(y, 2); TAKE(z, 3); v = of64(fma(f64(x), f64(y), f64(z))); break;
+        case USUAL_SETP: TAKE(x, 1); TAKE(y, 2); v = compare(in, x, y); break;
+        case USUAL_SELP: TAKE(x, 1); TAKE(y, 2); TAKE(z, 3); v = z & 1 ? x : y; break;
+        default: goto other;
+      }
+      regs[in->v[0].reg] = v & in->mask;
+      known[in->v[0].reg] = 1;
+    }
+  other:
+    c->pc = pc;
+    r->steps = steps;
+    if (steps < end) step_once(r, t);
+  }
+}
+
 /* ldmatrix.x4: thread i names row i % 8 of matrix i / 8; of each matrix a thread gets two elements of a row, or of a
  * column when it turns. */
 static void load_matrices(Run *r, Thread *t, const Insn *in) {
@@ -586,7 +657,6 @@ static void warp_end(Warp *w) {
     }
 }
 
-static bool runs(const Thread *t) { return !t->done && !t->waits && !t->meets; }
 
 /* Up to its end, or to where the block meets, or until the turn of each thread is over; its threads run one after the
  * other. True: some live. */
@@ -598,7 +668,7 @@ static bool warp_run(Run *r, Warp *w, unsigned order) {
     for (unsigned k = 0; k < WARP && !r->failed; k++) {
       Thread *one = &w->t[(order & 1 ? WARP - 1 - k : k) ^ (order >> 1 & 31)];
       uint64_t end = r->slice ? r->steps + r->slice : UINT64_MAX;
-      while (runs(one) && r->steps < end && !r->failed) step(r, one);
+      steps_until(r, one, end);
       waiting |= one->waits;
       lives |= !one->done;
       more |= runs(one);

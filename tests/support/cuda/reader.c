@@ -97,6 +97,31 @@ static Operand operand(Reader *r, char *s) {
   return o;
 }
 
+/* What kind of usual instruction it is; USUAL_NOT: none. Integer operations here give the same bits whether operands
+ * are cut to their width before or the result after. */
+static Usual usual_of(const Insn *in) {
+  static const unsigned char by_op[] = {
+    [ADD] = USUAL_ADD, [SUB] = USUAL_SUB, [MUL] = USUAL_MUL, [MAD] = USUAL_MAD, [AND] = USUAL_AND, [OR] = USUAL_OR,
+    [XOR] = USUAL_XOR, [WIDE] = USUAL_WIDE, [MADWIDE] = USUAL_MADWIDE, [SETP] = USUAL_SETP, [SELP] = USUAL_SELP,
+    [MOV] = USUAL_MOVE};
+  static const unsigned char of_f32[] = {
+    [ADD] = USUAL_ADD_F32, [SUB] = USUAL_SUB_F32, [MUL] = USUAL_MUL_F32, [FMA] = USUAL_FMA_F32};
+  static const unsigned char of_f64[] = {
+    [ADD] = USUAL_ADD_F64, [SUB] = USUAL_SUB_F64, [MUL] = USUAL_MUL_F64, [FMA] = USUAL_FMA_F64};
+  const int needs[] = {[USUAL_MOVE] = 2, [USUAL_MAD] = 4, [USUAL_MADWIDE] = 4, [USUAL_FMA_F32] = 4,
+                       [USUAL_FMA_F64] = 4, [USUAL_SELP] = 4};
+  if (in->op == BRA) return USUAL_BRA;
+  unsigned u = 0;
+  const bool apart = in->op == SETP || in->op == SELP || in->op == MOV;
+  if ((in->type == T_F32 || in->type == T_F64) && !apart) {
+    if (in->op < sizeof of_f32) u = in->type == T_F32 ? of_f32[in->op] : of_f64[in->op];
+  } else if (in->op < sizeof by_op) {
+    u = by_op[in->op];
+  }
+  const int least = u < sizeof needs / sizeof *needs && needs[u] ? needs[u] : 3;
+  return in->count == least && in->v[0].is_reg ? (Usual)u : USUAL_NOT;
+}
+
 static void instruction(Reader *r, char *s) {
   static const struct { const char *name; unsigned char op; } plain[] = {
     {"mov", MOV}, {"add", ADD}, {"sub", SUB}, {"add.rn", ADD}, {"sub.rn", SUB}, {"mul.rn", MUL}, {"mul.lo", MUL},
@@ -117,7 +142,8 @@ static void instruction(Reader *r, char *s) {
   static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge", "neu", "nan"};
   static const char *const rounds[] = {"", "rn", "rzi", "rni", "rmi", "rpi"};
   MachineFn *f = r->f;
-  Insn in = {.line = r->line};
+  Operand given[OPERANDS] = {0};
+  Insn in = {.line = r->line, .v = given};
   bool publishes = false;
   if (*s == '@') {
     in.guarded = true;
@@ -227,6 +253,9 @@ static void instruction(Reader *r, char *s) {
   unsigned parts = global && r->plant == PLANT_SCALAR ? in.how : 1;
   for (unsigned i = 0; i < parts && !r->failed; i++) {
     Insn one = in;
+    const int own = in.count > OWN_OPERANDS ? in.count : OWN_OPERANDS;
+    one.v = need(malloc((size_t)own * sizeof *one.v));
+    memcpy(one.v, given, (size_t)own * sizeof *one.v);
     if (parts > 1) {
       one.how = 1;
       one.count = 2;
@@ -234,6 +263,10 @@ static void instruction(Reader *r, char *s) {
       one.v[0] = in.op == LD_GLOBAL ? in.v[i] : in.v[0];
       one.v[1] = in.op == LD_GLOBAL ? in.v[in.how] : in.v[1 + i];
     }
+    one.usual = (unsigned char)usual_of(&one);
+    const bool whole = one.op == WIDE || one.op == MADWIDE || one.op == SETP;
+    const unsigned bits = one.type == T_PRED ? 1 : type_bytes[one.type] * 8;
+    one.mask = whole || bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
     if (f->count == f->cap) f->code = need(realloc(f->code, (f->cap = f->cap ? f->cap * 2 : 256) * sizeof *f->code));
     f->code[f->count++] = one;
   }
@@ -382,6 +415,7 @@ Machine *machine_load(const char *ptx, MachinePlant plant, char *why, size_t siz
 void machine_free(Machine *m) {
   if (!m) return;
   for (unsigned i = 0; i < m->fn_count; i++) {
+    for (unsigned k = 0; k < m->fns[i]->count; k++) free(m->fns[i]->code[k].v);
     free(m->fns[i]->code);
     free(m->fns[i]);
   }
