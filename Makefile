@@ -115,6 +115,10 @@ $(B)/obj/gen/math_%.o $(B)/obj/jit/vector/vector_runtime.o: FILE_CFLAGS += $(KER
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
+# Code that runs once for a program, not once for an element: a build may ask for less optimisation there.
+SELDOM   := $(addprefix $(B)/obj/,tracer/% hop/% guards/% gpu/% repl/% parser/% api/% jit/lower/% jit/loops/% jit/plan/%)
+$(filter $(SELDOM),$(LIB_OBJ) $(REPL_OBJ)): FILE_CFLAGS += $(SELDOM_OPT)
+
 # The edges of what reads texts and files count themselves, so that fuzzers see what an input reaches. (In all of the
 # library that makes every sanitized test a sixth longer.) What an edge calls does nothing, but in the fuzzers.
 COVERED  := $(addprefix $(B)/obj/,parser/% lang/% api/% stdlib/files/% stdlib/text/%)
@@ -229,6 +233,7 @@ build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
 
 # One tree for both. Instrumented code makes gcc warn of conversions that are not in the source: the plain build does.
 # clang refuses NULL + 0, which C2y defines and empty arrays have, and does not tell the source of the sanitizer.
+ASAN_LINES    ?= -g1 -gdwarf-4
 SANITIZE := -fsanitize=address,undefined \
   $(if $(findstring clang,$(CC)),-fno-sanitize=pointer-overflow -D__SANITIZE_ADDRESS__ -Wno-pass-failed)
 CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-gnu-variable-sized-type-not-at-end
@@ -237,7 +242,7 @@ asan:                      ## the same tree under AddressSanitizer and UBSan, in
 fuzz:                      ## the fuzzers alone, in build/asan
 asan fuzz:
 	$(Q)$(MAKE) --no-print-directory B=build/asan VISIBLE=default INSIDE=build/asan/libweft-internal.so \
-	  OPT="-O1 -g1 -gdwarf-4 -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
+	  SELDOM_OPT=-Og OPT="-O1 $(ASAN_LINES) -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=undefined" \
 	  LDFLAGS="$(SANITIZE) $(GOLD) -Wl,-rpath,$(CURDIR)/build/asan" DEFINED= COVER=-fsanitize-coverage=trace-pc \
 	  KERNEL= UNIT_OPT=-O0 WARN="$(CALM)" WERROR= $(if $(filter fuzz,$@),build/asan/tests/fuzz,quick sanitized-tests)
 sanitized-tests: $(addprefix $(B)/tests/,cases fuzz hostile limits prompt libcuda.so) build/cases/ops.weft ; @:
