@@ -7,13 +7,11 @@
  * the moment of the deadline or the interrupt on, so that a busy machine does not count. Without --large those run that
  * need a few hundred MB at most. The same VM goes on behind each error. With NAME: those that begin so. */
 #define _GNU_SOURCE
-#include "api/weft.h"
+#include "tests/support/stopping.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* weft.h promises 20 ms. A slow machine, and memory that is given back behind the error, are allowed for. */
@@ -190,52 +188,11 @@ static const Long longs[] = {
     {"svd, large", "let x = rand((2000, 2000))", "s += linalg.svd(x)[1][0]", true},
 };
 
-/* What a host may offer its programs. */
-static WeftStatus host_eval(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
-  const char *text;
-  size_t length;
-  (void)context;
-  if (count != 1 || weft_as_text(vm, args[0], &text, &length) != WEFT_OK) return WEFT_ERROR;
-  return weft_eval_length(vm, text, length, "inside", result);
-}
-
-static double seconds(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-typedef struct Watch {
-  WeftVM *vm;
-  clockid_t clock; /* of the VM's thread */
-  double at;       /* the moment, and what the thread had used then */
-  double used;
-  bool interrupt;
-} Watch;
-
-static void *watch(void *context) {
-  Watch *w = context;
-  double left = w->at - seconds(CLOCK_MONOTONIC);
-  struct timespec t = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
-  if (left > 0) nanosleep(&t, NULL);
-  w->used = seconds(w->clock);
-  if (w->interrupt) weft_interrupt(w->vm);
-  return NULL;
-}
-
 /* How late the program ended, in milliseconds of the thread; below 0: it did not end as it should. */
 static double stopped(WeftVM *vm, const char *program, bool interrupt) {
-  Watch w = {.vm = vm, .at = seconds(CLOCK_MONOTONIC) + WAIT_MS * 1e-3, .interrupt = interrupt};
-  pthread_t thread;
-  weft_set_limits(vm, 0, 0, interrupt ? 0 : WAIT_MS * 1e-3);
-  if (pthread_getcpuclockid(pthread_self(), &w.clock) != 0 || pthread_create(&thread, NULL, watch, &w) != 0) return -1;
-  WeftStatus status = weft_eval(vm, program, "deadlines", NULL);
-  const double now = seconds(w.clock);
-  WeftLimit limit = weft_error_limit(vm);
-  pthread_join(thread, NULL);
-  weft_set_limits(vm, 0, 0, 0);
-  if (status != WEFT_ERROR || limit != (interrupt ? WEFT_LIMIT_INTERRUPT : WEFT_LIMIT_DEADLINE)) return -1;
-  return now > w.used ? (now - w.used) * 1e3 : 0;
+  const Stopped s = stopping_run(vm, program, "deadlines", WAIT_MS * 1e-3, interrupt);
+  const WeftLimit limit = interrupt ? WEFT_LIMIT_INTERRUPT : WEFT_LIMIT_DEADLINE;
+  return s.status == WEFT_ERROR && s.limit == limit ? s.late_ms : -1;
 }
 
 /* One operation in one tier; how many tests failed. */
@@ -249,7 +206,7 @@ static int run(const Long *l, const char *backend) {
   options.threads = 1;
   WeftVM *vm = weft_new(&options);
   snprintf(program, sizeof program, "let s = 0.0\n%s", l->setup);
-  if (!vm || weft_define(vm, "eval", host_eval, NULL, NULL) != WEFT_OK ||
+  if (!vm || weft_define(vm, "eval", stopping_eval, NULL, NULL) != WEFT_OK ||
       weft_eval(vm, program, "deadlines", NULL) != WEFT_OK) {
     printf("not ok deadlines/%s, %s: %s\n", l->name, backend, vm ? weft_error_message(vm) : "no VM");
     weft_free(vm);

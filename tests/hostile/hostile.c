@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/weft.h"
 #include "lang/ops.h"
+#include "tests/support/stopping.h"
 
 #ifdef __SANITIZE_ADDRESS__
 enum { STACK = 1024 << 10, SLOW = 5 };
@@ -29,26 +29,11 @@ static bool misspelt; /* the error of the last program was of kind "name" */
 static double last_ms; /* of the last program, and its message */
 static char last_said[200];
 
-/* Of this thread's work: a busy machine is not the program's fault. */
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* ---- what the host offers ------------------------------------------------------------------------ */
 
 static WeftStatus host_call(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
   (void)context;
   return count < 1 ? WEFT_MISUSE : weft_call(vm, args[0], args + 1, count - 1, result);
-}
-
-static WeftStatus host_eval(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
-  const char *text;
-  size_t length;
-  (void)context;
-  if (count != 1 || weft_as_text(vm, args[0], &text, &length) != WEFT_OK) return WEFT_ERROR;
-  return weft_eval_length(vm, text, length, "inside", result);
 }
 
 static WeftStatus host_set(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
@@ -112,7 +97,7 @@ static void no_output(void *context, const char *text, size_t length) {
 
 static WeftVM *new_vm(const char *backend, int hot) {
   static const struct { const char *name; WeftHostFunction call; } functions[] = {
-      {"host_call", host_call}, {"host_eval", host_eval}, {"host_set", host_set}, {"host_show", host_show},
+      {"host_call", host_call}, {"host_eval", stopping_eval}, {"host_set", host_set}, {"host_show", host_show},
       {"host_same", host_same}, {"host_free", host_free}, {"host_lend", host_lend}, {"host_thing", host_thing}};
   WeftOptions o = WEFT_OPTIONS_INIT;
   o.memory = MEMORY;
@@ -137,9 +122,9 @@ static WeftVM *new_vm(const char *backend, int hot) {
 static const char *run(WeftVM *vm, const char *program, const char *name) {
   static char why[400];
   weft_set_limits(vm, MEMORY, FUEL, seconds);
-  const double begin = now();
+  const double begin = stopping_clock();
   WeftStatus status = weft_eval(vm, program, name, NULL);
-  last_ms = (now() - begin) * 1e3;
+  last_ms = (stopping_clock() - begin) * 1e3;
   const double late = last_ms - seconds * 1e3;
   char kind[40], *message = last_said;
   snprintf(kind, sizeof kind, "%s", weft_error_kind(vm));
