@@ -146,6 +146,16 @@ static ValueId batch_concat(Op *o) {
   return emit(o, operands, o->count);
 }
 
+/* A product of two vectors in each lane. One of them the same in all lanes: a matrix times a vector. Else sums of
+ * products, in the order in which the product of two vectors has them. */
+static ValueId batch_vectors(Op *o, const ArrayType *t, const ValueId *v) {
+  Graph *g = o->b->g;
+  for (u32 i = 0; i < 2; i++)
+    if (mapped(o, i) && !mapped(o, 1 - i)) return graph_op2(g, OP_matmul, v[i], v[1 - i]);
+  if (!mapped(o, 0) || t[0].dtype != t[1].dtype || dtype_kind(t[0].dtype) != DK_FLOAT) return 0;
+  return graph_reduce(g, OP_sum, graph_op2(g, OP_multiply, v[0], v[1]), 1u << 1, false);
+}
+
 /* Both as stacks of matrices; a vector is a row or a column. */
 static ValueId batch_matmul(Op *o) {
   Batch *b = o->b;
@@ -154,6 +164,10 @@ static ValueId batch_matmul(Op *o) {
   if (t[0].rank == 0 || t[1].rank == 0 || (o->op == OP_dot && t[1].rank > 2)) return 0;
   ValueId v[2] = {batch_get(b, o->lane[0]), batch_get(b, o->lane[1])};
   u32 turn[2] = {1, 0}, rank = 2;
+  if (t[0].rank == 1 && t[1].rank == 1) {
+    ValueId made = batch_vectors(o, t, v);
+    if (made || g->failed) return made;
+  }
   if (t[0].rank == 1 && t[1].rank == 2 && !mapped(o, 1)) return graph_op2(g, OP_matmul, v[0], v[1]);
   if (t[0].rank == 2 && t[1].rank == 1 && !mapped(o, 0))
     return graph_op2(g, OP_matmul, v[1], graph_transpose(g, v[0], turn));

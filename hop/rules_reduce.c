@@ -231,6 +231,14 @@ Dv dv_widened(Deriv *d, Dv v, u32 at) {
   return dv_reshape(d, v, t.rank + 1u, t.dims);
 }
 
+/* A stack of matrices as one of all their rows. */
+static Dv all_rows(Deriv *d, Dv x) {
+  ArrayType t = dv_type(d, x);
+  Dim dims[2] = {1, t.rank ? t.dims[t.rank - 1] : 1};
+  for (u32 i = 0; i + 1u < t.rank; i++) dims[0] = d->to->dim(d, '*', dims[0], t.dims[i]);
+  return t.rank == 2 ? x : dv_reshape(d, x, 2, dims);
+}
+
 bool dv_pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
   ArrayType tx = dv_type(d, x), ty = dv_type(d, y), t;
   u32 rank = dv_type(d, g).rank;
@@ -244,6 +252,11 @@ bool dv_pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out) {
   }
   if (wants[1]) {
     t = dv_type(d, my);
+    /* one matrix for a stack: the sum over the stack is part of the product */
+    if (t.rank == 2 && tx.rank > 2) {
+      mx = all_rows(d, mx);
+      g = all_rows(d, g);
+    }
     out[1] = dv_reshape(d, deriv_fit(d, dv2(d, OP_matmul, dv_turned(d, mx), g), &t), ty.rank, ty.dims);
   }
   return true;
