@@ -340,21 +340,44 @@ __attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
     return at - a + (n == 1 && (right ? *at <= v : *at < v));                                                 \
   }
 
-enum { GUESSES = 64, WRONG = 4 /* a wrong guess counts as so many right ones; so many more end guessing */ };
+enum { GUESSES = 64, WRONG = 4 /* a wrong guess counts as so many right ones; so many more end guessing */,
+       TOGETHER = 8 /* places looked for at once: the loads of one wait for each other. TRIED: unrolled by gcc, no
+                        * faster, it spills */ };
 
 /* Where numbers are spread evenly, as those of linspace are, a line through the first and the last of them leads to the
  * place or beside it. NaN stands after everything: no number is behind it, and all numbers are before it. */
 #define SEARCH(dt, is_nan, top)                                                                               \
   PLACE(dt)                                                                                                   \
+  static inline i64 behind_##dt(const T_##dt *a, i64 n, T_##dt x, bool right) {                               \
+    return !(is_nan) ? place_##dt(a, n, x, right) : right ? n : place_##dt(a, n, top, true);                  \
+  }                                                                                                           \
+  static inline __attribute__((always_inline)) void together_##dt(const T_##dt *a, i64 n, const T_##dt *v,    \
+                                                                  bool right, i64 *out) {                     \
+    const T_##dt *at[TOGETHER];                                                                               \
+    i64 left = n;                                                                                             \
+    bool odd = n == 0;                                                                                        \
+    for (u32 k = 0; k < TOGETHER; k++) {                                                                      \
+      const T_##dt x = v[k];                                                                                  \
+      (void)x;                                                                                                \
+      at[k] = a;                                                                                              \
+      odd |= is_nan;                                                                                          \
+    }                                                                                                         \
+    for (u32 k = 0; odd && k < TOGETHER; k++) out[k] = behind_##dt(a, n, v[k], right);                        \
+    if (odd) return;                                                                                          \
+    for (; left > 1; left -= left / 2)                                                                        \
+      for (u32 k = 0; k < TOGETHER; k++)                                                                      \
+        at[k] += left / 2 & -(i64)(right ? at[k][left / 2 - 1] <= v[k] : at[k][left / 2 - 1] < v[k]);         \
+    for (u32 k = 0; k < TOGETHER; k++) out[k] = at[k] - a + (right ? *at[k] <= v[k] : *at[k] < v[k]);         \
+  }                                                                                                           \
   static inline __attribute__((always_inline)) void places_##dt(const T_##dt *a, i64 n, const T_##dt *v,      \
                                                                 i64 count, bool right, i64 *out) {            \
-    i64 wrong = 0, most = n - 1;                                                                              \
+    i64 wrong = 0, most = n - 1, i = 0;                                                                       \
     const f64 first = n ? (f64)a[0] : 0, slope = n ? (f64)most / ((f64)a[n - 1] - first) : 0;                 \
     if (!(slope > 0 && slope < INFINITY)) wrong = GUESSES;                                                    \
-    for (i64 i = 0; i < count; i++) {                                                                         \
+    for (; i < count && wrong < GUESSES; i++) {                                                               \
       const T_##dt x = v[i];                                                                                  \
       const f64 on = ((f64)x - first) * slope;                                                                \
-      if (wrong < GUESSES && on >= 0 && on < (f64)most) {                                                     \
+      if (on >= 0 && on < (f64)most) {                                                                        \
         const i64 near = (i64)on;                                                                             \
         const i64 at = right ? near + (a[near] <= x) + (a[near + 1] <= x)                                     \
                              : near + (a[near] < x) + (a[near + 1] < x);                                      \
@@ -366,8 +389,10 @@ enum { GUESSES = 64, WRONG = 4 /* a wrong guess counts as so many right ones; so
         }                                                                                                     \
         wrong += WRONG;                                                                                       \
       }                                                                                                       \
-      out[i] = !(is_nan) ? place_##dt(a, n, x, right) : right ? n : place_##dt(a, n, top, true);              \
+      out[i] = behind_##dt(a, n, x, right);                                                                   \
     }                                                                                                         \
+    for (; i + TOGETHER <= count; i += TOGETHER) together_##dt(a, n, v + i, right, out + i);                  \
+    for (; i < count; i++) out[i] = behind_##dt(a, n, v[i], right);                                           \
   }                                                                                                           \
   static void search_##dt(const void *a, i64 n, const void *v, i64 count, bool right, i64 *out) {             \
     if (right) places_##dt(a, n, v, count, true, out);                                                        \
@@ -464,6 +489,7 @@ static WeftStatus isin_by_number(Vm *vm, Value x, Value values, u32 dtype, Value
 }
 
 WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
+  enum { SOUGHT = 256 };
   ArrayType shape;
   Value x, flat, sorted;
   TRY(args_array(vm, OP_isin, 0, args[0]));
@@ -503,12 +529,15 @@ WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
         u8 *o = data;
         Polled parts = parts_in(vm, x.array->size, PART_ELEMENTS / 8);
         while (parts_next(&parts))
-          for (i64 i = parts.from; i < parts.to; i++) {
-            i64 at;
-            u8 same = 0;
-            search(dtype, s, n, p + i * bytes, 1, false, &at);
-            if (at < n) (void)equal(&same, p + i * bytes, s + at * bytes, 1);
-            o[i] = same;
+          for (i64 i = parts.from, some; i < parts.to; i += some) {
+            i64 at[SOUGHT];
+            some = parts.to - i < SOUGHT ? parts.to - i : SOUGHT;
+            search(dtype, s, n, p + i * bytes, some, false, at);
+            for (i64 k = 0; k < some; k++) {
+              u8 same = 0;
+              if (at[k] < n) (void)equal(&same, p + (i + k) * bytes, s + at[k] * bytes, 1);
+              o[i + k] = same;
+            }
           }
         status = parts.status;
         if (status == WEFT_OK) result_finish(vm, out);
@@ -546,6 +575,63 @@ static bool row_same(const RowOrder *o, u32 dtype, i64 a, i64 b) {
   return true;
 }
 
+/* The values alone of n elements in a row, from their keys: of integers that lie close together by a mark for each
+ * value, of others by sorting the keys without their positions. *done false: -0 or NaN are among them, whose keys do
+ * not tell which they are. */
+static WeftStatus unique_values(Vm *vm, const Array *x, u32 dtype, Value *out, bool *done) {
+  enum { MARKS_EACH = 8 /* bytes of marks for an element at most, as many as its key has */ };
+  const i64 n = x->size;
+  const size_t size = 2 * (size_t)n * sizeof(u64);
+  u64 *keys = mem_alloc(&vm->alloc, size), *spare = keys + n, least = UINT64_MAX, most = 0;
+  bool hidden = false;
+  i64 count = 0;
+  if (!keys) return vm_error_memory(vm);
+  WeftStatus status = keys_make(vm, keys, x->data, n, 1, dtype, false, &hidden);
+  Polled p = parts_in(vm, status == WEFT_OK ? n : 0, PART_ELEMENTS);
+  while (parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) {
+      least = keys[i] < least ? keys[i] : least;
+      most = keys[i] > most ? keys[i] : most;
+    }
+  if (status == WEFT_OK) status = p.status;
+  *done = status != WEFT_OK || (!hidden && !key_is_nan(most, dtype));
+  if (status == WEFT_OK && *done && most - least < MARKS_EACH * (u64)n) {
+    u8 *marks = (u8 *)spare; /* values in order come behind the keys that were read */
+    const i64 values = (i64)(most - least) + 1;
+    p = parts_in(vm, values, PART_ELEMENTS);
+    while (parts_next(&p)) memset(marks + p.from, 0, (size_t)(p.to - p.from));
+    if (p.status == WEFT_OK) p = parts_in(vm, n, PART_ELEMENTS);
+    while (p.status == WEFT_OK && parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++) marks[keys[i] - least] = 1;
+    if (p.status == WEFT_OK) p = parts_in(vm, values, PART_ELEMENTS);
+    while (p.status == WEFT_OK && parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++) {
+        keys[count] = least + (u64)i; /* the last of them is marked: there are no more than n */
+        count += marks[i];
+      }
+    status = p.status;
+  } else if (status == WEFT_OK && *done) {
+    status = keys_sort(vm, keys, spare, n);
+    p = parts_in(vm, status == WEFT_OK ? n : 0, PART_ELEMENTS);
+    while (parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++)
+        if (i == 0 || keys[i] != keys[count - 1]) keys[count++] = keys[i];
+    if (status == WEFT_OK) status = p.status;
+  }
+  if (status == WEFT_OK && *done) status = array_new(vm, dtype, 1, &count, out);
+  if (status == WEFT_OK && *done) {
+    char *o = out->array->data;
+    const u32 bytes = dtype_bytes(dtype);
+    p = parts_in(vm, count, PART_ELEMENTS);
+    while (parts_next(&p))
+      for (i64 i = p.from; i < p.to; i++) keys_value(keys[i], dtype, false, o + i * bytes);
+    status = p.status;
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  mem_free(&vm->alloc, keys, size);
+  return status;
+}
+
 WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   bool want[3] = {false, false, false}; /* index, inverse, counts */
   ArrayType type, inverse_shape;
@@ -575,6 +661,14 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   /* complex numbers by their real parts, then the imaginary ones */
   const u32 real = dtype_real_of(type.dtype), parts = dtype_bytes(type.dtype) / dtype_bytes(real);
   const i64 n = type.dims[axis], keyed = dense.array->size * parts, width = n ? keyed / n : 0;
+  if (width == 1 && real == type.dtype && !want[0] && !want[1] && !want[2]) {
+    bool done = false;
+    status = unique_values(vm, dense.array, real, out, &done);
+    if (done || status != WEFT_OK) {
+      value_drop(vm, dense);
+      return status;
+    }
+  }
   size_t key_bytes = (size_t)keyed * sizeof(u64), at_bytes = (size_t)n * sizeof(i64);
   size_t pair_bytes = width == 1 ? 2 * (size_t)n * sizeof(Keyed) : 0,
       size = key_bytes + 4 * at_bytes + pair_bytes + sizeof(Keyed);
@@ -591,8 +685,11 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   status = kernel_poll(vm, dense.array->size);
   if (n && status == WEFT_OK) {
     status = keys_make(vm, keys, dense.array->data, keyed, 1, real, false, &(bool){false});
-    if (status == WEFT_OK && width == 1) status = keyed_order(vm, keys, pairs, pairs + n, n);
-    Polled p = parts_in(vm, status == WEFT_OK ? n : 0, PART_ELEMENTS);
+    bool counted = false; /* integers that lie close together */
+    if (status == WEFT_OK && width == 1)
+      status = keys_count(vm, dense.array->data, n, 1, real, false, at, &counted);
+    if (status == WEFT_OK && width == 1 && !counted) status = keyed_order(vm, keys, pairs, pairs + n, n);
+    Polled p = parts_in(vm, status == WEFT_OK && !counted ? n : 0, PART_ELEMENTS);
     while (parts_next(&p))
       for (i64 i = p.from; i < p.to; i++) at[i] = width == 1 ? pairs[i].at : i;
     if (status == WEFT_OK) status = p.status;
