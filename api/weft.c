@@ -103,10 +103,10 @@ bool struct_give(void *to, const void *full, size_t bytes, size_t least) {
 /* ---- a VM --------------------------------------------------------------------------------------------------- */
 
 /* Rooms in the order of the architecture; each puts its hooks into the VM. */
-static bool wire(Vm *vm, const char *cuda_driver, const char *cpu) {
+static bool wire(Vm *vm, const WeftOptions *o) {
   return stdlib_install(vm) == WEFT_OK && tracer_install(vm) == WEFT_OK && tracer_add_backend(vm, &backend_interp) &&
-         tracer_add_backend(vm, &backend_verify) && gpu_install(vm, cuda_driver) == WEFT_OK &&
-         jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device, cpu) == WEFT_OK &&
+         tracer_add_backend(vm, &backend_verify) && gpu_install(vm, o->cuda_driver, o->gpu_cache) == WEFT_OK &&
+         jit_install(vm, wm_best()->functions, wm_best()->count, &gpu_device, o->cpu) == WEFT_OK &&
          hop_install(vm) == WEFT_OK;
 }
 
@@ -177,7 +177,7 @@ static WeftStatus set_up(WeftVM *w, const WeftOptions *o, const Why *why) {
   if (o->cpu && !jit_cpu_known(o->cpu))
     return say_why(why, WEFT_MISUSE, "cpu is unknown (scalar, strip, avx2, avx512): %s", o->cpu);
   if (o->cpu && !jit_cpu_runs(o->cpu)) return say_why(why, WEFT_MISUSE, "cpu is beyond this processor: %s", o->cpu);
-  if (!make_inner(w, o) || !wire(w->vm, o->cuda_driver, o->cpu)) return WEFT_ERROR;
+  if (!make_inner(w, o) || !wire(w->vm, o)) return WEFT_ERROR;
   Vm *vm = w->vm;
   if (!backends_add(w, o->backends, o->backend_count))
     return say_why(why, WEFT_MISUSE, "backends: one is incomplete, has a name that is taken, or is one too many");

@@ -231,11 +231,14 @@ typedef struct WeftOptions {
   bool draws; /* standard error is a terminal on which progress() may draw */
   /* What programs have for files; allows them. NULL: the system's files, where `allow_files` is set. */
   const WeftFiles *files;
+  /* A folder in which compiled kernels of a GPU are kept for later processes; made when it is missing, used when it is
+   * this user's and nobody else's to write, 256 MiB at most; must live as long as the VM. NULL: nothing is kept. */
+  const char *gpu_cache;
 } WeftOptions;
 
 #define WEFT_OPTIONS_INIT                                                                                         \
   {sizeof(WeftOptions), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0.0, 0, 0, false, false, false, false, NULL, 0, \
-   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, false, NULL, NULL, false, NULL}
+   NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, false, false, NULL, NULL, false, NULL, NULL}
 
 /* The same for a struct of `size` bytes, as sizeof gives them to the host: for hosts in other languages. */
 WEFT_API void weft_options_init(WeftOptions *options, size_t size);

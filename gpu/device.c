@@ -1,7 +1,10 @@
 /* device.c — context, memory, copies and modules of a VM's device (see device.h). */
+#define _GNU_SOURCE /* dladdr */
 #include "gpu/device.h"
 
+#include <dlfcn.h>
 #include <string.h>
+#include <sys/stat.h>
 
 WeftStatus device_failed(Device *d, const char *what, CuResult error) {
   return vm_error(d->vm, EK_host, "the GPU failed: %s: %s", what, driver_error(&d->driver, error));
@@ -149,6 +152,55 @@ WeftStatus device_from_host(Vm *vm, const void *host, void *device, size_t bytes
 
 /* ---- modules -------------------------------------------------------------------------------------------------- */
 
+/* What the code of a kernel depends on: the card, the driver (its version, and its file, since versions have several
+ * builds), and the text. */
+static void put_identity(const Device *d, const char *ptx, Buf *out) {
+  int version = 0;
+  Dl_info where;
+  struct stat file = {0};
+  void *start;
+  memcpy(&start, &d->driver.Init, sizeof start);
+  (void)d->driver.DriverGetVersion(&version);
+  if (dladdr(start, &where) && where.dli_fname) (void)stat(where.dli_fname, &file);
+  buf_printf(out, "// sm_%d%d, driver %d, %lld bytes, %lld.%09ld\n%s", d->major, d->minor, version,
+             (long long)file.st_size, (long long)file.st_mtim.tv_sec, (long)file.st_mtim.tv_nsec, ptx);
+}
+
+/* The driver's link makes code of the text that can be kept; loading the text itself would not give it out. */
+static CuResult link_and_keep(Device *d, const Buf *identity, const char *ptx, CuModule *out) {
+  Driver *c = &d->driver;
+  CuLink link;
+  void *code;
+  size_t bytes;
+  CuResult error = c->LinkCreate(0, NULL, NULL, &link);
+  if (error) return error;
+  error = c->LinkAddData(link, CU_JIT_PTX, (void *)(uintptr_t)ptx, strlen(ptx) + 1, "weft", 0, NULL, NULL);
+  if (!error) error = c->LinkComplete(link, &code, &bytes);
+  if (!error) error = c->ModuleLoadDataEx(out, code, 0, NULL, NULL);
+  if (!error) code_cache_keep(&d->cache, &d->vm->alloc, identity->data, identity->len, code, bytes);
+  (void)c->LinkDestroy(link);
+  return error;
+}
+
+/* The module as the cache has it, or made for the cache. False: there is none, and the text is loaded as it is. */
+static bool load_by_cache(Device *d, const char *ptx, CuModule *out) {
+  Buf identity;
+  void *code;
+  size_t bytes;
+  if (!d->cache.folder) return false;
+  buf_init(&identity, &d->vm->alloc);
+  put_identity(d, ptx, &identity);
+  bool loaded = false;
+  if (!identity.failed && code_cache_find(&d->cache, &d->vm->alloc, identity.data, identity.len, &code, &bytes)) {
+    loaded = d->driver.ModuleLoadDataEx(out, code, 0, NULL, NULL) == 0;
+    mem_free(&d->vm->alloc, code, bytes);
+    if (!loaded) code_cache_drop(&d->cache, identity.data, identity.len);
+  }
+  if (!identity.failed && !loaded && d->cache.folder) loaded = link_and_keep(d, &identity, ptx, out) == 0;
+  buf_free(&identity);
+  return loaded;
+}
+
 WeftStatus device_load(Device *d, const char *ptx, CuModule *out, Buf *why) {
   char log[4096] = "";
   int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
@@ -157,7 +209,9 @@ WeftStatus device_load(Device *d, const char *ptx, CuModule *out, Buf *why) {
     buf_puts(why, "the context of the GPU cannot be entered");
     return WEFT_ERROR;
   }
-  CuResult error = d->driver.ModuleLoadDataEx(out, ptx, COUNT_OF(options), options, values);
+  CuResult error = 0;
+  if (!load_by_cache(d, ptx, out))
+    error = d->driver.ModuleLoadDataEx(out, ptx, COUNT_OF(options), options, values);
   device_leave(d);
   if (!error) return WEFT_OK;
   log[sizeof log - 1] = 0;

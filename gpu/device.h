@@ -7,6 +7,7 @@
 #ifndef WEFT_GPU_DEVICE_H
 #define WEFT_GPU_DEVICE_H
 
+#include "gpu/code_cache.h"
 #include "gpu/driver.h"
 #include "vm/vm.h"
 
@@ -32,6 +33,7 @@ typedef struct DeviceOwn {
 typedef struct Device {
   Vm *vm;
   const char *path;  /* of the driver; NULL: the system's */
+  CodeCache cache;   /* what the driver made of kernels, from one process to the next */
   Driver driver;
   bool open;
   CuDevice id;
@@ -60,7 +62,8 @@ void device_free(Vm *vm, void *data, size_t bytes);
 WeftStatus device_to_host(Vm *vm, const void *device, void *host, size_t bytes);
 WeftStatus device_from_host(Vm *vm, const void *host, void *device, size_t bytes);
 
-WeftStatus device_load(Device *d, const char *ptx, CuModule *out, Buf *why) MUST_USE; /* the driver compiles the text */
+/* The driver compiles the text, or did so earlier. */
+WeftStatus device_load(Device *d, const char *ptx, CuModule *out, Buf *why) MUST_USE;
 CuFunction device_own_kernel(Device *d, DeviceOwnKernel which); /* NULL: the error stands in the VM */
 void device_end_own_kernels(Device *d); /* in its context */
 WeftStatus device_failed(Device *d, const char *what, CuResult error); /* raises it; WEFT_ERROR */

@@ -13,6 +13,7 @@ typedef struct CuContextOpaque *CuContext;
 typedef struct CuModuleOpaque *CuModule;
 typedef struct CuFunctionOpaque *CuFunction;
 typedef struct CuStreamOpaque *CuStream;
+typedef struct CuLinkOpaque *CuLink;
 typedef unsigned long long CuPointer; /* an address on the device */
 _Static_assert(sizeof(CuPointer) == 8 && sizeof(void *) == 8 && sizeof(CuResult) == 4, "the driver's binary interface");
 
@@ -26,11 +27,13 @@ enum {
   CU_FUNCTION_SHARED = 8, /* the most bytes of shared memory that a launch may give */
   CU_JIT_ERROR_LOG = 5,
   CU_JIT_ERROR_LOG_BYTES = 6,
+  CU_JIT_PTX = 1, /* of what is given to a link */
 };
 
 /* CU(name, parameters): the driver's cu<name>. */
 #define CU_FUNCTIONS(CU) \
   CU(Init, (unsigned flags)) \
+  CU(DriverGetVersion, (int *version)) \
   CU(GetErrorString, (CuResult error, const char **text)) \
   CU(DeviceGetCount, (int *count)) \
   CU(DeviceGet, (CuDevice * device, int ordinal)) \
@@ -48,6 +51,11 @@ enum {
   CU(MemcpyDtoH, (void *to, CuPointer from, size_t bytes)) \
   CU(MemsetD8, (CuPointer to, unsigned char value, size_t bytes)) \
   CU(ModuleLoadDataEx, (CuModule * module, const void *image, unsigned count, int *options, void **values)) \
+  CU(LinkCreate, (unsigned count, int *options, void **values, CuLink *link)) \
+  CU(LinkAddData, (CuLink link, int kind, void *data, size_t bytes, const char *name, unsigned count, int *options, \
+                   void **values)) \
+  CU(LinkComplete, (CuLink link, void **code, size_t *bytes)) \
+  CU(LinkDestroy, (CuLink link)) \
   CU(ModuleUnload, (CuModule module)) \
   CU(ModuleGetFunction, (CuFunction * function, CuModule module, const char *name)) \
   CU(FuncSetAttribute, (CuFunction f, int attribute, int value)) \

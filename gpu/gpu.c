@@ -29,11 +29,12 @@ void gpu_print_ptx(const Region *r, Buf *out) {
 static const DeviceHooks hooks = {.alloc = device_alloc, .free = device_free, .to_host = device_to_host,
                                   .from_host = device_from_host, .op = device_op};
 
-WeftStatus gpu_install(Vm *vm, const char *driver) {
+WeftStatus gpu_install(Vm *vm, const char *driver, const char *cache) {
   Device *d = mem_alloc_zero(&vm->alloc, sizeof *d);
   if (!d) return vm_error_memory(vm);
   d->vm = vm;
   d->path = driver;
+  code_cache_init(&d->cache, cache, CODE_CACHE_MOST);
   vm->device_state[DEV_GPU] = d;
   vm->devices[DEV_GPU] = &hooks;
   return WEFT_OK;

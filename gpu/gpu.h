@@ -5,9 +5,9 @@
 #include "jit/jit.h"
 
 /* Gives the VM the device "gpu": arrays there and the operations on them. The driver is loaded when it is first
- * needed, from `driver` (borrowed for the VM's life; NULL: the system's). Before jit_install, which takes
- * gpu_device. */
-WeftStatus gpu_install(Vm *vm, const char *driver) MUST_USE;
+ * needed, from `driver` (NULL: the system's). Compiled kernels are kept in the folder `cache` (NULL: nowhere). Both are
+ * borrowed for the VM's life. Before jit_install, which takes gpu_device. */
+WeftStatus gpu_install(Vm *vm, const char *driver, const char *cache) MUST_USE;
 extern const JitDevice gpu_device;
 /* Opens the device now; an error says what is missing. */
 WeftStatus gpu_open(Vm *vm) MUST_USE;

@@ -46,7 +46,8 @@ static const char usage[] =
     "WEFT_LOG=ast,bytecode,copies,graph,guards,loops,breaks,recompiles\n"
     "  WEFT_LOG_FILE=PATH  WEFT_TRACE_FILE=PATH  as --log-file and "
     "--trace-file;  WEFT_HISTORY=PATH  what was entered at the prompt\n"
-    "  WEFT_PICTURES=sixel|kitty|none  how drawings are shown;  NO_COLOR=1  no colours;  "
+    "  WEFT_PICTURES=sixel|kitty|none  how drawings are shown;  WEFT_CACHE=PATH  compiled kernels of a GPU;  "
+    "NO_COLOR=1  no colours;  "
     "EDITOR, BROWSER  of :edit and :show\n";
 
 static WeftVM *running; /* what Ctrl-C stops */
@@ -235,6 +236,17 @@ static const char *setting(const char *name) {
   return text && *text ? text : NULL;
 }
 
+/* WEFT_CACHE, else `weft` in the folder that the system has for such; empty: NULL. */
+static const char *cache_folder(void) {
+  static char made[4096];
+  const char *named = getenv("WEFT_CACHE"), *caches = setting("XDG_CACHE_HOME"), *home = setting("HOME");
+  if (named) return *named ? named : NULL;
+  int n = caches && *caches == '/' ? snprintf(made, sizeof made, "%s/weft", caches)
+          : home                   ? snprintf(made, sizeof made, "%s/.cache/weft", home)
+                                   : -1;
+  return n > 0 && n < (int)sizeof made ? made : NULL;
+}
+
 /* The same for the environment. */
 static int parse_environment(Options *o) {
   WeftOptions *v = &o->vm;
@@ -242,6 +254,7 @@ static int parse_environment(Options *o) {
   v->backend = setting("WEFT_BACKEND");
   v->cpu = setting("WEFT_CPU");
   v->cuda_driver = setting("WEFT_CUDA_DRIVER");
+  v->gpu_cache = cache_folder();
   v->force = setting("WEFT_FORCE");
   v->log = setting("WEFT_LOG");
   const char *pace = setting("WEFT_PACE");

@@ -72,7 +72,7 @@ class Options(Structure):  # WeftOptions
         ("backend_count", c_size_t), ("own_device", c_void_p), ("device", c_char_p), ("stack", c_size_t),
         ("log", c_char_p), ("log_output", OUTPUT), ("log_context", c_void_p), ("ignore_clock", c_bool),
         ("explain", c_bool), ("input", INPUT), ("input_context", c_void_p), ("draws", c_bool),
-        ("files", c_void_p)]
+        ("files", c_void_p), ("gpu_cache", c_char_p)]
 
 
 class ArrayView(Structure):  # WeftArray

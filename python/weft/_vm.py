@@ -46,12 +46,13 @@ class VM(Names):
     input: sys.stdin.readline, or what gives lines like it.
     modules: a dict or function that gives the source of a module by its path, in place of files.
     arrays: "numpy", results are NumPy arrays, or "weft", they are weft.Array; NumPy where it is installed.
-    backend, cpu, hot, device, cuda_driver, ignore_clock, explain: as WeftOptions in weft.h.
+    backend, cpu, hot, device, cuda_driver, gpu_cache, ignore_clock, explain: as WeftOptions in weft.h.
     """
 
     def __init__(self, *, files=False, env=False, imports=False, gpu=False, memory=None, fuel=None, deadline=None,
                  depth=None, output_limit=None, threads=None, output=None, input=None, modules=None, arrays=None,
-                 backend=None, cpu=None, hot=None, device=None, cuda_driver=None, ignore_clock=False, explain=False):
+                 backend=None, cpu=None, hot=None, device=None, cuda_driver=None, gpu_cache=None, ignore_clock=False,
+                 explain=False):
         if arrays not in (None, "numpy", "weft"):
             raise ValueError(f'arrays: "numpy" or "weft", got {arrays!r}')
         if arrays == "numpy" and numpy_loaded() is None:
@@ -67,7 +68,8 @@ class VM(Names):
                     allow_files=files is True, allow_env=bool(env), allow_imports=bool(imports or modules is not None),
                     allow_gpu=bool(gpu), hot=_count("hot", hot, 2**31 - 1), ignore_clock=bool(ignore_clock),
                     explain=bool(explain))
-        for name, text in (("backend", backend), ("cpu", cpu), ("device", device), ("cuda_driver", cuda_driver)):
+        for name, text in (("backend", backend), ("cpu", cpu), ("device", device), ("cuda_driver", cuda_driver),
+                           ("gpu_cache", gpu_cache)):
             if text is not None:
                 setattr(o, name, os.fsencode(text))
         self._slot = []  # the core, once there is one, for the functions below

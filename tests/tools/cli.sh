@@ -2,6 +2,7 @@
 # Tests the program `weft` from outside: ways to run it, exit codes, messages of wrong input, limits, interrupts.
 set -u
 export WEFT_PACE=0 # what is compiled does not go by the clock
+export WEFT_CACHE= # and kernels are not kept, but where a test says so
 cd "$(dirname "$0")/../.." || exit 1
 W=${WEFT:-build/weft}
 W=$(realpath "$W")
@@ -486,4 +487,49 @@ if [ -e "$mock" ]; then
   gpu gpu-plant-product-no-meeting 1 'two threads use a place in shared' WEFT_MOCK_PLANT=no-meeting "$product"
   gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' \
     'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
+
+  # compiled kernels in files: what a process compiled the next one only loads, and a broken entry is made again
+  kept() { # NAME COMPILED LOADED 'ENVIRONMENT'
+    # shellcheck disable=SC2086
+    expect "$1" 0 "^\\[2.0, 4.0\\] 3.0~$2 compiled, $3 loaded~\$" env WEFT_CUDA_DRIVER="$mock" WEFT_CACHE="$d/kernels" \
+      WEFT_MOCK_COUNT="$d/count" env $4 sh -c 'rm -f "$WEFT_MOCK_COUNT"; "$0" -e "$1" &&
+        echo "$(grep -c compiled "$WEFT_MOCK_COUNT") compiled, $(grep -c loaded "$WEFT_MOCK_COUNT") loaded"' \
+      "$W" 'let x = to([1.0, 2.0], "gpu"); print(x * 2.0, sum(x))'
+  }
+  kept cache-first 2 2 ''
+  kept cache-second 0 2 ''
+  kept cache-other-card 2 2 WEFT_MOCK_CAPABILITY=86
+  kept cache-two-cards 0 2 ''
+  for entry in kernels/*.cubin; do printf x | dd of="$entry" bs=1 seek=2000 conv=notrunc 2>dd.log; done
+  kept cache-changed 2 2 ''
+  for entry in kernels/*.cubin; do truncate -s -1 "$entry"; done
+  kept cache-short 2 2 ''
+  for entry in kernels/*.cubin; do : >"$entry"; done
+  kept cache-empty 2 2 ''
+  for entry in kernels/*.cubin; do rm "$entry" && mkdir "$entry"; done
+  kept cache-no-files 2 2 ''
+  rmdir kernels/*.cubin
+  kept cache-again 2 2 ''
+  kept cache-whole 0 2 ''
+  # whole, and the driver refuses the code: counted are the texts that were compiled again, and their code
+  kept cache-refused 2 2 WEFT_MOCK_BUILD=2
+  kept cache-refused-then-kept 0 2 WEFT_MOCK_BUILD=2
+  chmod 777 kernels
+  kept cache-of-everybody 2 0 ''
+  chmod 700 kernels
+  kept cache-off 2 0 WEFT_CACHE=
+  kept cache-nowhere 2 0 WEFT_CACHE=/proc/nowhere
+  for refused in cuLinkCreate cuLinkAddData; do
+    kept "cache-$refused" 2 0 "WEFT_CACHE=$d/kernels2 WEFT_MOCK_FAIL=$refused"
+  done
+  kept cache-cuLinkComplete 4 0 "WEFT_CACHE=$d/kernels2 WEFT_MOCK_FAIL=cuLinkComplete"
+  expect cache-refused-keeps-nothing 0 '^0~$' sh -c 'ls -A kernels2 | wc -l'
+  kept cache-home 2 2 "-u WEFT_CACHE -u XDG_CACHE_HOME HOME=$d/home"
+  kept cache-home-again 0 2 "WEFT_CACHE=$d/home/.cache/weft"
+  # several processes at once
+  for i in 1 2 3 4 5 6; do
+    WEFT_CUDA_DRIVER=$mock WEFT_CACHE=$d/kernels3 "$W" -e 'print(sum(to(ones(9), "gpu") * 3.0))' >"at-once-$i" 2>&1 &
+  done
+  wait
+  expect cache-at-once 0 '^6~$' sh -c 'cat at-once-? | grep -c "^27.0$"'
 fi

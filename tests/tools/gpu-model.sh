@@ -51,8 +51,8 @@ for name; do
     matmul-f16 | matmul-bf16) rate=$((2 * tensor * sms * mhz))e6 of="the tensor cores" ;;
     matmul) rate=$((2 * 128 * sms * mhz))e6 of="the issue slots" ;;
   esac
-  if ! WEFT_CUDA_DRIVER=$PWD/build/tests/libcuda.so WEFT_MOCK_MODEL=$log WEFT_MOCK_CARD=$card WEFT_MOCK_PTXAS=$ptxas \
-    WEFT_MOCK_PLANT=$plant build/weft bench/gpu.weft "$name" $part >"$log.out" 2>&1; then
+  if ! WEFT_CACHE= WEFT_CUDA_DRIVER=$PWD/build/tests/libcuda.so WEFT_MOCK_MODEL=$log WEFT_MOCK_CARD=$card \
+    WEFT_MOCK_PTXAS=$ptxas WEFT_MOCK_PLANT=$plant build/weft bench/gpu.weft "$name" $part >"$log.out" 2>&1; then
     echo "not ok gpu-model/$name: $(tail -n 1 "$log.out")"
     bad=1
     continue

@@ -281,6 +281,7 @@ pub struct WeftOptions {
     pub input_context: *mut c_void,
     pub draws: bool,
     pub files: *const WeftFiles,
+    pub gpu_cache: *const c_char,
 }
 
 #[repr(C)]
@@ -859,6 +860,7 @@ pub const LAYOUT: &[(&str, usize)] = &[
     ("WeftOptions.input_context", core::mem::offset_of!(WeftOptions, input_context)),
     ("WeftOptions.draws", core::mem::offset_of!(WeftOptions, draws)),
     ("WeftOptions.files", core::mem::offset_of!(WeftOptions, files)),
+    ("WeftOptions.gpu_cache", core::mem::offset_of!(WeftOptions, gpu_cache)),
     ("WeftCompletion", core::mem::size_of::<WeftCompletion>()),
     ("WeftCompletion.size", core::mem::offset_of!(WeftCompletion, size)),
     ("WeftCompletion.from", core::mem::offset_of!(WeftCompletion, from)),

@@ -4,8 +4,10 @@
  * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
  * twice, a name it has not, an interface of another version are errors; what is still held when the context is
  * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
- * WEFT_MOCK_CAPABILITY=75 makes it an older card;
- * WEFT_MOCK_FAIL=NAME makes that function fail; WEFT_MOCK_STEPS=N: a launch of more instructions does not end.
+ * WEFT_MOCK_CAPABILITY=75 makes it an older card; WEFT_MOCK_FAIL=NAME makes that function fail, NAME@N its N-th call
+ * alone; WEFT_MOCK_STEPS=N: a launch of more instructions does not end. WEFT_MOCK_COUNT=FILE gets a line for each text
+ * that is compiled and for each piece of code that is loaded (code is the text, behind a head that names the card and
+ * WEFT_MOCK_BUILD=N, and runs where both are the same).
  *
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
@@ -19,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_PTX = 218, INVALID_CONTEXT = 201, NOT_FOUND = 500,
-       LAUNCH_FAILED = 719 };
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_BINARY = 209, INVALID_PTX = 218, INVALID_CONTEXT = 201,
+       NOT_FOUND = 500, LAUNCH_FAILED = 719 };
 enum { RED_ZONE = 64, FRESH = 0xA5 /* memory is never clean */ };
 
 typedef struct Block {
@@ -31,8 +33,9 @@ typedef struct Block {
 static struct {
   Block *blocks;
   size_t count, cap, bytes;
-  int retained, current, modules;
+  int retained, current, modules, links;
   unsigned launches;
+  long asked; /* calls of what is to fail */
   char said[512]; /* what the last failure was */
   FILE *model;
   const Card *card;
@@ -45,9 +48,16 @@ static int planted(const char *fault) {
 
 static int fails(const char *name) {
   const char *wanted = getenv("WEFT_MOCK_FAIL");
-  if (!wanted || strcmp(wanted, name) != 0) return 0;
+  size_t length = strlen(name);
+  if (!wanted || strncmp(wanted, name, length) != 0 || (wanted[length] && wanted[length] != '@')) return 0;
+  if (wanted[length] && ++mock.asked != atol(wanted + length + 1)) return 0;
   snprintf(mock.said, sizeof mock.said, "%s was told to fail", name);
   return 1;
+}
+
+static int capability(void) {
+  const char *old = getenv("WEFT_MOCK_CAPABILITY");
+  return old ? atoi(old) : 90;
 }
 
 static int in_context(const char *name) {
@@ -85,9 +95,7 @@ static int cu_DeviceGetName(char *name, int length, int device) {
 }
 static int cu_DeviceGetAttribute(int *value, int attribute, int device) {
   int sms = mock.card ? (int)mock.card->sms : 2;
-  const char *old = getenv("WEFT_MOCK_CAPABILITY");
-  int capability = old ? atoi(old) : 90;
-  *value = attribute == 16 ? sms : attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : -1;
+  *value = attribute == 16 ? sms : attribute == 75 ? capability() / 10 : attribute == 76 ? capability() % 10 : -1;
   return device == 7 && *value >= 0 ? OK : INVALID_VALUE;
 }
 static int cu_GetErrorString(int error, const char **text) {
@@ -103,14 +111,14 @@ static int cu_DevicePrimaryCtxRetain(void **context, int device) {
 static int cu_DevicePrimaryCtxRelease(int device) {
   if (device != 7 || mock.retained-- <= 0) return INVALID_VALUE;
   if (mock.retained) return OK;
-  if (!mock.count && !mock.modules && !mock.current) {
+  if (!mock.count && !mock.modules && !mock.links && !mock.current) {
     free(mock.blocks);
     mock.blocks = NULL;
     mock.cap = 0;
     return OK;
   }
-  fprintf(stderr, "mock driver: %zu blocks of memory, %d modules, %d contexts are still held\n", mock.count,
-          mock.modules, mock.current);
+  fprintf(stderr, "mock driver: %zu blocks of memory, %d modules, %d links, %d contexts are still held\n",
+          mock.count, mock.modules, mock.links, mock.current);
   abort();
 }
 static int cu_CtxPushCurrent(void *context) {
@@ -192,6 +200,79 @@ static int cu_MemsetD8(unsigned long long to, unsigned char value, size_t bytes)
   return error;
 }
 
+/* What a link gives: as code for a card, it begins as an ELF file does. */
+typedef struct Code {
+  char magic[8];
+  int capability, build;
+  char text[];
+} Code;
+static const char code_magic[8] = "\177ELF.ptx";
+
+static int build(void) {
+  const char *said = getenv("WEFT_MOCK_BUILD");
+  return said ? atoi(said) : 0;
+}
+
+static void tell(const char *what) {
+  const char *name = getenv("WEFT_MOCK_COUNT");
+  FILE *f = name ? fopen(name, "a") : NULL;
+  if (!f) return;
+  fprintf(f, "%s\n", what);
+  fclose(f);
+}
+
+static int cu_DriverGetVersion(int *version) {
+  *version = 12000;
+  return OK;
+}
+static int cu_LinkCreate(unsigned count, int *options, void **values, void **link) {
+  (void)options;
+  (void)values;
+  if (!in_context("cuLinkCreate")) return INVALID_CONTEXT;
+  if (count || fails("cuLinkCreate")) return INVALID_VALUE;
+  *link = calloc(1, sizeof(Code *));
+  mock.links++;
+  return *link ? OK : OUT_OF_MEMORY;
+}
+static int cu_LinkAddData(void *link, int kind, void *data, size_t bytes, const char *name, unsigned options,
+                          int *names, void **values) {
+  char why[400] = "";
+  (void)name;
+  (void)names;
+  (void)values;
+  if (!in_context("cuLinkAddData")) return INVALID_CONTEXT;
+  if (fails("cuLinkAddData")) return INVALID_PTX;
+  if (kind != 1 || options || !bytes || ((char *)data)[bytes - 1]) return INVALID_VALUE;
+  Machine *m = machine_load(data, PLANT_NONE, why, sizeof why);
+  if (!m) return INVALID_PTX;
+  machine_free(m);
+  Code *code = malloc(sizeof *code + bytes);
+  if (!code) return OUT_OF_MEMORY;
+  memcpy(code->magic, code_magic, sizeof code_magic);
+  code->capability = capability();
+  code->build = build();
+  memcpy(code->text, data, bytes);
+  *(Code **)link = code;
+  tell("compiled");
+  return OK;
+}
+static int cu_LinkComplete(void *link, void **code, size_t *bytes) {
+  if (!in_context("cuLinkComplete")) return INVALID_CONTEXT;
+  if (fails("cuLinkComplete")) return INVALID_PTX;
+  Code *made = *(Code **)link;
+  if (!made) return INVALID_VALUE;
+  *code = made;
+  *bytes = sizeof *made + strlen(made->text) + 1;
+  return OK;
+}
+static int cu_LinkDestroy(void *link) {
+  if (!in_context("cuLinkDestroy")) return INVALID_CONTEXT;
+  free(*(Code **)link);
+  free(link);
+  mock.links--;
+  return OK;
+}
+
 static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
   char why[400] = "";
   if (!in_context("cuModuleLoadDataEx")) return INVALID_CONTEXT;
@@ -202,6 +283,13 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   MachinePlant plant = PLANT_NONE;
   for (unsigned i = PLANT_SCALAR; i < sizeof plants / sizeof *plants; i++)
     if (planted(plants[i])) plant = (MachinePlant)i;
+  const Code *code = image;
+  bool made = memcmp(image, code_magic, 4) == 0; /* an ELF file */
+  if (made && (memcmp(image, code_magic, sizeof code_magic) != 0 || code->capability != capability() ||
+               code->build != build()))
+    return NO_BINARY;
+  tell(made ? "loaded" : "compiled");
+  if (made) image = code->text;
   Machine *m = machine_load(image, plant, why, sizeof why);
   if (!m) {
     for (unsigned i = 0; i + 1 < count; i++)
@@ -267,7 +355,8 @@ __attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name,
     F(DevicePrimaryCtxRetain),
     F(DevicePrimaryCtxRelease), F(CtxPushCurrent), F(CtxPopCurrent), F(CtxSynchronize), F(MemGetInfo),
     F(MemAlloc), F(MemFree),
-    F(MemcpyHtoD), F(MemcpyDtoH), F(MemsetD8), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction),
+    F(MemcpyHtoD), F(MemcpyDtoH), F(MemsetD8), F(DriverGetVersion), F(LinkCreate),
+    F(LinkAddData), F(LinkComplete), F(LinkDestroy), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction),
     F(FuncSetAttribute), F(LaunchKernel)};
   (void)found;
   if (version != 12000 || flags) return INVALID_VALUE;
