@@ -224,6 +224,7 @@ tests: $(SUITES:%=$(B)/tests/%) build/cases/ops.weft $(B)/tests/libcuda.so ; @:
 $(B)/obj/tests/support/cuda/%.o: FILE_CFLAGS += -O2 $(call known,-fno-sanitize=all)
 $(B)/tests/libcuda.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/support/cuda/*.c))
 	$(Q)mkdir -p $(@D) && $(CC) -shared $(LDFLAGS) $^ -lm -o $@
+$(B)/tests/test_gpu_faults: | $(B)/tests/libcuda.so
 
 # The example in each row of the table of operations is a case too.
 build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk

@@ -2,12 +2,13 @@
  * interpreter of machine.h.
  *
  * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
- * twice, a name it has not, an interface of another version are errors; what is still held when the context is
- * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
- * WEFT_MOCK_CAPABILITY=75 makes it an older card; WEFT_MOCK_FAIL=NAME makes that function fail, NAME@N its N-th call
- * alone; WEFT_MOCK_STEPS=N: a launch of more instructions does not end. WEFT_MOCK_COUNT=FILE gets a line for each text
- * that is compiled and for each piece of code that is loaded (code is the text, behind a head that names the card and
- * WEFT_MOCK_BUILD=N, and runs where both are the same).
+ * twice, a name it has not, an interface of another version are errors; what is still held when the context is released
+ * is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory; WEFT_MOCK_CAPABILITY=75
+ * makes it an older card; WEFT_MOCK_FAIL=NAME makes that function fail, NAME@N its N-th call alone, which takes the
+ * setting out of the environment; lost@N: behind the N-th launch nothing works in this context; WEFT_MOCK_STEPS=N: a
+ * launch of more instructions does not end. WEFT_MOCK_COUNT=FILE gets a line for each text that is compiled and for
+ * each piece of code that is loaded (code is the text, behind a head that names the card and WEFT_MOCK_BUILD=N, and
+ * runs where both are the same).
  *
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
@@ -35,7 +36,9 @@ static struct {
   size_t count, cap, bytes;
   int retained, current, modules, links;
   unsigned launches;
-  long asked; /* calls of what is to fail */
+  long asked;      /* calls of what is to fail … */
+  char wanted[64]; /* … which is this */
+  bool lost;
   char said[512]; /* what the last failure was */
   FILE *model;
   const Card *card;
@@ -50,7 +53,13 @@ static int fails(const char *name) {
   const char *wanted = getenv("WEFT_MOCK_FAIL");
   size_t length = strlen(name);
   if (!wanted || strncmp(wanted, name, length) != 0 || (wanted[length] && wanted[length] != '@')) return 0;
-  if (wanted[length] && ++mock.asked != atol(wanted + length + 1)) return 0;
+  if (wanted[length]) {
+    if (strcmp(wanted, mock.wanted) != 0) mock.asked = 0;
+    snprintf(mock.wanted, sizeof mock.wanted, "%s", wanted);
+    if (++mock.asked != atol(wanted + length + 1)) return 0;
+    mock.wanted[0] = 0;
+    unsetenv("WEFT_MOCK_FAIL");
+  }
   snprintf(mock.said, sizeof mock.said, "%s was told to fail", name);
   return 1;
 }
@@ -60,11 +69,18 @@ static int capability(void) {
   return old ? atoi(old) : 90;
 }
 
-static int in_context(const char *name) {
-  if (mock.current > 0) return 1;
-  snprintf(mock.said, sizeof mock.said, "%s: no context is current", name);
-  return 0;
+/* OK, or the error of a call that needs a context. */
+static int context_error(const char *name) {
+  if (mock.lost) snprintf(mock.said, sizeof mock.said, "%s: the context is lost", name);
+  else if (mock.current > 0) return OK;
+  else snprintf(mock.said, sizeof mock.said, "%s: no context is current", name);
+  return mock.lost ? LAUNCH_FAILED : INVALID_CONTEXT;
 }
+#define IN_CONTEXT(name)                  \
+  do {                                    \
+    int error_ = context_error(name);     \
+    if (error_) return error_;            \
+  } while (0)
 
 static Block *block_of(uint64_t at, size_t bytes) {
   for (size_t i = mock.count; i-- > 0;) {
@@ -111,6 +127,12 @@ static int cu_DevicePrimaryCtxRetain(void **context, int device) {
 static int cu_DevicePrimaryCtxRelease(int device) {
   if (device != 7 || mock.retained-- <= 0) return INVALID_VALUE;
   if (mock.retained) return OK;
+  if (mock.lost) { /* all that was made in it goes with it */
+    while (mock.count) free(mock.blocks[--mock.count].at);
+    mock.bytes = 0;
+    mock.modules = mock.links = 0;
+    mock.lost = false;
+  }
   if (!mock.count && !mock.modules && !mock.links && !mock.current) {
     free(mock.blocks);
     mock.blocks = NULL;
@@ -122,17 +144,18 @@ static int cu_DevicePrimaryCtxRelease(int device) {
   abort();
 }
 static int cu_CtxPushCurrent(void *context) {
+  if (fails("cuCtxPushCurrent")) return INVALID_CONTEXT;
   if (context != &mock || !mock.retained) return INVALID_CONTEXT;
   mock.current++;
   return OK;
 }
 static int cu_CtxPopCurrent(void **context) {
-  if (!in_context("cuCtxPopCurrent")) return INVALID_CONTEXT;
+  if (!mock.current) return INVALID_CONTEXT;
   mock.current--;
   *context = &mock;
   return OK;
 }
-static int cu_CtxSynchronize(void) { return in_context("cuCtxSynchronize") ? OK : INVALID_CONTEXT; }
+static int cu_CtxSynchronize(void) { return context_error("cuCtxSynchronize"); }
 
 static int cu_MemGetInfo(size_t *left, size_t *total) {
   const char *limit = getenv("WEFT_MOCK_MEMORY");
@@ -142,7 +165,7 @@ static int cu_MemGetInfo(size_t *left, size_t *total) {
 }
 static int cu_MemAlloc(unsigned long long *out, size_t bytes) {
   size_t left, total;
-  if (!in_context("cuMemAlloc")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuMemAlloc");
   if (!bytes) return INVALID_VALUE;
   cu_MemGetInfo(&left, &total);
   mock.said[0] = 0;
@@ -159,7 +182,7 @@ static int cu_MemAlloc(unsigned long long *out, size_t bytes) {
   return OK;
 }
 static int cu_MemFree(unsigned long long at) {
-  if (!in_context("cuMemFree")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuMemFree");
   Block *b = block_of(at, 1);
   if (!b || (uint64_t)(uintptr_t)b->at != at) {
     snprintf(mock.said, sizeof mock.said, "cuMemFree: this memory was not taken");
@@ -171,7 +194,7 @@ static int cu_MemFree(unsigned long long at) {
   return OK;
 }
 static int copy(const char *name, unsigned long long device, size_t bytes) {
-  if (!in_context(name)) return INVALID_CONTEXT;
+  IN_CONTEXT(name);
   if (fails(name)) return LAUNCH_FAILED;
   if (block_of(device, bytes)) return OK;
   snprintf(mock.said, sizeof mock.said, "%s: %zu bytes at %llx lie in no memory of the device", name, bytes, device);
@@ -228,7 +251,7 @@ static int cu_DriverGetVersion(int *version) {
 static int cu_LinkCreate(unsigned count, int *options, void **values, void **link) {
   (void)options;
   (void)values;
-  if (!in_context("cuLinkCreate")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuLinkCreate");
   if (count || fails("cuLinkCreate")) return INVALID_VALUE;
   *link = calloc(1, sizeof(Code *));
   mock.links++;
@@ -240,7 +263,7 @@ static int cu_LinkAddData(void *link, int kind, void *data, size_t bytes, const 
   (void)name;
   (void)names;
   (void)values;
-  if (!in_context("cuLinkAddData")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuLinkAddData");
   if (fails("cuLinkAddData")) return INVALID_PTX;
   if (kind != 1 || options || !bytes || ((char *)data)[bytes - 1]) return INVALID_VALUE;
   Machine *m = machine_load(data, PLANT_NONE, why, sizeof why);
@@ -257,7 +280,7 @@ static int cu_LinkAddData(void *link, int kind, void *data, size_t bytes, const 
   return OK;
 }
 static int cu_LinkComplete(void *link, void **code, size_t *bytes) {
-  if (!in_context("cuLinkComplete")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuLinkComplete");
   if (fails("cuLinkComplete")) return INVALID_PTX;
   Code *made = *(Code **)link;
   if (!made) return INVALID_VALUE;
@@ -266,7 +289,7 @@ static int cu_LinkComplete(void *link, void **code, size_t *bytes) {
   return OK;
 }
 static int cu_LinkDestroy(void *link) {
-  if (!in_context("cuLinkDestroy")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuLinkDestroy");
   free(*(Code **)link);
   free(link);
   mock.links--;
@@ -275,7 +298,7 @@ static int cu_LinkDestroy(void *link) {
 
 static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
   char why[400] = "";
-  if (!in_context("cuModuleLoadDataEx")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuModuleLoadDataEx");
   if (fails("cuModuleLoadDataEx")) return INVALID_PTX;
   static const char *const plants[] = {[PLANT_SCALAR] = "scalar", [PLANT_UNPADDED] = "unpadded",
                                        [PLANT_NO_MEETING] = "no-meeting", [PLANT_SILENT] = "silent",
@@ -304,12 +327,15 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   return OK;
 }
 static int cu_ModuleUnload(void *module) {
-  if (!in_context("cuModuleUnload") || !module) return INVALID_VALUE;
+  IN_CONTEXT("cuModuleUnload");
+  if (!module) return INVALID_VALUE;
   machine_free(module);
   mock.modules--;
   return OK;
 }
 static int cu_ModuleGetFunction(void **f, void *module, const char *name) {
+  IN_CONTEXT("cuModuleGetFunction");
+  if (fails("cuModuleGetFunction")) return NOT_FOUND;
   *f = (void *)(uintptr_t)machine_find(module, name);
   return *f ? OK : NOT_FOUND;
 }
@@ -327,7 +353,7 @@ static bool launch_counted(const MachineFn *f, unsigned blocks, unsigned threads
 
 /* The most bytes of shared memory that a function may be given: as every card of compute capability 8.0 and up has. */
 static int cu_FuncSetAttribute(void *f, int attribute, int value) {
-  if (!in_context("cuFuncSetAttribute")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuFuncSetAttribute");
   if (fails("cuFuncSetAttribute")) return INVALID_VALUE;
   if (!f || attribute != 8 || value < 0 || value > 99 * 1024) return INVALID_VALUE;
   machine_allow(f, (unsigned)value);
@@ -337,8 +363,10 @@ static int cu_FuncSetAttribute(void *f, int attribute, int value) {
 static int cu_LaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                            unsigned shared, void *stream, void **params, void **extra) {
   uint64_t words[600];
-  if (!in_context("cuLaunchKernel")) return INVALID_CONTEXT;
+  IN_CONTEXT("cuLaunchKernel");
   if (fails("cuLaunchKernel")) return LAUNCH_FAILED;
+  if (fails("lost")) mock.lost = true;
+  IN_CONTEXT("cuLaunchKernel");
   if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || bx % 32 || by != 1 || bz != 1 || stream || extra ||
       shared > machine_allowed(f) || machine_params(f) > 600)
     return INVALID_VALUE;
