@@ -74,6 +74,9 @@ Dim loop_trips(Graph *g, NodeId n);
 /* Of any while loop, by nodes at the cursor: from its ends, or by running once more what its test needs. DIM_NONE:
  * memory was refused. */
 Dim loop_count(Recorder *r, const Loop *l);
+
+/* The number `n`, which counts something, as a size: at least 0, which what it comes from may not show. */
+bool loop_counted_dim(Recorder *r, ValueId n, Dim *out);
 /* A while loop that also ends at a number that is known becomes a scan of so many trips, some of which do nothing. Any
  * other stays as it is. False: memory was refused. */
 bool loop_bound(Recorder *r, Loop *l);

@@ -88,7 +88,8 @@ static bool count_parts(Parts *p) {
   ok = node && pull_drop_captures(r, node);
   for (u32 i = 0; i < sizes.count && ok; i++) {
     Dim total;
-    ok = av_value_dim(r, node_result(g, node, carried - sizes.count + i), &total) && vec_push(alloc, &p->totals, total);
+    ok = loop_counted_dim(r, node_result(g, node, carried - sizes.count + i), &total) &&
+         vec_push(alloc, &p->totals, total);
   }
   loop_keep_free(r, &kept);
   map_free(&map);

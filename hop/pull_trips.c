@@ -212,11 +212,15 @@ static ValueId run_to_count(Recorder *r, const Loop *l) {
   return ok ? node_result(g, node, graph_node_at(g, node)->carried - 1) : 0;
 }
 
+bool loop_counted_dim(Recorder *r, ValueId n, Dim *out) {
+  return av_value_dim(r, n, out) && size_assume(&r->g->sizes, REL_le, 0, *out);
+}
+
 Dim loop_count(Recorder *r, const Loop *l) {
   ValueId n = counted_value(r->g, l);
   Dim trips;
   if (!n && !r->g->failed) n = run_to_count(r, l);
-  return n && av_value_dim(r, n, &trips) ? trips : DIM_NONE;
+  return n && loop_counted_dim(r, n, &trips) ? trips : DIM_NONE;
 }
 
 /* A while loop of at most `trips`, as a scan of so many: a trip either runs the body or leaves all as it is. */
