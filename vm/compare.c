@@ -53,6 +53,7 @@ static bool equal_fns(const Fn *a, const Fn *b) {
 
 /* One level: what is decided at once, else the parts are pushed. */
 static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
+  int order;
   a = value_untracked(a);
   b = value_untracked(b);
   *out = true;
@@ -64,7 +65,10 @@ static WeftStatus equal_step(Vm *vm, Pairs *todo, Value a, Value b, bool *out) {
   switch (a.kind) {
     case V_NIL: break;
     case V_TEXT:
-      *out = a.text->len == b.text->len && memcmp(a.text->data, b.text->data, a.text->len) == 0;
+      *out = a.text->len == b.text->len;
+      if (!*out || a.text == b.text) break;
+      if (text_compare(vm, a.text->data, b.text->data, a.text->len, &order) != WEFT_OK) return WEFT_ERROR;
+      *out = order == 0;
       if (a.text->len >= LONG) return vm_look(vm);
       break;
     case V_DTYPE: *out = a.dtype == b.dtype; break;

@@ -42,6 +42,10 @@ static inline const Value *letter_at(const Vm *vm, const Text *t, u64 at) {
   return c < COUNT_OF(vm->letters) && vm->letters[c].kind ? &vm->letters[c] : NULL;
 }
 
+/* Texts that are compared at once; longer ones with looks at the clock. */
+static inline bool texts_short(const Text *x, const Text *y) {
+  return LIKELY(x->len < TEXT_PART) || y->len < TEXT_PART;
+}
 static inline bool text_same(Vm *vm, const Text *x, const Text *y) {
   if (x == y) return true;
   if (x->len != y->len || x->data[0] != y->data[0]) return false;
@@ -266,7 +270,7 @@ op_shr: TRY_LARGE(step_binary(vm, ins, base, consts));
     if (((tx | TAG_WEAK) == (TAG_I64 | TAG_WEAK)) & ((ty | TAG_WEAK) == (TAG_I64 | TAG_WEAK))) \
       r = x->i OPERATOR y->i;                                                              \
     else if (as_floats(x, y, tx, ty, &fx, &fy)) r = fx OPERATOR fy;                        \
-    else if (tx == TAG_TEXT && ty == TAG_TEXT) {                                           \
+    else if (tx == TAG_TEXT && ty == TAG_TEXT && texts_short(x->text, y->text)) {               \
       put_bits(vm, A, TAG_BOOL, TEXTS);                                                    \
       KILL_NEXT();                                                                         \
     }                                                                                      \
@@ -570,7 +574,8 @@ returning: /* result goes to the caller */
   LOAD_FRAME();
   set_register(vm, &base[to], result);
   if (UNLIKELY(f->flags & (FRAME_RESUME | FRAME_AWAITS))) {
-  resumed:
+  resumed: /* compiled code may lead from here to here again, over calls and trips that it has inside */
+    if (UNLIKELY(vm_safepoint(vm) != WEFT_OK)) goto raised;
     f->pc++;
     switch (vm->tier->resume(vm, f)) {
       case TIER_STAY: LOAD_FRAME(); DISPATCH();

@@ -200,7 +200,10 @@ static __attribute__((noinline)) WeftStatus binary_other(Vm *vm, u32 bc, Value *
       return WEFT_OK;
     }
     if (bc >= BC_lt && bc <= BC_ge) {
-      int c = text_order(a.text, b.text);
+      const u32 least = a.text->len < b.text->len ? a.text->len : b.text->len;
+      int c;
+      if (text_compare(vm, a.text->data, b.text->data, least, &c) != WEFT_OK) return WEFT_ERROR;
+      if (!c) c = (a.text->len > b.text->len) - (a.text->len < b.text->len);
       *out = value_bool(bc == BC_lt ? c < 0 : bc == BC_le ? c <= 0 : bc == BC_gt ? c > 0 : c >= 0);
       return WEFT_OK;
     }

@@ -7,16 +7,30 @@
 
 enum { TEXT_GROWS = 1024 }; /* bytes from which a text is enlarged in place */
 
-static u32 count_points(const char *s, size_t len) {
+/* Of eight bytes of UTF-8: those that begin a code point, as a 1 in each. */
+static u64 begins(const char *s) {
+  u64 w;
+  memcpy(&w, s, sizeof w);
+  return (~(w >> 7) | w >> 6) & 0x0101010101010101;
+}
+
+u32 text_count(const char *s, size_t len) {
   u32 n = 0;
   size_t i = 0;
-  for (u64 eight; i + sizeof eight <= len; i += sizeof eight) { /* all of ASCII, as most texts are */
-    memcpy(&eight, s + i, sizeof eight);
-    if (eight & 0x8080808080808080) break;
-    n += sizeof eight;
-  }
+  for (; i + 8 <= len; i += 8) n += (u32)(begins(s + i) * 0x0101010101010101 >> 56);
   for (; i < len; i++) n += ((u8)s[i] & 0xC0) != 0x80;
   return n;
+}
+
+u32 text_behind(const Text *t, u32 at, u32 index) {
+  if (t->len == t->count) return index < t->len - at ? at + index : t->len;
+  for (u32 n; t->len - at >= 8 && (n = (u32)(begins(t->data + at) * 0x0101010101010101 >> 56)) <= index; at += 8)
+    index -= n;
+  for (; at < t->len; at++) {
+    if (((u8)t->data[at] & 0xC0) == 0x80) continue;
+    if (index-- == 0) break;
+  }
+  return at;
 }
 
 static Text *text_room(Vm *vm, size_t len, Value *out) {
@@ -46,12 +60,30 @@ bool text_new(Vm *vm, const char *s, size_t len, Value *out) {
   if (!t) return false;
   if (once) *once = value_keep(*out);
   if (len) memcpy(t->data, s, len);
-  t->count = count_points(t->data, len);
+  t->count = text_count(t->data, len);
   return true;
 }
 
 /* Of the program's own, which may be long: in parts of a millisecond or so. False: it is to end, and t is dropped. */
-enum { PART_BYTES = 1 << 21, PART_POINTS = 1 << 19 };
+enum { PART_BYTES = TEXT_PART, PART_POINTS = 1 << 19 };
+
+WeftStatus text_count_long(Vm *vm, const char *s, size_t len, u32 *count) {
+  for (; len > PART_BYTES; s += PART_BYTES, len -= PART_BYTES) {
+    *count += text_count(s, PART_BYTES);
+    if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+  }
+  *count += text_count(s, len);
+  return WEFT_OK;
+}
+
+WeftStatus text_compare(Vm *vm, const char *a, const char *b, size_t len, int *out) {
+  for (; len > PART_BYTES; a += PART_BYTES, b += PART_BYTES, len -= PART_BYTES) {
+    if ((*out = memcmp(a, b, PART_BYTES)) != 0) return WEFT_OK;
+    if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+  }
+  *out = memcmp(a, b, len);
+  return WEFT_OK;
+}
 
 static bool fill(Vm *vm, Text *t, char *to, const char *from, size_t n) {
   for (size_t done = 0; done < n;) {
@@ -71,8 +103,9 @@ bool text_of_program(Vm *vm, const char *s, size_t len, Value *out) {
   if (!t) return false;
   t->count = 0;
   if (!fill(vm, t, t->data, s, len)) return false;
-  t->count = count_points(t->data, len);
-  return true;
+  if (text_count_long(vm, t->data, len, &t->count) == WEFT_OK) return true;
+  value_drop(vm, *out);
+  return false;
 }
 
 WeftStatus text_find(Vm *vm, const char *s, size_t n, const char *part, size_t m, const char **hit) {
@@ -121,7 +154,7 @@ bool text_printf(Vm *vm, Value *out, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(t->data, (size_t)n + 1, fmt, ap);
   va_end(ap);
-  t->count = count_points(t->data, (size_t)n);
+  t->count = text_count(t->data, (size_t)n);
   return true;
 }
 
@@ -146,11 +179,7 @@ bool text_valid(const char *s, size_t len) {
 
 u32 text_offset(const Text *t, u32 index) {
   if (t->len == t->count || index >= t->count) return index >= t->count ? t->len : index;
-  u32 at = 0;
-  for (;; at++) {
-    if (((u8)t->data[at] & 0xC0) == 0x80) continue;
-    if (index-- == 0) return at;
-  }
+  return text_behind(t, 0, index);
 }
 
 enum { PLACES_STEP = 64, PLACES_LEAST = 256 }; /* code points between two places; of the shortest text that has them */
@@ -159,26 +188,27 @@ enum { BLOCK = 16 }; /* not a threshold: code points converted at a time, so tha
 
 static u32 point_bytes(u8 first);
 
-u32 text_place(Vm *vm, const Text *t, u32 index) {
+enum { PLACES_LOOK = PART_POINTS / PLACES_STEP };
+
+bool text_place(Vm *vm, const Text *t, u32 index, u32 *out) {
   TextPlaces *p = &vm->text_places;
-  if (t->len == t->count || t->count < PLACES_LEAST || index >= t->count) return text_offset(t, index);
+  if (t->len == t->count || t->count < PLACES_LEAST || index >= t->count) return *out = text_offset(t, index), true;
   const u32 wanted = index / PLACES_STEP, need = t->count / PLACES_STEP + 1;
   if (p->text != t) p->text = t, p->count = 0;
   if (p->cap < need) { /* without it, it takes longer */
     u32 *at = mem_resize(&vm->alloc, p->at, sizeof *at * p->cap, sizeof *at * need);
-    if (!at) return text_offset(t, index);
+    if (!at) return *out = text_offset(t, index), true;
     p->at = at;
     p->cap = need;
   }
   if (!p->count) p->at[p->count++] = 0;
-  while (p->count <= wanted) {
-    u32 at = p->at[p->count - 1];
-    for (u32 i = 0; i < PLACES_STEP; i++) at += point_bytes((u8)t->data[at]);
-    p->at[p->count++] = at;
+  for (; p->count <= wanted; p->count++) {
+    p->at[p->count] = text_behind(t, p->at[p->count - 1], PLACES_STEP);
+    if (p->count % PLACES_LOOK == 0 && vm_look(vm) != WEFT_OK) return false;
   }
-  u32 at = p->at[wanted];
-  for (u32 i = wanted * PLACES_STEP; i < index; i++) at += point_bytes((u8)t->data[at]);
-  return at;
+  *out = p->at[wanted];
+  for (u32 i = wanted * PLACES_STEP; i < index; i++) *out += point_bytes((u8)t->data[*out]);
+  return true;
 }
 
 void text_forget(Vm *vm, const Text *t) {
@@ -228,15 +258,18 @@ bool text_of_point(Vm *vm, u32 point, Value *out) {
 bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) {
   size_t len = count;
   char *s;
-  u64 all = 0;
   u32 at = 0;
-  u64 some[BLOCK] = {0};
-  for (; count - at >= BLOCK; at += BLOCK)
-    for (u32 i = 0; i < BLOCK; i++) some[i] |= (u64)points[at + i];
-  for (u32 i = 0; i < BLOCK; i++) all |= some[i];
-  for (; at < count; at++) all |= (u64)points[at];
-  for (u32 i = 0; all >= 0x80 && i < count; i++)
-    len += (points[i] >= 0x80) + (points[i] >= 0x800) + (points[i] >= 0x10000);
+  for (u32 from = 0; from < count; from = at) {
+    const u32 stop = count - from < PART_POINTS ? count : from + PART_POINTS;
+    u64 all = 0, some[BLOCK] = {0};
+    for (at = from; stop - at >= BLOCK; at += BLOCK)
+      for (u32 i = 0; i < BLOCK; i++) some[i] |= (u64)points[at + i];
+    for (u32 i = 0; i < BLOCK; i++) all |= some[i];
+    for (; at < stop; at++) all |= (u64)points[at];
+    for (u32 i = from; all >= 0x80 && i < stop; i++)
+      len += (points[i] >= 0x80) + (points[i] >= 0x800) + (points[i] >= 0x10000);
+    if (stop < count && vm_look(vm) != WEFT_OK) return false;
+  }
   Text *t = text_room(vm, len, out);
   if (!t) return false;
   s = t->data;
@@ -260,10 +293,15 @@ bool text_slice(Vm *vm, Value text, i64 start, i64 stop, i64 step, Value *out) {
   const Text *t = text.text;
   if (step == 1) {
     if (stop <= start) return text_new(vm, "", 0, out);
-    u32 from = text_place(vm, t, (u32)start);
-    u32 to = t->len == t->count ? (u32)stop : from;
-    if (t->len != t->count)
-      for (i64 i = start; i < stop; i++) to += point_bytes((u8)t->data[to]);
+    u32 from = 0, to = (u32)stop;
+    if (!text_place(vm, t, (u32)start, &from)) return false;
+    if (t->len != t->count) {
+      to = from;
+      for (i64 left = stop - start; left > 0; left -= PART_POINTS) {
+        to = text_behind(t, to, left < PART_POINTS ? (u32)left : PART_POINTS);
+        if (left > PART_POINTS && vm_look(vm) != WEFT_OK) return false;
+      }
+    }
     return text_of_program(vm, t->data + from, to - from, out);
   }
   Range r = {.start = start, .stop = stop, .step = step};

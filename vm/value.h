@@ -259,7 +259,14 @@ void text_points(const Text *t, i64 *out); /* the code points, t->count of them 
 bool text_of_point(Vm *vm, u32 point, Value *out) MUST_USE; /* the text of one code point */
 bool text_of_points(Vm *vm, const i64 *points, u32 count, Value *out) MUST_USE;
 u32 text_offset(const Text *t, u32 index);  /* byte offset of code point `index` (<= count) */
-u32 text_place(Vm *vm, const Text *t, u32 index); /* the same, in constant time when the text is asked again */
+u32 text_behind(const Text *t, u32 at, u32 index); /* that of the one `index` behind the one at byte `at`, or the end */
+/* That of code point `index`, in constant time when the text is asked again. False: the program is to end. */
+bool text_place(Vm *vm, const Text *t, u32 index, u32 *out) MUST_USE;
+u32 text_count(const char *s, size_t len);  /* of code points */
+/* For texts of the program's, however long; error: the program is to end. */
+enum { TEXT_PART = 1 << 21 }; /* bytes between two looks at the clock */
+WeftStatus text_count_long(Vm *vm, const char *s, size_t len, u32 *count) MUST_USE; /* added to *count */
+WeftStatus text_compare(Vm *vm, const char *a, const char *b, size_t len, int *out) MUST_USE; /* as memcmp */
 void text_forget(Vm *vm, const Text *t);          /* before its memory goes */
 bool text_of_program(Vm *vm, const char *s, size_t len, Value *out) MUST_USE; /* text_new, which its end may stop */
 bool text_concat(Vm *vm, const Value *parts, u32 count, Value *out) MUST_USE; /* texts, borrowed */

@@ -28,6 +28,7 @@ enum { INFO_GROUPS = 4, INFO_NAMES = 17, INFO_NAME_BYTES = 18, INFO_NAME_TABLE =
 /* Patterns that have seen so many bytes of text get machine code, which takes PCRE2 some 50 us to make. */
 enum { BYTES_FOR_CODE = 1 << 15 };
 enum { STEPS_MOST = 5000000, HEAP_MOST = 1 << 16 /* KiB */, CACHED = 8, GROUPS_MOST = 1000 };
+enum { PATTERN_MOST = 1 << 20 }; /* bytes; PCRE2 looks at no clock while it compiles them, for 20 ms or so */
 static const size_t unset = ~(size_t)0;
 
 /* Library handles are the one kind of state a process has. */
@@ -181,12 +182,6 @@ static WeftStatus regex_state(Vm *vm, u32 op, RegexState **out) {
   return WEFT_OK;
 }
 
-static u32 points_before(const char *s, size_t n) {
-  u32 count = 0;
-  for (size_t i = 0; i < n; i++) count += ((u8)s[i] & 0xC0) != 0x80;
-  return count;
-}
-
 static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value text, Pattern *p) {
   int code;
   size_t at;
@@ -199,7 +194,7 @@ static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value tex
     (void)pcre.message(code, why, sizeof why);
     return vm_error(vm, EK_value, "%s: pattern \"%.*s\", character %u: %s", op_name(op),
                     (int)(t->len > 60 ? text_offset(t, 20) : t->len), t->data,
-                    points_before(t->data, at <= t->len ? at : t->len), why);
+                    text_count(t->data, at <= t->len ? at : t->len), why);
   }
   p->data = pcre.data_new(p->code, s->memory);
   (void)pcre.info(p->code, INFO_GROUPS, &p->groups);
@@ -218,6 +213,9 @@ static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value tex
 static WeftStatus pattern_of(Vm *vm, u32 op, Value text, Pattern **out) {
   RegexState *s = NULL;
   if (text.kind != V_TEXT) return args_error(vm, op, 1, text, "a text");
+  if (text.text->len > PATTERN_MOST)
+    return vm_error(vm, EK_limit, "%s: a pattern has at most %d bytes, got %u", op_name(op), PATTERN_MOST,
+                    text.text->len);
   TRY(regex_state(vm, op, &s));
   for (u32 i = 0; i < CACHED; i++) {
     const Value k = s->kept[i].text;
@@ -297,19 +295,23 @@ static WeftStatus next_match(Walk *w, bool *found) {
 }
 
 /* Code points before a byte; bytes are asked for in order. */
-static u32 point_at(Walk *w, size_t byte) {
-  if (w->t->len == w->t->count) return (u32)byte;
-  if (byte < w->seen) w->seen = 0, w->seen_points = 0;
-  w->seen_points += points_before(w->t->data + w->seen, byte - w->seen);
-  w->seen = byte;
-  return w->seen_points;
+static WeftStatus point_at(Walk *w, size_t byte, Value *out) {
+  u32 points = (u32)byte;
+  if (w->t->len != w->t->count) {
+    if (byte < w->seen) w->seen = 0, w->seen_points = 0;
+    TRY(text_count_long(w->vm, w->t->data + w->seen, byte - w->seen, &w->seen_points));
+    w->seen = byte;
+    points = w->seen_points;
+  }
+  *out = value_weak_i64(points);
+  return WEFT_OK;
 }
 
 static WeftStatus group_text(Walk *w, u32 group, Value *out) {
   *out = value_nil();
   if (w->at[2 * group] == unset) return WEFT_OK;
-  return text_new(w->vm, w->t->data + w->at[2 * group], w->at[2 * group + 1] - w->at[2 * group], out) ? WEFT_OK
-                                                                                                     : WEFT_ERROR;
+  const size_t from = w->at[2 * group], to = w->at[2 * group + 1];
+  return text_of_program(w->vm, w->t->data + from, to - from, out) ? WEFT_OK : WEFT_ERROR;
 }
 
 static const char *name_entry(const Pattern *p, u32 i) { return p->name_table + (size_t)i * p->name_bytes; }
@@ -357,12 +359,13 @@ static WeftStatus unnamed_groups(Walk *w, Value *out) {
 /* {text, start, stop, groups, named} of the match at hand. */
 static WeftStatus match_record(Walk *w, Value *out) {
   Vm *vm = w->vm;
-  const u32 start = point_at(w, w->at[0]), stop = point_at(w, w->at[1]);
-  Value part;
+  Value part, start, stop;
+  TRY(point_at(w, w->at[0], &start));
+  TRY(point_at(w, w->at[1], &stop));
   if (!record_new_shape(vm, stdlib_of(vm)->regex->match, out)) return WEFT_ERROR;
   Value *items = out->record->items;
-  items[MATCH_START] = value_weak_i64(start);
-  items[MATCH_STOP] = value_weak_i64(stop);
+  items[MATCH_START] = start;
+  items[MATCH_STOP] = stop;
   WeftStatus status = group_text(w, 0, &part);
   if (status == WEFT_OK) items[MATCH_TEXT] = part;
   if (status == WEFT_OK) status = unnamed_groups(w, &part);
@@ -390,7 +393,9 @@ WeftStatus eager_regex_find(Vm *vm, Value *args, Value *out) {
   TRY(args_int(vm, OP_regex_find, 2, args[2], &start));
   if (start < 0 || start > w.t->count)
     return vm_error(vm, EK_index, "regex.find: start must be 0 to %u, got %lld", w.t->count, (long long)start);
-  w.from = text_offset(w.t, (u32)start);
+  u32 from;
+  if (!text_place(vm, w.t, (u32)start, &from)) return WEFT_ERROR;
+  w.from = from;
   TRY(match_once(&w, 0, &found));
   *out = value_nil();
   return found ? match_record(&w, out) : WEFT_OK;
@@ -440,7 +445,7 @@ WeftStatus eager_regex_split(Vm *vm, Value *args, Value *out) {
       return WEFT_ERROR;
     }
     const size_t end = found ? (w.at[0] > begin ? w.at[0] : begin) : w.t->len;
-    if (!text_new(vm, w.t->data + begin, end - begin, &part)) {
+    if (!text_of_program(vm, w.t->data + begin, end - begin, &part)) {
       value_drop(vm, *out);
       return WEFT_ERROR;
     }
@@ -496,16 +501,18 @@ static WeftStatus put_replacement(Walk *w, const Text *new, Buf *b) {
 static WeftStatus replace_by_function(Walk *w, Value fn, Buf *b) {
   Vm *vm = w->vm;
   Value all;
-  u32 done = 0; /* code points of the text that are dealt with */
+  u32 done = 0, at = 0; /* code points of the text that are dealt with, and their bytes */
   WeftStatus status = all_matches(w, &all);
   if (status != WEFT_OK) return status;
   for (u32 i = 0; i < all.list->count && status == WEFT_OK; i++) {
     Value arg[1] = {value_keep(all.list->items[i])}, by;
     const Record *m = arg[0].record;
     const u32 start = (u32)m->items[MATCH_START].i, stop = (u32)m->items[MATCH_STOP].i;
-    const u32 from = text_offset(w->t, done), to = text_offset(w->t, start > done ? start : done);
-    buf_put(b, w->t->data + from, to - from);
-    done = stop > done ? stop : done;
+    const u32 to = start > done ? text_behind(w->t, at, start - done) : at;
+    buf_put(b, w->t->data + at, to - at);
+    at = to;
+    if (start > done) done = start;
+    if (stop > done) at = text_behind(w->t, at, stop - done), done = stop;
     status = vm_call(vm, fn, arg, 1, &by);
     if (status != WEFT_OK) break;
     if (by.kind == V_TEXT) buf_put(b, by.text->data, by.text->len);
@@ -513,8 +520,7 @@ static WeftStatus replace_by_function(Walk *w, Value fn, Buf *b) {
     value_drop(vm, by);
   }
   value_drop(vm, all);
-  const u32 from = text_offset(w->t, done);
-  buf_put(b, w->t->data + from, w->t->len - from);
+  buf_put(b, w->t->data + at, w->t->len - at);
   return status;
 }
 
@@ -541,7 +547,7 @@ WeftStatus eager_regex_replace(Vm *vm, Value *args, Value *out) {
     }
   }
   if (status == WEFT_OK)
-    status = b.failed ? vm_error_buf(vm) : text_new(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
+    status = b.failed ? vm_error_buf(vm) : text_of_program(vm, buf_text(&b), b.len, out) ? WEFT_OK : WEFT_ERROR;
   buf_free(&b);
   return status;
 }

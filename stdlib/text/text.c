@@ -175,8 +175,11 @@ static WeftStatus join_column(Vm *vm, const List *l, Value *out, bool *done) {
   const Packed *p = l->packed;
   const i64 *numbers = p->kind.kind == V_HOLE ? (const i64 *)(const void *)p->column[0].array->data : NULL;
   i64 all = 0;
-  for (u32 i = 0; numbers && i < l->count; i++) all |= numbers[i];
-  *done = numbers && all >= 0;
+  Polled part = parts_in(vm, numbers ? l->count : 0, PART_ELEMENTS);
+  while (parts_next(&part))
+    for (i64 i = part.from; i < part.to; i++) all |= numbers[i];
+  *done = (numbers && all >= 0) || part.status != WEFT_OK;
+  if (part.status != WEFT_OK) return part.status;
   return *done ? made(text_of_points(vm, numbers, l->count, out)) : WEFT_OK;
 }
 
@@ -299,10 +302,9 @@ WeftStatus eager_find(Vm *vm, Value *args, Value *out) {
   TRY(text_find(vm, t->data, t->len, part->data, part->len, &hit));
   i64 at = -1;
   if (hit) {
-    at = 0;
-    if (t->len == t->count) at = hit - t->data;
-    else
-      for (const char *s = t->data; s < hit; s++) at += ((u8)*s & 0xC0) != 0x80;
+    u32 points = 0;
+    if (t->len != t->count) TRY(text_count_long(vm, t->data, (size_t)(hit - t->data), &points));
+    at = t->len == t->count ? hit - t->data : points;
   }
   *out = value_weak_i64(at);
   return WEFT_OK;
@@ -312,8 +314,10 @@ static WeftStatus at_edge(Vm *vm, u32 op, bool front, Value *args, Value *out) {
   const Text *t = NULL, *part = NULL;
   TRY(need_text(vm, op, 0, args[0], &t));
   TRY(need_text(vm, op, 1, args[1], &part));
-  bool yes = part->len <= t->len && memcmp(front ? t->data : t->data + t->len - part->len, part->data, part->len) == 0;
-  *out = value_bool(yes);
+  int order = 1;
+  if (part->len <= t->len)
+    TRY(text_compare(vm, front ? t->data : t->data + t->len - part->len, part->data, part->len, &order));
+  *out = value_bool(order == 0);
   return WEFT_OK;
 }
 
@@ -340,12 +344,15 @@ WeftStatus eager_codes(Vm *vm, Value *args, Value *out) {
 }
 
 /* Are they all of ASCII, one behind the other? */
-static bool are_ascii(const Array *a, i64 stride) {
-  if (array_dtype(a) != DT_i64 || stride != 1 || a->size < 2 || a->size >= UINT32_MAX) return false;
+static WeftStatus are_ascii(Vm *vm, const Array *a, i64 stride, bool *yes) {
+  *yes = array_dtype(a) == DT_i64 && stride == 1 && a->size >= 2 && a->size < UINT32_MAX;
   const u64 *points = a->data;
   u64 all = 0;
-  for (i64 i = 0; i < a->size && all < 0x80; i++) all |= points[i];
-  return all < 0x80;
+  Polled p = parts_in(vm, *yes ? a->size : 0, PART_ELEMENTS);
+  while (all < 0x80 && parts_next(&p))
+    for (i64 i = p.from; i < p.to; i++) all |= points[i];
+  *yes &= all < 0x80;
+  return p.status;
 }
 
 WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
@@ -355,7 +362,9 @@ WeftStatus eager_text(Vm *vm, Value *args, Value *out) {
   if (array_rank(a) > 1 || (dtype_kind(array_dtype(a)) != DK_INT && a->size))
     return args_error(vm, OP_text, 0, args[0], "integers of rank 1");
   i64 stride = array_rank(a) ? array_strides(a)[0] : 0;
-  if (are_ascii(a, stride)) return text_of_points(vm, a->data, (u32)a->size, out) ? WEFT_OK : WEFT_ERROR;
+  bool ascii;
+  TRY(are_ascii(vm, a, stride, &ascii));
+  if (ascii) return text_of_points(vm, a->data, (u32)a->size, out) ? WEFT_OK : WEFT_ERROR;
   Buf b;
   vm_buf_init(vm, &b);
   for (i64 i = 0; i < a->size && !b.failed; i++) {

@@ -71,6 +71,7 @@ static const Repr *const reads[V_HOLE + 1] = {
 
 static Av read_source(Recorder *r, SourceId s, Value v) {
   Span why = r->frames.count ? rec_here(r) : (Span){0};
+  if (v.kind == V_TEXT && v.text->len > (u32)r->vm->tunables.known_text) return av_outer(r, s, v, why);
   const Repr *p = reads[v.kind];
   bool opens = v.kind == V_TEXT || v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN;
   if (!p || (opens && !r->abstract && source_is_open(r->tracer, &r->g->guards, s))) return av_outer(r, s, v, why);
