@@ -54,10 +54,11 @@ void proto_print(const Proto *p, const Names *names, const Sources *sources, con
 
 /* Proves bounds, nesting, jump targets, and that no register is read after its death or before its birth on any
  * path, children included. `slots` and `names`: how many module slots and names there are. False: `why` tells
- * (or memory was refused: why is empty). */
-bool proto_verify(const Proto *p, u32 slots, u32 names, Allocator *scratch, Buf *why) MUST_USE;
+ * (or memory was refused, or `t` ended: why is empty). */
+bool proto_verify(const Proto *p, u32 slots, u32 names, Allocator *scratch, Buf *why, Toil *t) MUST_USE;
 
 bool bytes_are_utf8(const char *s, u32 len);
+bool bytes_are_utf8_long(const char *s, u32 len, Toil *t); /* false also when `t` has ended */
 
 /* Bytes: magic, version, names, module slots, then the tables in order. `shown`: with names of local variables and
  * texts of defaults, for messages, help and debuggers. `out->failed` tells of memory. */
@@ -65,9 +66,9 @@ void proto_save(const Proto *p, const Names *names, const ModuleScope *scope, bo
 /* Reads what proto_save wrote: interns names, finds or adds module slots, gives spans the id `file`, and verifies what
  * is not `trusted`. Only the library's own functions are: jit/host/gen_modules.c verified them when it wrote them.
  * WEFT_ERROR: `why` tells, or *missing is a variable flagged MODVAR_GIVEN when it was saved and not declared in `scope`
- * (neither: memory was refused); then the scope may have grown by undeclared slots. */
+ * (neither: memory was refused, or `t` ended); then the scope may have grown by undeclared slots. */
 WeftStatus proto_load(const char *bytes, size_t len, bool trusted, u32 file, Allocator *alloc, Names *names,
-                      ModuleScope *scope, Proto **out, Name *missing, Buf *why) MUST_USE;
+                      ModuleScope *scope, Proto **out, Name *missing, Buf *why, Toil *t) MUST_USE;
 /* Another number for each set of tables that bytecode refers to by position: instructions, operations, dtypes,
  * modules. */
 u64 proto_tables(void);

@@ -249,7 +249,7 @@ static void check_result(Compiler *c, const Proto *p) {
 #if defined(__SANITIZE_ADDRESS__) || defined(WEFT_DEBUG)
   Buf why;
   buf_init(&why, c->o->alloc);
-  if (!proto_verify(p, c->o->scope->slots.count, c->o->names->count, c->o->alloc, &why)) {
+  if (!proto_verify(p, c->o->scope->slots.count, c->o->names->count, c->o->alloc, &why, c->o->toil)) {
     if (why.len) compile_limit(c, EK_syntax, p->span, "the compiler made wrong code: %s", buf_text(&why));
     else compile_refused(c);
   }

@@ -146,7 +146,7 @@ static u32 const_add(FnState *fs, Const k) {
   u32 at = hash_const(&k) & (t->count - 1);
   for (; t->slots[at]; at = (at + 1) & (t->count - 1))
     if (same_const(&fs->consts.data[t->slots[at] - 1], &k)) return t->slots[at] - 1;
-  if (k.kind == CK_TEXT) k.text = arena_copy(&fs->proto->arena, k.text, k.len);
+  if (k.kind == CK_TEXT) k.text = arena_copy_long(&fs->proto->arena, k.text, k.len, c->o->toil);
   if ((k.kind == CK_TEXT && !k.text) || !vec_push(c->o->alloc, &fs->consts, k)) {
     compile_refused(c);
     return 0;

@@ -255,8 +255,9 @@ typedef struct Reader {
   Arena *arena; /* of the function that is being read */
   u32 depth;
   u32 place; /* of the source, where the last span began */
-  const char *wrong; /* what is malformed; NULL: memory was refused */
+  const char *wrong; /* what is malformed; NULL: memory was refused, or it is to end */
   bool failed;
+  Toil *toil;
 } Reader;
 
 static void malformed(Reader *r, const char *what) {
@@ -279,6 +280,7 @@ static u64 get_bytes(Reader *r, u32 bytes) {
 
 static u64 get_number(Reader *r) {
   u64 n = 0;
+  if (!toil(r->toil, 1)) refused(r);
   for (u32 shift = 0;; shift += 7) {
     const u64 part = get_bytes(r, 1);
     if (shift == 63 && part > 1) malformed(r, "a number is too long");
@@ -317,9 +319,12 @@ static void *room(Reader *r, size_t size, u32 count) {
 
 static const char *get_text(Reader *r, u32 *len) {
   *len = get_count(r, 1);
-  const char *s = r->failed ? NULL : arena_copy(r->arena, r->at, *len);
+  const char *s = r->failed ? NULL : arena_copy_long(r->arena, r->at, *len, r->toil);
   if (!r->failed && !s) refused(r);
-  if (!r->failed && !bytes_are_utf8(s, *len)) malformed(r, "a text is no UTF-8");
+  if (!r->failed && !bytes_are_utf8_long(s, *len, r->toil)) {
+    if (toil_ended(r->toil)) refused(r);
+    else malformed(r, "a text is no UTF-8");
+  }
   if (!r->failed) r->at += *len;
   return s;
 }
@@ -620,8 +625,9 @@ static bool all_writes(Proto *p, Allocator *alloc) {
 }
 
 WeftStatus proto_load(const char *bytes, size_t len, bool trusted, u32 file, Allocator *alloc, Names *names,
-                      ModuleScope *scope, Proto **out, Name *missing, Buf *why) {
-  Reader r = {.at = bytes, .end = bytes + len, .file = file, .alloc = alloc, .names = names, .scope = scope};
+                      ModuleScope *scope, Proto **out, Name *missing, Buf *why, Toil *t) {
+  Reader r = {.at = bytes, .end = bytes + len, .file = file, .alloc = alloc, .names = names, .scope = scope,
+              .toil = t};
   *out = NULL;
   *missing = 0;
   arena_init(&r.tables, alloc);
@@ -634,7 +640,7 @@ WeftStatus proto_load(const char *bytes, size_t len, bool trusted, u32 file, All
   get_slots(&r);
   Proto *p = get_proto(&r);
   if (!r.failed && r.at != r.end) malformed(&r, "there are bytes behind the code");
-  bool ok = !r.failed && (trusted || proto_verify(p, scope->slots.count, names->count, alloc, why));
+  bool ok = !r.failed && (trusted || proto_verify(p, scope->slots.count, names->count, alloc, why, t));
   if (r.failed && r.wrong) buf_puts(why, r.wrong);
   if (ok) ok = all_writes(p, alloc);
   if (ok) ok = !(*missing = find_missing(&r));

@@ -17,11 +17,13 @@ typedef struct Verifier {
   u32 slots, names, depth;
   Allocator *alloc;
   Buf *why;
+  Toil *toil; /* when it ends, so does the proof: it fails */
 } Verifier;
 
 static bool wrong(const Verifier *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static bool wrong(const Verifier *v, const char *fmt, ...) {
   va_list ap;
+  if (toil_ended(v->toil)) return false;
   va_start(ap, fmt);
   buf_vprintf(v->why, fmt, ap);
   va_end(ap);
@@ -30,9 +32,16 @@ static bool wrong(const Verifier *v, const char *fmt, ...) {
 
 /* ---- tables ------------------------------------------------------------------------------------------- */
 
-bool bytes_are_utf8(const char *s, u32 len) {
+bool bytes_are_utf8(const char *s, u32 len) { return bytes_are_utf8_long(s, len, NULL); }
+
+bool bytes_are_utf8_long(const char *s, u32 len, Toil *t) {
+  u32 look = TOIL_BYTES;
   for (u32 i = 0; i < len;) {
     u8 c = (u8)s[i];
+    if (UNLIKELY(i >= look)) {
+      if (!toil(t, TOIL_BYTE_STEPS)) return false;
+      look = i + TOIL_BYTES;
+    }
     u32 n = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : (c & 0xF0) == 0xE0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
     if (!n || n > len - i) return false;
     u32 code = n == 1 ? c : c & (0x7F >> n);
@@ -47,12 +56,12 @@ bool bytes_are_utf8(const char *s, u32 len) {
   return true;
 }
 
-static bool check_const(const Const *k) {
+static bool check_const(const Verifier *v, const Const *k) {
   switch (k->kind) {
   case CK_NIL: return k->i == 0;
   case CK_BOOL: return k->i == 0 || k->i == 1;
   case CK_INT: case CK_U64: case CK_FLOAT: case CK_IMAG: return true;
-  case CK_TEXT: return k->text && bytes_are_utf8(k->text, k->len);
+  case CK_TEXT: return k->text && bytes_are_utf8_long(k->text, k->len, v->toil);
   case CK_BUILTIN: return k->i > 0 && k->i < OP_COUNT;
   case CK_DTYPE: return k->i > 0 && k->i < DT_COUNT;
   case CK_MODULE: return k->i >= 0 && k->i < OP_MODULE_COUNT;
@@ -171,11 +180,11 @@ static bool check_tables(const Verifier *v) {
   if (!v->parent && (p->nparams || p->ncaptures || p->group_size != 1))
     return wrong(v, "the body of a module has parameters, captures or a group");
   for (u32 i = 0; i < p->nconsts; i++)
-    if (!check_const(&p->consts[i])) return wrong(v, "constant %u is malformed", i);
+    if (!toil(v->toil, 1) || !check_const(v, &p->consts[i])) return wrong(v, "constant %u is malformed", i);
   for (u32 i = 0; i < p->ndescs; i++)
-    if (!check_desc(v, &p->descs[i])) return wrong(v, "descriptor %u is malformed", i);
+    if (!toil(v->toil, 1) || !check_desc(v, &p->descs[i])) return wrong(v, "descriptor %u is malformed", i);
   for (u32 i = 0; i < p->nlocals; i++)
-    if (!check_local(v, &p->locals[i])) return wrong(v, "local variable %u is malformed", i);
+    if (!toil(v->toil, 1) || !check_local(v, &p->locals[i])) return wrong(v, "local variable %u is malformed", i);
   if (!check_params(v)) return false;
   for (u32 i = 0; i < p->nprotos; i++)
     if (!check_child(v, i)) return false;
@@ -534,6 +543,7 @@ static bool run_blocks(Births *x) {
   bool ok = true;
   for (u32 b = 0; ok && b < l->nblocks; b++) {
     if (!x->reached[b]) continue;
+    if (!toil(x->v->toil, 1 + l->starts[b + 1] - l->starts[b])) return false;
     memcpy(x->state, x->in + b * x->words, sizeof *x->state * x->words);
     for (u32 pc = l->starts[b]; ok && pc < l->starts[b + 1]; pc++) ok = step(x, pc);
     if (b + 1 < l->nblocks && !ends_line(x->v->p, l->starts[b + 1] - 1)) meet(x, l->starts[b + 1]);
@@ -543,7 +553,7 @@ static bool run_blocks(Births *x) {
 
 static bool check_registers(const Verifier *v) {
   const Proto *p = v->p;
-  Liveness *l = liveness_new(p, v->alloc);
+  Liveness *l = liveness_within(p, v->alloc, v->toil);
   if (!l) return false;
   Births x = {.v = v, .l = l, .words = (size_t)l->words * FACTS};
   size_t bytes = sizeof(u64) * x.words * (l->nblocks + (size_t)1);
@@ -558,7 +568,7 @@ static bool check_registers(const Verifier *v) {
     do {
       x.changed = false;
       (void)run_blocks(&x);
-    } while (x.changed);
+    } while (x.changed && !toil_ended(v->toil));
     x.report = true;
     ok = run_blocks(&x);
   }
@@ -577,14 +587,14 @@ static bool verify(const Verifier *outer, const Proto *p) {
   v.depth = outer->depth + 1;
   if (!check_tables(&v)) return false;
   for (u32 pc = 0; pc < p->ncode; pc++)
-    if (!check_instruction(&v, pc)) return false;
+    if (!toil(v.toil, 1) || !check_instruction(&v, pc)) return false;
   if (!check_extents(&v) || !check_jumps(&v) || !check_sites(&v) || !check_registers(&v)) return false;
   for (u32 i = 0; i < p->nprotos; i++)
     if (!verify(&v, p->protos[i])) return false;
   return true;
 }
 
-bool proto_verify(const Proto *p, u32 slots, u32 names, Allocator *scratch, Buf *why) {
-  Verifier v = {.slots = slots, .names = names, .alloc = scratch, .why = why};
+bool proto_verify(const Proto *p, u32 slots, u32 names, Allocator *scratch, Buf *why, Toil *t) {
+  Verifier v = {.slots = slots, .names = names, .alloc = scratch, .why = why, .toil = t};
   return verify(&v, p);
 }

@@ -61,7 +61,7 @@ enum { ARENA_LEAST = 1024, ARENA_GROWS = 4, ARENA_CHUNK = 16 * 1024 };
 
 void arena_init(Arena *a, Allocator *alloc) { *a = (Arena){.alloc = alloc}; }
 
-void *arena_alloc(Arena *a, size_t n) {
+void *arena_room(Arena *a, size_t n) {
   if (n > SIZE_MAX / 4) return NULL;
   n = (n + 15) & ~(size_t)15;
   if (!a->chunk || a->chunk->size - a->used < n) {
@@ -79,7 +79,12 @@ void *arena_alloc(Arena *a, size_t n) {
   }
   char *p = (char *)(a->chunk + 1) + a->used;
   a->used += n;
-  memset(p, 0, n);
+  return p;
+}
+
+void *arena_alloc(Arena *a, size_t n) {
+  void *p = arena_room(a, n);
+  if (p) memset(p, 0, n);
   return p;
 }
 
@@ -94,8 +99,17 @@ void name_numbered(char out[NUMBERED_MAX], const char *before, u32 n) {
 }
 
 char *arena_copy(Arena *a, const char *s, size_t n) {
-  char *p = arena_alloc(a, n + 1);
-  if (p && n) memcpy(p, s, n);
+  return arena_copy_long(a, s, n, NULL);
+}
+
+char *arena_copy_long(Arena *a, const char *s, size_t n, Toil *t) {
+  char *p = n < SIZE_MAX ? arena_room(a, n + 1) : NULL;
+  if (!p) return NULL;
+  for (size_t done = 0; done < n; done += TOIL_BYTES) {
+    memcpy(p + done, s + done, n - done < TOIL_BYTES ? n - done : TOIL_BYTES);
+    if (n - done > TOIL_BYTES && !toil(t, TOIL_BYTE_STEPS)) return NULL;
+  }
+  p[n] = 0;
   return p;
 }
 

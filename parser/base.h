@@ -115,7 +115,11 @@ typedef struct ArenaMark {
 
 void arena_init(Arena *a, Allocator *alloc);
 void *arena_alloc(Arena *a, size_t n);               /* zeroed; NULL when refused */
+void *arena_room(Arena *a, size_t n);                /* the same, not zeroed */
 char *arena_copy(Arena *a, const char *s, size_t n); /* NUL-terminated copy; NULL when refused */
+struct Toil;
+/* The same, however long; NULL also when the compilation is to end. `t` as in toil() below. */
+char *arena_copy_long(Arena *a, const char *s, size_t n, struct Toil *t);
 
 enum { NUMBERED_MAX = 24 };
 /* at most 12 bytes, then n in decimal; compiling names hundreds */
@@ -149,6 +153,7 @@ typedef struct Toil {
 
 bool toil_look(Toil *t);
 /* May the compilation go on, so many steps later? Each loop of a pass asks. NULL: there is no limit. */
+enum { TOIL_BYTES = 1 << 16, TOIL_BYTE_STEPS = TOIL_BYTES / 16 }; /* bytes of a text between two questions, and steps */
 static inline bool toil(Toil *t, u64 steps) { return !t || LIKELY((t->used += steps) < t->look) || toil_look(t); }
 static inline bool toil_ended(const Toil *t) { return t && t->end; }
 void toil_begin(Toil *t, u64 most, ToilEnd (*limits)(void *context), void *context);
@@ -290,6 +295,7 @@ WeftStatus sources_init(Sources *s, Allocator *alloc) MUST_USE;
 void sources_free(Sources *s);
 /* Copies path and text; the caller holds it. Returns the file id, 0 when refused or len > 1 GiB. */
 u32 sources_add(Sources *s, const char *path, const char *text, size_t len);
+u32 sources_add_long(Sources *s, const char *path, const char *text, size_t len, Toil *t); /* 0 also when `t` ended */
 void sources_hide(Sources *s, u32 file); /* what stands there are blanks for its characters */
 void sources_keep(Sources *s, u32 file); /* one holder more. File 0 or unknown: nothing happens, here and below */
 void sources_drop(Sources *s, u32 file); /* one less; the text stays until a sweep */

@@ -110,13 +110,24 @@ void lexer_init(Lexer *l, const char *text, u32 len) {
   if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) l->pos = 3;
 }
 
+/* One piece of text can be as long as the whole: each loop over bytes asks whether it goes on. */
+static bool look(Lexer *l) {
+  if (!toil(l->toil, TOIL_BYTE_STEPS)) l->pos = l->len;
+  l->look = l->len - l->pos > TOIL_BYTES ? l->pos + TOIL_BYTES : UINT32_MAX;
+  return l->pos < l->len;
+}
+static inline bool has_more(Lexer *l) { return l->pos < l->look ? l->pos < l->len : look(l); }
+
 static char peek(const Lexer *l, u32 ahead) { return l->pos + ahead < l->len ? l->text[l->pos + ahead] : 0; }
 
 static LexFrame *top(Lexer *l) { return l->frame_count ? &l->frames[l->frame_count - 1] : NULL; }
 
 static u32 lexer_line_of(const Lexer *l, u32 offset) {
   u32 line = 1;
-  for (u32 i = 0; i < offset; i++) line += l->text[i] == '\n';
+  for (u32 i = 0; i < offset; i++) {
+    line += l->text[i] == '\n';
+    if (i % TOIL_BYTES == TOIL_BYTES - 1 && !toil(l->toil, TOIL_BYTE_STEPS)) break;
+  }
   return line;
 }
 
@@ -151,13 +162,17 @@ static void drop_string(Lexer *l) {
 }
 
 static void skip_line(Lexer *l) {
-  const char *end = memchr(l->text + l->pos, '\n', l->len - l->pos);
-  l->pos = end ? (u32)(end - l->text) : l->len;
+  while (has_more(l)) {
+    const u32 n = l->len - l->pos < TOIL_BYTES ? l->len - l->pos : TOIL_BYTES;
+    const char *end = memchr(l->text + l->pos, '\n', n);
+    l->pos = end ? (u32)(end - l->text) : l->pos + n;
+    if (end) break;
+  }
 }
 
 /* Advances over letters and digits of a name, ASCII or not. */
 static void skip_name(Lexer *l) {
-  while (l->pos < l->len) {
+  while (has_more(l)) {
     char c = l->text[l->pos];
     u32 code, n;
     if (is_letter(c) || is_digit(c)) l->pos++;
@@ -179,7 +194,7 @@ static bool skip_blanks(Lexer *l, Token *t) {
       break;
     }
   bool comment = false;
-  while (l->pos < l->len) {
+  while (has_more(l)) {
     char c = l->text[l->pos];
     if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
       l->pos++;
@@ -219,7 +234,7 @@ static bool is_base_digit(char c, u32 base) {
 
 /* Digits with single underscores between them. */
 static bool lex_digits(Lexer *l, Token *t, u32 base) {
-  while (is_base_digit(peek(l, 0), base) || peek(l, 0) == '_') {
+  while (has_more(l) && (is_base_digit(peek(l, 0), base) || peek(l, 0) == '_')) {
     if (peek(l, 0) == '_' && (!is_base_digit(peek(l, 1), base) || !is_base_digit(l->text[l->pos - 1], base))) {
       skip_name(l);
       broken(l, t, "'_' in a number must stand between two digits");
@@ -322,7 +337,7 @@ static void lex_number(Lexer *l, Token *t) {
     }
   }
   if (kind == TOK_FLOAT && peek(l, 0) == '.' && is_digit(peek(l, 1))) {
-    while (is_digit(peek(l, 0)) || (peek(l, 0) == '.' && is_digit(peek(l, 1)))) l->pos++;
+    while (has_more(l) && (is_digit(peek(l, 0)) || (peek(l, 0) == '.' && is_digit(peek(l, 1))))) l->pos++;
     broken(l, t, "a number has one point at most");
     return;
   }
@@ -349,7 +364,7 @@ static void unclosed_text(Lexer *l, Token *t) {
 static void lex_text(Lexer *l, Token *t) {
   if (at_triple(l)) {
     l->pos += 3;
-    while (l->pos < l->len && !at_triple(l)) l->pos += l->text[l->pos] == '\\' && l->pos + 1 < l->len ? 2 : 1;
+    while (has_more(l) && !at_triple(l)) l->pos += l->text[l->pos] == '\\' && l->pos + 1 < l->len ? 2 : 1;
     if (l->pos >= l->len) {
       l->pos = l->len;
       l->incomplete = true;
@@ -362,8 +377,9 @@ static void lex_text(Lexer *l, Token *t) {
   }
   l->pos++;
   for (;;) {
+    const bool more = has_more(l);
     char c = peek(l, 0);
-    if (l->pos >= l->len || c == '\n') {
+    if (!more || c == '\n') {
       unclosed_text(l, t);
       return;
     }
@@ -386,8 +402,8 @@ static void lex_fstring(Lexer *l, Token *t, LexFrame *f) {
   bool spec = f->kind == FRAME_SPEC, triple = f->triple;
   u32 start = f->start;
   for (;;) {
+    bool at_end = !has_more(l), nothing = l->pos == t->start;
     char c = peek(l, 0);
-    bool at_end = l->pos >= l->len, nothing = l->pos == t->start;
     if (at_end || (c == '\n' && !triple)) {
       if (!nothing) break;
       drop_string(l);
@@ -489,10 +505,10 @@ static void lex_quote(Lexer *l, Token *t) {
   char before2 = t->start > 1 ? l->text[t->start - 2] : 0;
   bool prefix = before && strchr("fFrRbB", before) && !is_letter(before2) && !is_digit(before2);
   bool postfix = !prefix && (is_letter(before) || is_digit(before) || before == ')' || before == ']');
-  u32 end = l->pos + 1;
-  while (end < l->len && l->text[end] != '\n' && l->text[end] != '\'') end++;
-  bool closed = end < l->len && l->text[end] == '\'';
-  l->pos = closed ? end + 1 : l->pos + 1;
+  const u32 from = l->pos++;
+  while (has_more(l) && l->text[l->pos] != '\n' && l->text[l->pos] != '\'') l->pos++;
+  bool closed = peek(l, 0) == '\'';
+  l->pos = closed ? l->pos + 1 : from + 1;
   int n = (int)(l->pos - t->start) - 2;
   if (closed && !postfix && n <= 40 && !memchr(l->text + t->start, '"', l->pos - t->start))
     broken(l, t, "text stands in double quotes: write \"%.*s\"", n, l->text + t->start + 1);
@@ -532,7 +548,7 @@ static void lex_mark(Lexer *l, Token *t) {
   bool dots = c == '.' && peek(l, 1) == '.';
   if (c == '.' && is_digit(peek(l, 1))) {
     l->pos++;
-    while (is_digit(peek(l, 0))) l->pos++;
+    while (has_more(l) && is_digit(peek(l, 0))) l->pos++;
     int n = (int)(l->pos - t->start - 1);
     char before = t->start ? l->text[t->start - 1] : 0;
     if (is_letter(before) || is_digit(before) || before == ')' || before == ']')

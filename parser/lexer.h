@@ -42,6 +42,8 @@ typedef struct LexFrame {
 typedef struct Lexer {
   const char *text;
   u32 len, pos;
+  u32 look;           /* the position where `toil` is asked next; 0: not yet */
+  Toil *toil;         /* NULL, or who may end it: the text ends there then */
   bool comments;      /* give comments as tokens too */
   bool incomplete;    /* set with an ERROR that more text could mend */
   char message[200];  /* of the last ERROR */

@@ -85,13 +85,18 @@ static WeftStatus escape(const char *s, u32 len, bool braces, u32 *at, char *out
 }
 
 WeftStatus literal_text(Arena *arena, const char *s, u32 len, bool braces, const char **out, u32 *out_len,
-                        LiteralFault *fault) {
+                        LiteralFault *fault, Toil *t) {
+  u32 look = TOIL_BYTES;
   fault->message[0] = 0;
-  char *p = arena_alloc(arena, (size_t)len + 1); /* no escape grows: \xNN gives at most 2 bytes, \u{N} at most 4 */
+  char *p = arena_room(arena, (size_t)len + 1); /* no escape grows: \xNN gives at most 2 bytes, \u{N} at most 4 */
   if (!p) return WEFT_ERROR;
   u32 n = 0;
   for (u32 i = 0; i < len;) {
     char c = s[i];
+    if (i >= look) {
+      if (!toil(t, TOIL_BYTE_STEPS)) return WEFT_ERROR;
+      look = i + TOIL_BYTES;
+    }
     if (c == '\\') {
       WeftStatus st = escape(s, len, braces, &i, p, &n, fault);
       if (st) return st;

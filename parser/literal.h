@@ -14,8 +14,8 @@ typedef struct LiteralFault {
 bool literal_int(const char *s, u32 len, u64 *out) MUST_USE;
 
 /* What stands between the quotes: resolves escapes, with `braces` also {{ and }}, and takes CRLF as a newline.
- * WEFT_ERROR with an empty message: memory was refused. The text is NUL-terminated, in the arena. */
+ * WEFT_ERROR with an empty message: memory was refused, or `t` has ended. The text is NUL-terminated, in the arena. */
 WeftStatus literal_text(Arena *arena, const char *s, u32 len, bool braces, const char **out, u32 *out_len,
-                        LiteralFault *fault) MUST_USE;
+                        LiteralFault *fault, Toil *t) MUST_USE;
 
 #endif

@@ -34,11 +34,14 @@ static u32 parse_int(Parser *p) {
 static u32 parse_float(Parser *p) {
   const Token *t = p->tok;
   const char *s = token_start(p, t);
-  char *digits = arena_alloc(p->arena, t->len);
+  char *digits = arena_room(p->arena, t->len);
   if (!digits) return fail_memory(p);
   u32 n = 0, imaginary = s[t->len - 1] == 'j';
   for (u32 i = 0; i < t->len - imaginary; i++)
-    if (s[i] != '_') digits[n++] = s[i];
+    if (s[i] != '_') {
+      if (n % TOIL_BYTES == TOIL_BYTES - 1 && !toil(p->toil, TOIL_BYTE_STEPS)) return fail_memory(p);
+      digits[n++] = s[i];
+    }
   f64 x;
   if (!number_parse_f64(digits, n, &x) || x - x != 0)
     return fail_at(p, token_span(p, t), "the number does not fit f64; infinity is written inf");

@@ -123,6 +123,7 @@ static u32 *find_open(Parser *p, u32 mark, u32 close) {
 static bool tokenize(Parser *p) {
   Lexer l;
   lexer_init(&l, p->source->text, p->source->len);
+  l.toil = p->toil;
   u32 mark = p->stack.count;
   for (;;) {
     Token t;
@@ -195,7 +196,7 @@ u32 decode_text(Parser *p, const Token *t, u32 skip, u32 drop, bool braces) {
   const char *text;
   u32 len;
   LiteralFault fault;
-  if (literal_text(p->arena, token_start(p, t) + skip, t->len - skip - drop, braces, &text, &len, &fault)) {
+  if (literal_text(p->arena, token_start(p, t) + skip, t->len - skip - drop, braces, &text, &len, &fault, p->toil)) {
     if (!fault.message[0]) return fail_memory(p);
     return fail_at(p, (Span){p->file, t->start + skip + fault.at, fault.len}, "%s", fault.message);
   }

@@ -52,20 +52,31 @@ static size_t block_bytes(const SourceFile *f) {
   return sizeof *f + sizeof(u32) * f->line_count + strlen(f->path) + 1 + f->len + 1;
 }
 
-static SourceFile *new_file(Allocator *alloc, const char *path, const char *text, u32 len) {
+static SourceFile *new_file(Allocator *alloc, const char *path, const char *text, u32 len, Toil *t) {
   u32 lines = 1;
-  for (u32 i = 0; i < len; i++) lines += text[i] == '\n';
+  for (u32 i = 0, stop; i < len; i = stop) {
+    stop = len - i < TOIL_BYTES ? len : i + TOIL_BYTES;
+    if (stop < len && !toil(t, TOIL_BYTE_STEPS)) return NULL;
+    for (u32 k = i; k < stop; k++) lines += text[k] == '\n';
+  }
   size_t path_bytes = strlen(path) + 1;
   SourceFile *f = mem_alloc(alloc, sizeof *f + sizeof(u32) * lines + path_bytes + len + 1);
   if (!f) return NULL;
   u32 *starts = (u32 *)(f + 1), line = 1;
   char *copied_path = (char *)(starts + lines), *copied_text = copied_path + path_bytes;
   memcpy(copied_path, path, path_bytes);
-  if (len) memcpy(copied_text, text, len);
   copied_text[len] = 0;
   starts[0] = 0;
-  for (u32 i = 0; i < len; i++)
-    if (text[i] == '\n') starts[line++] = i + 1;
+  for (u32 i = 0, stop; i < len; i = stop) {
+    stop = len - i < TOIL_BYTES ? len : i + TOIL_BYTES;
+    if (stop < len && !toil(t, TOIL_BYTE_STEPS)) {
+      mem_free(alloc, f, sizeof *f + sizeof(u32) * lines + path_bytes + len + 1);
+      return NULL;
+    }
+    memcpy(copied_text + i, text + i, stop - i);
+    for (const char *s = text + i; (s = memchr(s, '\n', (size_t)(text + stop - s))) != NULL; s++)
+      starts[line++] = (u32)(s - text) + 1;
+  }
   *f = (SourceFile){.path = copied_path, .text = copied_text, .len = len, .line_starts = starts, .line_count = lines,
                     .holders = 1};
   return f;
@@ -80,9 +91,13 @@ void sources_free(Sources *s) {
 }
 
 u32 sources_add(Sources *s, const char *path, const char *text, size_t len) {
+  return sources_add_long(s, path, text, len, NULL);
+}
+
+u32 sources_add_long(Sources *s, const char *path, const char *text, size_t len, Toil *t) {
   if (len > (1u << 30)) return 0;
   if (2 * (s->count + 1) > s->slot_count && !grow(s)) return 0;
-  SourceFile *f = new_file(s->alloc, path, text, (u32)len);
+  SourceFile *f = new_file(s->alloc, path, text, (u32)len, t);
   if (!f) return 0;
   do s->last_id++;
   while (!s->last_id || find(s, s->last_id));

@@ -13,7 +13,7 @@ static bool make_const(Vm *vm, const Const *k, Value *out) {
     case CK_U64: *out = num_convert_unchecked(value_i64(k->i), DT_u64); return true;
     case CK_FLOAT: *out = value_weak_f64(k->f); return true;
     case CK_IMAG: return value_complex(vm, DT_c128, 0, k->f, true, out) == WEFT_OK;
-    case CK_TEXT: return text_new(vm, k->text, k->len, out);
+    case CK_TEXT: return text_of_program(vm, k->text, k->len, out);
     case CK_BUILTIN: return fn_builtin(vm, (u32)k->i, out);
     case CK_DTYPE: *out = value_dtype((u32)k->i); return true;
     case CK_MODULE: return builtin_value(vm, builtin_find(op_modules[k->i], strlen(op_modules[k->i])), out);

@@ -29,9 +29,13 @@ static u64 get(const char *s, u32 bytes) {
 }
 
 /* FNV-1a of 64 bits (draft-eastlake-fnv): each step can be undone, so a change of one byte changes the sum. */
-static u64 sum_of(const char *s, size_t len) {
+static u64 sum_of(const char *s, size_t len, Toil *t) {
   u64 h = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < len; i++) h = (h ^ (u8)s[i]) * 0x100000001b3u;
+  for (size_t i = 0, stop; i < len; i = stop) {
+    stop = len - i < TOIL_BYTES ? len : i + TOIL_BYTES;
+    if (!toil(t, 4 * TOIL_BYTE_STEPS)) break;
+    for (size_t k = i; k < stop; k++) h = (h ^ (u8)s[k]) * 0x100000001b3u;
+  }
   return h;
 }
 
@@ -104,7 +108,7 @@ static void write_program(Vm *vm, const Proto *p, const ModuleScope *scope, bool
   proto_save(p, &vm->names, scope, !strip, out);
   if (out->failed) return;
   for (u32 i = 0; i < 4; i++) out->data[length_at + i] = (char)(text_bytes >> (8 * i));
-  const u64 sum = sum_of(out->data + begin + HEAD, out->len - begin - HEAD);
+  const u64 sum = sum_of(out->data + begin + HEAD, out->len - begin - HEAD, NULL);
   for (u32 i = 0; i < 8; i++) out->data[begin + HEAD - 8 + i] = (char)(sum >> (8 * i));
 }
 
@@ -112,9 +116,8 @@ WeftStatus vm_compile(Vm *vm, Module *m, const char *path, const char *text, siz
   if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
   if (strip && len > WIDTHS_MOST)
     return vm_error(vm, EK_limit, "%s: a text that is left out has at most 2 ** 24 bytes", path);
-  vm_sweep_sources(vm);
-  const u32 file = sources_add(&vm->sources, path, text, len);
-  if (!file) return vm_error_memory(vm);
+  const u32 file = vm_add_source(vm, path, text, len);
+  if (!file) return WEFT_ERROR;
   Arena arena;
   Proto *p = NULL;
   ModuleScope scope;
@@ -157,10 +160,10 @@ static bool take(const char **at, const char *end, const char **out, u32 *len) {
 }
 
 /* NULL, or what is wrong. */
-static const char *take_apart(const char *bytes, size_t len, Parts *out) {
+static const char *take_apart(const char *bytes, size_t len, Parts *out, Toil *t) {
   const char *at = bytes + HEAD, *end = bytes + len;
   if (len < HEAD) return "the bytes end early";
-  if (get(bytes + HEAD - 8, 8) != sum_of(at, len - HEAD)) return "it was cut or changed since it was compiled";
+  if (get(bytes + HEAD - 8, 8) != sum_of(at, len - HEAD, t)) return "it was cut or changed since it was compiled";
   if (!take(&at, end, &out->path, &out->path_len)) return "the bytes end early";
   if (!is_path(out->path, out->path_len)) return "its path is none";
   if (at == end) return "the bytes end early";
@@ -172,7 +175,7 @@ static const char *take_apart(const char *bytes, size_t len, Parts *out) {
   return NULL;
 }
 
-static u32 add_source(Vm *vm, const Parts *parts, const char **wrong) {
+static u32 add_source(Vm *vm, const Parts *parts, const char **wrong, Toil *t) {
   Buf path, text;
   u32 file = 0;
   buf_init(&path, &vm->alloc);
@@ -181,8 +184,8 @@ static u32 add_source(Vm *vm, const Parts *parts, const char **wrong) {
   const bool hidden = parts->kind == TEXT_WIDTHS;
   if (hidden && !get_widths(parts->text, parts->text_len, &text)) *wrong = "its text is malformed";
   else if (!path.failed && !text.failed && parts->text_len <= SOURCE_MOST)
-    file = sources_add(&vm->sources, path.len ? buf_text(&path) : "", hidden ? buf_text(&text) : parts->text,
-                       hidden ? text.len : parts->text_len);
+    file = sources_add_long(&vm->sources, path.len ? buf_text(&path) : "", hidden ? buf_text(&text) : parts->text,
+                            hidden ? text.len : parts->text_len, t);
   if (hidden) sources_hide(&vm->sources, file);
   buf_free(&path);
   buf_free(&text);
@@ -201,12 +204,12 @@ static WeftStatus refuse_program(Vm *vm, ErrorKind kind, const char *path, const
   return vm_error_at(vm, kind, (Span){0}, "cannot load \"%s\": %s", path, why);
 }
 
-static WeftStatus load_code(Vm *vm, Module *m, const char *path, const Parts *parts, u32 file, Proto **out) {
+static WeftStatus load_code(Vm *vm, Module *m, const char *path, const Parts *parts, u32 file, Proto **out, Toil *t) {
   Buf why;
   Name missing;
   buf_init(&why, &vm->alloc);
   WeftStatus status = proto_load(parts->code, parts->code_len, false, file, &vm->alloc, &vm->names, &m->scope, out,
-                                 &missing, &why);
+                                 &missing, &why, t);
   if (status == WEFT_OK && !is_within(*out, sources_get(&vm->sources, file)->len)) {
     proto_drop(*out);
     status = refuse_program(vm, EK_syntax, path, "a span lies outside of its source");
@@ -214,7 +217,7 @@ static WeftStatus load_code(Vm *vm, Module *m, const char *path, const Parts *pa
     status = vm_error_at(vm, EK_name, (Span){0}, "cannot load \"%s\": %s is not declared here, and was where it was "
                          "compiled", path, name_text(&vm->names, missing));
   } else if (status != WEFT_OK) {
-    status = why.len ? refuse_program(vm, EK_syntax, path, buf_text(&why)) : vm_error_memory(vm);
+    status = why.len ? refuse_program(vm, EK_syntax, path, buf_text(&why)) : vm_error_buf(vm);
   }
   buf_free(&why);
   return status;
@@ -229,13 +232,16 @@ WeftStatus vm_run_compiled(Vm *vm, Module *m, const char *path, const char *byte
   if (!vm_is_compiled(bytes, len)) return refuse_program(vm, EK_syntax, path, "these bytes are no compiled program");
   if (len >= HEAD && (get(bytes + 4, 4) != FRAME_VERSION || get(bytes + 8, 8) != proto_tables()))
     return refuse_program(vm, EK_unsupported, path, "it was compiled by another version of Weft: compile it again");
-  const char *wrong = take_apart(bytes, len, &parts);
+  Toil work;
+  vm_toil_begin(vm, &work);
+  const char *wrong = take_apart(bytes, len, &parts, &work);
+  if (toil_ended(&work)) return vm_error_buf(vm);
   if (wrong) return refuse_program(vm, EK_syntax, path, wrong);
   vm_sweep_sources(vm);
-  const u32 file = add_source(vm, &parts, &wrong);
-  if (!file) return wrong ? refuse_program(vm, EK_syntax, path, wrong) : vm_error_memory(vm);
+  const u32 file = add_source(vm, &parts, &wrong, &work);
+  if (!file) return wrong ? refuse_program(vm, EK_syntax, path, wrong) : vm_error_buf(vm);
   Proto *p = NULL;
-  WeftStatus status = load_code(vm, m, path, &parts, file, &p);
+  WeftStatus status = load_code(vm, m, path, &parts, file, &p, &work);
   if (status == WEFT_OK) {
     status = module_run(vm, m, p, out);
     proto_drop(p);

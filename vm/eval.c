@@ -65,15 +65,22 @@ void vm_sweep_sources(Vm *vm) {
   sources_sweep(s);
 }
 
-/* ---- eval ----------------------------------------------------------------------------------------- */
+u32 vm_add_source(Vm *vm, const char *path, const char *text, size_t len) {
+  Toil work;
+  vm_sweep_sources(vm);
+  vm_toil_begin(vm, &work);
+  const u32 file = sources_add_long(&vm->sources, path, text, len, &work);
+  if (!file) (void)vm_error_buf(vm);
+  return file;
+}
 
-static ToilEnd program_ends(void *vm) { return vm_ends(vm) ? TOIL_limit : TOIL_goes_on; }
+/* ---- eval ----------------------------------------------------------------------------------------- */
 
 WeftStatus module_compile(Vm *vm, ModuleScope *scope, Arena *arena, u32 file, bool repl, Proto **out) {
   Ast ast;
   Diag diag = {0};
-  Toil work = {0}; /* a long text is not begun, or left, where the program is to end */
-  toil_begin(&work, UINT64_MAX - 1, program_ends, vm);
+  Toil work; /* a long text is not begun, or left, where the program is to end */
+  vm_toil_begin(vm, &work);
   ParseOptions parse = {.repl = repl, .toil = &work};
   WeftStatus status = parser_parse(&ast, arena, &vm->names, &vm->sources, file, &diag, &parse);
   if (status == WEFT_INCOMPLETE) return status;
@@ -89,9 +96,8 @@ WeftStatus module_compile(Vm *vm, ModuleScope *scope, Arena *arena, u32 file, bo
 
 WeftStatus vm_layout(Vm *vm, const char *path, const char *text, size_t len, Buf *out) {
   if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
-  vm_sweep_sources(vm);
-  u32 file = sources_add(&vm->sources, path, text, len), at = 0;
-  if (!file) return vm_error_memory(vm);
+  u32 file = vm_add_source(vm, path, text, len), at = 0;
+  if (!file) return WEFT_ERROR;
   Ast ast;
   Diag diag = {0};
   Arena arena;
@@ -143,9 +149,8 @@ Code *vm_caller(Vm *vm, Module *m, const Name *names, u32 nargs) {
 
 WeftStatus vm_eval(Vm *vm, Module *m, const char *path, const char *text, size_t len, bool repl, Value *out) {
   if (len > SOURCE_MOST) return vm_error(vm, EK_limit, "%s: a source text has at most 2 ** 30 bytes", path);
-  vm_sweep_sources(vm);
-  u32 file = sources_add(&vm->sources, path, text, len);
-  if (!file) return vm_error_memory(vm);
+  const u32 file = vm_add_source(vm, path, text, len);
+  if (!file) return WEFT_ERROR;
   Arena arena;
   Proto *proto = NULL;
   arena_init(&arena, &vm->alloc);

@@ -70,7 +70,7 @@ static WeftStatus library_load_module(Vm *vm, const LibraryModule *l, Proto **p,
   if (!file) return vm_error_memory(vm);
   buf_init(&why, &vm->alloc);
   WeftStatus status = proto_load(l->code, l->code_len, true, file, &vm->alloc, &vm->names, &(*m)->scope, p, &missing,
-                                 &why);
+                                 &why, NULL);
   if (status != WEFT_OK)
     status = why.len ? vm_error(vm, EK_unsupported, "%s: %s", l->path, buf_text(&why)) : vm_error_memory(vm);
   buf_free(&why);

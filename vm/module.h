@@ -16,6 +16,8 @@ WeftStatus module_run(Vm *vm, Module *m, Proto *p, Value *out) MUST_USE;
 /* Parses and compiles the source text `file` into `scope`. Errors are raised; WEFT_INCOMPLETE only with `repl`.
  * *out: one count. */
 WeftStatus module_compile(Vm *vm, ModuleScope *scope, Arena *arena, u32 file, bool repl, Proto **out) MUST_USE;
+/* A text of the program's, of 2^30 bytes at most. Its id, which the caller holds; 0: an error was raised. */
+u32 vm_add_source(Vm *vm, const char *path, const char *text, size_t len) MUST_USE;
 void vm_sweep_sources(Vm *vm); /* before a text is added: those that no code is left of go, now and then */
 /* BC_import: path as written in the file of `from`. *out owned. */
 WeftStatus module_import(Vm *vm, Module *from, Value path, Value *out) MUST_USE;

@@ -67,6 +67,13 @@ bool vm_ends(const Vm *vm) {
 
 static bool text_ends(void *vm) { return vm_ends(vm); }
 
+static ToilEnd program_ends(void *vm) { return vm_ends(vm) ? TOIL_limit : TOIL_goes_on; }
+
+void vm_toil_begin(Vm *vm, Toil *t) {
+  *t = (Toil){0};
+  toil_begin(t, UINT64_MAX - 1, program_ends, vm);
+}
+
 void vm_buf_init(Vm *vm, Buf *b) {
   buf_init(b, &vm->alloc);
   b->ends = text_ends;

@@ -566,6 +566,7 @@ static inline bool vm_item(Vm *vm, u64 i) { return LIKELY((i + 1) % 16384) || vm
 bool vm_ends(const Vm *vm); /* would that raise? Nothing is raised, and an interrupt stays where it is */
 /* Text of the program's in the making, however long: it fails where the program is to end. */
 void vm_buf_init(Vm *vm, Buf *b);
+void vm_toil_begin(Vm *vm, Toil *t); /* work on a source text, which ends where the program is to end */
 WeftStatus vm_error_buf(Vm *vm); /* why such a text failed: an interrupt, the deadline, or memory that was refused */
 f64 vm_clock(void); /* monotonic seconds */
 /* The text has no name any more: it is freed, or changes. */

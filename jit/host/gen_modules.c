@@ -399,7 +399,7 @@ static void module(FILE *out, const char *path, u32 number) {
   buf_init(&why, w.alloc);
   proto_save(p, &w.names, &scope, false, &code);
   if (code.failed) die(path, "no memory");
-  if (proto_load(code.data, code.len, false, file, w.alloc, &w.names, &fresh, &again, &missing, &why) != WEFT_OK)
+  if (proto_load(code.data, code.len, false, file, w.alloc, &w.names, &fresh, &again, &missing, &why, NULL) != WEFT_OK)
     die(path, buf_text(&why));
   put_bytes(out, "code", number, code.data, code.len);
   put_bytes(out, "text", number, text, len);

@@ -150,6 +150,29 @@ static const Long longs[] = {
     {"text, a long key", "let t = \"ab cd \" * 9000000\nlet r = {a: 1}", "if t in r { s += 1 }", false},
     {"source, many functions declared again",
      "let t = join(map(i => f\"fn f{i}(x) = x\", 0..20000), \"\\n\")", "eval(t)", false},
+    {"text, equal at its end", "let t = \"ab cd \" * 30000000\nlet u = t + \"a\"\nlet v = t + \"a\"",
+     "if u == v and ends_with(u, v) and not (u < v) { s += 1 }", true},
+    {"text, a part far inside", "let t = \"ß\" * 50000000", "s += f64(len(t[3:40000000]) + len(t[49000000:]))", true},
+    {"text, found behind letters of two bytes", "let t = \"ß\" * 50000000 + \"x\"", "s += f64(find(t, \"x\"))", false},
+    {"regex.find behind letters of two bytes", "let t = \"ß\" * 50000000 + \"x\"",
+     "s += f64(regex.find(t, \"x\").start)", false},
+    {"regex.find from far inside", "let t = \"ß\" * 50000000 + \"x\"",
+     "let u = t + \"y\"\ns += f64(regex.find(u, \"y\", 49999999).stop)", true},
+    {"regex.find of all", "let t = \"ß\" * 50000000", "s += f64(len(regex.find(t, \"(?s).*\").text))", true},
+    {"text of codes", "let c = full(20000000, 65)", "s += f64(len(text(c)))", false},
+    {"text of codes, of two bytes", "let c = full(20000000, 223)", "s += f64(len(text(c)))", true},
+    {"source, a long name", "let t = \"\" + \"a\" * 100000000", "try { eval(t) } catch e { s += 1 }", false},
+    {"source, a long number", "let t = \"1\" + \"0\" * 100000000 + \".5\"", "try { eval(t) } catch e { s += 1 }",
+     true},
+    {"source, a long text", "let t = \"\\\"\" + \"a\" * 100000000 + \"\\\"\"", "eval(t)", true},
+    {"source, a long f-string", "let t = \"f\\\"\" + \"a\" * 100000000 + \"{1}\\\"\"", "eval(t)", true},
+    {"source, a long comment", "let t = \"#\" + \"a\" * 100000000", "eval(t)", false},
+    {"source, blanks", "let t = \" \" * 100000000", "eval(t)", true},
+    {"source, empty lines", "let t = \"\\n\" * 50000000", "eval(t)", true},
+    {"source, documentation", "let t = \"## a\\n\" * 20000000", "eval(t)", true},
+    {"compiled bytes", "keep(\"(\" + join(map(i => f\"\\\"text {i}\\\"\", 0..300000), \", \") + \")\")",
+     "load()", false},
+    {"compiled bytes of one long text", "keep(\"\\\"\" + \"a\" * 100000000 + \"\\\"\")", "load()", true},
     {"save_npz", "let x = rand(20000000)", "save_npz(\"x.npz\", {x: x})", false},
     {"save_npy", "let x = rand(30000000)", "save_npy(\"x.npy\", x)", true},
     {"save_image", "let x = rand((5000, 5000, 3))", "save_image(\"x.ppm\", x)", false},
@@ -195,6 +218,31 @@ static double stopped(WeftVM *vm, const char *program, bool interrupt) {
   return s.status == WEFT_ERROR && s.limit == limit ? s.late_ms : -1;
 }
 
+/* Two functions of the host: a program as bytes, which are kept, and its run. */
+static void *program_bytes;
+static size_t program_size;
+
+static WeftStatus host_keep(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  const char *text;
+  const void *bytes;
+  size_t length;
+  (void)context;
+  (void)result;
+  if (count != 1 || weft_as_text(vm, args[0], &text, &length) != WEFT_OK ||
+      weft_compile(vm, NULL, text, length, "kept", 0, &bytes, &program_size) != WEFT_OK)
+    return WEFT_ERROR;
+  free(program_bytes);
+  if (!(program_bytes = malloc(program_size))) return weft_fail(vm, "limit", "no memory");
+  memcpy(program_bytes, bytes, program_size);
+  return WEFT_OK;
+}
+
+static WeftStatus host_load(WeftVM *vm, void *context, WeftValue *const *args, size_t count, WeftValue **result) {
+  (void)context;
+  (void)args;
+  return count ? WEFT_MISUSE : weft_load_compiled(vm, NULL, program_bytes, program_size, NULL, result);
+}
+
 /* One operation in one tier; how many tests failed. */
 static int run(const Long *l, const char *backend) {
   WeftOptions options = WEFT_OPTIONS_INIT;
@@ -207,6 +255,8 @@ static int run(const Long *l, const char *backend) {
   WeftVM *vm = weft_new(&options);
   snprintf(program, sizeof program, "let s = 0.0\n%s", l->setup);
   if (!vm || weft_define(vm, "eval", stopping_eval, NULL, NULL) != WEFT_OK ||
+      weft_define(vm, "keep", host_keep, NULL, NULL) != WEFT_OK ||
+      weft_define(vm, "load", host_load, NULL, NULL) != WEFT_OK ||
       weft_eval(vm, program, "deadlines", NULL) != WEFT_OK) {
     printf("not ok deadlines/%s, %s: %s\n", l->name, backend, vm ? weft_error_message(vm) : "no VM");
     weft_free(vm);

@@ -219,7 +219,7 @@ static void run_scripts(const char *only) {
     if (!only || strcmp(only, name) == 0) run_script(name, line + 1);
     s = next;
   }
-  if (count < 380) tell("scripts", "", "scripts.weft is not there, or shorter than it was");
+  if (count < 420) tell("scripts", "", "scripts.weft is not there, or shorter than it was");
   free(text);
 }
 

@@ -81,7 +81,7 @@ static const char *dump(World *w, bool spans) {
 
 static bool verifies(World *w) {
   buf_free(&w->text);
-  return proto_verify(w->proto, w->scope.slots.count, w->names.count, w->alloc, &w->text);
+  return proto_verify(w->proto, w->scope.slots.count, w->names.count, w->alloc, &w->text, NULL);
 }
 
 /* Blanks in a row count as one, at the end of a line as none. */
@@ -504,7 +504,7 @@ static void test_round_trip(void **state) {
   assert_false(bytes.failed);
   Proto *again = NULL;
   Name missing;
-  if (proto_load(bytes.data, bytes.len, false, 1, v.alloc, &v.names, &v.scope, &again, &missing, &why) != WEFT_OK)
+  if (proto_load(bytes.data, bytes.len, false, 1, v.alloc, &v.names, &v.scope, &again, &missing, &why, NULL) != WEFT_OK)
     fail_msg("%s", buf_text(&why));
   Buf a, b;
   buf_init(&a, w.alloc);
@@ -534,7 +534,7 @@ static WeftStatus load_quietly(World *v, const char *bytes, size_t len) {
   Proto *p = NULL;
   Name missing;
   buf_free(&v->text);
-  WeftStatus status = proto_load(bytes, len, false, 1, v->alloc, &v->names, &v->scope, &p, &missing, &v->text);
+  WeftStatus status = proto_load(bytes, len, false, 1, v->alloc, &v->names, &v->scope, &p, &missing, &v->text, NULL);
   proto_drop(p);
   return status;
 }
