@@ -83,7 +83,7 @@ WeftStatus eager_cond(Vm *vm, Value *args, Value *out) {
   const List *xs = args[3].list;
   if (eager_need_fn(vm, "cond", "f", args[1]) != WEFT_OK || eager_need_fn(vm, "cond", "g", args[2]) != WEFT_OK)
     return WEFT_ERROR;
-  if (truth_of(vm, "cond", "the predicate", args[0], &p) != WEFT_OK) return WEFT_ERROR;
+  if (truth_of(vm, "cond", "p", args[0], &p) != WEFT_OK) return WEFT_ERROR;
   u64 key = checked_key(OP_cond + (u64)p * OP_COUNT, args + 1, 3);
   if (checked_before(vm, key)) return eager_call_list(vm, args[p ? 1 : 2], xs, out);
   AbstractCall arm[2] = {{.result = value_hole()}, {.result = value_hole()}};

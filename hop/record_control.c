@@ -212,7 +212,7 @@ Outcome record_cond(Recorder *r, u32 op, const Av *params, Av *out) {
   for (u32 i = 0; i < n; i++) args[i] = av_item(r, params[3], i);
   ValueId cond = av_value(r, p);
   if (!cond || value_type(g, cond)->rank || value_type(g, cond)->dtype != DT_bool)
-    return rec_stuck(r, REASON_raises, "cond: the predicate must be a bool of rank 0");
+    return rec_stuck(r, REASON_raises, "cond: p must be a bool of rank 0");
   /* A known predicate is no other case: what the functions give must agree, and graph_simplify takes the arm that is
    * not taken out. */
   RecCellSet cells = {0};

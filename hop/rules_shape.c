@@ -253,6 +253,12 @@ static bool pull_linspace(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
     if (n->args[p].kind == ARG_attr) attrs[na++] = *n->args[p].attr;
   if (n->count != 2) return false;
   Dv t = dv_op(d, OP_linspace, ends, 2, attrs, na);
+  ArrayType whole = dv_type(d, g);
+  if (whole.rank > 1) { /* ends that are arrays: t goes along the first axis */
+    Dim dims[ARRAY_MAX_RANK] = {whole.dims[0]};
+    for (u32 i = 1; i < whole.rank; i++) dims[i] = 1;
+    t = dv_reshape(d, t, whole.rank, dims);
+  }
   out[0] = MUL(g, SUB(NUM(1), t));
   out[1] = MUL(g, t);
   return true;

@@ -58,6 +58,12 @@ WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) {
   return vm_error(vm, EK_type, "%s: %s must be %s, got %s", op_name(op), param_name(op, param, name), needs, what);
 }
 
+/* Is there nothing to read? nil stands for what was not given where the parameter has a default; else it is one of the
+ * values that are refused. */
+static bool is_absent(u32 op, u32 param, Value v) {
+  return v.kind == V_HOLE || (v.kind == V_NIL && op_info(op)->params[param].has_default);
+}
+
 WeftStatus args_dtype_supported(Vm *vm, u32 op, u32 dtype) {
   if (op_takes(op, dtype)) return WEFT_OK;
   return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(dtype));
@@ -92,7 +98,7 @@ static Value scalar_of(Value v) {
 }
 
 WeftStatus args_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) {
-  if (!args_given(v)) return WEFT_OK;
+  if (is_absent(op, param, v)) return WEFT_OK;
   v = scalar_of(v);
   if (v.kind != V_NUM || v.dtype != DT_bool) return args_error(vm, op, param, v, "true or false");
   *out = v.i != 0;
@@ -100,7 +106,7 @@ WeftStatus args_bool(Vm *vm, u32 op, u32 param, Value v, bool *out) {
 }
 
 WeftStatus args_int(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
-  if (!args_given(v)) return WEFT_OK;
+  if (is_absent(op, param, v)) return WEFT_OK;
   v = scalar_of(v);
   if (v.kind != V_NUM || v.dtype == DT_bool || !num_as_index(v, out)) return args_error(vm, op, param, v, "an integer");
   return WEFT_OK;
@@ -115,7 +121,7 @@ WeftStatus args_size(Vm *vm, u32 op, u32 param, Value v, i64 *out) {
 }
 
 WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
-  if (!args_given(v)) return WEFT_OK;
+  if (is_absent(op, param, v)) return WEFT_OK;
   v = scalar_of(v);
   if (v.kind != V_NUM || dtype_kind(v.dtype) == DK_COMPLEX)
     return args_error(vm, op, param, v,
@@ -125,7 +131,7 @@ WeftStatus args_f64(Vm *vm, u32 op, u32 param, Value v, f64 *out) {
 }
 
 WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) {
-  if (!args_given(v)) return WEFT_OK;
+  if (is_absent(op, param, v)) return WEFT_OK;
   if (v.kind == V_NUM && op_takes_shape(op))
     return args_error(vm, op, param, v, "a dtype (a shape is one argument, as (3, 4))");
   if (v.kind != V_DTYPE) return args_error(vm, op, param, v, "a dtype");
@@ -134,7 +140,7 @@ WeftStatus args_dtype(Vm *vm, u32 op, u32 param, Value v, u32 *out) {
 }
 
 WeftStatus args_device(Vm *vm, u32 op, u32 param, Value v) {
-  if (!args_given(v)) return WEFT_OK;
+  if (is_absent(op, param, v)) return WEFT_OK;
   if (v.kind != V_TEXT) return args_error(vm, op, param, v, "text");
   if (device_by_name(vm, v.text->data) < DEVICE_MAX) return WEFT_OK; /* op_called takes the array there */
   return vm_error(vm, EK_value, "%s: there is no device \"%s\"", op_name(op), v.text->data);
@@ -216,7 +222,7 @@ WeftStatus args_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) {
   u32 n;
   bool single;
   RuleError err;
-  if (!args_given(v)) {
+  if (is_absent(op, param, v)) {
     *mask = (1u << rank) - 1;
     return WEFT_OK;
   }
@@ -226,7 +232,7 @@ WeftStatus args_axes(Vm *vm, u32 op, u32 param, Value v, u32 rank, u32 *mask) {
 }
 
 WeftStatus args_choice(Vm *vm, u32 op, u32 param, Value v, const char *const *words, u32 *out) {
-  if (!args_given(v)) return WEFT_OK;
+  if (is_absent(op, param, v)) return WEFT_OK;
   char name[32], all[160];
   size_t len = 0;
   for (u32 i = 0; words[i]; i++) {
@@ -248,6 +254,28 @@ WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u3
   *n = v.list->count;
   for (u32 i = 0; i < *n; i++) TRY(args_array(vm, op, param, v.list->items[i]));
   return WEFT_OK;
+}
+
+WeftStatus args_walked(Vm *vm, u32 op, u32 param, Value v, u64 *count) {
+  v = value_untracked(v);
+  switch (v.kind) {
+    case V_ARRAY:
+      if (!array_rank(v.array)) break;
+      /* fall through */
+    case V_LIST:
+    case V_RANGE:
+    case V_TEXT:
+    case V_RECORD: return vm_seq_open(vm, v, count);
+    case V_HANDLE:
+      if (!v.handle->stream) break;
+      return vm_seq_open(vm, v, count);
+    default: break;
+  }
+  return args_error(vm, op, param, v, "a list, an array of rank 1 or more, a range, a text or a record");
+}
+
+WeftStatus args_function(Vm *vm, u32 op, u32 param, Value v) {
+  return v.kind == V_FN || v.kind == V_DTYPE ? WEFT_OK : args_error(vm, op, param, v, "a function");
 }
 
 WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {

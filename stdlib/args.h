@@ -51,6 +51,9 @@ WeftStatus args_list(Vm *vm, u32 op, u32 param, Value v, const Value **items, u3
 enum { DESCRIBED = 160 }; /* bytes that hold what args_describe writes */
 /* what was given, for messages: "text", "an array of f64 and shape (3,)", "a list" */
 void args_describe(Value v, char *out, size_t cap);
+/* What for could walk over; *count as vm_seq_open has it. */
+WeftStatus args_walked(Vm *vm, u32 op, u32 param, Value v, u64 *count) MUST_USE;
+WeftStatus args_function(Vm *vm, u32 op, u32 param, Value v) MUST_USE;
 /* "sum: axis must be an integer, got text". */
 WeftStatus args_error(Vm *vm, u32 op, u32 param, Value got, const char *needs) MUST_USE;
 const char *param_name(u32 op, u32 param, char *buf); /* buf: 32 bytes */

@@ -200,6 +200,8 @@ WeftStatus eager_now(Vm *vm, Value *args, Value *out) {
 
 WeftStatus eager_assert(Vm *vm, Value *args, Value *out) {
   bool ok;
+  const Value c = value_untracked(args[0]);
+  if (c.kind != V_NUM && c.kind != V_ARRAY) return args_error(vm, OP_assert, 0, c, "a number or bool of rank 0");
   TRY(vm_truth(vm, args[0], &ok));
   *out = value_nil();
   if (ok) return WEFT_OK;

@@ -64,7 +64,8 @@ typedef struct Nest {
   ArrayType shape;
 } Nest;
 
-static WeftStatus nest_error(Nest *n, Value v) {
+static WeftStatus nest_error(Nest *n, Value v, u32 depth) {
+  if (!depth && v.kind == V_NIL) return args_error(n->vm, OP_array, 0, v, "a number, an array or a list of them");
   if (v.kind == V_TEXT || v.kind == V_RECORD)
     return vm_error(n->vm, EK_type, "array: items are numbers, got %s; a list (…) holds any values",
                     value_type_name(v));
@@ -101,7 +102,7 @@ static WeftStatus nest_measure(Nest *n, Value v, u32 depth, bool first) {
       rank = 1;
       own[0] = v.list->count;
       break;
-    default: return nest_error(n, v);
+    default: return nest_error(n, v, depth);
   }
   if (depth + rank > ARRAY_MAX_RANK)
     return vm_error(n->vm, EK_shape, "array: lists nest deeper than %d", ARRAY_MAX_RANK);
@@ -300,16 +301,16 @@ WeftStatus eager_eye(Vm *vm, Value *args, Value *out) {
 
 /* ---- ramps --------------------------------------------------------------------------------------- */
 
-/* Rank-0 arguments; *dtype: of all that are given, promoted. */
-static WeftStatus ramp_args(Vm *vm, u32 op, const Value *args, u32 n, Value *nums, u32 *dtype) {
+/* The three of arange, of rank 0; *dtype: of all that are given, promoted. */
+static WeftStatus ramp_args(Vm *vm, const Value *args, Value nums[3], u32 *dtype) {
   Value given[3];
   u32 count = 0;
-  for (u32 i = 0; i < n; i++) {
+  for (u32 i = 0; i < 3; i++) {
     nums[i] = args[i];
     if (!args_given(args[i])) continue;
-    TRY(args_array(vm, op, i, args[i]));
+    TRY(args_array(vm, OP_arange, i, args[i]));
     if (args[i].kind == V_ARRAY && array_rank(args[i].array) == 0) nums[i] = array_load(args[i].array, 0);
-    if (nums[i].kind != V_NUM) return args_error(vm, op, i, args[i], "a number");
+    if (nums[i].kind != V_NUM) return args_error(vm, OP_arange, i, args[i], "a number");
     given[count++] = nums[i];
   }
   *dtype = joint_dtype(given, count);
@@ -352,8 +353,8 @@ static WeftStatus ramp_f64(Vm *vm, u32 op, f64 start, f64 step, i64 n, u32 dtype
 
 WeftStatus eager_arange(Vm *vm, Value *args, Value *out) {
   Value nums[3];
-  u32 dtype, wanted = DT_NONE;
-  TRY(ramp_args(vm, OP_arange, args, 3, nums, &dtype));
+  u32 dtype = DT_i64, wanted = DT_NONE;
+  TRY(ramp_args(vm, args, nums, &dtype));
   TRY(args_dtype(vm, OP_arange, 3, args[3], &wanted));
   TRY(args_device(vm, OP_arange, 4, args[4]));
   if (nums[0].kind != V_NUM) return args_error(vm, OP_arange, 0, args[0], "a number");
@@ -378,52 +379,107 @@ WeftStatus eager_arange(Vm *vm, Value *args, Value *out) {
   return ramp_i64(vm, OP_arange, start.i, step.i, (i64)count, wanted, out);
 }
 
-WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
-  Value nums[2];
-  u32 dtype, wanted = DT_NONE;
-  i64 n = 50;
-  bool endpoint = true;
-  TRY(ramp_args(vm, OP_linspace, args, 2, nums, &dtype));
-  for (u32 i = 0; i < 2; i++)
-    if (nums[i].kind != V_NUM) return args_error(vm, OP_linspace, i, args[i], "a number");
-  TRY(args_size(vm, OP_linspace, 2, args[2], &n));
-  TRY(args_bool(vm, OP_linspace, 3, args[3], &endpoint));
-  TRY(args_dtype(vm, OP_linspace, 4, args[4], &wanted));
-  TRY(args_device(vm, OP_linspace, 5, args[5]));
-  if (wanted == DT_NONE) wanted = dtype_float_of(dtype);
-  f64 start = num_as_f64(nums[0]), stop = num_as_f64(nums[1]), parts = (f64)(endpoint ? n - 1 : n), span = stop - start;
-  TRY(kernel_poll(vm, n));
-  TRY(array_new(vm, DT_f64, 1, &n, out));
-  /* of finite bounds finite */
-  f64 *o = out->array->data, step = parts <= 0 ? 0 : isfinite(span) ? span / parts : stop / parts - start / parts;
-  if (step != 0) TRY(ramp(vm, out, value_f64(start).bits, value_f64(step).bits));
-  else
-    for (i64 i = 0; i < n; i++) o[i] = start + (parts > 0 ? (f64)i / parts * span : 0);
-  if (endpoint && n > 1) o[n - 1] = stop;
-  if (wanted == DT_f64) return WEFT_OK;
-  Value made = *out;
-  WeftStatus status = convert_value(vm, OP_linspace, made, wanted, out);
-  value_drop(vm, made);
+/* What n numbers from start to stop are apart. Of finite bounds it is finite. */
+static f64 step_between(f64 start, f64 stop, f64 parts) {
+  const f64 span = stop - start;
+  return parts <= 0 ? 0 : isfinite(span) ? span / parts : stop / parts - start / parts;
+}
+
+/* Number i of n from start to stop. */
+static f64 number_between(f64 start, f64 stop, i64 i, i64 n, bool endpoint) {
+  const f64 parts = (f64)(endpoint ? n - 1 : n), step = step_between(start, stop, parts);
+  if (endpoint && n > 1 && i == n - 1) return stop;
+  return step != 0 ? start + (f64)i * step : start + (parts > 0 ? (f64)i / parts * (stop - start) : 0);
+}
+
+/* Ends that are arrays, broadcast against each other: the numbers between them along a new first axis, in f64. */
+static WeftStatus ramps_between(Vm *vm, const Value *ends, i64 n, bool endpoint, Value *out) {
+  Value pair[2], both, x = value_hole(), y = value_hole(), list[1];
+  ArrayType shape;
+  TRY(list_from(vm, ends, 2, &list[0]) ? WEFT_OK : WEFT_ERROR);
+  TRY(run_op(vm, OP_broadcast_arrays, list, 1, &both));
+  memcpy(pair, both.list->items, sizeof pair);
+  type_of_value(pair[0], &shape);
+  WeftStatus status = WEFT_OK;
+  if (shape.rank == ARRAY_MAX_RANK)
+    status = vm_error(vm, EK_shape, "linspace: an array of rank %u has no room for another axis", shape.rank);
+  memmove(shape.dims + 1, shape.dims, shape.rank * sizeof *shape.dims);
+  shape.dims[0] = n;
+  shape.rank++;
+  if (status == WEFT_OK) status = dense_as(vm, OP_linspace, pair[0], DT_f64, &x);
+  if (status == WEFT_OK && (status = dense_as(vm, OP_linspace, pair[1], DT_f64, &y)) != WEFT_OK) y = value_hole();
+  if (status == WEFT_OK) status = array_new(vm, DT_f64, shape.rank, shape.dims, out);
+  if (status == WEFT_OK) {
+    const f64 *from = x.array->data, *to = y.array->data;
+    const i64 lanes = x.array->size;
+    f64 *o = out->array->data;
+    Polled p = parts_in(vm, out->array->size, PART_ELEMENTS);
+    while (parts_next(&p))
+      for (i64 k = p.from; k < p.to; k++)
+        o[k] = number_between(from[k % lanes], to[k % lanes], k / lanes, n, endpoint);
+    status = p.status;
+    if (status != WEFT_OK) value_drop(vm, *out);
+  }
+  if (x.kind != V_HOLE) value_drop(vm, x);
+  if (y.kind != V_HOLE) value_drop(vm, y);
+  value_drop(vm, both);
   return status;
 }
 
-WeftStatus eager_logspace(Vm *vm, Value *args, Value *out) {
-  Value nums[2];
-  u32 dtype, wanted = DT_NONE;
+/* linspace, in f64, and the dtype that it has where none is asked for; errors name `op`, whose first four parameters
+ * are those of linspace. */
+static WeftStatus between(Vm *vm, u32 op, const Value *args, u32 *dtype, Value *out) {
   i64 n = 50;
   bool endpoint = true;
-  TRY(ramp_args(vm, OP_logspace, args, 2, nums, &dtype)); /* so that errors name it */
-  TRY(args_size(vm, OP_logspace, 2, args[2], &n));
-  TRY(args_bool(vm, OP_logspace, 3, args[3], &endpoint));
-  TRY(args_dtype(vm, OP_logspace, 5, args[5], &wanted));
-  Value ramp[4] = {value_keep(args[0]), value_keep(args[1]), value_keep(args[2]), value_keep(args[3])}, power[2];
-  TRY(run_op(vm, OP_linspace, ramp, 4, &power[1]));
-  power[0] = args[4].kind == V_HOLE ? value_weak_f64(10) : value_keep(args[4]);
-  if (wanted == DT_NONE) return run_op(vm, OP_power, power, 2, out);
-  TRY(run_op(vm, OP_power, power, 2, &nums[0]));
-  WeftStatus status = convert_value(vm, OP_logspace, nums[0], wanted, out);
-  value_drop(vm, nums[0]);
+  for (u32 i = 0; i < 2; i++) TRY(args_array(vm, op, i, args[i]));
+  TRY(args_size(vm, op, 2, args[2], &n));
+  TRY(args_bool(vm, op, 3, args[3], &endpoint));
+  *dtype = dtype_float_of(joint_dtype(args, 2));
+  Value ends[2];
+  for (u32 i = 0; i < 2; i++) {
+    bool number = args[i].kind == V_ARRAY && array_rank(args[i].array) == 0;
+    ends[i] = number ? array_load(args[i].array, 0) : args[i];
+    if (ends[i].kind != V_NUM) return ramps_between(vm, args, n, endpoint, out);
+  }
+  f64 start = num_as_f64(ends[0]), stop = num_as_f64(ends[1]);
+  f64 step = step_between(start, stop, (f64)(endpoint ? n - 1 : n)), *o;
+  TRY(kernel_poll(vm, n));
+  TRY(array_new(vm, DT_f64, 1, &n, out));
+  o = out->array->data;
+  if (step != 0) TRY(ramp(vm, out, value_f64(start).bits, value_f64(step).bits));
+  else
+    for (i64 i = 0; i < n; i++) o[i] = number_between(start, stop, i, n, endpoint);
+  if (endpoint && n > 1) o[n - 1] = stop;
+  return WEFT_OK;
+}
+
+/* v (consumed) in another dtype. */
+static WeftStatus made_as(Vm *vm, u32 op, Value v, u32 dtype, Value *out) {
+  WeftStatus status = convert_value(vm, op, v, dtype, out);
+  value_drop(vm, v);
   return status;
+}
+
+WeftStatus eager_linspace(Vm *vm, Value *args, Value *out) {
+  u32 dtype, wanted = DT_NONE;
+  Value made;
+  TRY(args_dtype(vm, OP_linspace, 4, args[4], &wanted));
+  TRY(args_device(vm, OP_linspace, 5, args[5]));
+  TRY(between(vm, OP_linspace, args, &dtype, &made));
+  return made_as(vm, OP_linspace, made, wanted == DT_NONE ? dtype : wanted, out);
+}
+
+WeftStatus eager_logspace(Vm *vm, Value *args, Value *out) {
+  u32 dtype, wanted = DT_NONE;
+  Value made, power[2];
+  TRY(args_dtype(vm, OP_logspace, 5, args[5], &wanted));
+  if (args_given(args[4])) TRY(args_array(vm, OP_logspace, 4, args[4]));
+  TRY(between(vm, OP_logspace, args, &dtype, &made));
+  TRY(made_as(vm, OP_logspace, made, dtype, &power[1]));
+  power[0] = args_given(args[4]) ? value_keep(args[4]) : value_weak_f64(10);
+  if (wanted == DT_NONE) return run_op(vm, OP_power, power, 2, out);
+  TRY(run_op(vm, OP_power, power, 2, &made));
+  return made_as(vm, OP_logspace, made, wanted, out);
 }
 
 /* ---- diagonals and triangles --------------------------------------------------------------------- */

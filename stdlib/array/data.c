@@ -24,10 +24,11 @@ WeftStatus eager_len(Vm *vm, Value *args, Value *out) {
   }
 }
 
-/* Calls `each` with every item that `for` would walk over; items are owned by `each`. */
-static WeftStatus each_item(Vm *vm, Value seq, WeftStatus (*each)(Vm *vm, void *ctx, Value item), void *ctx) {
+/* Calls `each` with every item that `for` would walk over in the parameter; items are owned by `each`. */
+static WeftStatus each_item(Vm *vm, u32 op, u32 param, Value seq,
+                            WeftStatus (*each)(Vm *vm, void *ctx, Value item), void *ctx) {
   u64 count, pos = 0;
-  TRY(vm_seq_open(vm, seq, &count));
+  TRY(args_walked(vm, op, param, seq, &count));
   for (u64 i = 0; pos < count; i++) {
     Value item;
     TRY(made(vm_item(vm, i)));
@@ -45,7 +46,7 @@ WeftStatus eager_list(Vm *vm, Value *args, Value *out) {
     return WEFT_OK;
   }
   if (!list_new(vm, 8, out)) return WEFT_ERROR;
-  WeftStatus status = each_item(vm, args[0], push_item, out);
+  WeftStatus status = each_item(vm, OP_list, 0, args[0], push_item, out);
   if (status != WEFT_OK) value_drop(vm, *out);
   return status;
 }
@@ -74,7 +75,7 @@ static WeftStatus push_numbered(Vm *vm, void *ctx, Value item) {
 
 WeftStatus eager_enumerate(Vm *vm, Value *args, Value *out) {
   if (!list_new(vm, 8, out)) return WEFT_ERROR;
-  WeftStatus status = each_item(vm, args[0], push_numbered, out);
+  WeftStatus status = each_item(vm, OP_enumerate, 0, args[0], push_numbered, out);
   if (status != WEFT_OK) value_drop(vm, *out);
   return status;
 }
@@ -105,7 +106,8 @@ WeftStatus eager_zip(Vm *vm, Value *args, Value *out) {
   u64 *counts = mem_alloc_zero(&vm->alloc, size);
   if (!counts) return vm_error_memory(vm);
   WeftStatus status = WEFT_OK;
-  for (u32 i = 0; i < seqs->count && status == WEFT_OK; i++) status = vm_seq_open(vm, seqs->items[i], &counts[i]);
+  for (u32 i = 0; i < seqs->count && status == WEFT_OK; i++)
+    status = args_walked(vm, OP_zip, 0, seqs->items[i], &counts[i]);
   if (status == WEFT_OK) status = list_new(vm, 8, out) ? WEFT_OK : WEFT_ERROR;
   if (status == WEFT_OK && (status = zip_rows(vm, seqs, counts, counts + seqs->count, out)) != WEFT_OK)
     value_drop(vm, *out);
@@ -171,6 +173,8 @@ WeftStatus eager_remove(Vm *vm, Value *args, Value *out) {
 
 /* ---- functions over items and leaves ---------------------------------------------------------------------- */
 
+static bool is_leaf(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
+
 typedef struct Mapping {
   Value fn;
   Value *list;
@@ -190,8 +194,11 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
                     value_type_name(args[0]));
   if (!list_new(vm, 8, &list)) return WEFT_ERROR;
   Mapping m = {args[0], &list};
-  WeftStatus status = each_item(vm, args[1], map_item, &m);
-  if (status == WEFT_OK && args[1].kind == V_TRACKED && list.list->count) {
+  WeftStatus status = each_item(vm, OP_map, 1, args[1], map_item, &m);
+  /* results of an array stack again, when all are numbers and arrays */
+  bool stacks = status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED);
+  for (u32 i = 0; stacks && i < list.list->count; i++) stacks = is_leaf(list.list->items[i]);
+  if (stacks && args[1].kind == V_TRACKED && list.list->count) {
     Value params[OP_MAX_PARAMS];
     for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
     params[0] = list;
@@ -199,15 +206,8 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
     value_drop(vm, params[0]);
     return status;
   }
-  /* results of an array stack again */
-  if (status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED)) {
-    for (u32 i = 0; i < list.list->count && status == WEFT_OK; i++) {
-      Value y = list.list->items[i];
-      if (y.kind != V_NUM && y.kind != V_ARRAY && y.kind != V_TRACKED)
-        status = vm_error(vm, EK_type, "map: over an array its results are stacked, and result %u is %s; "
-                                       "map over unstack(xs) to have a list of them", i, value_type_name(y));
-    }
-    if (status == WEFT_OK) status = vm_array_literal(vm, list.list->items, list.list->count, out);
+  if (stacks) {
+    status = vm_array_literal(vm, list.list->items, list.list->count, out);
     value_drop(vm, list);
     return status;
   }
@@ -217,8 +217,6 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
 }
 
 enum { TREE_DEPTH = 200, TREES_FEW = 8 };
-
-static bool is_leaf(Value v) { return v.kind == V_NUM || v.kind == V_ARRAY || v.kind == V_TRACKED; }
 
 static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 depth, Value *parts, Value *out);
 
@@ -279,6 +277,7 @@ static WeftStatus tree_map(Vm *vm, Value fn, const Value *trees, u32 n, u32 dept
 
 WeftStatus eager_tree_map(Vm *vm, Value *args, Value *out) {
   const List *trees = args[1].list;
+  TRY(args_function(vm, OP_tree_map, 0, args[0]));
   if (trees->count == 0) return vm_error(vm, EK_type, "tree_map: needs a tree");
   return tree_map_level(vm, args[0], trees->items, trees->count, 0, out);
 }
@@ -319,6 +318,7 @@ static WeftStatus fold_leaf(Vm *vm, void *ctx, Value leaf) {
 }
 
 WeftStatus eager_tree_reduce(Vm *vm, Value *args, Value *out) {
+  TRY(args_function(vm, OP_tree_reduce, 0, args[0]));
   Folding f = {args[0], args_given(args[2]) ? value_keep(args[2]) : value_hole()};
   WeftStatus status = tree_each(vm, args[1], 0, fold_leaf, &f);
   if (status == WEFT_OK && f.acc.kind == V_HOLE)

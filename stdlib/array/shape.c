@@ -111,7 +111,7 @@ static WeftStatus transpose(Vm *vm, u32 op, Value *args, Value *out) {
   Value box;
   if (!value_is_numeric(args[0])) TRY(args_array(vm, op, 0, args[0]));
   type_of_value(args[0], &type);
-  if (args_given(args[1])) {
+  if (args_given(args[1]) || !op_info(op)->params[1].has_default) {
     TRY(args_ints(vm, op, 1, args[1], axes, ARRAY_MAX_RANK, &n, &single));
     TRY_RULE(vm, op, &err, rule_permutation(n, axes, type.rank, perm, &err));
   } else {

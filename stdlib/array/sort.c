@@ -185,12 +185,12 @@ static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descend
 }
 
 /* Fewer checks than arg_axis: nil flattens. *x: dense, owned. */
-static WeftStatus sort_operand(Vm *vm, u32 op, Value v, Value axis_arg, Value *x, u32 *axis) {
+static WeftStatus sort_operand(Vm *vm, u32 op, Value v, u32 param, Value axis_arg, Value *x, u32 *axis) {
   RuleError err;
   ArrayType type;
   i64 given = -1;
   TRY(args_array(vm, op, 0, v));
-  TRY(args_int(vm, op, 1, axis_arg, &given));
+  TRY(args_int(vm, op, param, axis_arg, &given));
   Value own = value_keep(v);
   if (axis_arg.kind == V_NIL) {
     Value one[1] = {own};
@@ -230,7 +230,7 @@ static WeftStatus sort_any(Vm *vm, u32 op, bool positions, Value *args, Value *o
     return vm_error(vm, EK_type, "%s: key= goes with a list; an array is sorted by argsort of its keys", op_name(op));
   Value x;
   u32 axis;
-  TRY(sort_operand(vm, op, args[0], args[1], &x, &axis));
+  TRY(sort_operand(vm, op, args[0], 1, args[1], &x, &axis));
   WeftStatus status = array_new(vm, positions ? DT_i64 : array_dtype(x.array), array_rank(x.array),
                                 array_dims(x.array), out);
   if (status == WEFT_OK) {
@@ -287,13 +287,12 @@ static WeftStatus topk_lanes(Vm *vm, Array *dense, u32 axis, i64 k, bool largest
 __attribute__((cold)) WeftStatus eager_topk(Vm *vm, Value *args, Value *out) {
   i64 k = 0;
   bool largest = true;
-  Value axis_arg = args[2].kind == V_HOLE ? value_weak_i64(-1) : args[2], x, first, values;
+  Value x, first, values;
   u32 axis;
   TRY(args_size(vm, OP_topk, 1, args[1], &k));
   TRY(args_bool(vm, OP_topk, 3, args[3], &largest));
-  /* the axis is parameter 2 here */
   TRY(args_array(vm, OP_topk, 0, args[0]));
-  TRY(sort_operand(vm, OP_topk, args[0], axis_arg, &x, &axis));
+  TRY(sort_operand(vm, OP_topk, args[0], 2, args[2], &x, &axis));
   i64 dims[ARRAY_MAX_RANK], size = array_dims(x.array)[axis];
   u32 rank = array_rank(x.array);
   if (k > size) {

@@ -251,11 +251,11 @@ WeftStatus eager_progress(Vm *vm, Value *args, Value *out) {
   u64 count;
   if (args[1].kind != V_HOLE && args[1].kind != V_TEXT) return args_error(vm, OP_progress, 1, args[1], "a text");
   if (!vm->draws) { /* nobody would see it */
-    if (args[0].kind != V_HANDLE) TRY(vm_seq_open(vm, args[0], &count));
+    if (args[0].kind != V_HANDLE) TRY(args_walked(vm, OP_progress, 0, args[0], &count));
     *out = value_keep(args[0]);
     return WEFT_OK;
   }
-  TRY(vm_seq_open(vm, args[0], &count));
+  TRY(args_walked(vm, OP_progress, 0, args[0], &count));
   Progress *p = mem_alloc_zero(&vm->alloc, sizeof *p);
   if (!p) return vm_error_memory(vm);
   p->alloc = &vm->alloc;

@@ -83,6 +83,10 @@ static const struct { const char *kind, *values; } wrong[] = {
     {"rates", "\"a\" (1,2) {a:1} [0.5] inf nan"},
     {"text", "1 (1,2) {a:1} [1] nan x=>x"},
     {"dtype", "1 (1,2) {a:1} [1] nan \"a\" x=>x"},
+    {"record", "1 (1,2) [1] nan \"a\" x=>x"},
+    {"pair", "1 (1,) (1,2,3) {a:1} [1] nan \"a\" x=>x"},
+    {"operator", "(1,2) {a:1} \"a\" f32"},
+    {"shape", "-1 1.5 (1,-2) [1.5] [[1,2]] \"a\" {a:1} x=>x nan true"},
     {"function", "1 (1,2) {a:1} [1] nan \"a\""},
 };
 
@@ -182,6 +186,68 @@ static int check_half(u32 row, const char *half) {
   return bad != NULL;
 }
 
+/* ---- nil for an argument that must be given ---- */
+
+static const struct { u32 op; const char *params; } nils[] = {
+#define CALL(op, args)
+#define EXTRA(op, text)
+#define NIL(op, params) {OP_##op, params},
+#include "tests/support/calls.def"
+#undef CALL
+#undef EXTRA
+};
+
+/* Is nil a value like any other for this parameter? */
+static bool takes_nil(u32 op, u32 p) {
+  const OpParam *param = &op_info(op)->params[p];
+  for (u32 i = 0; i < sizeof nils / sizeof nils[0]; i++)
+    for (const char *s = nils[i].op == op ? nils[i].params : ""; *s; s += strspn(s, " ")) {
+      if (strcspn(s, " ") == param->len && memcmp(s, param->name, param->len) == 0) return true;
+      s += strcspn(s, " ");
+    }
+  return false;
+}
+
+/* Does nil for each of them give one error, which names the function and the parameter? */
+static int check_nil(u32 op) {
+  const OpInfo *info = op_info(op);
+  static char program[20000], why[3000];
+  const char *bad = NULL;
+  int asked = 0;
+  size_t n = (size_t)snprintf(program, sizeof program,
+                              "%sfn f(g, call, param) = try { g(); call + \" is taken; \" } catch e {\n"
+                              "  if starts_with(e.message, \"%s: \") and regex.find(e.message, \"\\\\b\" + param + "
+                              "\"\\\\b\") != nil "
+                              "and regex.find(e.message, \"^[^ ]+: [^ ]+: \") == nil { \"\" } else "
+                              "{ f\"{call} says {e.message}; \" }\n}\nlet out = \"\"\n",
+                              prelude, info->name);
+  for (u32 p = 0; p < info->nparams; p++) {
+    const OpParam *param = &info->params[p];
+    char call[600];
+    if (param->has_default || param->rest || takes_nil(op, p)) continue;
+    call_text(op, (int)p, "nil", call, sizeof call);
+    const int len = (int)param->len;
+    n += (size_t)snprintf(program + n, sizeof program - n,
+                          "out += f(() => %s, \"%s with nil for %.*s\", \"%.*s\")\n", call, info->name, len,
+                          param->name, len, param->name);
+    asked++;
+  }
+  if (!asked) return 0;
+  snprintf(program + n, sizeof program - n, "out");
+  for (int hot = -1; hot <= 0 && !bad; hot++) {
+    const HostSetup setup = {.backend = hot ? "eager" : "mir", .hot = hot, .files = true};
+    HostRun run = host_run(&setup, "errors", program);
+    if (run.end != HOST_VALUE || strcmp(run.value, "\"\"") != 0) {
+      snprintf(why, sizeof why, "%s", run.end == HOST_VALUE ? run.value : run.message ? run.message : "no VM");
+      bad = why;
+    }
+    host_run_free(&run);
+  }
+  if (bad) printf("not ok errors/nil %s: %s\n", info->name, bad);
+  else printf("ok errors/nil %s\n", info->name);
+  return bad != NULL;
+}
+
 /* What f64("a") says and astype("a", f64), which is the same call, names the dtype. */
 static bool is_asked(u32 op) {
   if (op == OP_astype) return false;
@@ -210,6 +276,7 @@ int main(void) {
     else printf("ok errors/%s\n", info->name);
     failures += bad != NULL;
   }
+  for (u32 op = 1; op < OP_COUNT; op++) failures += check_nil(op);
   for (u32 row = 0; row < sizeof takes / sizeof takes[0]; row++) failures += check_taken(row);
   for (u32 row = 0; row < sizeof halves / sizeof halves[0]; row++)
     failures += check_half(row, "f16") + check_half(row, "bf16");
