@@ -116,7 +116,8 @@ $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
 # Code that runs once for a program, not once for an element: a build may ask for less optimisation there.
-SELDOM   := $(addprefix $(B)/obj/,tracer/% hop/% guards/% gpu/% repl/% parser/% api/% jit/lower/% jit/loops/% jit/plan/%)
+SELDOM   := $(addprefix $(B)/obj/,tracer/% hop/% guards/% gpu/% repl/% parser/% api/%) \
+  $(addprefix $(B)/obj/jit/,lower/% loops/% plan/%)
 $(filter $(SELDOM),$(LIB_OBJ) $(REPL_OBJ)): FILE_CFLAGS += $(SELDOM_OPT)
 
 # The edges of what reads texts and files count themselves, so that fuzzers see what an input reaches. (In all of the
@@ -234,7 +235,7 @@ build/cases/ops.weft: lang/ops.def tests/tools/op-examples.awk
 
 # One tree for both. Instrumented code makes gcc warn of conversions that are not in the source: the plain build does.
 # clang refuses NULL + 0, which C2y defines and empty arrays have, and does not tell the source of the sanitizer.
-ASAN_LINES    ?= -g1 -gdwarf-4
+ASAN_LINES ?= -g1 -gdwarf-4
 SANITIZE := -fsanitize=address,undefined \
   $(if $(findstring clang,$(CC)),-fno-sanitize=pointer-overflow -D__SANITIZE_ADDRESS__ -Wno-pass-failed)
 CALM     := -Wall -Wextra -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-gnu-variable-sized-type-not-at-end
