@@ -1,6 +1,7 @@
 /* device.c — context, memory, copies and modules of a VM's device (see device.h). */
 #define _GNU_SOURCE /* dladdr */
 #include "gpu/device.h"
+#include "gpu/matmul.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -116,6 +117,7 @@ void device_free(Vm *vm, void *data, size_t bytes) {
   Device *d = vm->device_state[DEV_GPU];
   size_t size = rounded(bytes);
   if (!d || !d->open || !data) return;
+  product_forget(d, data);
   d->live -= size;
   FreeBlock b = {(CuPointer)(uintptr_t)data, size};
   if (vec_push(&vm->alloc, &d->kept, b)) {
@@ -127,11 +129,22 @@ void device_free(Vm *vm, void *data, size_t bytes) {
   device_leave(d);
 }
 
+void device_reach(Array *a, i64 *low, i64 *high) {
+  i64 bytes = dtype_bytes(array_dtype(a));
+  *low = 0;
+  *high = bytes;
+  for (u32 d = 0; d < array_rank(a); d++) {
+    i64 last = (array_dims(a)[d] - 1) * array_strides(a)[d] * bytes;
+    if (last < 0) *low += last;
+    else *high += last;
+  }
+}
+
 /* ---- copies: they wait for the kernels before them ------------------------------------------------------- */
 
 WeftStatus device_to_host(Vm *vm, const void *device, void *host, size_t bytes) {
   Device *d = device_of(vm);
-  if (!d) return WEFT_ERROR;
+  if (!d || product_flush(d) != WEFT_OK) return WEFT_ERROR;
   if (!device_enter(d)) return vm_error(vm, EK_host, "the GPU failed: its context cannot be entered");
   CuResult error = d->driver.MemcpyDtoH(host, (CuPointer)(uintptr_t)device, bytes);
   device_leave(d);
@@ -142,7 +155,7 @@ WeftStatus device_to_host(Vm *vm, const void *device, void *host, size_t bytes) 
 
 WeftStatus device_from_host(Vm *vm, const void *host, void *device, size_t bytes) {
   Device *d = device_of(vm);
-  if (!d) return WEFT_ERROR;
+  if (!d || product_flush(d) != WEFT_OK) return WEFT_ERROR;
   if (!device_enter(d)) return vm_error(vm, EK_host, "the GPU failed: its context cannot be entered");
   CuResult error = d->driver.MemcpyHtoD((CuPointer)(uintptr_t)device, host, bytes);
   device_leave(d);

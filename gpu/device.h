@@ -30,6 +30,8 @@ typedef struct DeviceOwn {
   CuFunction function;
 } DeviceOwn;
 
+struct Product; /* matmul.h */
+
 typedef struct Device {
   Vm *vm;
   const char *path;  /* of the driver; NULL: the system's */
@@ -47,6 +49,7 @@ typedef struct Device {
   VEC(Value) op_fns; /* … and the function, at its name - 1; borrowed from a variable of the module */
   struct Module *module; /* … made in it; the VM's */
   u32 op_depth;
+  struct Product *waiting; /* a product that the next kernel may make with its own work; NULL */
   DeviceOwn own[DEVICE_OWN_KERNELS];
 } Device;
 
@@ -57,6 +60,8 @@ Device *device_of(Vm *vm);
 bool device_enter(Device *d);
 void device_leave(Device *d);
 
+/* The bytes that an array of any strides reaches, relative to its element 0. */
+void device_reach(Array *a, i64 *low, i64 *high);
 WeftStatus device_alloc(Vm *vm, size_t bytes, void **out);
 void device_free(Vm *vm, void *data, size_t bytes);
 WeftStatus device_to_host(Vm *vm, const void *device, void *host, size_t bytes);

@@ -24,6 +24,7 @@ enum {
   CU_ATTRIBUTE_SM_COUNT = 16,
   CU_ATTRIBUTE_MAJOR = 75,
   CU_ATTRIBUTE_MINOR = 76,
+  CU_FUNCTION_LOCAL = 3, /* bytes of a thread that do not fit its registers */
   CU_FUNCTION_SHARED = 8, /* the most bytes of shared memory that a launch may give */
   CU_JIT_ERROR_LOG = 5,
   CU_JIT_ERROR_LOG_BYTES = 6,
@@ -58,6 +59,7 @@ enum {
   CU(LinkDestroy, (CuLink link)) \
   CU(ModuleUnload, (CuModule module)) \
   CU(ModuleGetFunction, (CuFunction * function, CuModule module, const char *name)) \
+  CU(FuncGetAttribute, (int *value, int attribute, CuFunction f)) \
   CU(FuncSetAttribute, (CuFunction f, int attribute, int value)) \
   CU(LaunchKernel, (CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
                     unsigned shared, CuStream stream, void **params, void **extra))

@@ -2,6 +2,7 @@
 #include "gpu/gpu.h"
 
 #include "gpu/launch.h"
+#include "gpu/matmul.h"
 #include "gpu/ops.h"
 #include "gpu/ptx.h"
 #include "jit/plan/plan.h"
@@ -17,8 +18,17 @@ void gpu_print_ptx(const Region *r, Buf *out) {
     Buf text, why;
     buf_init(&text, out->alloc);
     buf_init(&why, out->alloc);
+    PtxEpilogue e;
+    u32 word = p->kernels.data[i].product;
     if (ptx_module(&fn, NULL, 1, &text, &why) == WEFT_OK) buf_put(out, text.data, text.len);
     else buf_printf(out, "// %s\n", why.len ? buf_text(&why) : "out of memory");
+    buf_free(&text);
+    buf_init(&text, out->alloc);
+    if (word && ptx_epilogue(fn, word - 1, &e) &&
+        ptx_product_module(fn, NULL, &e, mma_number((MmaKind){.brain = e.type == LT_BF16}), &text, NULL) == WEFT_OK) {
+      buf_puts(out, "\n// with the product in front of it\n");
+      buf_put(out, text.data, text.len);
+    }
     buf_free(&text);
     buf_free(&why);
   }

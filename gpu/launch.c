@@ -19,6 +19,11 @@ typedef struct LoadedKernel {
   PtxRows row;
   PtxScan along;
   bool checks, warps;
+  /* with a product in front of it, which is its argument `epilogue_word` (1 + its number; 0: not known yet) */
+  PtxEpilogue epilogue;
+  u32 epilogue_word;
+  bool no_epilogue;
+  DeviceOwn products[MMA_KINDS];
 } LoadedKernel;
 
 typedef struct Loaded {
@@ -50,18 +55,6 @@ typedef struct Launch {
   CuResult error;
 } Launch;
 
-/* The bytes that an array of any strides reaches, relative to its element 0. */
-static void reach(Array *a, i64 *low, i64 *high) {
-  i64 bytes = dtype_bytes(array_dtype(a));
-  *low = 0;
-  *high = bytes;
-  for (u32 d = 0; d < array_rank(a); d++) {
-    i64 last = (array_dims(a)[d] - 1) * array_strides(a)[d] * bytes;
-    if (last < 0) *low += last;
-    else *high += last;
-  }
-}
-
 /* The device address of an array on the processor; what two arguments share is copied once. */
 static WeftStatus copy_there(Launch *l, Array *a, bool back, u64 *word) {
   Device *d = l->d;
@@ -70,7 +63,7 @@ static WeftStatus copy_there(Launch *l, Array *a, bool back, u64 *word) {
     *word = 0;
     return WEFT_OK;
   }
-  reach(a, &low, &high);
+  device_reach(a, &low, &high);
   Copied c = {.host = (char *)a->data + low, .bytes = (size_t)(high - low), .back = back, .owned = true};
   for (u32 i = 0; i < l->count; i++) {
     if (l->copies[i].host != c.host || l->copies[i].bytes != c.bytes) continue;
@@ -308,6 +301,89 @@ static bool start_split(Device *d, const LoadedKernel *k, Spread s, u64 trips, v
   return true;
 }
 
+static bool find_entry(Device *d, CuModule module, const LoopFn *fn, const char *suffix, CuFunction *out, Buf *why) {
+  Buf name;
+  buf_init(&name, why->alloc);
+  buf_printf(&name, "%s%s", name_text(&fn->module->names, fn->name), suffix);
+  bool entered = !name.failed && device_enter(d);
+  if (!entered) buf_puts(why, name.failed ? "out of memory" : "the GPU failed: its context cannot be entered");
+  CuResult error = entered ? d->driver.ModuleGetFunction(out, module, buf_text(&name)) : 0;
+  if (entered) device_leave(d);
+  if (error) buf_printf(why, "the CUDA driver does not find %s: %s", buf_text(&name), driver_error(&d->driver, error));
+  buf_free(&name);
+  return entered && !error;
+}
+
+/* ---- with the product in front of it -------------------------------------------------------------------------- */
+
+typedef struct Finding {
+  Device *d;
+  LoadedKernel *k;
+  const LoopFn *fn;
+} Finding;
+
+/* The entry for products of this kind, rendered and loaded when it is first asked for. */
+static CuFunction find_product(void *ctx, u32 kind) {
+  enum { STATIC_MOST = 48 << 10 };
+  Finding *x = ctx;
+  Device *d = x->d;
+  DeviceOwn *p = &x->k->products[kind];
+  Buf text, why;
+  if (p->function || x->k->no_epilogue) return p->function;
+  buf_init(&text, &d->vm->alloc);
+  buf_init(&why, &d->vm->alloc);
+  bool halves = x->k->epilogue.type == LT_F16 || x->k->epilogue.type == LT_BF16;
+  u32 shared = halves ? mma_shared(mma_kind(kind)) : 0;
+  bool ok = ptx_product_module(x->fn, NULL, &x->k->epilogue, kind, &text, &why) == WEFT_OK &&
+            device_load(d, buf_text(&text), &p->module, &why) == WEFT_OK;
+  if (ok) ok = find_entry(d, p->module, x->fn, "_product", &p->function, &why);
+  if (ok && (ok = device_enter(d))) {
+    int spilled = 0; /* in the loop over sums, perhaps: then two launches are faster */
+    CuResult error = d->driver.FuncGetAttribute(&spilled, CU_FUNCTION_LOCAL, p->function);
+    if (!error && shared > STATIC_MOST)
+      error = d->driver.FuncSetAttribute(p->function, CU_FUNCTION_SHARED, (int)shared);
+    if (error || spilled) p->function = NULL;
+    device_leave(d);
+  }
+  buf_free(&text);
+  buf_free(&why);
+  if (!p->function) x->k->no_epilogue = true; /* it stays as it is: two launches */
+  return p->function;
+}
+
+/* A kernel that does something to each element of a product that waits: both in one launch. False: nothing was done. */
+static bool start_with_product(Device *d, const PlanKernel *plan, const u64 *words, Array *const *arrays, u32 count,
+                               u64 trips, void **params, CuResult *error) {
+  LoadedKernel *k = plan->launched;
+  const LoopFn *fn = plan->self;
+  ProductShape p;
+  if (!plan->product || k->no_epilogue || !product_waiting(d, &p)) return false;
+  u32 word = plan->product - 1;
+  if (k->epilogue_word != plan->product) {
+    if (k->epilogue_word || !ptx_epilogue(fn, word, &k->epilogue)) {
+      k->no_epilogue = true;
+      return false;
+    }
+    k->epilogue_word = plan->product;
+  }
+  const PtxEpilogue *e = &k->epilogue;
+  bool fours = e->type == LT_F16 || e->type == LT_BF16;
+  u64 columns = e->inner ? trips_of(fn, e->inner, 0, words) : p.columns;
+  if (words[word] != (u64)(uintptr_t)p.to || columns != p.columns || words[count] != 0 ||
+      trips != (e->inner ? p.rows : p.rows * p.columns) ||
+      (fours && (columns % 8 || !ptx_epilogue_fits(fn, e, words))))
+    return false;
+  for (u32 i = 0; i < count; i++) {
+    const LoopNode *n = loop_node(fn, fn->params.data[i]);
+    if (n->type == LT_PTR && (!arrays[i] || array_device(arrays[i]) != DEV_GPU ||
+                              (n->aux != LOOP_IN && product_reads(d, arrays[i]))))
+      return false;
+  }
+  Finding found = {d, k, fn};
+  ProductEnd end = {.find = find_product, .ctx = &found, .params = params, .count = count + 3};
+  return product_fuse(d, &end, error);
+}
+
 /* ---- launching --------------------------------------------------------------------------------------------- */
 
 static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *const *arrays, u32 count, i64 lo,
@@ -324,10 +400,21 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     d->cells = (CuPointer)(uintptr_t)cells;
   }
   u64 words[count + 3];
-  void *params[count + 7];
+  void *params[count + 3 + MATMUL_PARAMS];
   Copied copies[count + 1];
   Launch l = {.d = d, .copies = copies, .cells = 1};
   WeftStatus status = WEFT_OK;
+  CuResult error = 0;
+  if (d->waiting) {
+    memcpy(words, given, sizeof *words * count);
+    words[count] = (u64)lo;
+    words[count + 1] = (u64)hi;
+    words[count + 2] = d->cells;
+    for (u32 i = 0; i < count + 3; i++) params[i] = &words[i];
+    if (start_with_product(d, k, words, arrays, count, (u64)(hi - lo), params, &error))
+      return error ? device_failed(d, k->name, error) : WEFT_OK;
+    if (product_flush(d) != WEFT_OK) return WEFT_ERROR;
+  }
   for (u32 i = 0; i < count && status == WEFT_OK; i++) {
     const LoopNode *p = loop_node(fn, fn->params.data[i]);
     words[i] = given[i];
@@ -345,7 +432,6 @@ static WeftStatus launch(const PlanKernel *k, Vm *vm, const u64 *given, Array *c
     status = vm_error(vm, EK_host, "the GPU failed: its context cannot be entered");
   else if (status == WEFT_OK) {
     u64 trips = (u64)(hi - lo);
-    CuResult error;
     Spread s;
     bool started = start_tiled(d, loaded, fn, words, trips, params, &error) ||
                    start_rows(d, loaded, fn, words, trips, params, false, &error) ||
@@ -370,6 +456,9 @@ static void unlink_kernels(Vm *vm, void *linked) {
   if (!l) return;
   if (d && d->open && l->module && device_enter(d)) {
     (void)d->driver.ModuleUnload(l->module);
+    for (u32 i = 0; i < l->count; i++)
+      for (u32 kind = 0; kind < MMA_KINDS; kind++)
+        if (l->kernels[i].products[kind].module) (void)d->driver.ModuleUnload(l->kernels[i].products[kind].module);
     device_leave(d);
   }
   for (u32 i = 0; i < l->count; i++) {
@@ -386,19 +475,6 @@ static void move_error(Vm *vm, Buf *why) {
   const char *text = vm_error_message(vm, &len);
   buf_put(why, text, len);
   vm_error_forget(vm);
-}
-
-static bool find_entry(Device *d, CuModule module, const LoopFn *fn, const char *suffix, CuFunction *out, Buf *why) {
-  Buf name;
-  buf_init(&name, why->alloc);
-  buf_printf(&name, "%s%s", name_text(&fn->module->names, fn->name), suffix);
-  bool entered = !name.failed && device_enter(d);
-  if (!entered) buf_puts(why, name.failed ? "out of memory" : "the GPU failed: its context cannot be entered");
-  CuResult error = entered ? d->driver.ModuleGetFunction(out, module, buf_text(&name)) : 0;
-  if (entered) device_leave(d);
-  if (error) buf_printf(why, "the CUDA driver does not find %s: %s", buf_text(&name), driver_error(&d->driver, error));
-  buf_free(&name);
-  return entered && !error;
 }
 
 static bool link_kernels(Vm *vm, PlanKernel *kernels, u32 count, void **linked, Buf *why) {
@@ -454,6 +530,7 @@ static void remove_device(Vm *vm) {
   Device *d = vm->device_state[DEV_GPU];
   if (!d) return;
   if (d->open) {
+    product_end(d);
     if (device_enter(d)) {
       for (u32 i = 0; i < d->kept.count; i++) (void)d->driver.MemFree(d->kept.data[i].at);
       if (d->cells) (void)d->driver.MemFree(d->cells);

@@ -13,7 +13,8 @@ typedef struct Side {
   i64 apart[ARRAY_MAX_RANK];         /* of each axis of the stack */
 } Side;
 
-typedef struct Product {
+typedef struct Product Product;
+struct Product {
   Device *d;
   u32 dtype, axes;
   i64 m, n, k, size[ARRAY_MAX_RANK]; /* of the axes of the stack; the last one is the launch's */
@@ -21,7 +22,9 @@ typedef struct Product {
   u64 to;
   void *packed[2];                   /* copies of operands that are no pieces of 16 bytes */
   size_t packed_bytes[2];
-} Product;
+  const ProductEnd *end;             /* the kernel behind it; NULL */
+  Value args[2];                     /* of one that waits: held */
+};
 
 static bool is_half(u32 dtype) { return dtype == DT_f16 || dtype == DT_bf16; }
 static i64 in_eights(i64 n) { return (n + 7) & ~(i64)7; }
@@ -102,9 +105,10 @@ static bool read_product(Device *d, const Value *args, Product *p, ArrayType *sh
   return true;
 }
 
-static CuResult launch_product(Product *p, CuFunction f, u64 blocks, u32 threads, u32 shared, u64 *words, u32 count) {
-  void *params[MATMUL_PARAMS];
-  for (u32 i = 0; i < count; i++) params[i] = &words[i];
+static CuResult launch_product(Product *p, CuFunction f, u64 blocks, u32 threads, u32 shared, u64 *words, u32 count,
+                               const ProductEnd *end) {
+  void *own[MATMUL_PARAMS], **params = end ? end->params : own;
+  for (u32 i = 0; i < count; i++) params[(end ? end->count : 0) + i] = &words[i];
   p->d->vm->counters.at[STAT_launches]++;
   return p->d->driver.LaunchKernel(f, (unsigned)blocks, 1, 1, threads, 1, 1, shared, NULL, params, NULL);
 }
@@ -127,7 +131,8 @@ static WeftStatus pack(Product *p, u32 which, Side *s, bool *across, CuResult *e
   u64 most = (u64)(d->sms > 0 ? d->sms : 1) * DEVICE_BLOCKS_PER_SM;
   u64 blocks = ((u64)total + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
   if (!device_enter(d)) return vm_error(d->vm, EK_host, "the GPU failed: its context cannot be entered");
-  if (total) *error = launch_product(p, f, blocks < most ? blocks : most, DEVICE_BLOCK, 0, words, MMA_PACK_PARAMS);
+  if (blocks > most) blocks = most;
+  if (total) *error = launch_product(p, f, blocks, DEVICE_BLOCK, 0, words, MMA_PACK_PARAMS, NULL);
   device_leave(d);
   s->at = words[1];
   s->across = *across ? 1 : lead;
@@ -162,8 +167,9 @@ static WeftStatus multiply(Product *p, CuResult *error) {
     if (p->k == 1) s[which].along = 0;
   }
   tiles = (((u64)p->m + rows - 1) / rows) * (((u64)p->n + columns - 1) / columns);
-  CuFunction f = device_own_kernel(d, (DeviceOwnKernel)own);
-  if (!f) return WEFT_ERROR;
+  CuFunction f = p->end ? p->end->find(p->end->ctx, own >= DEVICE_MMA ? own - DEVICE_MMA : 0)
+                        : device_own_kernel(d, (DeviceOwnKernel)own);
+  if (!f) return WEFT_ERROR; /* with an end: no error was raised */
   u64 each = INT32_MAX / tiles; /* matrices of a launch */
   if (!each) return vm_error(d->vm, EK_unsupported, "matmul: not supported on a GPU: more than 2^31 tiles");
   if (!device_enter(d)) return vm_error(d->vm, EK_host, "the GPU failed: its context cannot be entered");
@@ -173,7 +179,7 @@ static WeftStatus multiply(Product *p, CuResult *error) {
       s[0].at + from * (u64)s[0].apart[last] * bytes, s[1].at + from * (u64)s[1].apart[last] * bytes,
       p->to + from * (u64)p->m * (u64)p->n * bytes, (u64)p->m, (u64)p->n, (u64)p->k, (u64)s[0].across, (u64)s[0].along,
       (u64)s[1].across, (u64)s[1].along, (u64)s[0].apart[last], (u64)s[1].apart[last]};
-    *error = launch_product(p, f, tiles * some, threads, shared, words, MATMUL_PARAMS);
+    *error = launch_product(p, f, tiles * some, threads, shared, words, MATMUL_PARAMS, p->end);
   }
   device_leave(d);
   return WEFT_OK;
@@ -199,6 +205,90 @@ static WeftStatus multiply_all(Product *p, CuResult *error) {
   }
 }
 
+static void free_packed(Product *p) {
+  for (u32 which = 0; which < 2; which++) {
+    device_free(p->d->vm, p->packed[which], p->packed_bytes[which]);
+    p->packed[which] = NULL;
+  }
+}
+
+/* ---- a product that waits -------------------------------------------------------------------------------------- */
+
+/* One launch makes it, of an inner axis: of few elements it is rather the kernel's work. */
+static bool may_wait(const Product *p) {
+  return p->d->vm->hands_on && p->axes == 1 && p->k > 0 && (u64)p->m * (u64)p->n < INT32_MAX / (u64)p->size[0];
+}
+
+static bool wait_for_kernel(const Product *p, const Value *args) {
+  Product *kept = mem_alloc(&p->d->vm->alloc, sizeof *kept);
+  if (!kept) return false;
+  *kept = *p;
+  for (u32 which = 0; which < 2; which++) kept->args[which] = value_keep(args[which]);
+  p->d->waiting = kept;
+  return true;
+}
+
+static void end_waiting(Device *d) {
+  Product *p = d->waiting;
+  Vm *vm = d->vm;
+  d->waiting = NULL;
+  free_packed(p);
+  for (u32 which = 0; which < 2; which++) value_drop(vm, p->args[which]);
+  mem_free(&vm->alloc, p, sizeof *p);
+}
+
+WeftStatus product_flush(Device *d) {
+  Product *p = d->waiting;
+  CuResult error = 0;
+  if (!p) return WEFT_OK;
+  d->waiting = NULL; /* what it launches does not wait for it */
+  WeftStatus status = multiply_all(p, &error);
+  d->waiting = p;
+  end_waiting(d);
+  return status == WEFT_OK && error ? device_failed(d, "matmul", error) : status;
+}
+
+void product_forget(Device *d, const void *memory) {
+  if (d->waiting && d->waiting->to == (u64)(uintptr_t)memory) end_waiting(d);
+}
+
+void product_end(Device *d) {
+  if (d->waiting) end_waiting(d);
+}
+
+bool product_waiting(const Device *d, ProductShape *shape) {
+  const Product *p = d->waiting;
+  if (!p) return false;
+  *shape = (ProductShape){(const void *)(uintptr_t)p->to, p->dtype, (u64)p->m * (u64)p->size[0], (u64)p->n};
+  return true;
+}
+
+bool product_reads(const Device *d, Array *a) {
+  i64 low, high, from, end;
+  device_reach(a, &low, &high);
+  for (u32 which = 0; which < 2; which++) {
+    Array *x = d->waiting->args[which].array;
+    device_reach(x, &from, &end);
+    if ((const char *)a->data + low < (const char *)x->data + end &&
+        (const char *)x->data + from < (const char *)a->data + high)
+      return true;
+  }
+  return false;
+}
+
+bool product_fuse(Device *d, const ProductEnd *end, CuResult *error) {
+  Product *p = d->waiting;
+  *error = 0;
+  d->waiting = NULL;
+  p->end = end;
+  bool made = multiply(p, error) == WEFT_OK;
+  p->end = NULL;
+  d->waiting = p;
+  if (made) end_waiting(d);
+  else vm_error_forget(d->vm);
+  return made;
+}
+
 bool device_product(Device *d, const Value *args, WeftStatus *status, Value *out) {
   Product p;
   ArrayType shape;
@@ -207,8 +297,9 @@ bool device_product(Device *d, const Value *args, WeftStatus *status, Value *out
   *status = array_new_on(d->vm, DEV_GPU, p.dtype, shape.rank, shape.dims, out);
   if (*status != WEFT_OK || !out->array->size) return true;
   p.to = (u64)(uintptr_t)out->array->data;
+  if (may_wait(&p) && wait_for_kernel(&p, args)) return true;
   *status = multiply_all(&p, &error);
-  for (u32 which = 0; which < 2; which++) device_free(d->vm, p.packed[which], p.packed_bytes[which]);
+  free_packed(&p);
   if (*status == WEFT_OK && error) *status = device_failed(d, "matmul", error);
   if (*status == WEFT_OK) return true;
   value_drop(d->vm, *out);

@@ -37,4 +37,31 @@ WeftStatus mma_pack_ptx(Buf *out) MUST_USE;
  * the device has tensor cores for them. False: it is none of these, nothing was done. Borrows args; *out owned. */
 bool device_product(Device *d, const Value *args, WeftStatus *status, Value *out);
 
+/* ---- a product that waits for the kernel behind it --------------------------------------------------------------
+ *
+ * Where vm->hands_on says that a kernel alone reads the result, device_product gives the array and does not launch: the
+ * operands are held until the kernel is launched, with the product in it, or something else is done on the device. */
+
+/* It is launched now. Done before anything that may read or write an array. WEFT_ERROR: the error stands in the VM. */
+WeftStatus product_flush(Device *d) MUST_USE;
+void product_forget(Device *d, const void *memory); /* of an array that is freed: nobody waits for it */
+void product_end(Device *d); /* nor for any */
+
+/* The kernel behind: its own parameters, which have room for MATMUL_PARAMS more. */
+typedef struct ProductEnd {
+  CuFunction (*find)(void *ctx, u32 kind); /* of mma_kind, of halves; NULL: there is none */
+  void *ctx, **params;
+  u32 count;
+} ProductEnd;
+typedef struct ProductShape {
+  const void *to;      /* the array */
+  u32 dtype;
+  u64 rows, columns;   /* rows of all matrices */
+} ProductShape;
+/* What waits. False: nothing does. */
+bool product_waiting(const Device *d, ProductShape *shape);
+bool product_reads(const Device *d, Array *a); /* the array may share memory with one of the operands */
+/* The launches of both. False: there is no such kernel, and nothing was launched; the product waits as before. */
+bool product_fuse(Device *d, const ProductEnd *end, CuResult *error);
+
 #endif

@@ -228,6 +228,7 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   if (!d) return WEFT_ERROR;
   if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
   WeftStatus made;
+  if (product_flush(d) != WEFT_OK) return WEFT_ERROR;
   if (op == OP_matmul && device_product(d, args, &made, out)) return made;
   if (!d->op_depth && ((op == OP_nonzero && device_takes_nonzero(args)) ||
                        (op == OP_compress && device_takes_compress(args))))

@@ -3,6 +3,7 @@
  * One pass over the body. Heads become labels and branches; carried values are registers that `next` writes. What a
  * branch jumps over holds no instruction that needs all threads of a warp, unless all of them jump: reductions of
  * lanes stand only where every thread of the warp has the same values. */
+#include "gpu/matmul.h"
 #include "gpu/ptx_writer.h"
 
 #include <stdio.h>
@@ -297,7 +298,9 @@ static Opnd put_math(PtxWriter *w, const LoopNode *n) {
   u32 operands[3] = {n->a, n->b, n->c};
   Opnd params[3] = {{0}}, result = ptx_new_for(w, t);
   for (u32 i = 0; i < fn->params.count && i < 3; i++) params[i] = ptx_in_register(w, ptx_value(w, operands[i]));
-  if (w->f->fn->kind == LOOP_KERNEL && fn->body.count > EXPANDED_NODES) {
+  bool called = w->f->fn->kind == LOOP_KERNEL && fn->body.count > EXPANDED_NODES;
+  if (called && w->epilogue) ptx_refuse(w, "the function %s behind a product", name); /* its sums would be spilled */
+  if (called) {
     call_definition(w, fn, params, result);
     return result;
   }
@@ -410,7 +413,7 @@ static void put_name(Buf *out, const char *s) {
              (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_' ? *s : '$');
 }
 
-static void put_params(PtxWriter *w) {
+void ptx_put_params(PtxWriter *w) {
   const LoopFn *fn = w->kernel;
   for (u32 i = 0; w->phase != PTX_JOIN && i < fn->params.count; i++) {
     u32 id = fn->params.data[i];
@@ -458,8 +461,8 @@ static void put_place(PtxWriter *w) {
   INS(w, "shr.u64", w->step, w->step, ptx_const(LT_U32, 5));
 }
 
-static const char *const suffixes[PTX_PHASES] = {"", "_tile", "_rows", "_long", "_scan", "_part", "_join", "_rest",
-                                              "_pieces", "_columns", "_team"};
+static const char *const suffixes[PTX_PHASES] = {
+  "", "_tile", "_rows", "_long", "_scan", "_product", "_part", "_join", "_rest", "_pieces", "_columns", "_team"};
 static const char *const scratch_params[] = {"from", "to", "total", "blocks"};
 
 static void put_scratch_params(PtxWriter *w) {
@@ -475,7 +478,8 @@ enum { TEAM_VALUES = 400 };
 
 static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
   buf_printf(out, "\n// each trip is run by %s\n.visible .entry ",
-             w->rows || w->scan ? "a block of threads"
+             w->epilogue ? "a thread of the tile of a product"
+             : w->rows || w->scan ? "a block of threads"
              : w->spread == PTX_WARPS ? "the 32 threads of a warp"
                                        : "one thread");
   put_name(out, w->name);
@@ -484,12 +488,16 @@ static void put_signature(PtxWriter *w, const LoopFn *fn, Buf *out) {
     buf_printf(out, "  .param .u64 a%u, // %s\n", i,
                name_text(&fn->module->names, (Name)loop_node(fn, fn->params.data[i])->list));
   buf_puts(out, "  .param .u64 lo,\n  .param .u64 hi,\n  .param .u64 key");
+  for (u32 i = 0; w->phase == PTX_PRODUCT && i < MATMUL_PARAMS; i++)
+    buf_printf(out, ",\n  .param .u64 a%u", fn->params.count + i);
   for (u32 i = 0; w->phase >= PTX_PART && i < COUNT_OF(scratch_params); i++)
     buf_printf(out, ",\n  .param .u64 %s", scratch_params[i]);
   /* Threads that wait for one another need no more registers than let two blocks run on a multiprocessor; but a body
    * of so many values of f64, such as a function of complex numbers, is bound by its arithmetic and would spill. */
   bool two = w->regs[REG_D] < TEAM_VALUES;
   if (w->phase == PTX_TEAM) buf_printf(out, "\n)\n.maxntid 256\n.minnctapersm %u\n{\n", two ? 2u : 1u);
+  else if (w->phase == PTX_PRODUCT && w->epilogue->type == LT_F32) /* as the product by itself */
+    buf_puts(out, "\n)\n.maxntid 256\n.minnctapersm 2\n{\n");
   else buf_puts(out, "\n) {\n");
 }
 
@@ -505,19 +513,22 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
     w->failed = true;
     return;
   }
-  put_params(w);
+  if (phase != PTX_PRODUCT) ptx_put_params(w); /* its sums come first */
   if (phase >= PTX_PART) put_scratch_params(w);
-  put_place(w);
+  if (phase != PTX_PRODUCT) put_place(w);
   if (phase == PTX_WHOLE) put_body(w);
   else if (phase == PTX_TILED) ptx_put_tiles(w);
   else if (phase == PTX_ROWS || phase == PTX_LONG || phase == PTX_TEAM) ptx_put_rows(w);
   else if (phase == PTX_SCAN || phase == PTX_PIECES) ptx_put_scan(w);
   else if (phase == PTX_COLUMNS) ptx_put_columns(w);
+  else if (phase == PTX_PRODUCT) ptx_put_product(w);
   else if (phase == PTX_REST && !w->split->rows) ptx_put_rest(w);
   else put_split_body(w);
   ptx_line(w, "ret;");
   put_signature(w, fn, out);
   ptx_put_registers(w, out);
+  if (phase == PTX_PRODUCT && !w->tensor)
+    buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", ptx_matmul_shared(w->epilogue->type == LT_F64));
   if (phase == PTX_TILED) buf_printf(out, "  .shared .align 8 .b8 tile[%u];\n", w->tile->bytes);
   buf_put(out, w->body.data, w->body.len);
   buf_puts(out, "}\n");
@@ -599,26 +610,63 @@ static void put_tables(PtxWriter *w, Buf *out) {
   }
 }
 
+/* A module of what `put` writes. */
+static WeftStatus make_module(PtxWriter *w, void (*put)(PtxWriter *w, const void *what, Buf *entries),
+                              const void *what) {
+  Buf entries, *out = w->out;
+  if (loop_module_init(&w->defs, out->alloc) != WEFT_OK) return WEFT_ERROR;
+  buf_init(&w->body, out->alloc);
+  buf_init(&w->functions, out->alloc);
+  buf_init(&entries, out->alloc);
+  put(w, what, &entries);
+  buf_puts(out, w->tensor ? ".version 7.0\n.target sm_80\n" : ".version 6.4\n.target sm_70\n");
+  buf_puts(out, ".address_size 64\n.extern .shared .align 16 .b8 rows[];\n");
+  put_tables(w, out);
+  buf_put(out, w->functions.data, w->functions.len);
+  buf_put(out, entries.data, entries.len);
+  bool ok = !w->failed && !w->refused && !w->body.failed && !w->functions.failed && !entries.failed && !out->failed;
+  buf_free(&w->body);
+  buf_free(&entries);
+  vec_free(w->alloc, &w->open);
+  buf_free(&w->functions);
+  vec_free(w->alloc, &w->called);
+  vec_free(w->alloc, &w->tables);
+  loop_module_free(&w->defs);
+  return ok ? WEFT_OK : WEFT_ERROR;
+}
+
+typedef struct Entries {
+  const LoopFn *const *fns;
+  const char *const *names;
+  u32 count;
+} Entries;
+
+static void put_entries(PtxWriter *w, const void *what, Buf *entries) {
+  const Entries *e = what;
+  for (u32 i = 0; i < e->count && !w->failed && !w->refused; i++)
+    put_entry(w, e->fns[i],
+              e->names && e->names[i] ? e->names[i] : name_text(&e->fns[i]->module->names, e->fns[i]->name), entries);
+}
+
 WeftStatus ptx_module(const LoopFn *const *fns, const char *const *names, u32 count, Buf *out, Buf *why) {
   PtxWriter w = {.alloc = out->alloc, .out = out, .why = why};
-  Buf entries;
-  if (loop_module_init(&w.defs, out->alloc) != WEFT_OK) return WEFT_ERROR;
-  buf_init(&w.body, out->alloc);
-  buf_init(&w.functions, out->alloc);
-  buf_init(&entries, out->alloc);
-  for (u32 i = 0; i < count && !w.failed && !w.refused; i++)
-    put_entry(&w, fns[i], names && names[i] ? names[i] : name_text(&fns[i]->module->names, fns[i]->name), &entries);
-  buf_puts(out, ".version 6.4\n.target sm_70\n.address_size 64\n.extern .shared .align 16 .b8 rows[];\n");
-  put_tables(&w, out);
-  buf_put(out, w.functions.data, w.functions.len);
-  buf_put(out, entries.data, entries.len);
-  bool ok = !w.failed && !w.refused && !w.body.failed && !w.functions.failed && !entries.failed && !out->failed;
-  buf_free(&w.body);
-  buf_free(&entries);
-  vec_free(w.alloc, &w.open);
-  buf_free(&w.functions);
-  vec_free(w.alloc, &w.called);
-  vec_free(w.alloc, &w.tables);
-  loop_module_free(&w.defs);
-  return ok ? WEFT_OK : WEFT_ERROR;
+  return make_module(&w, put_entries, &(Entries){fns, names, count});
+}
+
+static void put_product_entry(PtxWriter *w, const void *what, Buf *entries) {
+  const LoopFn *fn = what;
+  w->kernel = fn;
+  if (!w->name) w->name = name_text(&fn->module->names, fn->name);
+  w->spread = PTX_THREADS;
+  w->first_param = fn->params.count;
+  if (fn->params.count > PTX_MAX_PARAMS - MATMUL_PARAMS) ptx_refuse(w, "%u parameters", fn->params.count);
+  else put_phase(w, fn, PTX_PRODUCT, entries);
+}
+
+WeftStatus ptx_product_module(const LoopFn *fn, const char *name, const PtxEpilogue *e, u32 kind, Buf *out,
+                              Buf *why) {
+  bool halves = e->type == LT_F16 || e->type == LT_BF16;
+  PtxWriter w = {.alloc = out->alloc, .out = out, .why = why, .name = name, .epilogue = e, .product = kind,
+                 .tensor = halves};
+  return make_module(&w, put_product_entry, fn);
 }

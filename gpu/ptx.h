@@ -112,6 +112,24 @@ u32 ptx_scan_columns(const PtxScan *s); /* that a block takes side by side, with
 u64 ptx_scan_scratch(const PtxScan *s, u64 pieces);
 u64 ptx_chain_scratch(LoopType t, u64 pieces); /* of one scan without more than a total and a scan for each piece */
 
+/* A kernel that does something to each element of a product of matrices (ptx_epilogue.c). */
+typedef struct PtxEpilogue {
+  u32 param;             /* the product: of `type` */
+  u32 head, inner;       /* its loop over rows, and that over columns in it; 0: the first one goes over elements */
+  u32 first, body;       /* where statements of a row begin, and those of an element */
+  LoopType type;
+} PtxEpilogue;
+
+/* Word `word` of its arguments may be a product. False: it is none of that kind. */
+bool ptx_epilogue(const LoopFn *fn, u32 word, PtxEpilogue *e);
+/* Arrays lie so that it can take four columns at a time. */
+bool ptx_epilogue_fits(const LoopFn *fn, const PtxEpilogue *e, const u64 *words);
+/* A module with the entry NAME_product (NULL: as the function): the kernel of matmul.h for products of that type,
+ * with its parameters behind those of the kernel, lo, hi and the key; each element is handed on to the kernel and not
+ * stored. Of halves that of mma_kind(kind). WEFT_ERROR as ptx_module. */
+WeftStatus ptx_product_module(const LoopFn *fn, const char *name, const PtxEpilogue *e, u32 kind, Buf *out,
+                              Buf *why) MUST_USE;
+
 enum { PTX_MAX_PARAMS = 512 /* 4,352 bytes of parameters are what every driver takes */ };
 
 /* How the trips of a kernel are dealt. */

@@ -128,7 +128,7 @@ void ptx_shared_store_where(PtxWriter *w, Opnd p, LoopType t, Opnd at, Opnd v) {
 
 Opnd ptx_parameter(PtxWriter *w, const char *type, u32 number, RegKind kind) {
   Opnd v = ptx_new(w, kind);
-  ptx_line(w, "ld.param.%s %s, [a%u];", type, ptx_text(v).s, number);
+  ptx_line(w, "ld.param.%s %s, [a%u];", type, ptx_text(v).s, w->first_param + number);
   return v;
 }
 

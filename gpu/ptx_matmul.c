@@ -177,6 +177,63 @@ static void put_sums(Product *p) {
 /* Number i of the thread's rows or columns, behind the tile's first: groups of V. */
 static u32 place_of(const Product *p, u32 i) { return i / p->vector * (16 * p->vector) + i % p->vector; }
 
+/* The first row and the first column of the thread's, number u32. */
+static void put_own(Product *p, Opnd *own) {
+  PtxWriter *w = p->w;
+  for (u32 which = 0; which < 2; which++) {
+    Opnd lane = ptx_bits(w, p->thread, which ? 0 : 3, which ? 7 : 3),
+         warp = ptx_bits(w, p->thread, which ? 5 : 6, which ? 1 : 3), number = ptx_new(w, REG_R);
+    own[which] = ptx_new(w, REG_R);
+    INS(w, "mad.lo.u32", number, warp, c32(which ? 8 : 4), lane);
+    INS(w, "mad.lo.u32", own[which], number, c32(p->vector), p->first[which]);
+  }
+}
+
+static Opnd wide(PtxWriter *w, Opnd v) {
+  Opnd r = ptx_new(w, REG_RD);
+  INS(w, "cvt.u64.u32", r, v);
+  return r;
+}
+
+static Opnd least(PtxWriter *w, Opnd a, Opnd b) {
+  Opnd v = ptx_new(w, REG_R);
+  INS(w, "min.u32", v, a, b);
+  return v;
+}
+
+/* Row by row, handed on to the kernel behind the product (ptx_epilogue.c). Single elements are stored: stores of four
+ * need sums in registers beside one another, for which the sums' loop would have to give up a block of a multiprocessor
+ * (139 registers instead of 127). Rows stand in the code one by one: sums that move through the registers of one row
+ * are spilled. */
+static void put_handed_on(Product *p) {
+  PtxWriter *w = p->w;
+  Opnd own[2], in[EACH], all = wide(w, p->count[0]), last = ptx_new(w, REG_R), bottom = ptx_new(w, REG_R);
+  PtxElements x = {.width = wide(w, p->count[1]), .count = EACH, .group = 1};
+  ptx_put_params(w);
+  put_own(p, own);
+  INS(w, "mul.lo.u64", all, all, p->batch);
+  INS(w, "sub.u32", last, p->count[1], c32(1));
+  INS(w, "sub.u32", bottom, p->count[0], c32(1));
+  for (u32 j = 0; j < EACH; j++) {
+    Opnd column = add32(w, own[1], c32(place_of(p, j)));
+    in[j] = ptx_new(w, REG_P);
+    INS(w, "setp.lt.u32", in[j], column, p->count[1]);
+    x.columns[j] = wide(w, least(w, column, last));
+  }
+  for (u32 i = 0; i < EACH; i++) {
+    Opnd number = add32(w, own[0], c32(place_of(p, i))), inside = ptx_new(w, REG_P);
+    INS(w, "setp.lt.u32", inside, number, p->count[0]);
+    x.row = ptx_new(w, REG_RD);
+    INS(w, "add.u64", x.row, wide(w, least(w, number, bottom)), all);
+    for (u32 j = 0; j < EACH; j++) {
+      x.guards[j] = ptx_new(w, REG_P);
+      INS(w, "and.pred", x.guards[j], inside, in[j]);
+      x.sums[j] = p->sum[i][j];
+    }
+    ptx_put_epilogue(w, &x);
+  }
+}
+
 static void put_results(Product *p) {
   PtxWriter *w = p->w;
   Opnd to = ptx_parameter(p->w, "u64", 2, REG_RD), own[2], in[EACH], n = ptx_new(w, REG_RD), m = ptx_new(w, REG_RD),
@@ -185,14 +242,7 @@ static void put_results(Product *p) {
   INS(w, "cvt.u64.u32", n, p->count[1]);
   INS(w, "cvt.u64.u32", m, p->count[0]);
   INS(w, "mul.lo.u64", m, m, p->batch);
-  for (u32 which = 0; which < 2; which++) {
-    Opnd lane = ptx_bits(w, p->thread, which ? 0 : 3, which ? 7 : 3),
-       warp = ptx_bits(w, p->thread, which ? 5 : 6, which ? 1 : 3);
-    Opnd number = ptx_new(w, REG_R);
-    own[which] = ptx_new(w, REG_R);
-    INS(w, "mad.lo.u32", number, warp, c32(which ? 8 : 4), lane);
-    INS(w, "mad.lo.u32", own[which], number, c32(p->vector), p->first[which]);
-  }
+  put_own(p, own);
   for (u32 j = 0; j < EACH; j++) {
     in[j] = ptx_new(w, REG_P);
     INS(w, "setp.lt.u32", in[j], add32(w, own[1], c32(place_of(p, j))), p->count[1]);
@@ -272,16 +322,28 @@ static void put_product(Product *p) {
   ptx_line(w, "bar.sync 0;");
   ptx_line(w, "bra.uni L_part;");
   ptx_label(w, "L_end");
-  put_results(p);
-  ptx_line(w, "ret;");
+  if (w->epilogue) put_handed_on(p);
+  else put_results(p);
 }
+
+static Product product_of(PtxWriter *w, bool wide) {
+  Product p = {.w = w, .type = wide ? LT_F64 : LT_F32, .bytes = wide ? 8 : 4, .vector = wide ? 2 : 4};
+  p.row = SIDE * p.bytes + 16; /* so that rows begin in different banks */
+  return p;
+}
+
+void ptx_put_matmul(PtxWriter *w, bool wide) {
+  Product p = product_of(w, wide);
+  put_product(&p);
+}
+
+u32 ptx_matmul_shared(bool wide) { return 4 * STEP * product_of(NULL, wide).row; }
 
 WeftStatus matmul_ptx(bool wide, Buf *out) {
   PtxWriter w = {.alloc = out->alloc, .out = out};
-  Product p = {.w = &w, .type = wide ? LT_F64 : LT_F32, .bytes = wide ? 8 : 4, .vector = wide ? 2 : 4};
-  p.row = SIDE * p.bytes + 16; /* so that rows begin in different banks */
   buf_init(&w.body, out->alloc);
-  put_product(&p);
+  ptx_put_matmul(&w, wide);
+  ptx_line(&w, "ret;");
   return ptx_one_entry(&w, "each tile is made by a block of threads", wide ? "matmul_f64" : "matmul_f32", MATMUL_PARAMS,
-                       4 * STEP * p.row, out);
+                       ptx_matmul_shared(wide), out);
 }

@@ -286,6 +286,41 @@ static void mma_results(Mma *p, Opnd from, bool pieces) {
   ptx_line(w, "ret;");
 }
 
+/* Rows of the result in pieces of 16 bytes, as above, handed on to the kernel behind the product (ptx_epilogue.c). */
+static void mma_handed_on(Mma *p, Opnd from) {
+  PtxWriter *w = p->w;
+  u32 row = 2 * p->across[1] + PAD, count = p->across[1] / PIECE, step = 32 / count;
+  Opnd all = wide_of(w, p->batch), m = wide_of(w, p->count[0]), in = ptx_new(w, REG_P), inside = ptx_new(w, REG_P),
+       more = ptx_new(w, REG_P), at = ptx_new(w, REG_R), number = ptx_new(w, REG_R), end = ptx_new(w, REG_R);
+  Opnd column = times_add(w, ptx_bits(w, p->lane, 0, count - 1), PIECE, put2(w, "add.u32", p->first[1], p->warp[1]));
+  INS(w, "add.u32", number, ptx_bits(w, p->lane, log_of(count), step - 1),
+      put2(w, "add.u32", p->first[0], p->warp[0]));
+  INS(w, "add.u32", end, number, ptx_u32(p->across[0]));
+  INS(w, "mov.u32", at, from);
+  INS(w, "mul.lo.u64", all, all, m);
+  INS(w, "setp.lt.u32", in, column, p->count[1]);
+  column = put2(w, "min.u32", column, put2(w, "sub.u32", p->count[1], ptx_u32(PIECE)));
+  PtxElements x = {.width = wide_of(w, p->count[1]), .count = PIECE, .group = 4};
+  for (u32 e = 0; e < PIECE; e++) x.columns[e] = wide_of(w, put2(w, "add.u32", column, ptx_u32(e)));
+  ptx_put_params(w);
+  ptx_label(w, "L_row");
+  INS(w, "setp.lt.u32", inside, number, p->count[0]);
+  x.row = ptx_new(w, REG_RD);
+  INS(w, "add.u64", x.row, wide_of(w, put2(w, "min.u32", number, put2(w, "sub.u32", p->count[0], ptx_u32(1)))), all);
+  x.guards[0] = ptx_new(w, REG_P);
+  INS(w, "and.pred", x.guards[0], inside, in);
+  for (u32 e = 0; e < PIECE; e++) {
+    x.guards[e] = x.guards[0];
+    x.sums[e] = ptx_new(w, REG_F);
+    ptx_half_from_shared(w, p->kind.brain, at, 2 * e, x.sums[e]);
+  }
+  ptx_put_epilogue(w, &x);
+  INS(w, "add.u32", at, at, ptx_u32(step * row));
+  INS(w, "add.u32", number, number, ptx_u32(step));
+  INS(w, "setp.lt.u32", more, number, end);
+  ptx_line(w, "@%s bra L_row;", ptx_text(more).s);
+}
+
 /* Which tile the block makes, its operands, the sums at zero. */
 static void mma_beginning(Mma *p) {
   PtxWriter *w = p->w;
@@ -352,6 +387,10 @@ static void mma_product(Mma *p) {
   ptx_line(w, "bra.uni L_part;");
   ptx_label(w, "L_end");
   mma_rounded(p, &rounded);
+  if (w->epilogue) {
+    mma_handed_on(p, rounded);
+    return;
+  }
   INS(w, "setp.ne.u32", odd, ptx_bits(w, p->count[1], 0, PIECE - 1), ptx_u32(0));
   ptx_line(w, "@%s bra L_odd;", ptx_text(odd).s);
   mma_results(p, rounded, true);
@@ -372,11 +411,16 @@ u32 mma_shared(MmaKind kind) {
   return bytes * STAGES > result ? bytes * STAGES : result;
 }
 
+void ptx_put_mma(PtxWriter *w, u32 number) {
+  MmaKind kind = mma_kind(number);
+  Mma p = {.w = w, .kind = kind, .t = &tiles[kind.tile], .threads = mma_threads(kind.tile)};
+  mma_product(&p);
+}
+
 WeftStatus mma_ptx(MmaKind kind, Buf *out) {
   PtxWriter w = {.alloc = out->alloc, .out = out, .tensor = true};
-  Mma p = {.w = &w, .kind = kind, .t = &tiles[kind.tile], .threads = mma_threads(kind.tile)};
   buf_init(&w.body, out->alloc);
-  mma_product(&p);
+  ptx_put_mma(&w, mma_number(kind));
   return ptx_one_entry(&w, "each tile is made by a block of threads, on tensor cores", "mma", MATMUL_PARAMS, 0, out);
 }
 

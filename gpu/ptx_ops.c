@@ -382,6 +382,12 @@ static void from_memory_form(PtxWriter *w, LoopType mem, Opnd form, Opnd to) {
   }
 }
 
+static OpndText guard_text(const PtxWriter *w) {
+  OpndText t = {""};
+  if (w->guard.kind != REG_NONE) snprintf(t.s, sizeof t.s, "@%.20s ", ptx_text(w->guard).s);
+  return t;
+}
+
 static Opnd to_memory_form(PtxWriter *w, LoopType mem, Opnd v) {
   Opnd form = in_memory_form(w, mem, v);
   if (mem == LT_I1) {
@@ -414,9 +420,16 @@ void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four) {
     else snprintf(list, sizeof list, "{%s, %s}", ptx_text(form[i]).s, ptx_text(form[i + 1]).s);
     const char *type = access_type(mem);
     if (n->op == LOOP_LOAD) ptx_line(w, "ld.global.v%u.%s %s, [%s];", each, type, list, ptx_text(at).s);
-    else ptx_line(w, "st.global.v%u.%s [%s], %s;", each, type, ptx_text(at).s, list);
+    else ptx_line(w, "%sst.global.v%u.%s [%s], %s;", guard_text(w).s, each, type, ptx_text(at).s, list);
   }
   for (u32 i = 0; i < 4 && n->op == LOOP_LOAD; i++) from_memory_form(w, mem, form[i], four[i]);
+}
+
+void ptx_half_from_shared(PtxWriter *w, bool brain, Opnd at, u32 offset, Opnd to) {
+  LoopType mem = brain ? LT_BF16 : LT_F16;
+  Opnd form = in_memory_form(w, mem, to);
+  ptx_line(w, "ld.shared.%s %s, [%s+%u];", access_type(mem), ptx_text(form).s, ptx_text(at).s, offset);
+  from_memory_form(w, mem, form, to);
 }
 
 void ptx_load(PtxWriter *w, const LoopNode *n, Opnd to) { ptx_load_from(w, n, ptx_address(w, n), to); }
@@ -442,6 +455,6 @@ void ptx_store_to(PtxWriter *w, const LoopNode *n, Opnd at) {
     ptx_line(w, "@%s st.global.%s [%s], %s;", ptx_text(first).s, type, ptx_text(at).s, ptx_text(v).s);
     ptx_line(w, "bar.warp.sync 0xFFFFFFFF;");
   } else {
-    ptx_line(w, "st.global.%s [%s], %s;", type, ptx_text(at).s, ptx_text(v).s);
+    ptx_line(w, "%sst.global.%s [%s], %s;", guard_text(w).s, type, ptx_text(at).s, ptx_text(v).s);
   }
 }

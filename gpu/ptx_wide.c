@@ -21,8 +21,6 @@ static void ask_varies(void *ctx, u32 id) {
   v->found |= v->of[id] != 0;
 }
 
-static bool is_access(const LoopNode *n) { return n->op == LOOP_LOAD || n->op == LOOP_STORE; }
-
 static bool is_in_row(const LoopFn *fn, const LoopNode *n, u32 index) {
   const LoopTerm *t = loop_terms(fn, n);
   return n->count == 1 && t->coef == 1 && t->var == index && !t->stride[0] && !t->stride[1];
@@ -33,7 +31,7 @@ static bool reads_before(const LoopFn *fn, u32 from, u32 at, u32 index) {
   const LoopNode *store = loop_node(fn, fn->body.data[at]);
   for (u32 i = from; i + 1 < fn->body.count; i++) {
     const LoopNode *n = loop_node(fn, fn->body.data[i]);
-    if (i == at || !is_access(n) || n->a != store->a) continue;
+    if (i == at || !ptx_is_access(n) || n->a != store->a) continue;
     if (i > at || n->op == LOOP_STORE || !is_in_row(fn, n, index) || n->imm != store->imm) return false;
   }
   return true;
@@ -61,7 +59,7 @@ bool ptx_wide(const LoopFn *fn, Allocator *alloc, PtxWide *s) {
     functions += n->op == LOOP_MATH;
     ok = !loop_is_head(n) && !loop_is_terminator(n) && n->op != LOOP_CHECK && n->op != LOOP_ELSE &&
          functions <= WIDE_FUNCTIONS;
-    if (!is_access(n)) continue;
+    if (!ptx_is_access(n)) continue;
     bool row = is_in_row(fn, n, index);
     if (row) rows++;
     if (n->op == LOOP_STORE) ok = ok && row && reads_before(fn, s->first, i, index);
@@ -86,7 +84,7 @@ static void put_alignment(PtxWriter *w, u32 label) {
   INS(w, "mov.u64", all, ptx_number(0));
   for (u32 i = w->wide->first; i + 1 < fn->body.count; i++) {
     const LoopNode *n = loop_node(fn, fn->body.data[i]);
-    if (!is_access(n) || !is_in_row(fn, n, loop_index_of(w->wide->head, 0))) continue;
+    if (!ptx_is_access(n) || !is_in_row(fn, n, loop_index_of(w->wide->head, 0))) continue;
     i64 bytes = loop_type_bytes((LoopType)n->mem);
     Opnd at = ptx_new(w, REG_RD);
     INS(w, "mad.lo.s64", at, w->lo, ptx_number(bytes), w->f->values[n->a]);
@@ -102,7 +100,7 @@ static void put_alignment(PtxWriter *w, u32 label) {
 static void put_four(PtxWriter *w, u32 id, Opnd *const *values) {
   const LoopNode *n = loop_node(w->f->fn, id);
   Opnd four[WIDE];
-  if (is_access(n) && is_in_row(w->f->fn, n, loop_index_of(w->wide->head, 0))) {
+  if (ptx_is_access(n) && is_in_row(w->f->fn, n, loop_index_of(w->wide->head, 0))) {
     for (u32 c = 0; c < WIDE; c++) {
       w->f->values = values[c];
       four[c] = n->op == LOOP_LOAD ? ptx_define(w, id) : ptx_in_register(w, ptx_value(w, n->b));

@@ -49,8 +49,8 @@ typedef struct OpenHead {
 /* Which entry of a kernel is written. */
 /* Those from PTX_PART on have scratch memory. */
 typedef enum PtxPhase {
-  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PART, PTX_JOIN, PTX_REST, PTX_PIECES, PTX_COLUMNS, PTX_TEAM,
-  PTX_PHASES
+  PTX_WHOLE, PTX_TILED, PTX_ROWS, PTX_LONG, PTX_SCAN, PTX_PRODUCT, PTX_PART, PTX_JOIN, PTX_REST, PTX_PIECES,
+  PTX_COLUMNS, PTX_TEAM, PTX_PHASES
 } PtxPhase;
 
 /* One function that is being written: the kernel, or a math function inside it. */
@@ -93,6 +93,10 @@ typedef struct PtxWriter {
   const PtxSplit *split; /* of the phases behind it, with its scratch memory and numbers, as in ptx.h */
   Opnd from, to, total, blocks;
   Opnd item, item_trip, item_block; /* the item at work, from 0 */
+  const PtxEpilogue *epilogue; /* of PTX_PRODUCT; … */
+  u32 product;           /* … the kind of product, of halves; */
+  u32 first_param;       /* … the number of its first parameter */
+  Opnd guard;            /* stores are done where this is true; none: everywhere */
   bool tensor;          /* a module for sm_80: tensor cores, copies that go on by themselves */
   bool failed;          /* memory was refused */
   bool refused;         /* not supported: `why` says what */
@@ -170,6 +174,8 @@ void ptx_load_from(PtxWriter *w, const LoopNode *n, Opnd at, Opnd to);
 void ptx_store_to(PtxWriter *w, const LoopNode *n, Opnd at);
 /* A load or store of four elements, one behind the other, from a multiple of 16 bytes or of their own length on. */
 void ptx_access_four(PtxWriter *w, const LoopNode *n, const Opnd *four);
+/* The value, f32, of a half in shared memory: `brain`: of a bf16. */
+void ptx_half_from_shared(PtxWriter *w, bool brain, Opnd at, u32 offset, Opnd to);
 
 /* ---- ptx_fold.c: reductions and scans ------------------------------------------------------------------- */
 
@@ -308,8 +314,27 @@ bool ptx_is_best(const LoopFn *fn, u32 head, u32 second); /* two reductions of t
 void ptx_put_best(PtxWriter *w);                           /* both of an item, or of a trip */
 void ptx_put_best_rest(PtxWriter *w, const PtxBlock *block); /* of a trip, by a block of threads */
 
+/* ---- ptx_epilogue.c: a kernel behind a product ------------------------------------------------------------------ */
+
+enum { PTX_ELEMENTS = 8 };
+
+/* Some elements of a row of the product. */
+typedef struct PtxElements {
+  Opnd row, width;              /* u64: its number, over all matrices; columns of the product */
+  u32 count, group;             /* how many; 4: so many lie beside one another, and their guards are the same; 1 */
+  Opnd columns[PTX_ELEMENTS];   /* u64, inside of the product */
+  Opnd guards[PTX_ELEMENTS];    /* predicates: it is an element */
+  Opnd sums[PTX_ELEMENTS];      /* as a load of the dtype gives them */
+} PtxElements;
+void ptx_put_epilogue(PtxWriter *w, const PtxElements *x);
+void ptx_put_product(PtxWriter *w);                        /* the body of the entry */
+void ptx_put_matmul(PtxWriter *w, bool wide);              /* ptx_matmul.c: the same where it is a kernel of its own */
+void ptx_put_mma(PtxWriter *w, u32 kind);                  /* ptx_mma.c */
+u32 ptx_matmul_shared(bool wide);
+
 /* ---- ptx.c ----------------------------------------------------------------------------------------------- */
 
+static inline bool ptx_is_access(const LoopNode *n) { return n->op == LOOP_LOAD || n->op == LOOP_STORE; }
 static inline const LoopNode *ptx_node(const PtxWriter *w, u32 id) { return loop_node(w->f->fn, id); }
 /* The index of the END of the head at body[i]. */
 static inline u32 ptx_end_of(const LoopFn *fn, u32 i) {
@@ -320,6 +345,7 @@ static inline u32 ptx_end_of(const LoopFn *fn, u32 i) {
   }
 }
 
+void ptx_put_params(PtxWriter *w); /* the kernel's own parameters, to registers */
 void ptx_put_statement(PtxWriter *w, u32 id);
 /* Nested loops over the axes of a head: their beginning and end; `skip` is the label where the next trip begins. */
 void ptx_axes_begin(PtxWriter *w, const OpenHead *h);

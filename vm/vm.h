@@ -412,6 +412,7 @@ struct Vm {
   /* two matrices, for loops over small products: *out is a hole, or an array that nobody else holds, which is written
    * over if it fits */
   PairFn product;
+  bool hands_on; /* of the operation at work on a device: a kernel takes the result next, and nothing else does */
 };
 
 /* vm/state.c */

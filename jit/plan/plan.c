@@ -408,8 +408,76 @@ static void find_plain(Plan *p) {
   }
 }
 
+bool plan_names_slot(const Plan *p, const PlanStep *s, u32 slot) {
+  if (plan_step_has(s->op, 'd') && s->dst == slot) return true;
+  if (plan_step_has(s->op, 's') && s->src == slot) return true;
+  for (u32 i = 0; i < s->nargs; i++)
+    if (p->args.data[s->arg + i].kind != PA_const && p->args.data[s->arg + i].slot == slot) return true;
+  for (u32 i = 0; (s->op == STEP_native || s->op == STEP_extern) && i < s->nlist; i++)
+    if (p->ids.data[s->list + i] == slot) return true;
+  return false;
+}
+
+/* The word of a kernel's arguments that is this array; 0: there is none, or several. */
+static u32 word_of(const Plan *p, const PlanStep *s, u32 slot) {
+  u32 word = 0, found = 0;
+  for (u32 k = 2; k < s->nargs; k++) {
+    const PlanArg *a = &p->args.data[s->arg + k];
+    if (a->kind == PA_data && a->slot == slot) word = k, found++;
+    else if (a->kind != PA_const && a->slot == slot) found += 2;
+  }
+  return found == 1 ? word : 0;
+}
+
+/* The kernel that takes what a product gives (step `at`), and after which nothing reads it; steps between them only
+ * make room and sizes. */
+static PlanStep *taker_of(Plan *p, u32 at, u32 *word) {
+  u32 slot = p->steps.data[at].dst;
+  PlanStep *taker = NULL;
+  for (u32 i = at + 1; i < p->steps.count; i++) {
+    PlanStep *s = &p->steps.data[i];
+    bool named = plan_names_slot(p, s, slot);
+    switch (s->op) {
+      case STEP_size: case STEP_const: case STEP_copy: case STEP_number: case STEP_dim: case STEP_alloc:
+        if (named) return NULL;
+        break;
+      case STEP_dense:
+        if (named && (s->dst != s->src || taker)) return NULL;
+        break;
+      case STEP_donate:
+        if (named && (s->dst == slot || taker || word_of(p, s, slot))) return NULL;
+        break;
+      case STEP_free:
+        if (named) return taker;
+        break;
+      case STEP_kernel:
+        if (!taker) {
+          if (!(*word = word_of(p, s, slot))) return NULL;
+          taker = s;
+        } else if (named) {
+          return NULL;
+        }
+        break;
+      default: return NULL;
+    }
+  }
+  return NULL;
+}
+
+/* Products that a device may make together with the kernel behind them. */
+static void find_handed_on(Plan *p) {
+  for (u32 i = 0; i < p->steps.count; i++) {
+    PlanStep *s = &p->steps.data[i], *taker;
+    u32 word = 0;
+    if (s->op != STEP_extern || s->aux != OP_matmul || s->nlist || !(taker = taker_of(p, i, &word))) continue;
+    s->handed_on = true;
+    p->kernels.data[taker->index].product = word - 1;
+  }
+}
+
 void plan_install(Region *r, Plan *p) {
   find_plain(p);
+  if (p->products) find_handed_on(p);
   r->code = p;
   r->nslots = p->slots.count;
   r->run = run_region;

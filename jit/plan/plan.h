@@ -90,6 +90,7 @@ struct PlanKernel {
   WeftStatus (*launch)(const PlanKernel *k, Vm *vm, const u64 *words, Array *const *arrays, u32 count, i64 lo,
                        i64 hi, u64 *key);
   void *launched; /* the device's */
+  u32 product; /* 1 + the number of its word that a product is handed on to it in, which nothing else reads; or 0 */
   u32 flags;   /* PK_* */
   i64 grain;   /* ranges start and end at multiples of it (but for the last end) */
   u32 nodes_first, nodes_count; /* Plan.nodes: what is fused into it */
@@ -162,6 +163,7 @@ typedef struct PlanStep {
   /* update: of an input that a module variable holds, which the state behind the update sets to the result; unique:
    * such an input, which every state from here on sets */
   bool donated;
+  bool handed_on; /* extern: a product that the kernel behind it alone reads; made by plan_install */
   /* kernel: Plan.checks; native: result slots in Plan.ids; extern: the same when the operation gives a list (else
    * dst) */
   u32 list, nlist;

@@ -38,4 +38,7 @@ bool plan_put_before(Plan *p, u32 at, PlanOp op) MUST_USE;
 const char *plan_step_name(u32 op);
 bool plan_step_has(u32 op, char field); /* a letter of the step's form in plan.def */
 
+/* The step reads or writes what lies there. */
+bool plan_names_slot(const Plan *p, const PlanStep *s, u32 slot);
+
 #endif

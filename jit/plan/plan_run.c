@@ -673,7 +673,9 @@ static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
     values[made] = value_hole();
     if (at < s->nargs) status = plan_parameter(r, s, &at, &values[made]);
   }
+  vm->hands_on = s->handed_on;
   if (status == WEFT_OK) status = vm_op(vm, s->aux, values, &out);
+  vm->hands_on = false;
   for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
   if (status != WEFT_OK) return plan_leave_raised(r, s->exit);
   if (s->nlist == 0) return plan_take_result(r, s->dst, out) ? GOES_ON : plan_leave(r, s->exit, WEFT_OK);

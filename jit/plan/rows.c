@@ -135,16 +135,6 @@ static bool same_arg(const PlanArg *a, const PlanArg *b) {
   return a->kind == b->kind && a->slot == b->slot && a->axis == b->axis && a->imm == b->imm;
 }
 
-static bool names_slot(const Plan *p, const PlanStep *s, u32 slot) {
-  if (plan_step_has(s->op, 'd') && s->dst == slot) return true;
-  if (plan_step_has(s->op, 's') && s->src == slot) return true;
-  for (u32 i = 0; i < s->nargs; i++)
-    if (p->args.data[s->arg + i].kind != PA_const && p->args.data[s->arg + i].slot == slot) return true;
-  for (u32 i = 0; (s->op == STEP_native || s->op == STEP_extern) && i < s->nlist; i++)
-    if (p->ids.data[s->list + i] == slot) return true;
-  return false;
-}
-
 typedef struct Wanted {
   u32 value;
   bool found;
@@ -173,7 +163,7 @@ static u32 only_reader(const Plan *p, u32 first, u32 slot, u32 *made) {
       continue;
     }
     if (i > first && !reader && s->op != STEP_alloc && s->op != STEP_size) return 0;
-    if (i == first || !names_slot(p, s, slot)) continue;
+    if (i == first || !plan_names_slot(p, s, slot)) continue;
     if (s->op == STEP_alloc && i < first) *made = i;
     else if (s->op != STEP_free || !reader) return 0;
   }

@@ -159,6 +159,59 @@ static void add_entry(const char *text, const char *first, const char *entry) {
   *slot = ++all.count;
 }
 
+/* Modules of kernels with a product of halves in front of them, which need tensor cores: each text once. */
+enum { HALVES_MOST = 64 };
+static struct {
+  char *texts[HALVES_MOST];
+  const char *from[HALVES_MOST];
+  int count;
+} halves;
+
+static void add_halves(const char *text) {
+  char *copy = need(strdup(text));
+  drop_comments(copy);
+  for (int i = 0; i < halves.count; i++)
+    if (strcmp(halves.texts[i], copy) == 0) {
+      free(copy);
+      return;
+    }
+  if (halves.count == HALVES_MOST) return;
+  halves.from[halves.count] = all.now;
+  halves.texts[halves.count++] = copy;
+}
+
+/* The entries of a module. */
+static void add_entries(const char *module) {
+  char *text = need(strdup(module));
+  drop_comments(text);
+  char *first = strstr(text, ".visible .entry"), *entry = first;
+  while (entry) { /* a kernel that is split has four */
+    char *next = strstr(entry + 1, ".visible .entry");
+    char *one = next ? need(strndup(entry, (size_t)(next - entry))) : need(strdup(entry));
+    add_entry(text, first, one);
+    free(one);
+    entry = next;
+  }
+  free(text);
+}
+
+/* `word`: 1 + the number of its argument that may be a product in front of it, or 0. */
+static void add_product(const LoopFn *fn, u32 word, Allocator *alloc) {
+  PtxEpilogue e;
+  if (!word || !ptx_epilogue(fn, word - 1, &e)) return;
+  bool half = e.type == LT_F16 || e.type == LT_BF16;
+  for (u32 tile = MMA_LARGE; tile <= (half ? MMA_SMALL : MMA_LARGE); tile++) {
+    Buf out;
+    buf_init(&out, alloc);
+    MmaKind kind = {.brain = e.type == LT_BF16, .tile = (MmaTile)tile};
+    if (ptx_product_module(fn, entry_name, &e, mma_number(kind), &out, NULL) == WEFT_OK) {
+      if (half) add_halves(buf_text(&out));
+      else add_entries(buf_text(&out));
+    }
+    buf_free(&out);
+  }
+}
+
 static void add_kernel(const LoopFn *fn, Allocator *alloc) {
   Buf out, why;
   const char *name = entry_name;
@@ -169,17 +222,7 @@ static void add_kernel(const LoopFn *fn, Allocator *alloc) {
     if (!all.refused++)
       snprintf(all.refusal, sizeof all.refusal, "%s (%s)", why.len ? buf_text(&why) : "out of memory", all.now);
   } else {
-    char *text = need(strdup(buf_text(&out)));
-    drop_comments(text);
-    char *first = strstr(text, ".visible .entry"), *entry = first;
-    while (entry) { /* a kernel that is split has four */
-      char *next = strstr(entry + 1, ".visible .entry");
-      char *one = next ? need(strndup(entry, (size_t)(next - entry))) : need(strdup(entry));
-      add_entry(text, first, one);
-      free(one);
-      entry = next;
-    }
-    free(text);
+    add_entries(buf_text(&out));
   }
   buf_free(&out);
   buf_free(&why);
@@ -196,7 +239,10 @@ static BackendResult compile(Vm *vm, const Backend *self, Region *r, const Compi
   const Backend *inner = ((const Watcher *)self)->inner;
   BackendResult result = inner->compile(vm, inner, r, limits, why);
   const Plan *p = result == BACKEND_ok ? plan_of(r) : NULL;
-  for (u32 i = 0; p && i < p->kernels.count; i++) add_kernel(p->kernels.data[i].self, &vm->alloc);
+  for (u32 i = 0; p && i < p->kernels.count; i++) {
+    add_kernel(p->kernels.data[i].self, &vm->alloc);
+    add_product(p->kernels.data[i].self, p->kernels.data[i].product, &vm->alloc);
+  }
   return result;
 }
 
@@ -397,13 +443,56 @@ static int assemble_two(const char *ptxas, const char *folder, size_t modules, i
   return bad;
 }
 
+/* A module that is told of without stack and spills, or `why` says what is wrong. */
+static void assemble_one(const char *ptxas, const char *path, int arch, int *told, char *why, size_t size) {
+  char command[4096], line[1024];
+  snprintf(command, sizeof command, "'%s' -v -O3 -arch=%s -o /dev/null '%s' 2>&1", ptxas, architectures[arch], path);
+  FILE *log = popen(command, "r");
+  while (log && fgets(line, sizeof line, log)) {
+    bool memory = strstr(line, "bytes stack frame");
+    *told += memory;
+    line[strcspn(line, "\n")] = 0;
+    if (strstr(line, "error") || strstr(line, "fatal") ||
+        (memory && !strstr(line, " 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")))
+      snprintf(why, size, "%s: %s", architectures[arch], line);
+  }
+  if (log) pclose(log);
+}
+
+static void write_text(const char *path, const char *text, char *why, size_t size) {
+  FILE *f = fopen(path, "w");
+  if (!f || fputs(text, f) < 0 || fclose(f) != 0) snprintf(why, size, "%s cannot be written", path);
+}
+
+/* Kernels with a product of halves in front of them; `every`, else each for one of the architectures, in turn. */
+static int assemble_halves(const char *ptxas, const char *folder, bool every) {
+  int bad = 0;
+  for (int k = 0; k < halves.count; k++) {
+    char path[256], why[1200] = "";
+    int told = 0, due = 0;
+    snprintf(path, sizeof path, "%s/halves.ptx", folder);
+    write_text(path, halves.texts[k], why, sizeof why);
+    for (int i = 0; i < ARCHITECTURES && !*why; i++) {
+      if (strcmp(architectures[i], "sm_75") == 0 || (!every && i && i != 1 + k % (ARCHITECTURES - 1))) continue;
+      due++;
+      assemble_one(ptxas, path, i, &told, why, sizeof why);
+    }
+    if (!*why && (told != due || !due)) snprintf(why, sizeof why, "ptxas told of %d of %d", told, due);
+    if (*why) printf("not ok ptx/product-%d: %s (%s)\n", k, why, halves.from[k]), bad++;
+    else printf("ok ptx/product-%d\n", k);
+    unlink(path);
+    free(halves.texts[k]);
+  }
+  return bad;
+}
+
 /* Kernels that no program gives: each architecture gets them, optimised. */
 static int assemble_own(const char *ptxas, const char *folder, bool every) {
   enum { PLAIN = 4 };
   static const char *const names[PLAIN] = {"matmul-f32", "matmul-f64", "nonzero", "mma-pack"};
   int bad = 0;
   for (int k = 0; k < PLAIN + MMA_KINDS; k++) {
-    char path[256], command[4096], line[1024], why[1200] = "", name[32];
+    char path[256], why[1200] = "", name[32];
     MmaKind kind = mma_kind((u32)k - PLAIN);
     if (k < PLAIN) snprintf(name, sizeof name, "%s", names[k]);
     else snprintf(name, sizeof name, "mma-%s-%s%d%d", kind.brain ? "bf16" : "f16", kind.tile ? "small" : "large",
@@ -416,24 +505,13 @@ static int assemble_own(const char *ptxas, const char *folder, bool every) {
                       : mma_ptx(kind, &text)) != WEFT_OK)
       exit(2);
     snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
-    FILE *f = fopen(path, "w");
-    if (!f || fputs(buf_text(&text), f) < 0 || fclose(f) != 0) snprintf(why, sizeof why, "%s cannot be written", path);
+    write_text(path, buf_text(&text), why, sizeof why);
     int told = 0, due = 0;
     for (int i = 0; i < ARCHITECTURES && !*why; i++) {
       if (k >= PLAIN && strcmp(architectures[i], "sm_75") == 0) continue; /* it has no such tensor cores */
       if (k >= PLAIN && i && kind.brain && !every) continue; /* of f16 they are the same but for a word */
       due++;
-      snprintf(command, sizeof command, "'%s' -v -O3 -arch=%s -o /dev/null '%s' 2>&1", ptxas, architectures[i], path);
-      FILE *log = popen(command, "r");
-      while (log && fgets(line, sizeof line, log)) {
-        bool memory = strstr(line, "bytes stack frame");
-        told += memory;
-        line[strcspn(line, "\n")] = 0;
-        if (strstr(line, "error") ||
-            (memory && !strstr(line, " 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")))
-          snprintf(why, sizeof why, "%s: %s", architectures[i], line);
-      }
-      if (log) pclose(log);
+      assemble_one(ptxas, path, i, &told, why, sizeof why);
     }
     if (!*why && told != due) snprintf(why, sizeof why, "ptxas told of %d of %d", told, due);
     if (*why) printf("not ok ptx/%s: %s\n", name, why), bad++;
@@ -489,7 +567,7 @@ int main(int argc, char **argv) {
       printf("skip ptx/%s: no ptxas; make cuda-tools fetches it, or WEFT_PTXAS=PATH names it\n", architectures[i]);
     else if (i % 2 == 0) bad += assemble_two(ptxas, folder, modules, i, every);
   }
-  if (ptxas) bad += assemble_own(ptxas, folder, every);
+  if (ptxas) bad += assemble_own(ptxas, folder, every) + assemble_halves(ptxas, folder, every);
   if (keep) printf("# %s\n", folder);
   else remove_modules(folder, modules);
   return bad != 0;

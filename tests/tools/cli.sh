@@ -485,6 +485,16 @@ if [ -e "$mock" ]; then
   gpu gpu-product-fails 1 'the GPU failed: matmul: cuFuncSetAttribute' WEFT_MOCK_FAIL=cuFuncSetAttribute "$product"
   gpu gpu-plant-fragment 0 '^false~$' WEFT_MOCK_PLANT=fragment "$product"
   gpu gpu-plant-product-no-meeting 1 'two threads use a place in shared' WEFT_MOCK_PLANT=no-meeting "$product"
+  # … and with a kernel behind the product in it, which is one launch; two where the driver says that it spills
+  layer='fn layer(x, y, b) = maximum(x @ y + b, 0.0)
+    let x = f16(reshape(arange(1040) * 5 % 7 - 3, (130, 8))); let y = f16(reshape(arange(832) % 5, (8, 104)))
+    let (a, b) = (to(x, "gpu"), to(y, "gpu")); let before = trace.stats().launches; let z = layer(a, b, b[0])
+    print(trace.stats().launches - before, all(to(z, "cpu") == layer(x, y, y[0])))'
+  gpu gpu-layer 0 '^1 true~$' WEFT_HOT=0 "$layer"
+  gpu gpu-layer-spills 0 '^2 true~$' 'WEFT_HOT=0 WEFT_MOCK_SPILLS=8' "$layer"
+  gpu gpu-layer-load-fails 0 '^2 true~$' 'WEFT_HOT=0 WEFT_MOCK_FAIL=cuModuleLoadDataEx@2' "$layer"
+  gpu gpu-plant-layer-fragment 0 '^1 false~$' 'WEFT_HOT=0 WEFT_MOCK_PLANT=fragment' "$layer"
+  gpu gpu-plant-layer-no-meeting 1 'two threads use a place in shared' 'WEFT_HOT=0 WEFT_MOCK_PLANT=no-meeting' "$layer"
   gpu gpu-load-fails 0 'weft: demote: .*cuModuleLoadDataEx was told to fail.*~\[2.0\]~$' \
     'WEFT_LOG=breaks WEFT_MOCK_FAIL=cuModuleLoadDataEx' 'print(to([1.0], "gpu") * 2.0)'
 

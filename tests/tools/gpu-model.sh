@@ -48,8 +48,8 @@ for name; do
   rate=${copy}e9 of="a copy"
   case $name in
     matmul-f64) rate=$((2 * doubles * sms * mhz))e6 of="the f64 units" ;;
-    matmul-f16 | matmul-bf16) rate=$((2 * tensor * sms * mhz))e6 of="the tensor cores" ;;
-    matmul) rate=$((2 * 128 * sms * mhz))e6 of="the issue slots" ;;
+    matmul-f16 | matmul-bf16 | layer-f16) rate=$((2 * tensor * sms * mhz))e6 of="the tensor cores" ;;
+    matmul | layer) rate=$((2 * 128 * sms * mhz))e6 of="the issue slots" ;;
   esac
   if ! WEFT_CACHE= WEFT_CUDA_DRIVER=$PWD/build/tests/libcuda.so WEFT_MOCK_MODEL=$log WEFT_MOCK_CARD=$card \
     WEFT_MOCK_PTXAS=$ptxas WEFT_MOCK_PLANT=$plant build/weft bench/gpu.weft "$name" $part >"$log.out" 2>&1; then

@@ -25,11 +25,12 @@ static const char program[] =
   "  let d = sum(y[x > 3.0])\n"
   "  let m = reshape(x[:96], (8, 12))\n"
   "  let e = sum(m @ m.T) + sum(m.T[1] @ m.T[:8])\n"
+  "  let k = sum(maximum(m @ m.T + 1.0, 0.0))\n"
   "  let h = f16(m[:, :9])\n"
   "  let f = sum(h @ h.T)\n"
   "  y[3:9] = 1.0; y[0] += 2.0\n"
   "  let g = sum(to(arange(20), \"gpu\") // to(arange(20) + 1, \"gpu\"))\n"
-  "  return (round(a), round(b), c, d, e, f, sum(y), g, sum(sort(x)[:9]))\n"
+  "  return (round(a), round(b), c, d, e, k, f, sum(y), g, sum(sort(x)[:9]))\n"
   "}\n"
   "work(to(f32(arange(3000) % 7), \"gpu\"))";
 

@@ -88,6 +88,13 @@ static WeftStatus make_nonzero(const void *what, Buf *out) {
   return nonzero_ptx(out);
 }
 
+static WeftStatus make_epilogue(const void *what, Buf *out) {
+  const LoopFn *fn = what;
+  PtxEpilogue e;
+  assert_true(ptx_epilogue(fn, 0, &e));
+  return ptx_product_module(fn, NULL, &e, 0, out, NULL);
+}
+
 static WeftStatus make_product(const void *what, Buf *out) { return matmul_ptx(*(const bool *)what, out); }
 
 static void memory_is_refused(void **state) {
@@ -99,6 +106,14 @@ static void memory_is_refused(void **state) {
     refuse_each(make_module, loop_module_find(&m, "k"), kernels[i].entry);
     loop_module_free(&m);
   }
+  static const char epilogue[] = "kernel k (x: in f32, b: in f32, y: out f32, n: i64, m: i64) { par i in 0..n "
+                                 "grain 1 { for j in 0..m { %1 = load x[i*m + j] f32 %2 = load b[j] f32 %3 = add %1 %2 "
+                                 "%4 = math exp %3 store y[i*m + j] %4 } } }";
+  LoopModule m;
+  assert_int_equal(loop_module_init(&m, allocator_system()), WEFT_OK);
+  assert_int_equal(loops_parse(&m, epilogue, strlen(epilogue), NULL), WEFT_OK);
+  refuse_each(make_epilogue, loop_module_find(&m, "k"), "k_product");
+  loop_module_free(&m);
   refuse_each(make_nonzero, NULL, "atom.global.add");
   for (int wide = 0; wide < 2; wide++) refuse_each(make_product, &(bool){wide}, wide ? "fma.rn.f64" : "fma.rn.f32");
 }

@@ -5,10 +5,10 @@
  * twice, a name it has not, an interface of another version are errors; what is still held when the context is released
  * is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory; WEFT_MOCK_CAPABILITY=75
  * makes it an older card; WEFT_MOCK_FAIL=NAME makes that function fail, NAME@N its N-th call alone, which takes the
- * setting out of the environment; lost@N: behind the N-th launch nothing works in this context; WEFT_MOCK_STEPS=N: a
- * launch of more instructions does not end. WEFT_MOCK_COUNT=FILE gets a line for each text that is compiled and for
- * each piece of code that is loaded (code is the text, behind a head that names the card and WEFT_MOCK_BUILD=N, and
- * runs where both are the same).
+ * setting out of the environment; lost@N: behind the N-th launch nothing works in this context; WEFT_MOCK_SPILLS=BYTES:
+ * what functions are said to spill; WEFT_MOCK_STEPS=N: a launch of more instructions does not end. WEFT_MOCK_COUNT=FILE
+ * gets a line for each text that is compiled and for each piece of code that is loaded (code is the text, behind a head
+ * that names the card and WEFT_MOCK_BUILD=N, and runs where both are the same).
  *
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
@@ -351,6 +351,15 @@ static bool launch_counted(const MachineFn *f, unsigned blocks, unsigned threads
   return ok;
 }
 
+/* Bytes that it spills: as WEFT_MOCK_SPILLS says. */
+static int cu_FuncGetAttribute(int *value, int attribute, void *f) {
+  const char *spills = getenv("WEFT_MOCK_SPILLS");
+  IN_CONTEXT("cuFuncGetAttribute");
+  if (!f || attribute != 3) return INVALID_VALUE;
+  *value = spills ? atoi(spills) : 0;
+  return OK;
+}
+
 /* The most bytes of shared memory that a function may be given: as every card of compute capability 8.0 and up has. */
 static int cu_FuncSetAttribute(void *f, int attribute, int value) {
   IN_CONTEXT("cuFuncSetAttribute");
@@ -385,7 +394,7 @@ __attribute__((visibility("default"))) int cuGetProcAddress_v2(const char *name,
     F(MemAlloc), F(MemFree),
     F(MemcpyHtoD), F(MemcpyDtoH), F(MemsetD8), F(DriverGetVersion), F(LinkCreate),
     F(LinkAddData), F(LinkComplete), F(LinkDestroy), F(ModuleLoadDataEx), F(ModuleUnload), F(ModuleGetFunction),
-    F(FuncSetAttribute), F(LaunchKernel)};
+    F(FuncGetAttribute), F(FuncSetAttribute), F(LaunchKernel)};
   (void)found;
   if (version != 12000 || flags) return INVALID_VALUE;
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
