@@ -122,12 +122,42 @@ static ValueId fitted(Graph *g, ValueId v, TypeId type) {
   return want->weak ? graph_weaken(g, v) : graph_convert(g, v, want->dtype);
 }
 
+typedef struct Seen {
+  const Graph *g;
+  bool all;
+} Seen;
+
+static void see_symbol(void *ctx, u32 sym) {
+  Seen *s = ctx;
+  const SizeSym *x = &s->g->sizes.syms.data[sym];
+  if (!x->unbacked) return;
+  bool seen = false;
+  for (BlockId b = s->g->at; b && !seen; b = s->g->blocks.data[b].parent)
+    seen = x->source && b == value_block(s->g, x->source);
+  s->all &= seen;
+}
+
+/* Sizes that come from outside stay, those that only the other ways have are 0. */
 ValueId flow_nothing(Graph *g, const ArrayType *like) {
   ArrayType t = *like;
-  for (u32 d = 0; d < t.rank; d++)
-    if (size_is_unbacked(&g->sizes, t.dims[d])) t.dims[d] = 0;
+  for (u32 d = 0; d < t.rank; d++) {
+    Seen seen = {g, true};
+    size_symbols(&g->sizes, t.dims[d], see_symbol, &seen);
+    if (!seen.all) t.dims[d] = 0;
+  }
   if (!t.rank) return graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0});
   return graph_full(g, t.dtype, t.rank, t.dims, 0);
+}
+
+/* For a result of a node of the loop as it was. */
+static ValueId nothing_for(Regular *w, ValueId was, u32 first_dim) {
+  Graph *g = w->r->g;
+  ArrayType t = *type_of(g, map_type(g, &w->map, g->values.data[was].type));
+  t.rank = (u8)(t.rank - first_dim);
+  memmove(t.dims, t.dims + first_dim, sizeof t.dims[0] * t.rank);
+  for (u32 d = 0; d < t.rank && graph_carries_size(g, was); d++)
+    if (size_is_unbacked(&g->sizes, t.dims[d])) t.dims[d] = 0;
+  return flow_nothing(g, &t);
 }
 
 /* Where the trip is over before `goal`. */
@@ -136,7 +166,7 @@ static bool push_over(Regular *w, NodeId goal, ValueVec *out) {
   if (!goal) return true;
   bool ok = flow_push(w, out, graph_const(g, value_bool(false)));
   for (u32 i = 0; i < graph_node_at(g, goal)->result_count && ok; i++)
-    ok = flow_push(w, out, flow_nothing(g, value_type(g, node_result(g, goal, i))));
+    ok = flow_push(w, out, nothing_for(w, node_result(g, goal, i), 0));
   return ok;
 }
 
@@ -145,12 +175,8 @@ static bool push_nothing(Regular *w, ValueVec *out) {
   Graph *g = w->r->g;
   bool ok = true;
   for (u32 i = 0; i < w->carried && ok; i++) ok = flow_push(w, out, w->params.data[i]);
-  for (u32 i = w->carried; i < graph_node_at(g, w->loop)->result_count && ok; i++) {
-    ArrayType t = *value_type(g, node_result(g, w->loop, i));
-    t.rank--;
-    memmove(t.dims, t.dims + 1, sizeof t.dims[0] * t.rank);
-    ok = flow_push(w, out, flow_nothing(g, &t));
-  }
+  for (u32 i = w->carried; i < graph_node_at(g, w->loop)->result_count && ok; i++)
+    ok = flow_push(w, out, nothing_for(w, node_result(g, w->loop, i), 1));
   return ok && (!w->left || flow_push(w, out, graph_const(g, value_bool(false))));
 }
 

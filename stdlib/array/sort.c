@@ -660,7 +660,7 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   /* complex numbers by their real parts, then the imaginary ones */
   const u32 real = dtype_real_of(type.dtype), parts = dtype_bytes(type.dtype) / dtype_bytes(real);
   const i64 n = type.dims[axis], keyed = dense.array->size * parts, width = n ? keyed / n : 0;
-  if (width == 1 && real == type.dtype && !want[0] && !want[1] && !want[2]) {
+  if (type.rank == 1 && width == 1 && real == type.dtype && !want[0] && !want[1] && !want[2]) {
     bool done = false;
     status = unique_values(vm, dense.array, real, out, &done);
     if (done || status != WEFT_OK) {
