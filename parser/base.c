@@ -219,7 +219,10 @@ static bool buf_reserve(Buf *b, size_t extra) {
   return true;
 }
 
-void buf_put(Buf *b, const char *s, size_t n) {
+/* Is there room for n bytes, and nobody to be asked? */
+static inline bool buf_has(const Buf *b, size_t n) { return LIKELY(b->data && n < b->cap - b->len && !b->failed); }
+
+static __attribute__((noinline)) void buf_put_slow(Buf *b, const char *s, size_t n) {
   enum { PART = 1 << 20 }; /* a longer text is copied in such parts, and who is asked is asked between them */
   if (!buf_reserve(b, n)) return;
   for (; UNLIKELY(n > PART) && b->ends; s += PART, n -= PART) {
@@ -235,8 +238,28 @@ void buf_put(Buf *b, const char *s, size_t n) {
   b->data[b->len] = 0;
 }
 
+void buf_put(Buf *b, const char *s, size_t n) {
+  enum { AT_ONCE = 1 << 16 };
+  if (UNLIKELY(!buf_has(b, n) || n > AT_ONCE)) {
+    buf_put_slow(b, s, n);
+    return;
+  }
+  char *to = b->data + b->len;
+  if (n) memcpy(to, s, n);
+  to[n] = 0;
+  b->len += n;
+}
+
 void buf_puts(Buf *b, const char *s) { buf_put(b, s, strlen(s)); }
-void buf_putc(Buf *b, char c) { buf_put(b, &c, 1); }
+
+void buf_putc(Buf *b, char c) {
+  if (UNLIKELY(!buf_has(b, 1))) {
+    buf_put_slow(b, &c, 1);
+    return;
+  }
+  b->data[b->len++] = c;
+  b->data[b->len] = 0;
+}
 
 void buf_vprintf(Buf *b, const char *fmt, va_list ap) {
   enum { SHORT = 32 }; /* most are: they are written at once */

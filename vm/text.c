@@ -15,8 +15,14 @@ static u64 begins(const char *s) {
 }
 
 u32 text_count(const char *s, size_t len) {
+  enum { FOUR = 4 * sizeof(u64) };
   u32 n = 0;
   size_t i = 0;
+  for (u64 w[4]; i + FOUR <= len; i += FOUR) { /* all of ASCII, as most texts are */
+    memcpy(w, s + i, sizeof w);
+    if ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080) break;
+    n += FOUR;
+  }
   for (; i + 8 <= len; i += 8) n += (u32)(begins(s + i) * 0x0101010101010101 >> 56);
   for (; i < len; i++) n += ((u8)s[i] & 0xC0) != 0x80;
   return n;
@@ -109,6 +115,10 @@ bool text_of_program(Vm *vm, const char *s, size_t len, Value *out) {
 }
 
 WeftStatus text_find(Vm *vm, const char *s, size_t n, const char *part, size_t m, const char **hit) {
+  if (LIKELY(n <= PART_BYTES)) {
+    *hit = memmem(s, n, part, m);
+    return WEFT_OK;
+  }
   const size_t each = m > PART_BYTES / 4 ? 4 * m : PART_BYTES; /* linear, in the part that is searched, too */
   for (; (*hit = memmem(s, n < each ? n : each, part, m)) == NULL && n > each; s += each - m + 1, n -= each - m + 1)
     if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;

@@ -37,9 +37,14 @@ static WeftStatus json_error(const Json *j, const char *at, const char *what) {
   return vm_error(j->vm, EK_value, "json.parse: line %u, column %u: %s", line, column, what);
 }
 
-static void json_blanks(Json *j) {
+static __attribute__((noinline)) void json_blanks_slow(Json *j) {
   while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
     if (!json_goes_on(j, ++j->at)) j->at = j->end;
+}
+
+static inline void json_blanks(Json *j) {
+  if (LIKELY(j->at < j->end && (u8)*j->at > ' ')) return;
+  json_blanks_slow(j);
 }
 
 static bool json_take(Json *j, char c) {
