@@ -1,11 +1,12 @@
 /* deadlines.c — long single operations end soon after the program's deadline, and after an interrupt from another
  * thread, interpreted and compiled.
  *
- *   deadlines [--large] [NAME]
+ *   deadlines [--large] [--moments COUNT SEED] [NAME]
  *
  * Each operation is repeated until it is stopped. Its lateness is the processor time that the VM's thread takes from
  * the moment of the deadline or the interrupt on, so that a busy machine does not count. Without --large those run that
- * need a few hundred MB at most. The same VM goes on behind each error. With NAME: those that begin so. */
+ * need a few hundred MB at most. The same VM goes on behind each error. With NAME: those that begin so.
+ * Behind them programs of all kinds are interrupted at COUNT random moments each ("at any moment"; 2). */
 #define _GNU_SOURCE
 #include "tests/support/stopping.h"
 
@@ -279,12 +280,73 @@ static int run(const Long *l, const char *backend) {
   return failures;
 }
 
+/* Programs of all kinds, which a watchdog ends at moments that nobody chose: while they are read, recorded, compiled,
+ * while they compute, and while what they made is freed. */
+static const struct { const char *name, *program; } mixed[] = {
+    {"sorts", "while true { sort(rand(300000)); sort(map(i => str(i), 0..20000)) }"},
+    {"vmap", "while true { vmap(x => vmap(y => sum(sin(x * y)))(x))(rand((60, 200))) }"},
+    {"grad", "fn f(x) { let s = 0.0\nfor i in 0..60 { s += sum(sin(x * i)) }\ns }\nwhile true { grad(f)(rand(500)) }"},
+    {"regex", "let t = \"ab1 cd22 \" * 30000\nwhile true { len(regex.find_all(t, \"[a-z]+(\\\\d+)\")) }"},
+    {"json", "let v = map(i => {a: i, b: str(i), c: (1.5, i)}, 0..20000)\nwhile true { json.parse(json.text(v)) }"},
+    {"fft", "while true { sum(abs(fft.fft(rand(1 << 20)))) }"},
+    {"einsum", "let a = rand((120, 130, 14))\nwhile true { einsum(\"ijk,jlk->il\", a, rand((130, 90, 14))) }"},
+    {"svd", "while true { linalg.svd(rand((250, 250))) }"},
+    {"conv", "while true { nn.conv(rand((4, 8, 40, 40)), rand((16, 8, 3, 3)), padding=1) }"},
+    {"quantile", "while true { quantile(rand((400, 3000)), 0.3, axis=0) }"},
+    {"join", "let t = {k: i64(rand(40000) * 900), v: arange(40000)}\n"
+             "let u = {k: arange(900), w: rand(900)}\nwhile true { table.join(t, u, \"k\") }"},
+    {"group", "let t = {k: map(i => str(i % 900), 0..60000), v: rand(60000)}\n"
+              "while true { table.group(t, \"k\", {s: g => sum(g.v)}) }"},
+    {"plots", "while true { plot.svg(plot.line(arange(3000.0), rand(3000))) }"},
+    {"npz", "while true { save_npz(\"x.npz\", {a: rand(300000)})\nload_npz(\"x.npz\") }"},
+    {"source", "let t = \"fn f(x) {\\n\" + \"if x > 1 { x = x + 1 } else { x = 0 }\\n\" * 3000 + \"}\"\n"
+               "while true { eval(t) }"},
+    {"new functions", "let i = 0\nwhile true { i += 1\n"
+                      "eval(f\"jit(x => \" + join(map(k => f\"sin(x + {i + k})\", 0..200), \" + \")"
+                      " + \")(ones(9))\") }"},
+    {"numbers", "fn fib(n) { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }\nwhile true { fib(27) }"},
+    {"texts", "while true { let t = replace(\"aß→\" * 300000, \"ß\", \"xy\")\nlen(upper(t)) + len(split(t, \"→\")) }"},
+    {"scans", "while true { scan((c, x) => (c * 0.9 + x, c), 0.0, rand(200000)) }"},
+    {"solvers", "while true { ode.solve((t, y) => [y[1], -y[0]], [1.0, 0.0], linspace(0.0, 300.0, 100)) }"},
+};
+
+static int run_mixed(size_t program, const char *backend, int moments, unsigned seed) {
+  double latest = 0;
+  WeftOptions options = WEFT_OPTIONS_INIT;
+  options.backend = backend;
+  options.hot = strcmp(backend, "mir") == 0;
+  options.allow_files = true;
+  options.threads = 1;
+  for (int i = 0; i < moments && latest >= 0; i++) {
+    double late = LATE_MS;
+    for (int again = 0; again < 3 && late >= LATE_MS; again++) {
+      WeftVM *vm = weft_new(&options);
+      if (!vm || weft_define(vm, "eval", stopping_eval, NULL, NULL) != WEFT_OK) return 1;
+      seed = seed * 1664525u + 1013904223u;
+      const Stopped s = stopping_run(vm, mixed[program].program, "mixed", 0.001 + (seed >> 8) % 120 * 1e-3, true);
+      late = s.status == WEFT_ERROR && s.limit == WEFT_LIMIT_INTERRUPT ? s.late_ms : -1;
+      if (late < 0) printf("# %s\n", weft_error_message(vm));
+      weft_free(vm);
+    }
+    latest = late < 0 ? -1 : late > latest ? late : latest;
+  }
+  const bool ok = latest >= 0 && latest < LATE_MS;
+  printf("%sok deadlines/at any moment, %s, %s: %.0f ms late at most\n", ok ? "" : "not ", mixed[program].name, backend,
+         latest);
+  (void)fflush(stdout);
+  return !ok;
+}
+
 int main(int argc, char **argv) {
   bool large = false;
+  int moments = 2;
+  unsigned seed = 1;
   const char *prefix = "";
   int failures = 0;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--large") == 0) large = true;
+    else if (strcmp(argv[i], "--moments") == 0 && i + 2 < argc)
+      moments = atoi(argv[i + 1]), seed = (unsigned)atoi(argv[i + 2]), i += 2;
     else prefix = argv[i];
   }
   char folder[] = "/tmp/weft-deadlines-XXXXXX", *before = getcwd(NULL, 0);
@@ -297,6 +359,11 @@ int main(int argc, char **argv) {
     if ((longs[i].large && !large) || strncmp(longs[i].name, prefix, strlen(prefix)) != 0) continue;
     failures += run(&longs[i], "eager");
     failures += run(&longs[i], "mir");
+  }
+  for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
+    if (strncmp("at any moment", prefix, strlen(prefix)) != 0) continue;
+    failures += run_mixed(i, "eager", moments, seed);
+    failures += run_mixed(i, "mir", moments, seed);
   }
   (void)!chdir(before);
   free(before);
