@@ -287,7 +287,7 @@ bool shape_diff(DimCtx *c, const ArrayType *x, i64 n, i64 axis, ArrayType *out, 
 bool shape_scan(DimCtx *c, const ArrayType *x, bool flat, i64 axis, bool include_initial, ArrayType *out,
                 RuleError *err) {
   u32 a = 0;
-  if (flat && x->rank > 1) return fail(err, EK_value, "shape %s needs an axis", shape_text_of(x).s);
+  if (flat && x->rank > 1) return fail(err, EK_value, "shape %s needs an axis; ravel(x) is flat", shape_text_of(x).s);
   if (flat) {
     shape_ravel(c, x, out);
   } else {

@@ -83,7 +83,8 @@ const char *advise_token(const Parser *p) {
   case TOK_FSTR_OPEN:
     if (is_text(before->kind) || before->kind == TOK_FSTR_CLOSE) return "texts are joined by '+'";
     if (before->kind == TOK_NAME && before->len <= 2 && !(t->flags & TOKEN_SPACED))
-      return "only f\"…\" has a letter before the quote";
+      return token_is(p, before, "r") ? "texts have no raw form: a backslash in them is \\\\"
+                                                       : "only f\"…\" has a letter before the quote";
     break;
   default: break;
   }

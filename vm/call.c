@@ -134,7 +134,12 @@ static WeftStatus too_many(Vm *vm, u32 op, u32 given) {
                   op_takes_shape(op) ? "; a shape is one argument, as (3, 4)" : "");
 }
 
-static WeftStatus missing_param(Vm *vm, const Proto *p, u32 k) {
+static WeftStatus missing_param(Vm *vm, const Proto *p, const Value *params, u32 k) {
+  if (k == 1 && p->nparams == 2 && p->params[0].name && p->params[1].name && params[0].kind == V_LIST &&
+      params[0].list->count == 2)
+    return vm_error(vm, EK_type, "%s: the argument '%s' is missing; a list of two is taken apart by ((%s, %s)) => …",
+                    proto_name(vm, p), name_text(&vm->names, p->params[1].name),
+                    name_text(&vm->names, p->params[0].name), name_text(&vm->names, p->params[1].name));
   if (p->params[k].name)
     return vm_error(vm, EK_type, "%s: the argument '%s' is missing", proto_name(vm, p),
                     name_text(&vm->names, p->params[k].name));
@@ -166,7 +171,7 @@ WeftStatus bind_closure(Vm *vm, const Proto *p, Args args, Value *params) {
     if (args.names[i] && bind_name(vm, p, args.names[i], &args.values[i], params) != WEFT_OK) goto fail;
   for (u32 k = 0; k < p->nparams; k++) {
     if (params[k].kind != V_HOLE || p->params[k].has_default || (i32)k == p->rest_index) continue;
-    (void)missing_param(vm, p, k);
+    (void)missing_param(vm, p, params, k);
     goto fail;
   }
   if (p->rest_index >= 0) params[p->rest_index] = rest;

@@ -67,8 +67,8 @@ typedef struct Nest {
 static WeftStatus nest_error(Nest *n, Value v, u32 depth) {
   if (!depth && v.kind == V_NIL) return args_error(n->vm, OP_array, 0, v, "a number, an array or a list of them");
   if (v.kind == V_TEXT || v.kind == V_RECORD)
-    return vm_error(n->vm, EK_type, "array: items are numbers, got %s; a list (…) holds any values",
-                    value_type_name(v));
+    return vm_error(n->vm, EK_type, "array: items are numbers, got %s; a list (…) holds any values%s",
+                    value_type_name(v), v.kind == V_TEXT ? ", map(parse_float, xs) reads numbers" : "");
   return vm_error(n->vm, EK_type, "array: items are numbers, got %s", value_type_name(v));
 }
 
@@ -434,7 +434,10 @@ static WeftStatus between(Vm *vm, u32 op, const Value *args, u32 *dtype, Value *
   for (u32 i = 0; i < 2; i++) TRY(args_array(vm, op, i, args[i]));
   TRY(args_size(vm, op, 2, args[2], &n));
   TRY(args_bool(vm, op, 3, args[3], &endpoint));
-  *dtype = dtype_float_of(joint_dtype(args, 2));
+  const u32 joint = joint_dtype(args, 2);
+  if (dtype_kind(joint) == DK_COMPLEX)
+    return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(joint));
+  *dtype = dtype_float_of(joint);
   Value ends[2];
   for (u32 i = 0; i < 2; i++) {
     bool number = args[i].kind == V_ARRAY && array_rank(args[i].array) == 0;

@@ -32,4 +32,11 @@ WeftStatus keyed_order(Vm *vm, const u64 *keys, Keyed *x, Keyed *spare, i64 n) M
 WeftStatus positions_sort(Vm *vm, i64 *at, i64 *spare, i64 n, bool (*less)(const void *ctx, i64 a, i64 b),
                           const void *ctx) MUST_USE;
 
+/* Positions that sort a list of numbers, texts or lists of them, by what the function `key` gives where it is no nil:
+ * i64 of rank 1, owned. */
+WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Value *positions) MUST_USE;
+/* Of lists; want: index, inverse, counts. */
+WeftStatus unique_list(Vm *vm, Value list, const bool want[3], Value *out) MUST_USE;
+WeftStatus isin_list(Vm *vm, Value x, Value values, Value *out) MUST_USE;
+
 #endif

@@ -249,7 +249,8 @@ fail_x:
 WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
   Value mask;
   TRY(args_array(vm, OP_nonzero, 0, args[0]));
-  if (args[0].kind == V_NUM) return vm_error(vm, EK_shape, "nonzero: needs rank 1 or more");
+  if (args[0].kind == V_NUM || !array_rank(args[0].array))
+    return vm_error(vm, EK_shape, "nonzero: needs rank 1 or more");
   TRY(truth_array(vm, OP_nonzero, 0, args[0], &mask));
   Array *m = mask.array;
   u32 rank = array_rank(m);

@@ -134,7 +134,7 @@ static WeftStatus order_numbers(Vm *vm, const List *keys, bool descending, Value
   return status;
 }
 
-static WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Value *positions) {
+WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Value *positions) {
   u32 n = list.list->count;
   Value keys = value_keep(list);
   WeftStatus status = WEFT_OK;
@@ -491,6 +491,7 @@ WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
   enum { SOUGHT = 256 };
   ArrayType shape;
   Value x, flat, sorted;
+  if (args[0].kind == V_LIST && args[1].kind == V_LIST) return isin_list(vm, args[0], args[1], out);
   TRY(args_array(vm, OP_isin, 0, args[0]));
   Value made[1] = {value_keep(args[1])};
   if (made[0].kind == V_LIST || made[0].kind == V_RANGE) {
@@ -639,9 +640,13 @@ WeftStatus eager_unique(Vm *vm, Value *args, Value *out) {
   i64 given = 0;
   bool flat = !args_given(args[4]);
   Value x;
-  TRY(args_array(vm, OP_unique, 0, args[0]));
   for (u32 i = 0; i < 3; i++) TRY(args_bool(vm, OP_unique, i + 1, args[i + 1], &want[i]));
   TRY(args_int(vm, OP_unique, 4, args[4], &given));
+  if (args[0].kind == V_LIST) {
+    if (!rule_axis(given, 1, &axis, &err)) return vm_error_rule(vm, OP_unique, &err);
+    return unique_list(vm, args[0], want, out);
+  }
+  TRY(args_array(vm, OP_unique, 0, args[0]));
   type_of_value(args[0], &inverse_shape);
   Value one[1] = {value_keep(args[0])};
   if (flat) TRY(run_op(vm, OP_ravel, one, 1, &x));

@@ -187,6 +187,7 @@ WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
   if (args[0].kind == V_TEXT && args_given(args[1]) && args[1].kind == V_LIST)
     return vm_error(vm, EK_type, "join: xs must be a list of texts, got text; the separator comes second: "
                                  "join(xs, \", \")");
+  if (args[0].kind == V_ARRAY) return args_error(vm, OP_join, 0, args[0], "a list of texts, as map(str, xs) gives");
   if (args[0].kind != V_LIST) return args_error(vm, OP_join, 0, args[0], "a list of texts");
   const Text *sep = NULL;
   bool done = false;
@@ -204,7 +205,8 @@ WeftStatus eager_join(Vm *vm, Value *args, Value *out) {
     for (i64 i = p.from; i < p.to; i++) {
       if (l->items[i].kind != V_TEXT) {
         buf_free(&b);
-        return vm_error(vm, EK_type, "join: item %u must be a text, got %s", (u32)i, value_type_name(l->items[i]));
+        return vm_error(vm, EK_type, "join: item %u must be a text, got %s; map(str, xs) makes texts", (u32)i,
+                        value_type_name(l->items[i]));
       }
       if (i && sep) buf_put(&b, sep->data, sep->len);
       buf_put(&b, l->items[i].text->data, l->items[i].text->len);

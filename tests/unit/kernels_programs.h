@@ -196,7 +196,8 @@ FAILING_PROGRAM("concat(([1, 2], [[3]]))",
                 "shape: concat: shapes (2,) and (1, 1) (item 1) differ on another axis than 0")
 FAILING_PROGRAM("stack(([1, 2], [3]))", "shape: stack: shapes (2,) and (1,) (item 1) differ")
 FAILING_PROGRAM("array((1, (2, 3)))", "shape: array: items of shapes () and (2,) … do not stack")
-FAILING_PROGRAM("array((1, \"a\"))", "type: array: items are numbers, got text; a list (…) holds any values")
+FAILING_PROGRAM("array((1, \"a\"))", "type: array: items are numbers, got text; a list (…) holds any values, "
+                "map(parse_float, xs) reads numbers")
 FAILING_PROGRAM("take([5, 6], 3)", "index: take: index 3 is out of bounds for axis 0 of size 2")
 FAILING_PROGRAM("take([5, 6], [0.5])", "type: take: indices must be integers, got an array of f64 and shape (1,)")
 FAILING_PROGRAM("one_hot([3], 3)", "index: one_hot: 3 is out of bounds for 3 classes")

@@ -218,6 +218,9 @@ static const struct {
     {"a \"b\"", 1, 3, 3, "expected ';' or a new line after the statement, found a text"},
     {"\"a\" \"b\"", 1, 5, 3, "expected ';' or a new line after the statement, found a text; texts are joined by '+'"},
     {"r\"raw\"", 1, 2, 5,
+     "expected ';' or a new line after the statement, found a text; texts have no raw form: "
+     "a backslash in them is \\\\"},
+    {"b\"raw\"", 1, 2, 5,
      "expected ';' or a new line after the statement, found a text; only f\"…\" has a letter before the quote"},
     {"x y z", 1, 3, 1, "expected ';' or a new line after the statement, found 'y'"},
     {"a is b", 1, 3, 2, "expected ';' or a new line after the statement, found 'is'; in Weft: a == b"},
