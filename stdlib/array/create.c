@@ -406,7 +406,7 @@ static WeftStatus ramps_between(Vm *vm, const Value *ends, i64 n, bool endpoint,
   memmove(shape.dims + 1, shape.dims, shape.rank * sizeof *shape.dims);
   shape.dims[0] = n;
   shape.rank++;
-  if (status == WEFT_OK) status = dense_as(vm, OP_linspace, pair[0], DT_f64, &x);
+  if (status == WEFT_OK && (status = dense_as(vm, OP_linspace, pair[0], DT_f64, &x)) != WEFT_OK) x = value_hole();
   if (status == WEFT_OK && (status = dense_as(vm, OP_linspace, pair[1], DT_f64, &y)) != WEFT_OK) y = value_hole();
   if (status == WEFT_OK) status = array_new(vm, DT_f64, shape.rank, shape.dims, out);
   if (status == WEFT_OK) {

@@ -42,14 +42,17 @@ WeftStatus unique_list(Vm *vm, Value list, const bool want[3], Value *out) {
   TRY(grouped(vm, OP_unique, list, &g));
   const i64 *at = g.at.array->data, *group = g.group.array->data;
   WeftStatus status = list_new(vm, (u32)g.count, &results[0]) ? WEFT_OK : WEFT_ERROR;
+  if (status != WEFT_OK) results[0] = value_hole();
   for (u32 i = 0; i < 3 && status == WEFT_OK; i++) {
     const i64 size = i == 1 ? n : g.count;
     if (want[i]) status = array_new_zero(vm, DT_i64, 1, &size, &results[i + 1]);
+    if (status != WEFT_OK) results[i + 1] = value_hole();
   }
   for (i64 k = 0; k < n && status == WEFT_OK; k++) {
     const i64 which = group[k] - 1;
     if (!k || group[k - 1] != group[k]) {
       status = list_add(vm, &results[0], value_keep(list.list->items[at[k]]));
+      if (status != WEFT_OK) results[0] = value_hole(); /* list_add has dropped it */
       if (want[0]) ((i64 *)results[1].array->data)[which] = at[k];
     }
     if (want[1]) ((i64 *)results[2].array->data)[at[k]] = which;
@@ -61,7 +64,7 @@ WeftStatus unique_list(Vm *vm, Value list, const bool want[3], Value *out) {
     return WEFT_OK;
   }
   if (status == WEFT_OK && !list_new(vm, 4, out)) status = WEFT_ERROR;
-  for (u32 i = 0; i < 4; i++) {
+  for (u32 i = 0; i < 4; i++) { /* a list that cannot grow is dropped */
     if (status == WEFT_OK && (i == 0 || want[i - 1])) status = list_add(vm, out, results[i]);
     else if (results[i].kind != V_HOLE) value_drop(vm, results[i]);
   }

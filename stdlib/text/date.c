@@ -88,6 +88,10 @@ static WeftStatus zone_of(Vm *vm, u32 op, u32 param, Value v, Zone *out) {
   if (strcmp(s, "utc") == 0) return WEFT_OK;
   out->local = strcmp(s, "local") == 0;
   if (out->local || (take_offset(&s, end, &out->offset) && s == end)) return WEFT_OK;
+  if (strchr(v.text->data, '/')) /* "Europe/Berlin" */
+    return vm_error(vm, EK_unsupported, "%s: zones by name are not supported, as \"%.40s\"; zone is \"utc\", "
+                    "\"local\" (which TZ of the environment says) or an offset such as \"+01:00\"", op_name(op),
+                    v.text->data);
   return vm_error(vm, EK_value, "%s: zone must be \"utc\", \"local\" or an offset such as \"+01:00\", got \"%.40s\"",
                   op_name(op), v.text->data);
 }
