@@ -1,6 +1,6 @@
 /* generate_kits.c — loops of the random programs that are put together from forms: queues cut at their head, memos,
  * recursions on arrays and lists, functions in lists, rows that grow, walks over texts, indices that run past an end,
- * sizes that were computed, joined texts. */
+ * sizes that were computed, ways that sizes decide, joined texts. */
 #include <string.h>
 
 #include "tests/diff/generate_inner.h"
@@ -320,10 +320,29 @@ static const Kit extents = {
            "if y$ > 2 { break }", "s$ += sum(min(ones((3, y$)), axis=0))", "s$ += sum(sum(ones((y$, 3)), axis=?0'1?))"},
   .after = "print(s$, k$, len(z$))", .guarded = 60};
 
+/* Functions that ask for sizes, and go on with arrays of other sizes. */
+static const Kit ways = {
+  .before = {"fn p$(a, b) { let (l, h) = if len(a) ?<'<='>'=='!=? len(b) { (b, a) } else { (a, b) }; "
+             "let o = zeros(len(a) + len(b) ?- 1''+ 1?); for k in 0..len(h) { o[k:k + len(l)] += h[k] * l }; "
+             "?o'o[1:]? }",
+             "fn q$(a) = if len(a) ?> 4'>= 3'== 6'< n'== n? { a[?:4'1:'::2'-2:'len(a) // 2:?] } "
+             "else { ?a'a * 2'a[:1]? }",
+             "fn y$(a, k) { if a.shape[0] ?> 1'!= 3'>= 2 * k'< 9? { a = ?a[1:]'concat((a, [1.0]))'a[:k]? }; "
+             "if len(a) ?== 0'< 2? { return ?zeros(2)'a'[7.0]? }; a * len(a) }",
+             "let w$ = ?x'arange(6.0)'arange(3) * 0.5'ones(1)'zeros(0)?", SUM},
+  .heads = {"for u$ in 0..?4'9'17? { let a$ = ?w$'x'arange(u$ * 1.0)'arange(6.0)'ones(7 - u$ % 3)?"},
+  .uses = {"s$ += sum(p$(a$, w$))", "s$ += sum(p$(w$, a$[:3]))", "s$ += len(q$(a$))", "s$ += sum(q$(q$(a$)))",
+           "s$ += sum(y$(a$, u$ % 4))", "w$ = q$(w$)", "w$ = y$(w$, ?2'u$?)[:9]", "s$ += q$(a$)[?0'-1?]",
+           "s$ += sum(grad(a => sum(q$(a) ** 2))(a$))", "s$ += sum(grad(a => sum(p$(a, w$) ** 2))(a$))",
+           "s$ += sum(grad(a => sum(y$(a, 2) ** 2))(a$))", "s$ += sum(vmap(a => sum(q$(a)))(stack((a$, a$ + 1))))",
+           "s$ += sum(a$[:2] * q$(a$)[:2])", "let b$ = if len(w$) > len(a$) { w$ } else { a$ }; s$ += b$[?0'-1?]",
+           "if len(a$) > 3 { a$ = a$[1:] }; s$ += sum(a$ * a$)", "if u$ == 2 { print(q$(a$), y$(w$, 1)) }"},
+  .after = "print(s$, w$)", .guarded = 60};
+
 void gen_kit(Gen *g) {
   static const Kit *const kits[] = {&changed, &changed, &deeper, &deeper, &queue, &queue, &pairs, &memo, &memo,
                                     &groups, &calls, &calls, &cells, &rows, &rows, &stacked, &letters, &letters, &joins,
-                                    &ends, &ends, &extents};
+                                    &ends, &ends, &extents, &ways};
   const Kit *kit = PICK(g, kits);
   const Var *f = gen_pick_var(g, FLOAT, true);
   int number = g->next_name++;

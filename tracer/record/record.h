@@ -271,6 +271,7 @@ typedef struct Recorder {
   bool noted_types;     /* a carried type changed: the loop is tried again behind its first trip */
   bool back_edge;       /* the last step was a `loop` */
   bool arm_is_cold;     /* of the branch that was recorded last */
+  bool by_sizes;        /* the same: it is decided by a guard on sizes instead */
   RecLoop *widens;      /* a loop in which more sizes change than `free` says: tried again */
   RecLoop *lacks;       /* a loop that has to carry `lacks_cell` as well */
   RecCellPath lacks_cell;

@@ -18,6 +18,7 @@
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_names.h"
 #include "tracer/record/repr_option.h"
+#include "tracer/tracer.h"
 
 #include <string.h>
 
@@ -37,6 +38,12 @@ typedef struct Merge {
   ValueVec flags[2]; /* … and whether they are, in each */
   BlockId arms[2];   /* in which each is made */
 } Merge;
+
+/* A comparison of sizes that are there on entry. */
+typedef struct SizeQuestion {
+  SizeRel rel;
+  Dim a, b;
+} SizeQuestion;
 
 /* *free: the axes of which the sizes may differ. */
 static bool same_type(Recorder *r, TypeId x, TypeId y, u32 *free) {
@@ -453,8 +460,64 @@ static bool is_inside(const Recorder *r) {
   return r->loop && (r->loop->outer || !r->stop_after_loop || r->loop->depth || r->loop->extent != r->root_extent);
 }
 
+/* What a condition asks of sizes, as it would have to hold for the arm that is taken now; *is: which one. Not while one
+ * of them is 0: what holds of empty arrays mostly ends soon, and says little of the next ones. */
+static bool asks_sizes(Recorder *r, ValueId cond, SizeQuestion *q, bool *is) {
+  Graph *g = r->g;
+  NodeId n = value_node(g, cond);
+  const GraphNode *x = n ? graph_node_at(g, n) : NULL;
+  Dim d[2];
+  i64 now[2];
+  if (!x || x->kind != NODE_op || x->operand_count != 2) return false;
+  for (u32 i = 0; i < 2; i++) {
+    if (!value_dim(g, node_operand(g, n, i), &d[i]) || d[i] == DIM_NONE) return false;
+    if (size_is_unbacked(&g->sizes, d[i]) || !size_hint(&g->sizes, d[i], &now[i])) return false;
+    if (!now[i] && d[i] != 0) return false;
+  }
+  switch (x->op) {
+    case OP_less: *q = (SizeQuestion){REL_lt, d[0], d[1]}; break;
+    case OP_less_equal: *q = (SizeQuestion){REL_le, d[0], d[1]}; break;
+    case OP_greater: *q = (SizeQuestion){REL_lt, d[1], d[0]}; break;
+    case OP_greater_equal: *q = (SizeQuestion){REL_le, d[1], d[0]}; break;
+    case OP_equal: *q = (SizeQuestion){REL_eq, d[0], d[1]}; break;
+    case OP_not_equal: *q = (SizeQuestion){REL_ne, d[0], d[1]}; break;
+    default: return false;
+  }
+  const bool turned = q->a == d[1] && q->b == d[0] && d[0] != d[1];
+  *is = turned ? rel_holds(q->rel, now[1], now[0]) : rel_holds(q->rel, now[0], now[1]);
+  if (*is) return true;
+  switch (q->rel) {
+    case REL_eq: q->rel = REL_ne; break;
+    case REL_ne: q->rel = REL_eq; break;
+    default: *q = (SizeQuestion){q->rel == REL_lt ? REL_le : REL_lt, q->b, q->a};
+  }
+  return true;
+}
+
+/* The arms of an `if` on sizes give arrays of different sizes, of which nothing would be known behind it. The first
+ * trace at a place goes the way that is taken now, and a guard stands for it; later ones, which other sizes ask for,
+ * have both arms. */
+static bool goes_by_sizes(Recorder *r, const Merge *m, ValueId cond) {
+  const Place *place = r->tracer->tracing;
+  bool differ = false, is;
+  SizeQuestion q;
+  for (u32 i = 0; i < m->free.count; i++) differ |= m->free.data[i] != 0;
+  return differ && place && !place->compiles && !r->abstract && MECHANISM(r->vm, arms_by_sizes) &&
+         asks_sizes(r, cond, &q, &is);
+}
+
+static Outcome go_by_sizes(Recorder *r, ValueId cond, const u32 pc[2]) {
+  SizeQuestion q;
+  bool is;
+  if (!asks_sizes(r, cond, &q, &is)) return OUT_FAIL;
+  if (!guard_relation(&r->g->guards, &r->g->sizes, q.rel, q.a, q.b, "an if", rec_here(r))) return OUT_FAIL;
+  rec_top(r)->pc = pc[is ? 0 : 1];
+  return OUT_GO;
+}
+
 Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[2], u32 join, int force_cold,
                         const RecState *base, Av ret) {
+  r->by_sizes = false;
   Arm arms[2] = {{0}, {0}};
   Merge merge = {.since = r->avs.count};
   Allocator *alloc = &r->vm->alloc;
@@ -483,6 +546,10 @@ Outcome rec_branch_once(Recorder *r, const Scope *s, ValueId cond, const u32 pc[
   }
   if (j.returns) o = merge_place(r, &merge, 0, &arms[which].ret, both ? &arms[1].ret : NULL);
   if (o == OUT_GO && any) o = merge_state(r, &j, &merge);
+  if (o == OUT_GO && both && !ret && goes_by_sizes(r, &merge, cond)) {
+    r->by_sizes = true;
+    o = rec_stuck(r, REASON_branch_merge, "the arms give arrays of different sizes");
+  }
   if (o == OUT_GO) o = close_arms(r, arms, &merge, open_index);
   if (o != OUT_GO) goto done;
   NodeId node = graph_cond(r->g, cond, arms[0].block, arms[1].block);
@@ -580,13 +647,20 @@ Outcome rec_branch(Recorder *r, const Scope *s, Av cond, u32 when_true, u32 when
   if (meet != join) { /* an arm that becomes cold only so is recorded to the join */
     o = rec_branch_once(r, s, p, pc, meet, -1, &base, 0);
     bool here = rec_depth(r) == base.depth; /* what has returned from its frame stays as it was recorded */
-    if ((o == OUT_GO && r->arm_is_cold && here) || (o == OUT_STUCK && !r->lacks && !r->widens && !r->noted_types)) {
+    bool again = o == OUT_STUCK && !r->by_sizes && !r->lacks && !r->widens && !r->noted_types;
+    if ((o == OUT_GO && r->arm_is_cold && here) || again) {
       rec_rollback(r, &start);
       rec_restore(r, &base);
       meet = join;
     }
   }
   if (meet == join) o = rec_branch_once(r, s, p, pc, join, -1, &base, 0);
+  if (o == OUT_STUCK && r->by_sizes) {
+    r->by_sizes = false;
+    rec_rollback(r, &start);
+    rec_restore(r, &base);
+    o = go_by_sizes(r, p, pc);
+  }
   if (o == OUT_STUCK && r->reason == REASON_branch_merge && !r->no_exits && !r->lacks && !r->widens &&
       !r->noted_types) {
     char why[sizeof r->why];
