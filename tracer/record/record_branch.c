@@ -460,19 +460,29 @@ static bool is_inside(const Recorder *r) {
   return r->loop && (r->loop->outer || !r->stop_after_loop || r->loop->depth || r->loop->extent != r->root_extent);
 }
 
-/* What a condition asks of sizes, as it would have to hold for the arm that is taken now; *is: which one. Not while one
- * of them is 0: what holds of empty arrays mostly ends soon, and says little of the next ones. */
+/* What a condition asks of sizes, as it would have to hold for the arm that is taken now; *is: which one. Not while the
+ * size of an axis is 0: what holds of empty arrays mostly ends soon, and says little of the next ones. */
 static bool asks_sizes(Recorder *r, ValueId cond, SizeQuestion *q, bool *is) {
   Graph *g = r->g;
   NodeId n = value_node(g, cond);
   const GraphNode *x = n ? graph_node_at(g, n) : NULL;
+  bool negated = false;
   Dim d[2];
   i64 now[2];
+  u32 axis;
+  /* `not`, which takes a strong bool */
+  while (x && x->kind == NODE_op && value_type(g, cond)->dtype == DT_bool &&
+         (x->op == OP_logical_not || x->op == OP_astype)) {
+    negated ^= x->op == OP_logical_not;
+    cond = node_operand(g, n, 0);
+    n = value_node(g, cond);
+    x = n ? graph_node_at(g, n) : NULL;
+  }
   if (!x || x->kind != NODE_op || x->operand_count != 2) return false;
   for (u32 i = 0; i < 2; i++) {
     if (!value_dim(g, node_operand(g, n, i), &d[i]) || d[i] == DIM_NONE) return false;
     if (size_is_unbacked(&g->sizes, d[i]) || !size_hint(&g->sizes, d[i], &now[i])) return false;
-    if (!now[i] && d[i] != 0) return false;
+    if (!now[i] && size_is_sym(&g->sizes, d[i], &axis)) return false;
   }
   switch (x->op) {
     case OP_less: *q = (SizeQuestion){REL_lt, d[0], d[1]}; break;
@@ -484,8 +494,9 @@ static bool asks_sizes(Recorder *r, ValueId cond, SizeQuestion *q, bool *is) {
     default: return false;
   }
   const bool turned = q->a == d[1] && q->b == d[0] && d[0] != d[1];
-  *is = turned ? rel_holds(q->rel, now[1], now[0]) : rel_holds(q->rel, now[0], now[1]);
-  if (*is) return true;
+  const bool holds = turned ? rel_holds(q->rel, now[1], now[0]) : rel_holds(q->rel, now[0], now[1]);
+  *is = holds != negated;
+  if (holds) return true;
   switch (q->rel) {
     case REL_eq: q->rel = REL_ne; break;
     case REL_ne: q->rel = REL_eq; break;
