@@ -582,10 +582,11 @@ static WeftStatus unique_values(Vm *vm, const Array *x, u32 dtype, Value *out, b
   enum { MARKS_EACH = 8 /* bytes of marks for an element at most, as many as its key has */ };
   const i64 n = x->size;
   const size_t size = 2 * (size_t)n * sizeof(u64);
-  u64 *keys = mem_alloc(&vm->alloc, size), *spare = keys + n, least = UINT64_MAX, most = 0;
+  u64 *keys = mem_alloc(&vm->alloc, size), least = UINT64_MAX, most = 0;
   bool hidden = false;
   i64 count = 0;
   if (!keys) return vm_error_memory(vm);
+  u64 *spare = keys + n;
   WeftStatus status = keys_make(vm, keys, x->data, n, 1, dtype, false, &hidden);
   Polled p = parts_in(vm, status == WEFT_OK ? n : 0, PART_ELEMENTS);
   while (parts_next(&p))
