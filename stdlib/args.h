@@ -61,8 +61,14 @@ const char *param_name(u32 op, u32 param, char *buf); /* buf: 32 bytes */
 /* v (a number) as dtype. A weak integer must fit an integer dtype. */
 WeftStatus num_fit(Vm *vm, u32 op, Value v, u32 dtype, Value *out) MUST_USE; /* for c128, which is no V_NUM, v itself */
 
-/* Fuel and interrupts for work over n elements; call before the work, or between parts of it. */
-static inline WeftStatus kernel_poll(Vm *vm, i64 n) { return n < 1024 ? WEFT_OK : vm_poll(vm, (u64)n >> 10); }
+/* Fuel and interrupts for work over n elements; call before the work, or between parts of it. Small parts cost no fuel;
+ * the clock is looked at when many of them came together. */
+static inline WeftStatus kernel_poll(Vm *vm, i64 n) {
+  enum { TOGETHER = 1 << 17 };
+  if (n >= 1024) return vm_poll(vm, (u64)n >> 10);
+  const u32 more = (u32)n + 1;
+  return LIKELY((vm->walked += more) % TOGETHER >= more) ? WEFT_OK : vm_look(vm);
+}
 
 /* Work over n elements in parts of some milliseconds, with a look at the clock between two of them:
  *
