@@ -29,10 +29,23 @@ static bool same_dims(Deriv *d, const ArrayType *t, u32 rank, const Dim *dims) {
   return same;
 }
 
+/* The number x as an array on the device of what is pulled back. */
+static Dv filled_there(Deriv *d, Dv x, u32 rank, const Dim *dims) {
+  GraphAttr a[2] = {{.kind = ATTR_dims, .param = 0, .count = rank, .ints = dims},
+                    {.kind = ATTR_int, .param = 3, .i = d->device}};
+  return dv_op(d, OP_full, &x, 1, a, 2);
+}
+
+Dv dv_numbers(Deriv *d, Dim n) {
+  GraphAttr a[2] = {attr_dim(0, n), attr_int(4, d->device)};
+  return dv_op(d, OP_arange, NULL, 0, a, d->device ? 2 : 1);
+}
+
 Dv dv_reshape(Deriv *d, Dv x, u32 rank, const Dim *dims) {
   if (d->failed) return 0;
   ArrayType t = d->to->type(d, x);
   if (same_dims(d, &t, rank, dims)) return x;
+  if (d->device && !t.rank) return filled_there(d, x, rank, dims);
   GraphAttr a = {.kind = ATTR_dims, .param = 1, .count = rank, .ints = dims};
   return dv_op(d, OP_reshape, &x, 1, &a, 1);
 }
@@ -41,6 +54,7 @@ Dv dv_stretch(Deriv *d, Dv x, u32 rank, const Dim *dims) {
   if (d->failed) return 0;
   ArrayType t = d->to->type(d, x);
   if (same_dims(d, &t, rank, dims)) return x;
+  if (d->device && !t.rank) return filled_there(d, x, rank, dims);
   GraphAttr a = {.kind = ATTR_dims, .param = 1, .count = rank, .ints = dims};
   return dv_op(d, OP_broadcast_to, &x, 1, &a, 1);
 }
@@ -105,7 +119,10 @@ Dv deriv_fit(Deriv *d, Dv ct, const ArrayType *t) {
     if (i < extra || (c.rank >= t->rank && d->to->same(d, t->dims[i - extra], 1) && !d->to->same(d, c.dims[i], 1)))
       mask |= 1u << i;
   if (mask) ct = dv_reduce(d, OP_sum, ct, mask, false);
+  const u8 device = d->device;
+  d->device = t->device;
   ct = dv_reshape(d, ct, t->rank, t->dims);
+  d->device = device;
   return dv_convert(d, ct, t->dtype);
 }
 
@@ -376,7 +393,7 @@ static Dv pull_written(Deriv *d, const DerivNode *n, Dv x, Dv g) {
   GraphAttr stop = attr_dim(0, 1);
   for (u32 i = 0; i < t.rank; i++) stop.dim = d->to->dim(d, '*', stop.dim, t.dims[i]);
   whole.dtype = DT_i64;
-  Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), t.rank, t.dims),
+  Dv number = dv_reshape(d, dv_numbers(d, stop.dim), t.rank, t.dims),
       zeros = d->failed ? 0 : d->to->zeros(d, &whole);
   Dv stands = zeros && number ? d->to->update(d, n, OP_none, zeros, number) : 0;
   Dv mine = stands ? dv2(d, OP_equal, d->to->index(d, n, stands), number) : 0;
@@ -432,6 +449,8 @@ bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, D
   *why = n->kind == DERIV_index ? "index" : n->kind == DERIV_update ? "an indexed assignment" : op_name(n->op);
   memset(out, 0, sizeof *out * n->count);
   d->detail = NULL;
+  d->device = 0;
+  for (u32 i = 0; i < n->count && !d->device; i++) d->device = d->to->type(d, n->operands[i]).device;
   if (n->kind == DERIV_index) {
     ArrayType t = d->to->type(d, n->operands[0]);
     Dv zeros = d->to->zeros(d, &t);

@@ -50,6 +50,7 @@ typedef struct DerivOps {
 struct Deriv {
   const DerivOps *to;
   Arena room; /* what one operation needs while it is pulled back: lists as long as its operands and results */
+  u8 device; /* of the arrays of what is pulled back: arrays made of numbers go there */
   bool failed, refused; /* refused: for want of memory */
   const char *detail; /* what there is no rule for, more exactly; static text */
 };

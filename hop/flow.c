@@ -146,7 +146,7 @@ ValueId flow_nothing(Graph *g, const ArrayType *like) {
     if (!seen.all) t.dims[d] = 0;
   }
   if (!t.rank) return graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0});
-  return graph_full(g, t.dtype, t.rank, t.dims, 0);
+  return graph_full_as(g, &t, 0);
 }
 
 /* For a result of a node of the loop as it was. */

@@ -80,6 +80,10 @@ static WeftStatus unit(Vm *vm, const ArrayType *t, i64 at, Value *out) {
   if (status == WEFT_OK) status = vm_op(vm, OP_reshape, args, out);
   value_drop(vm, args[0]);
   value_drop(vm, args[1]);
+  if (status != WEFT_OK || !t->device) return status;
+  Value here = *out;
+  status = value_moved(vm, here, t->device, out);
+  value_drop(vm, here);
   return status;
 }
 

@@ -174,7 +174,7 @@ static bool carried_params(Back *b) {
       continue;
     }
     ArrayType t = *value_type(g, like); /* computed by nothing that counts */
-    ValueId zero = t.rank ? graph_full(g, t.dtype, t.rank, t.dims, 0)
+    ValueId zero = t.rank ? graph_full_as(g, &t, 0)
                           : graph_const(g, (Value){.kind = V_NUM, .dtype = t.dtype, .flags = t.weak ? VF_WEAK : 0});
     /* a variable is no constant */
     ok = pull_loop_push(b, &b->params, !t.rank && pull_is_float(g, like) ? graph_op1(g, OP_positive, zero) : zero);

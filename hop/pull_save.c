@@ -19,14 +19,14 @@ bool pull_ragged(const Graph *g, ValueId v) {
 static const IndexItem part_items = {.kind = INDEX_array, .part = {PART_operand}, .at = {1}};
 
 /* The numbers at, at + 1, … of a part of that length. */
-static ValueId part_places(Graph *g, ValueId at, Dim length) {
-  GraphAttr stop[4] = {attr_dim(0, length), attr_hole(1), attr_hole(2), attr_hole(3)};
-  ValueId v = graph_op(g, OP_arange, NULL, 0, stop, 4, NULL);
+static ValueId part_places(Graph *g, ValueId at, Dim length, u32 device) {
+  GraphAttr stop[5] = {attr_dim(0, length), attr_hole(1), attr_hole(2), attr_hole(3), attr_int(4, device)};
+  ValueId v = graph_op(g, OP_arange, NULL, 0, stop, device ? 5 : 4, NULL);
   return v ? graph_op2(g, OP_add, at, v) : 0;
 }
 
 ValueId loop_saved_part(Graph *g, ValueId all, ValueId at, TypeId type) {
-  ValueId places = part_places(g, at, type_of(g, type)->dims[0]);
+  ValueId places = part_places(g, at, type_of(g, type)->dims[0], type_of(g, type)->device);
   return places ? graph_index(g, all, &places, 1, &part_items, 1, type) : 0;
 }
 
@@ -113,7 +113,7 @@ static bool begin_parts(Parts *p, const ValueVec *wanted, LoopKept *kept, ValueV
     ArrayType t = *value_type(g, wanted->data[i]);
     t.dims[0] = p->totals.data[p->of.data[i] - 1];
     t.weak = false;
-    ValueId all = graph_full(g, t.dtype, t.rank, t.dims, 0);
+    ValueId all = graph_full_as(g, &t, 0);
     ok = all && vec_push(alloc, init, all) && vec_push(alloc, &kept->with, graph_type(g, &t));
   }
   return ok;
@@ -133,7 +133,8 @@ static bool next_parts(Parts *p, const ValueVec *wanted, const LoopKept *kept, c
   for (u32 i = 0; i < wanted->count && ok; i++) {
     if (!p->of.data[i]) continue;
     ValueId v = map_get(map, wanted->data[i]);
-    ValueId places = part_places(g, kept->given.data[p->of.data[i] - 1], value_type(g, v)->dims[0]);
+    ValueId places = part_places(g, kept->given.data[p->of.data[i] - 1], value_type(g, v)->dims[0],
+                                 value_type(g, v)->device);
     v = places ? graph_convert(g, v, value_type(g, v)->dtype) : 0;
     ok = v && vec_push(alloc, next, graph_update(g, OP_none, kept->given.data[array++], &places, 1, &part_items, 1, v));
   }

@@ -75,7 +75,7 @@ static Outcome pass(AScan *s, const ValueId *xs, const ValueId *totals, Dim n, V
   u32 carried = totals ? 0 : s->count;
   for (u32 i = 0; i < carried; i++) { /* never read */
     const ArrayType t = *type_of(g, s->items[i]);
-    if (!(init[i] = graph_full(g, t.dtype, t.rank, t.dims, 0))) return OUT_FAIL;
+    if (!(init[i] = graph_full_as(g, &t, 0))) return OUT_FAIL;
     if (!type_same(g, g->values.data[init[i]].type, s->items[i]))
       return rec_stuck(r, REASON_no_rule, "associative_scan of such items");
   }

@@ -77,7 +77,7 @@ static Dv zeros(Deriv *d, const ArrayType *t) { return pull_zeros(graph_of(d), t
 
 ValueId pull_fill(Graph *g, const ArrayType *t, f64 with) {
   if (t->rank == 0) return graph_const_f64(g, t->dtype, with);
-  return graph_full(g, t->dtype, t->rank, t->dims, with);
+  return graph_full_as(g, t, with);
 }
 ValueId pull_zeros(Graph *g, const ArrayType *t) { return pull_fill(g, t, 0); }
 

@@ -104,8 +104,8 @@ static Outcome rows(Recorder *r, BlockId block, NodeId before, const ValueVec *v
   BlockId body = 0;
   ValueId units = 0, seed = 0;
   if (o == OUT_GO && t.rank) {
-    GraphAttr attrs[2] = {attr_dim(0, n), attr_dtype(3, t.dtype)};
-    units = dv_op(&w.d.head, OP_eye, NULL, 0, attrs, 2);
+    GraphAttr attrs[3] = {attr_dim(0, n), attr_dtype(3, t.dtype), attr_int(4, t.device)};
+    units = dv_op(&w.d.head, OP_eye, NULL, 0, attrs, t.device ? 3 : 2);
     ArrayType row = {.dtype = t.dtype, .rank = 1, .device = t.device};
     row.dims[0] = n;
     body = units ? graph_open(g) : 0;

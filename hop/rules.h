@@ -12,6 +12,7 @@ Dv dv3(Deriv *d, u32 op, Dv a, Dv b, Dv c);
 Dv dv_num(Deriv *d, f64 v);
 Dv dv_reshape(Deriv *d, Dv x, u32 rank, const Dim *dims); /* x itself when it has that shape; so below */
 Dv dv_stretch(Deriv *d, Dv x, u32 rank, const Dim *dims);
+Dv dv_numbers(Deriv *d, Dim n); /* 0 … n-1, on the device of what is pulled back */
 Dv dv_permute(Deriv *d, Dv x, const u32 *perm);           /* result axis i is axis perm[i] of x */
 Dv dv_reduce(Deriv *d, u32 op, Dv x, u32 mask, bool keepdims);
 Dv dv_convert(Deriv *d, Dv x, u32 dtype);

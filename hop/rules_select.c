@@ -28,10 +28,9 @@ static Dim select_size_of(Deriv *d, const ArrayType *t) {
 /* ---- places ---------------------------------------------------------------------------------------------------- */
 
 Dv dv_positions(Deriv *d, Dim n, u32 rank, u32 axis) {
-  GraphAttr stop = attr_dim(0, n);
   Dim dims[TYPE_MAX_RANK];
   for (u32 i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;
-  return dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), rank, dims);
+  return dv_reshape(d, dv_numbers(d, n), rank, dims);
 }
 
 /* Zeros of the type with v added at indices along an axis, each place of its own: the adjoint of take_along_axis. */
@@ -264,10 +263,10 @@ static bool pull_scatter(Deriv *d, const DerivNode *n, const ArrayType *t, Dv g,
   if (!wants[2]) return true;
   Dv read = take(d, g, at, axis);
   if (set) { /* of several at one place the last counts: all write their number, and see whose stands there */
-    ArrayType it = dv_type(d, at), numbers = {.dtype = DT_i64, .rank = 1};
+    ArrayType it = dv_type(d, at), numbers = {.dtype = DT_i64, .rank = 1, .device = it.device};
     numbers.dims[0] = t->rank ? t->dims[axis] : 1;
     GraphAttr stop = attr_dim(0, select_size_of(d, &it)), flat[2] = {attr_int(3, 0), by[1]};
-    Dv number = dv_reshape(d, dv_op(d, OP_arange, NULL, 0, &stop, 1), it.rank, it.dims);
+    Dv number = dv_reshape(d, dv_numbers(d, stop.dim), it.rank, it.dims);
     Dv zeros = d->failed ? 0 : d->to->zeros(d, &numbers);
     Dv stands = dv_op(d, OP_scatter, (Dv[]){zeros, at, number}, 3, flat, 2);
     Dv mine = dv2(d, OP_equal, take(d, stands, at, 0), number);

@@ -25,13 +25,18 @@ void tape_type(Value v, ArrayType *t) {
   if (v.kind != V_ARRAY) return;
   t->dtype = (u8)array_dtype(v.array);
   t->rank = (u8)array_rank(v.array);
+  t->device = t->rank ? (u8)array_device(v.array) : 0;
   memcpy(t->dims, array_dims(v.array), t->rank * sizeof t->dims[0]);
 }
 
 WeftStatus tape_zeros(Vm *vm, const ArrayType *t, Value *out) {
   if (array_new_zero(vm, t->dtype, t->rank, t->dims, out) != WEFT_OK) return WEFT_ERROR;
   *out = array_finish(vm, *out);
-  return WEFT_OK;
+  if (!t->device) return WEFT_OK;
+  Value here = *out;
+  WeftStatus status = value_moved(vm, here, t->device, out);
+  value_drop(vm, here);
+  return status;
 }
 
 WeftStatus tape_sum(Vm *vm, Value a, Value b, Value *out) {
@@ -118,7 +123,7 @@ static Dv tape_run(Deriv *deriv, u32 op, const Dv *operands, u32 count, const Gr
       args[p] = value_keep(at(deriv, operands[next++]));
     }
   }
-  ok = ok && vm_op(vm, op, args, &out) == WEFT_OK;
+  ok = ok && op_of_graph(vm, op, args, &out) == WEFT_OK;
   for (u32 p = 0; p < n; p++) value_drop(vm, args[p]);
   return ok ? handle(d, out) : none(d);
 }

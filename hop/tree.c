@@ -85,6 +85,7 @@ void tree_leaf_type(Value v, ArrayType *t) {
   if (v.kind != V_ARRAY) return;
   t->dtype = (u8)array_dtype(v.array);
   t->rank = (u8)array_rank(v.array);
+  t->device = t->rank ? (u8)array_device(v.array) : 0;
   memcpy(t->dims, array_dims(v.array), t->rank * sizeof t->dims[0]);
 }
 

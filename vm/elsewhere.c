@@ -17,8 +17,7 @@ u32 op_device_param(const Vm *vm, u32 op) {
   return UINT32_MAX;
 }
 
-/* A value with its arrays brought to the processor, or taken to the device (numbers stay). *out owned. */
-static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {
+WeftStatus value_moved(Vm *vm, Value v, u32 device, Value *out) {
   *out = value_hole();
   if (v.kind == V_LIST) {
     if (!cstack_has(CSTACK_CALL)) return vm_error_stack(vm);
@@ -26,7 +25,7 @@ static WeftStatus moved(Vm *vm, Value v, u32 device, Value *out) {
     for (u32 i = 0; i < v.list->count; i++) {
       Value item;
       /* lists in arguments of operations are flat */
-      if (moved(vm, v.list->items[i], device, &item) != WEFT_OK) goto fail;
+      if (value_moved(vm, v.list->items[i], device, &item) != WEFT_OK) goto fail;
       if (!list_push(vm, out, item)) goto fail; /* consumes the item */
     }
     return WEFT_OK;
@@ -56,7 +55,23 @@ WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) {
   else if (op_follows(op)) return WEFT_OK;
   if (LIKELY(device == array_device(out->array))) return WEFT_OK;
   Value made = *out;
-  status = moved(vm, made, device, out);
+  status = value_moved(vm, made, device, out);
+  value_drop(vm, made);
+  return status;
+}
+
+WeftStatus op_of_graph(Vm *vm, u32 op, Value *args, Value *out) {
+  u32 param = op_device_param(vm, op);
+  i64 device = DEV_CPU;
+  if (LIKELY(param == UINT32_MAX || args[param].kind != V_NUM || !num_as_index(args[param], &device)))
+    return vm_op(vm, op, args, out);
+  const Value given = args[param];
+  args[param] = value_hole();
+  WeftStatus status = vm_op(vm, op, args, out);
+  args[param] = given;
+  if (status != WEFT_OK || out->kind != V_ARRAY) return status;
+  Value made = *out;
+  status = value_moved(vm, made, (u32)device, out);
   value_drop(vm, made);
   return status;
 }
@@ -66,7 +81,7 @@ WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) 
   Value here[OP_MAX_PARAMS], result = value_hole();
   u32 made = 0, param = op_device_param(vm, op);
   WeftStatus status = WEFT_OK;
-  for (; made < info->nparams && status == WEFT_OK; made++) status = moved(vm, args[made], DEV_CPU, &here[made]);
+  for (; made < info->nparams && status == WEFT_OK; made++) status = value_moved(vm, args[made], DEV_CPU, &here[made]);
   if (status == WEFT_OK && !vm->ops[op].eager) status = vm_error(vm, EK_unsupported, "%s: not supported", info->name);
   if (status == WEFT_OK) status = vm->ops[op].eager(vm, here, &result);
   for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
@@ -75,7 +90,7 @@ WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) 
     *out = result;
     return WEFT_OK;
   }
-  status = moved(vm, result, device, out);
+  status = value_moved(vm, result, device, out);
   value_drop(vm, result);
   return status;
 }

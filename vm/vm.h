@@ -488,6 +488,10 @@ WeftStatus vm_resume(Vm *vm, Value v, Value *out) MUST_USE;
 void vm_cancel(Vm *vm); /* drops all frames of it */
 /* Runs an operation on normalised arguments: tape, device or eager kernel. Borrows or takes args as EagerFn. */
 WeftStatus vm_op(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
+/* What a node of a graph, or a rule of a derivative, asks for: a device that it gives stands as its number. */
+WeftStatus op_of_graph(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
+/* A value with its arrays brought to the processor, or taken to the device (numbers stay). *out owned. */
+WeftStatus value_moved(Vm *vm, Value v, u32 device, Value *out) MUST_USE;
 /* the text of v by a format spec; spec nil: as str gives it */
 WeftStatus vm_text(Vm *vm, Value v, Value spec, Value *out) MUST_USE;
 /* Binary and unary operators by BcOp, with scalars inline; consumes nothing. */

@@ -674,7 +674,7 @@ static __attribute__((noinline)) Went extern_step(Run *r, const PlanStep *s) {
     if (at < s->nargs) status = plan_parameter(r, s, &at, &values[made]);
   }
   vm->hands_on = s->handed_on;
-  if (status == WEFT_OK) status = vm_op(vm, s->aux, values, &out);
+  if (status == WEFT_OK) status = op_of_graph(vm, s->aux, values, &out);
   vm->hands_on = false;
   for (u32 i = 0; i < made; i++) value_drop(vm, values[i]);
   if (status != WEFT_OK) return plan_leave_raised(r, s->exit);

@@ -315,6 +315,8 @@ ValueId graph_transpose(Graph *g, ValueId x, const u32 *perm);
 ValueId graph_convert(Graph *g, ValueId x, u32 dtype); /* x itself when it has that dtype, strong */
 ValueId graph_weaken(Graph *g, ValueId x); /* the number as a weak one */
 ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill);
+/* An array of that type, with all elements the same. */
+ValueId graph_full_as(Graph *g, const ArrayType *t, f64 fill);
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
                     TypeId result);
 /* x with v stored at items, or combined with what is there. Of a number x, which has no place, it is v as such. */

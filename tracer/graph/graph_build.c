@@ -208,6 +208,12 @@ ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill) {
   return graph_op(g, OP_full, &v, 1, &a, 1, NULL);
 }
 
+ValueId graph_full_as(Graph *g, const ArrayType *t, f64 fill) {
+  GraphAttr a[2] = {attr_dims(g, 0, t->dims, t->rank), attr_int(3, t->device)};
+  ValueId v = graph_const_f64(g, t->dtype, fill);
+  return graph_op(g, OP_full, &v, 1, a, t->device ? 2 : 1, NULL);
+}
+
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
                     TypeId result) {
   ValueId *all = arena_alloc(&g->arena, sizeof *all * (count + 1));

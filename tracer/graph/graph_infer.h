@@ -60,6 +60,8 @@ bool inf_scale_fits(const Infer *c, u32 p); /* it broadcasts to the first operan
 /* ---- filling the first result ---- */
 bool inf_same(Infer *c, const ArrayType *x);                  /* the type of x, but strong; true */
 bool inf_dtype(Infer *c, const ArrayType *const *xs, u32 n);  /* by the column `dtype` */
+/* The device that parameter p gives by its number, of an array made in a graph; not given: the processor. */
+void inf_device(Infer *c, u32 p);
 bool inf_new(Infer *c, u32 p, u32 dtype);                     /* of the shape that parameter p gives */
 bool inf_reduced(Infer *c);                                   /* by the parameters axis and keepdims */
 

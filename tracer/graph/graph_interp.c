@@ -246,7 +246,7 @@ static WeftStatus run_op(GraphRun *r, NodeId n) {
     status = x->op == OP_stop_gradient ? (out = value_keep(values[0]), WEFT_OK)
              : x->total && values[0].kind == V_ARRAY && values[0].array->size == 0
                  ? top_of_nothing(r->vm, values, &out)
-                 : vm_op(r->vm, x->op, values, &out);
+                 : op_of_graph(r->vm, x->op, values, &out);
   for (u32 i = 0; i < made; i++) value_drop(r->vm, values[i]);
   return status == WEFT_OK ? put_results(r, n, out, op_name(x->op)) : status;
 }

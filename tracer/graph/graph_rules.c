@@ -22,6 +22,10 @@ bool inf_dtype(Infer *c, const ArrayType *const *xs, u32 n) {
   return true;
 }
 
+void inf_device(Infer *c, u32 p) {
+  if (c->args[p].kind == ARG_attr && c->args[p].attr->kind == ATTR_int) c->out->device = (u8)c->args[p].attr->i;
+}
+
 bool inf_new(Infer *c, u32 p, u32 dtype) {
   u32 rank;
   if (!inf_shape(c, p, &rank, c->out->dims)) return inf_fail(c, EK_shape, "the shape is known only at run time");
@@ -348,6 +352,7 @@ bool infer_filled(Infer *c) {
 bool infer_full(Infer *c) {
   const ArrayType *x = inf_type(c, 1);
   u32 dtype = arg_dtype(&c->args[2]);
+  inf_device(c, 3);
   return x ? inf_new(c, 0, dtype ? dtype : x->dtype) && value_fills(c, x) : inf_no_rule(c);
 }
 
@@ -375,6 +380,7 @@ bool infer_eye(Infer *c) {
   if (!inf_dim(c, 0, 0, &n)) return inf_no_rule(c);
   m = n;
   if (inf_given(c, 1) && !inf_dim(c, 1, n, &m)) return inf_no_rule(c);
+  inf_device(c, 4);
   c->out->dtype = (u8)(dtype ? dtype : DT_f64);
   c->out->rank = 2;
   c->out->dims[0] = n;
@@ -440,6 +446,7 @@ bool infer_arange(Infer *c) {
     ints &= dtype_kind(t->dtype) == DK_INT;
     known &= value_const(g, c->args[i].value, &v[i]);
   }
+  inf_device(c, 4);
   out->rank = 1;
   out->dtype = literal ? DT_f64 : DT_i64;
   if (n && literal) return inf_no_rule(c);

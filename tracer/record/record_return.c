@@ -144,7 +144,7 @@ Outcome rec_return_carry(Recorder *r, RecLoop *l, ValueVec *init) {
   for (u32 i = 0; i < l->ret.count; i++) {
     const ArrayType *t = &l->ret.types[i];
     if (l->ret.loc[i]) continue;
-    ValueId zero = t->rank ? graph_full(g, t->dtype, t->rank, t->dims, 0)
+    ValueId zero = t->rank ? graph_full_as(g, t, 0)
                            : graph_const(g, (Value){.kind = V_NUM, .dtype = t->dtype, .flags = t->weak ? VF_WEAK : 0});
     if (!zero || !same_leaf(r, value_type(g, zero), t, true))
       return g->failed ? OUT_FAIL : rec_stuck(r, REASON_loop_return, "a loop returns from the function");

@@ -35,6 +35,10 @@ static struct {
   Block *blocks;
   size_t count, cap, bytes;
   int retained, current, modules, links;
+  struct {
+    Machine **at;
+    size_t count, cap;
+  } loaded; /* modules that are not unloaded: a context that is lost takes them along */
   unsigned launches;
   long asked;      /* calls of what is to fail … */
   char wanted[64]; /* … which is this */
@@ -130,6 +134,7 @@ static int cu_DevicePrimaryCtxRelease(int device) {
   if (mock.lost) { /* all that was made in it goes with it */
     while (mock.count) free(mock.blocks[--mock.count].at);
     mock.bytes = 0;
+    while (mock.loaded.count) machine_free(mock.loaded.at[--mock.loaded.count]);
     mock.modules = mock.links = 0;
     mock.lost = false;
   }
@@ -137,6 +142,9 @@ static int cu_DevicePrimaryCtxRelease(int device) {
     free(mock.blocks);
     mock.blocks = NULL;
     mock.cap = 0;
+    free(mock.loaded.at);
+    mock.loaded.at = NULL;
+    mock.loaded.count = mock.loaded.cap = 0;
     return OK;
   }
   fprintf(stderr, "mock driver: %zu blocks of memory, %d modules, %d links, %d contexts are still held\n",
@@ -323,12 +331,20 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   const char *ptxas = getenv("WEFT_MOCK_PTXAS");
   if (mock.model && ptxas && *ptxas) model_read_registers(ptxas, mock.card, image);
   mock.modules++;
+  if (mock.loaded.count == mock.loaded.cap) {
+    mock.loaded.cap = mock.loaded.cap ? mock.loaded.cap * 2 : 64;
+    mock.loaded.at = realloc(mock.loaded.at, mock.loaded.cap * sizeof *mock.loaded.at);
+    if (!mock.loaded.at) abort();
+  }
+  mock.loaded.at[mock.loaded.count++] = m;
   *module = m;
   return OK;
 }
 static int cu_ModuleUnload(void *module) {
   IN_CONTEXT("cuModuleUnload");
   if (!module) return INVALID_VALUE;
+  for (size_t i = 0; i < mock.loaded.count; i++)
+    if (mock.loaded.at[i] == module) mock.loaded.at[i--] = mock.loaded.at[--mock.loaded.count];
   machine_free(module);
   mock.modules--;
   return OK;
