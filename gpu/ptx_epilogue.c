@@ -9,7 +9,11 @@
  * Values are those of the kernel by itself, since a product is rounded to its dtype before. */
 #include "gpu/ptx_writer.h"
 
-enum { NODES = 40 /* they stand in the code 64 times */, FOUR = 4 };
+enum {
+  NODES = 40, /* they stand in the code 64 times */
+  ARRAYS = 5, /* the product, what is read beside it and what is written: with eight there are too few registers */
+  FOUR = 4,
+};
 
 /* ---- which kernels ---------------------------------------------------------------------------------------- */
 
@@ -47,7 +51,7 @@ static bool is_element(const LoopFn *fn, const PtxEpilogue *e, const LoopNode *n
 }
 
 bool ptx_epilogue(const LoopFn *fn, u32 word, PtxEpilogue *e) {
-  u32 i = 0, loads = 0;
+  u32 i = 0, loads = 0, arrays = 0;
   PtxNest nest;
   *e = (PtxEpilogue){0};
   if (fn->kind != LOOP_KERNEL || word >= fn->params.count || fn->body.count > NODES) return false;
@@ -56,6 +60,8 @@ bool ptx_epilogue(const LoopFn *fn, u32 word, PtxEpilogue *e) {
   e->type = (LoopType)p->mem;
   if (p->type != LT_PTR || (e->type != LT_F32 && e->type != LT_F64 && e->type != LT_F16 && e->type != LT_BF16))
     return false;
+  for (u32 k = 0; k < fn->params.count; k++) arrays += loop_node(fn, fn->params.data[k])->type == LT_PTR;
+  if (arrays > ARRAYS) return false;
   while (i < fn->body.count && !loop_is_head(loop_node(fn, fn->body.data[i]))) i++;
   if (i == fn->body.count) return false;
   e->head = fn->body.data[i];
