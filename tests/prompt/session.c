@@ -192,10 +192,43 @@ static bool is_prompt(const Session *s, const char *text) {
   return s->screen.y > s->from && s->screen.x == (int)strlen(text) && is_row(s, text);
 }
 
+/* Whether the program sleeps, as it does while it waits for a key. Where the system does not tell: yes. */
+static bool sleeps(const Session *s) {
+  char path[64], text[512];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)s->pid);
+  FILE *f = fopen(path, "r");
+  if (!f) return true;
+  size_t n = fread(text, 1, sizeof text - 1, f);
+  fclose(f);
+  text[n] = 0;
+  const char *state = strrchr(text, ')'); /* "pid (name) S ..." */
+  return !state || state[1] == 0 || state[2] != 'R';
+}
+
+/* Takes the rest of what is being drawn: readline writes row by row, and the cursor is at its place only behind the
+   last. A program that computes does not come to rest; it gets a fifth of a second. */
+static void rest(Session *s) {
+  struct pollfd p = {.fd = s->fd, .events = POLLIN};
+  for (double end = now() + 0.2; s->fd >= 0 && now() < end;) {
+    bool asleep = sleeps(s); /* asked before: what it wrote until then is in the terminal */
+    int n = poll(&p, 1, asleep ? 0 : 1);
+    if (n > 0 && !listen_for(s, 0)) return;
+    if (n == 0 && asleep) return;
+  }
+}
+
+/* Whether what is waited for is there, and stays when the program has come to rest. A text may be gone by then, as one
+ * that tells of progress. */
+static bool is_and_stays(Session *s, bool (*is)(const Session *, const char *), const char *text) {
+  if (!is(s, text)) return false;
+  rest(s);
+  return is == holds || is(s, text);
+}
+
 static bool wait_until(Session *s, bool (*is)(const Session *, const char *), const char *text, const char *what) {
   if (*why) return false;
   double end = now() + PATIENCE;
-  while (!is(s, text)) {
+  while (!is_and_stays(s, is, text)) {
     if (now() > end) return must(false, "waited in vain for %s '%s'; the screen ends with: %s", what, text, tail(s));
     if (!listen_for(s, 200)) {
       look_whether_ended(s);
