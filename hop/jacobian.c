@@ -1,11 +1,12 @@
 /* jacobian.c — Jacobians on the tape: the function runs once, then one pull for each element of its result (jacrev), or
- * one push for each element of its argument (jacfwd). hessian is jacfwd of jacrev. */
+ * one push for each element of its argument (jacfwd). hessian is jacfwd of jacrev, the upper half in both halves. */
 #include "hop/jacobian.h"
 
 #include <string.h>
 
 #include "hop/lanes.h"
 #include "hop/pullback.h"
+#include "hop/symmetric.h"
 #include "hop/tree.h"
 
 static const char *eager_jac_who_of(u32 transform) {
@@ -149,9 +150,25 @@ static WeftStatus all_real(Vm *vm, const char *who, const Leaves *leaves) {
   return WEFT_OK;
 }
 
+/* cells: of a gradient's leaves by the argument's; the gradient of each leaf of a result has a leaf for each of x. */
+static WeftStatus both_halves(Vm *vm, Value *cells, u32 ny, const Leaves *xl) {
+  u32 n = xl->count, *ranks = mem_alloc(&vm->alloc, sizeof *ranks * (n + 1));
+  if (!ranks) return vm_error_memory(vm);
+  for (u32 i = 0; i < n; i++) {
+    ArrayType t;
+    tree_leaf_type(xl->data[i], &t);
+    ranks[i] = t.rank;
+  }
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i + n <= ny && n && status == WEFT_OK; i += n)
+    status = symmetric_cells(vm, cells + i * n, n, ranks);
+  mem_free(&vm->alloc, ranks, sizeof *ranks * (n + 1));
+  return status;
+}
+
 /* Row after row: what a unit in each element of `from` gives in `to` (a list in the one direction holds the argument).
  * jacrev: from the result to the argument. jacfwd: from the argument to the result. The Jacobian is the result's
- * tree, in each leaf the argument's tree. */
+ * tree, in each leaf the argument's tree. hessian: f is a gradient. */
 static WeftStatus eager_jacobian_of(Vm *vm, u32 transform, const char *who, Value f, Value x, Value *out) {
   bool reverse = transform == TF_jacrev;
   Value xs = value_hole(), y = value_hole(), *cells = NULL;
@@ -208,6 +225,7 @@ static WeftStatus eager_jacobian_of(Vm *vm, u32 transform, const char *who, Valu
     }
     lanes_free(vm, &rows);
   }
+  if (status == WEFT_OK && transform == TF_hessian) status = both_halves(vm, cells, yl.count, &xl);
   /* leaves of the result become trees like the argument */
   for (u32 i = 0, next = 0; i < yl.count && status == WEFT_OK; i++) {
     Value part;
@@ -249,7 +267,6 @@ WeftStatus call_jacobian(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nar
     Value inner;
     if (!fn_transform(vm, TF_jacrev, f, value_keep(fn->settings), &inner)) return WEFT_ERROR;
     f = inner;
-    transform = TF_jacfwd;
   }
   Held h = {f, args, nargs, (u32)at};
   HostFn host = {.name = who, .call = call_held, .ctx = &h, .release = held_free};

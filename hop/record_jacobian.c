@@ -5,6 +5,7 @@
 
 #include "hop/jacobian.h"
 #include "hop/rules.h"
+#include "hop/symmetric.h"
 #include "hop/walk.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
@@ -186,13 +187,24 @@ static void forward_free(Recorder *r, Forward *f) {
   vec_free(&r->vm->alloc, &f->y);
 }
 
+/* cells: of a gradient's leaves by those of the argument; the gradient has a leaf for each of x, for each result. */
+static Outcome both_halves_of(Recorder *r, const ValueVec *x, u32 ny, ValueId *cells) {
+  u32 *ranks = arena_alloc(&r->g->arena, sizeof *ranks * (x->count + 1));
+  if (!ranks) return OUT_FAIL;
+  for (u32 i = 0; i < x->count; i++) ranks[i] = value_type(r->g, x->data[i])->rank;
+  for (u32 i = 0; i < ny && x->count; i += x->count)
+    if (!symmetric_values(r->g, cells + i * x->count, x->count, ranks)) return OUT_FAIL;
+  return OUT_GO;
+}
+
+/* hessian: fn is a gradient. */
 static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *args, u32 nargs, Av *out) {
   Graph *g = r->g;
   Allocator *alloc = &r->vm->alloc;
   bool reverse = transform == TF_jacrev;
   Av *passed = rec_avs(r, nargs);
   Forward f = {0};
-  ValueVec u = {0}, b = {0}, got = {0};
+  ValueVec u = {0}, b = {0}, got = {0}, cells = {0};
   AvVec parts = {0};
   NodeId from = 0;
   if (!passed) return OUT_FAIL;
@@ -203,16 +215,20 @@ static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *arg
   for (u32 i = 0; i < (reverse ? ny : nx) && o == OUT_GO; i++) /* all rows from one leaf */
     o = reverse ? rows(r, f.block, f.before, &f.x, f.y.data[i], &f.x, &got)
                 : rows(r, f.block, from, &u, b.data[i], &u, &got);
-  for (u32 i = 0; i < ny && o == OUT_GO; i++) { /* a tree like the argument in each leaf of the result */
-    AvVec leaves = {0};
-    ArrayType ty = float_type(g, f.y.data[i]);
+  for (u32 i = 0; i < ny && o == OUT_GO; i++)
     for (u32 j = 0; j < nx && o == OUT_GO; j++) {
-      ArrayType tx = float_type(g, f.x.data[j]);
+      ArrayType ty = float_type(g, f.y.data[i]), tx = float_type(g, f.x.data[j]);
       ValueId v = reverse ? assemble(r, got.data[i * nx + j], &ty, &tx, false)
                           : assemble(r, got.data[j * ny + i], &tx, &ty, true);
-      Av a = v ? av_num(r, v) : 0;
-      if (!a || !vec_push(alloc, &leaves, a))
+      if (!v || !vec_push(alloc, &cells, v))
         o = g->failed || r->failed ? OUT_FAIL : rec_stuck(r, REASON_raises, "a Jacobian of many axes");
+    }
+  if (o == OUT_GO && transform == TF_hessian) o = both_halves_of(r, &f.x, ny, cells.data);
+  for (u32 i = 0; i < ny && o == OUT_GO; i++) { /* a tree like the argument in each leaf of the result */
+    AvVec leaves = {0};
+    for (u32 j = 0; j < nx && o == OUT_GO; j++) {
+      Av a = av_num(r, cells.data[i * nx + j]);
+      if (!a || !vec_push(alloc, &leaves, a)) o = OUT_FAIL;
     }
     u32 next = 0;
     Av tree = o == OUT_GO ? rec_tree_rebuild(r, passed[at], leaves.data, &next) : 0;
@@ -225,6 +241,7 @@ static Outcome jacobian(Recorder *r, u32 transform, Av fn, u32 at, const Av *arg
   vec_free(alloc, &u);
   vec_free(alloc, &b);
   vec_free(alloc, &got);
+  vec_free(alloc, &cells);
   vec_free(alloc, &parts);
   return o;
 }
@@ -248,10 +265,7 @@ Outcome record_jacobian(Recorder *r, Av transform, const Av *args, u32 nargs, Av
   if (!rec_literal(r, argnum, "argnum", &at)) return rec_stuck(r, REASON_literal_needed, "argnum must be known");
   if (at < -(i64)nargs || at >= nargs) return rec_stuck(r, REASON_raises, "argnum");
   if (at < 0) at += nargs;
-  if (kind == TF_hessian) { /* jacfwd of jacrev */
-    if (!(fn = av_transform(r, TF_jacrev, fn, argnum))) return OUT_FAIL;
-    kind = TF_jacfwd;
-  }
+  if (kind == TF_hessian && !(fn = av_transform(r, TF_jacrev, fn, argnum))) return OUT_FAIL; /* jacfwd of jacrev */
   RecMark mark = rec_mark(r);
   if (!rec_save(r, &state)) return OUT_FAIL;
   Outcome o = undone(r, &mark, &state, jacobian(r, kind, fn, (u32)at, args, nargs, out));

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "vm/combine.h"
 #include "vm/field.h"
 #include "vm/index.h"
 #include "vm/operate.h"
@@ -24,8 +25,9 @@ WeftStatus store_check(Vm *vm, u32 dtype, Value value) {
   return WEFT_OK;
 }
 
-/* Strides with which `value` is walked when it is stretched to dims; leading axes of size 1 may be too many. */
-static WeftStatus stretch(Vm *vm, Array *value, u32 rank, const i64 *dims, i64 *strides) {
+/* Strides with which `value` is walked when it is stretched to dims; leading axes of size 1 may be too many. False: it
+ * does not fit. */
+static bool broadcasts(Array *value, u32 rank, const i64 *dims, i64 *strides) {
   u32 vr = array_rank(value), skip = 0;
   while (vr - skip > rank && array_dims(value)[skip] == 1) skip++;
   bool fits = vr - skip <= rank;
@@ -36,7 +38,12 @@ static WeftStatus stretch(Vm *vm, Array *value, u32 rank, const i64 *dims, i64 *
     if (have != 1) strides[d] = array_strides(value)[k];
     fits = have == 1 || have == dims[d];
   }
-  if (fits) return WEFT_OK;
+  return fits;
+}
+
+static WeftStatus stretch(Vm *vm, Array *value, u32 rank, const i64 *dims, i64 *strides) {
+  if (broadcasts(value, rank, dims, strides)) return WEFT_OK;
+  u32 vr = array_rank(value);
   ArrayType from = {.rank = (u8)vr}, to = {.rank = (u8)rank};
   char a[96], b[96];
   for (u32 d = 0; d < vr; d++) from.dims[d] = array_dims(value)[d];
@@ -143,10 +150,36 @@ static WeftStatus result_check(Vm *vm, u32 dtype, Value r) { /* of a compound op
   return WEFT_OK;
 }
 
+/* Of a larger part the threads and the polls of the operation are worth more than the array that it makes. */
+enum { IN_PLACE_MOST = 1 << 20 };
+
+/* Whether value, an array or a number of the array's dtype, was added to the part (subtracted, multiplied) in its
+ * place. */
+static bool combine_here(Array *a, i64 offset, const Selection *s, u32 op, Value value) {
+  u32 dtype = array_dtype(a);
+  i64 strides[ARRAY_MAX_RANK];
+  u64 number[2];
+  const void *from = number;
+  if (s->rank == 0 || dims_size(s->rank, s->dims) > IN_PLACE_MOST) return false;
+  if (value.kind == V_NUM && (value.dtype == dtype || (value_is_weak(value) && num_fits(value, dtype)))) {
+    if (dtype_kind(value.dtype) > dtype_kind(dtype)) return false;
+    num_store_as(number, dtype, value);
+    memset(strides, 0, sizeof strides);
+  } else if (value.kind == V_ARRAY && value.dtype == dtype && array_rank(value.array) <= s->rank) {
+    if (!broadcasts(value.array, s->rank, s->dims, strides)) return false;
+    from = value.array->data;
+  } else {
+    return false;
+  }
+  return combine_in_place(op, dtype, s->rank, s->dims, (char *)a->data + offset * (i64)dtype_bytes(dtype), s->strides,
+                          from, strides);
+}
+
 /* The view, or one block of it at a place, op= value. */
 static WeftStatus combine_view(Vm *vm, Value arr, i64 offset, const Selection *s, u32 op, Value value) {
   Value args[2], r;
   Array *a = arr.array;
+  if (combine_here(a, offset, s, op, value)) return WEFT_OK;
   if (s->rank == 0 && array_dtype(a) != DT_c128) args[0] = array_load(a, offset);
   else if (array_view(vm, a, offset, s->rank, s->dims, s->strides, &args[0]) != WEFT_OK) return WEFT_ERROR;
   args[1] = value_keep(value);
