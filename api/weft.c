@@ -284,6 +284,7 @@ void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline)
 
 uint64_t weft_memory_left(WeftVM *w) {
   if (!w) return 0;
+  values_settle(w->vm);
   u64 most = w->vm->limits.bytes, now = w->vm->stats.bytes_now;
   return !most ? UINT64_MAX : now < most ? most - now : 0;
 }
@@ -306,6 +307,7 @@ size_t weft_collect(WeftVM *w) {
   ON_STACK_OF(w);
   Vm *vm = w->vm;
   const u64 before = vm->stats.bytes_now + vm->kept.bytes;
+  values_settle(vm);
   (void)ref_collect(vm);
   (void)keep_trim(vm, 0);
   const u64 after = vm->stats.bytes_now + vm->kept.bytes;
@@ -328,6 +330,7 @@ static WeftStatus begin(WeftVM *w) {
   if (status != WEFT_OK) return status;
   if (w->vm->error.raised) vm_error_clear(w->vm);
   if (w->vm->frame_count) return WEFT_OK; /* inside a host function it is meant for the program around */
+  if (UNLIKELY(w->vm->dead)) values_settle(w->vm);
   w->vm->exiting = false; /* of a program that ran before */
   w->vm->unseen = 0;
   return WEFT_OK;

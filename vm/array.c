@@ -344,6 +344,17 @@ WeftStatus array_copy(Vm *vm, Array *a, Value *out) {
   return WEFT_OK;
 }
 
+static WeftStatus copy_polled(Vm *vm, Array *a, Value *out) {
+  u32 dtype = array_dtype(a), rank = array_rank(a);
+  if (array_device(a) != DEV_CPU || a->size <= PART_PLACES) return array_copy(vm, a, out);
+  if (array_new(vm, dtype, rank, array_dims(a), out) != WEFT_OK) return WEFT_ERROR;
+  Array *b = out->array;
+  WeftStatus status = strided_copy_polled(vm, dtype_bytes(dtype), rank, array_dims(b), b->data, array_strides(b),
+                                          a->data, array_strides(a));
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
+}
+
 WeftStatus array_make_unique(Vm *vm, Value *v) {
   Value fresh;
   if (v->kind == V_NUM) {
@@ -353,7 +364,7 @@ WeftStatus array_make_unique(Vm *vm, Value *v) {
     return WEFT_OK;
   }
   if (array_writable(v->array)) return WEFT_OK;
-  if (array_copy(vm, v->array, &fresh) != WEFT_OK) return WEFT_ERROR;
+  if (copy_polled(vm, v->array, &fresh) != WEFT_OK) return WEFT_ERROR;
   vm->stats.array_copies++;
   if (vm->on_copy) vm->on_copy(vm);
   value_drop(vm, *v);
@@ -367,7 +378,7 @@ WeftStatus array_make_dense(Vm *vm, Value v, Value *out) {
     num_store(out->array->data, v.dtype, v);
     return WEFT_OK;
   }
-  if (!array_dense(v.array)) return array_copy(vm, v.array, out);
+  if (!array_dense(v.array)) return copy_polled(vm, v.array, out);
   *out = value_keep(v);
   return WEFT_OK;
 }

@@ -145,7 +145,7 @@ static void describe_shape(const i64 *dims, u32 rank, char *out, size_t cap) {
 /* ---- masks ------------------------------------------------------------------------------------ */
 
 /* Eight at a time: sums of bytes, before any of them can overflow. */
-i64 bools_count(const u8 *p, i64 n) {
+static i64 count_bools(const u8 *p, i64 n) {
   const u64 low = 0x00FF00FF00FF00FFu;
   i64 count = 0, i = 0;
   while (i + 8 <= n) {
@@ -162,13 +162,32 @@ i64 bools_count(const u8 *p, i64 n) {
   return count;
 }
 
-/* Without branches, which masks make go wrong: what is not wanted is written over. It ends with the last that is
- * true. */
-void bools_places(const u8 *p, i64 count, i64 step, i64 *places) {
-  for (i64 i = 0, n = 0, at = 0; n < count; i++, at += step) {
-    places[n] = at;
-    n += p[i];
+WeftStatus bools_count(Vm *vm, const u8 *p, i64 n, i64 *count) {
+  *count = 0;
+  for (i64 lo = 0, hi; lo < n; lo = hi) {
+    if (lo && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    hi = part_end(lo, n, PART_BOOLS);
+    *count += count_bools(p + lo, hi - lo);
   }
+  return WEFT_OK;
+}
+
+/* Without branches, which masks make go wrong: what is not wanted is written over. A part ends with the last that is
+ * true. */
+WeftStatus bools_places(Vm *vm, const u8 *p, i64 size, i64 most, i64 step, i64 *places) {
+  for (i64 lo = 0, hi; lo < size && most > 0; lo = hi) {
+    if (lo && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    hi = part_end(lo, size, PART_PLACES);
+    i64 count = count_bools(p + lo, hi - lo);
+    if (count > most) count = most;
+    for (i64 i = lo, n = 0, at = lo * step; n < count; i++, at += step) {
+      places[n] = at;
+      n += p[i];
+    }
+    places += count;
+    most -= count;
+  }
+  return WEFT_OK;
 }
 
 /* One mask over all of an array without gaps: its elements, without their places. False: not so simple. */
@@ -183,8 +202,6 @@ static bool is_whole_mask(Array *a, const u8 *items, u32 item_count, const Value
     if (array_dims(a)[d] != array_dims(m)[d]) return false;
   return bytes <= 8;
 }
-
-enum { PART_PLACES = 1 << 19 }; /* elements at any places, between two looks at the clock */
 
 /* Elements of a row by an array of i64 without gaps. False: it is not so simple, or an index is out of bounds. */
 #define PICK(T)                                                            \
@@ -212,7 +229,7 @@ static WeftStatus pick_elements(Vm *vm, Array *a, Array *places, bool *done, Val
   *done = false;
   if (array_new(vm, array_dtype(a), 1, &n, out) != WEFT_OK) return *done = true, WEFT_ERROR;
   for (i64 lo = 0; lo < n && !bad; lo += PART_PLACES) {
-    const i64 hi = n - lo < PART_PLACES ? n : lo + PART_PLACES;
+    const i64 hi = part_end(lo, n, PART_PLACES);
     if (lo && vm_poll(vm, 0) != WEFT_OK) {
       value_drop(vm, *out);
       return *done = true, WEFT_ERROR;
@@ -233,19 +250,28 @@ static WeftStatus pick_elements(Vm *vm, Array *a, Array *places, bool *done, Val
   {                                                                     \
     T *d = out->array->data;                                            \
     const T *f = a->data;                                               \
-    for (i64 i = 0, k = 0; k < count; i++) d[k] = f[i], k += p[i];      \
+    for (i64 i = lo; k < end; i++) d[k] = f[i], k += p[i];              \
   }
 
 static WeftStatus compress_whole(Vm *vm, const Array *a, const Array *mask, Value *out) {
   const u8 *p = mask->data;
-  i64 count = bools_count(p, mask->size);
+  i64 count;
+  if (bools_count(vm, p, mask->size, &count) != WEFT_OK) return WEFT_ERROR;
   vm_worked(vm, (u64)mask->size);
   if (array_new(vm, array_dtype(a), 1, &count, out) != WEFT_OK) return WEFT_ERROR;
-  switch (dtype_bytes(array_dtype(a))) {
-    case 1: COMPRESS(u8) break;
-    case 2: COMPRESS(u16) break;
-    case 4: COMPRESS(u32) break;
-    default: COMPRESS(u64) break;
+  for (i64 lo = 0, hi, k = 0; k < count; lo = hi) {
+    if (lo && vm_look(vm) != WEFT_OK) {
+      value_drop(vm, *out);
+      return WEFT_ERROR;
+    }
+    hi = part_end(lo, mask->size, PART_PLACES);
+    const i64 end = k + count_bools(p + lo, hi - lo);
+    switch (dtype_bytes(array_dtype(a))) {
+      case 1: COMPRESS(u8) break;
+      case 2: COMPRESS(u16) break;
+      case 4: COMPRESS(u32) break;
+      default: COMPRESS(u64) break;
+    }
   }
   *out = array_finish(vm, *out);
   return WEFT_OK;
@@ -321,15 +347,21 @@ static WeftStatus mask_places(Builder *b, Array *mask, Value *out) {
   i64 count = 0;
   i64 at[ARRAY_MAX_RANK] = {0};
   if (array_dense(mask) && equal_steps(b->a, b->axis, rank)) {
-    count = bools_count(data, mask->size);
-    if (array_new(b->vm, DT_i64, 1, &count, out) != WEFT_OK) return WEFT_ERROR;
-    bools_places(data, count, as[rank - 1], out->array->data);
-    return WEFT_OK;
+    if (bools_count(b->vm, data, mask->size, &count) != WEFT_OK ||
+        array_new(b->vm, DT_i64, 1, &count, out) != WEFT_OK)
+      return WEFT_ERROR;
+    if (bools_places(b->vm, data, mask->size, count, as[rank - 1], out->array->data) == WEFT_OK) return WEFT_OK;
+    value_drop(b->vm, *out);
+    return WEFT_ERROR;
   }
   for (u32 pass = 0; pass < 2; pass++) {
     i64 *places = pass ? out->array->data : NULL, n = 0;
     i64 m = 0, o = 0;
     for (i64 k = 0; k < mask->size; k++) {
+      if (!vm_item(b->vm, (u64)k)) {
+        if (pass) value_drop(b->vm, *out);
+        return WEFT_ERROR;
+      }
       if (data[m]) {
         if (pass) places[n] = o;
         n++;
@@ -436,7 +468,7 @@ bool linear_walk(u32 rank, const i64 *dims, const i64 *strides, i64 *step) {
 }
 
 #define EACH_INDEX(T)                                                    \
-  for (i64 k = 0; k < s->count; k++) {                                   \
+  for (i64 k = lo; k < hi; k++) {                                        \
     i64 i = (i64)((const T *)x->data)[k * step];                         \
     i += i < 0 ? adv->size : 0;                                          \
     beyond |= (u64)i >= (u64)adv->size;                                  \
@@ -445,8 +477,10 @@ bool linear_walk(u32 rank, const i64 *dims, const i64 *strides, i64 *step) {
   }                                                                      \
   return !beyond;
 
-/* Indices that lie one step apart. False: some are out of bounds, and all is to be done again with a look at each. */
-static bool index_add_each(const Advanced *adv, const Selection *s, const Array *x, i64 step, bool first) {
+/* Indices lo … hi-1, which lie one step apart. False: some are out of bounds, and all is to be done again with a look
+ * at each. */
+static bool index_add_some(const Advanced *adv, const Selection *s, const Array *x, i64 step, bool first, i64 lo,
+                           i64 hi) {
   bool beyond = false;
   switch (array_dtype(x)) {
     case DT_i64: EACH_INDEX(i64)
@@ -455,6 +489,18 @@ static bool index_add_each(const Advanced *adv, const Selection *s, const Array 
     case DT_u8: EACH_INDEX(u8)
     default: return false;
   }
+}
+
+/* The same for all of them; WEFT_ERROR: the program is to end. */
+static WeftStatus index_add_each(Vm *vm, const Advanced *adv, const Selection *s, const Array *x, i64 step, bool first,
+                                 bool *done) {
+  *done = true;
+  for (i64 lo = 0, hi; lo < s->count && *done; lo = hi) {
+    if (lo && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    hi = part_end(lo, s->count, PART_PLACES);
+    *done = index_add_some(adv, s, x, step, first, lo, hi);
+  }
+  return WEFT_OK;
 }
 
 /* Adds one index array's part to the place of every element of the broadcast index shape. */
@@ -466,9 +512,12 @@ static WeftStatus index_add_places(Vm *vm, const Advanced *adv, const Selection 
   for (u32 d = 0; d < rank; d++) strides[shift + d] = array_dims(x)[d] == 1 ? 0 : array_strides(x)[d];
   u32 dtype = array_dtype(x), bytes = dtype_bytes(dtype);
   bool linear = linear_walk(s->place_rank, s->place_dims, strides, &step);
-  if (linear && !adv->raw && index_add_each(adv, s, x, step, first)) return WEFT_OK;
-  if (first) memset(s->places, 0, sizeof *s->places * (size_t)s->count);
+  bool done = false;
+  if (linear && !adv->raw && index_add_each(vm, adv, s, x, step, first, &done) != WEFT_OK) return WEFT_ERROR;
+  if (done) return WEFT_OK;
   for (i64 k = 0; k < s->count; k++) {
+    if (!vm_item(vm, (u64)k)) return WEFT_ERROR;
+    if (first) s->places[k] = 0;
     i64 i = num_load((const char *)x->data + (linear ? k * step : o) * (i64)bytes, dtype).i;
     if (adv->raw) {
       s->places[k] += i;
@@ -627,7 +676,7 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   const char *from = (const char *)a->data + s->offset * (i64)bytes;
   if (r->size == 0) return WEFT_OK;
   for (i64 lo = 0; lo < s->count && s->rank == 0; lo += PART_PLACES) {
-    const i64 hi = s->count - lo < PART_PLACES ? s->count : lo + PART_PLACES;
+    const i64 hi = part_end(lo, s->count, PART_PLACES);
     if (lo && vm_poll(vm, 0) != WEFT_OK) {
       value_drop(vm, *out);
       return WEFT_ERROR;
@@ -648,9 +697,15 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
   memcpy(block, array_strides(r), sizeof(i64) * s->at);
   memcpy(block + s->at, array_strides(r) + s->at + s->place_rank, sizeof(i64) * (s->rank - s->at));
   for (u32 d = s->at; d < s->rank; d++) step *= s->dims[d];
-  for (i64 k = 0; k < s->count; k++)
-    strided_copy(vm, bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block,
-                 from + s->places[k] * (i64)bytes, s->strides);
+  for (i64 k = 0, since = 0; k < s->count; k++) {
+    bool ok = (since += step) < PART_PLACES || vm_look(vm) == WEFT_OK;
+    if (since >= PART_PLACES) since = 0;
+    ok = ok && strided_copy_polled(vm, bytes, s->rank, s->dims, (char *)to + k * step * (i64)bytes, block,
+                                   from + s->places[k] * (i64)bytes, s->strides) == WEFT_OK;
+    if (ok) continue;
+    value_drop(vm, *out);
+    return WEFT_ERROR;
+  }
   return WEFT_OK;
 }
 

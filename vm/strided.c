@@ -316,8 +316,9 @@ static void copy_some(void *ctx, i64 part) {
   if (c->stream) stream_done();
 }
 
+/* `parts`: this is one of so many like it. */
 static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
-                 const i64 *src_strides, const StridedThen *then) {
+                 const i64 *src_strides, const StridedThen *then, i64 parts) {
   enum { PARTS = 64, LINES = 64 /* elements that are whole lines, whatever they are */ };
   Copy c = {.bytes = bytes, .dst = dst, .src = src, .then = then};
   if (!walk_start(&c.w, rank, dims, dst_strides, src_strides)) return false;
@@ -329,7 +330,7 @@ static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const 
   for (u32 k = c.w.rank; k-- > 0; total *= c.w.dims[k])
     if (c.w.dims[k] >= c.count && !bands) c.axis = k, c.count = c.w.dims[k];
   if (then && !c.across) return false;
-  c.stream = stream_worth(total * bytes, !c.across);
+  c.stream = stream_worth(total * bytes * parts, !c.across);
   c.each = c.count;
   if (vm && total >= vm->tunables.parallel_elements && pool_threads(vm) > 1) {
     c.each = c.count / PARTS + 1;
@@ -344,37 +345,63 @@ static bool copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const 
 
 void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
                   const i64 *src_strides) {
-  (void)copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides, NULL);
+  (void)copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides, NULL, 1);
+}
+
+/* A walk over `most` elements or so at a time, along one axis:
+ *
+ *     Parts p;
+ *     for (parts_start(&p, rank, dims, most); p.dims[p.axis]; parts_next(&p)) …
+ */
+typedef struct Parts {
+  i64 dims[ARRAY_MAX_RANK]; /* of a part */
+  i64 at, size, each, count; /* along the axis: where the part begins, all, a whole part's; how many parts */
+  u32 axis;
+} Parts;
+
+static void parts_start(Parts *p, u32 rank, const i64 *dims, i64 most) {
+  i64 total = 1;
+  p->axis = 0;
+  p->dims[0] = 1;
+  for (u32 d = 0; d < rank; d++) {
+    p->dims[d] = dims[d];
+    total *= dims[d];
+    if (dims[d] > dims[p->axis]) p->axis = d;
+  }
+  const i64 row = total > most ? total / dims[p->axis] : 0;
+  p->at = 0;
+  p->size = total ? p->dims[p->axis] : 0;
+  p->each = !row ? p->size : row < most ? most / row : 1;
+  p->count = p->each ? (p->size - 1) / p->each + 1 : 1;
+  p->dims[p->axis] = p->each;
+}
+
+static void parts_next(Parts *p) {
+  p->at += p->dims[p->axis];
+  if (p->size - p->at < p->each) p->dims[p->axis] = p->size - p->at;
+}
+
+static i64 parts_from(const Parts *p, const i64 *strides, i64 bytes) {
+  return p->at ? p->at * strides[p->axis] * bytes : 0;
 }
 
 WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
                                const void *src, const i64 *src_strides) {
-  /* elements; along rows, several threads share a part, and store it past the caches */
-  const i64 most = rank && dst_strides[rank - 1] == 1 && src_strides[rank - 1] == 1 ? 1 << 22 : 1 << 20;
-  i64 part[ARRAY_MAX_RANK], total = 1;
-  u32 axis = 0;
-  for (u32 d = 0; d < rank; d++) {
-    part[d] = dims[d];
-    total *= dims[d];
-    if (dims[d] > dims[axis]) axis = d;
-  }
-  if (total <= most) {
-    strided_copy(vm, bytes, rank, dims, dst, dst_strides, src, src_strides);
-    return WEFT_OK;
-  }
-  const i64 row = total / dims[axis], each = row < most ? most / row : 1;
-  for (i64 at = 0; at < dims[axis]; at += each) {
-    part[axis] = dims[axis] - at < each ? dims[axis] - at : each;
-    strided_copy(vm, bytes, rank, part, (char *)dst + at * dst_strides[axis] * bytes, dst_strides,
-                 (const char *)src + at * src_strides[axis] * bytes, src_strides);
-    if (vm_poll(vm, 0) != WEFT_OK) return WEFT_ERROR;
+  /* elements; along rows, several threads share a part */
+  const bool rows = rank && dst_strides[rank - 1] == 1 && src_strides[rank - 1] == 1;
+  Parts p;
+  for (parts_start(&p, rank, dims, !rows ? 1 << 19 : pool_threads(vm) > 1 ? 1 << 22 : 1 << 20); p.dims[p.axis];
+       parts_next(&p)) {
+    if (p.at && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    (void)copy(vm, bytes, rank, p.dims, (char *)dst + parts_from(&p, dst_strides, bytes), dst_strides,
+               (const char *)src + parts_from(&p, src_strides, bytes), src_strides, NULL, p.count);
   }
   return WEFT_OK;
 }
 
 bool strided_transpose(Vm *vm, u32 bytes, const i64 *dims, void *dst, const void *src, const i64 *src_strides,
                   const StridedThen *then) {
-  return copy(vm, bytes, 2, dims, dst, (i64[2]){dims[1], 1}, src, src_strides, then);
+  return copy(vm, bytes, 2, dims, dst, (i64[2]){dims[1], 1}, src, src_strides, then, 1);
 }
 
 #define FILL_ROW(T)                                                                   \
@@ -399,6 +426,16 @@ void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *ds
       default: FILL_ROW(Wide) break;
     }
   } while (walk_next(&w));
+}
+
+WeftStatus strided_fill_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
+                               const void *element) {
+  Parts p;
+  for (parts_start(&p, rank, dims, 1 << 20); p.dims[p.axis]; parts_next(&p)) {
+    if (p.at && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    strided_fill(bytes, rank, p.dims, (char *)dst + parts_from(&p, dst_strides, bytes), dst_strides, element);
+  }
+  return WEFT_OK;
 }
 
 /* Some elements of a row between two conversions: integers as i64, those of u64 as u64, floats as f64, of which
@@ -505,4 +542,16 @@ void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const 
       middle_write(&m, which, dst_dtype, (char *)dst + (w.d + at * w.inner_ds) * to, w.inner_ds, n);
     }
   } while (walk_next(&w));
+}
+
+WeftStatus strided_convert_polled(Vm *vm, u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides,
+                                  u32 src_dtype, const void *src, const i64 *src_strides) {
+  const i64 to = dtype_bytes(dst_dtype), from = dtype_bytes(src_dtype);
+  Parts p;
+  for (parts_start(&p, rank, dims, 1 << 19); p.dims[p.axis]; parts_next(&p)) {
+    if (p.at && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    strided_convert(rank, p.dims, dst_dtype, (char *)dst + parts_from(&p, dst_strides, to), dst_strides, src_dtype,
+                    (const char *)src + parts_from(&p, src_strides, from), src_strides);
+  }
+  return WEFT_OK;
 }

@@ -9,8 +9,7 @@
 void strided_copy(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *src,
                   const i64 *src_strides);
 
-/* The same to a place that nobody sees yet: in parts, with polls between them. WEFT_ERROR: one raised, the rest is
- * missing. */
+/* The same in parts, with looks at the clock between them. WEFT_ERROR: one raised, the rest is missing. */
 WeftStatus strided_copy_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
                                const void *src, const i64 *src_strides) MUST_USE;
 
@@ -61,8 +60,12 @@ __attribute__((target("avx512f"), always_inline)) static inline void strided_squ
  * the range. */
 void strided_convert(u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides, u32 src_dtype,
                      const void *src, const i64 *src_strides);
+WeftStatus strided_convert_polled(Vm *vm, u32 rank, const i64 *dims, u32 dst_dtype, void *dst, const i64 *dst_strides,
+                                  u32 src_dtype, const void *src, const i64 *src_strides) MUST_USE;
 
 /* dst[…] = one element of `bytes`. */
 void strided_fill(u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides, const void *element);
+WeftStatus strided_fill_polled(Vm *vm, u32 bytes, u32 rank, const i64 *dims, void *dst, const i64 *dst_strides,
+                               const void *element) MUST_USE;
 
 #endif

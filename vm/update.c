@@ -53,7 +53,9 @@ static WeftStatus stretch(Vm *vm, Array *value, u32 rank, const i64 *dims, i64 *
   return vm_error(vm, EK_shape, "a value of shape %s does not fit a place of shape %s", a, b);
 }
 
-/* ---- plain stores ----------------------------------------------------------------------------- */
+/* ---- plain stores ------------------------------------------------------------------------------
+ * Long ones look at the clock on their way: where the program is to end, some elements stay stored. Errors that a
+ * program can catch come before the first of them. */
 
 static WeftStatus store_view(Vm *vm, Array *a, const Selection *s, Value value) {
   u32 dtype = array_dtype(a);
@@ -61,13 +63,12 @@ static WeftStatus store_view(Vm *vm, Array *a, const Selection *s, Value value) 
   if (value.kind == V_NUM) {
     u64 element[2] = {0, 0};
     num_store_as(element, dtype, value);
-    strided_fill(dtype_bytes(dtype), s->rank, s->dims, to, s->strides, element);
-    return WEFT_OK;
+    return strided_fill_polled(vm, dtype_bytes(dtype), s->rank, s->dims, to, s->strides, element);
   }
   i64 strides[ARRAY_MAX_RANK];
   if (stretch(vm, value.array, s->rank, s->dims, strides) != WEFT_OK) return WEFT_ERROR;
-  strided_convert(s->rank, s->dims, dtype, to, s->strides, array_dtype(value.array), value.array->data, strides);
-  return WEFT_OK;
+  return strided_convert_polled(vm, s->rank, s->dims, dtype, to, s->strides, array_dtype(value.array),
+                                value.array->data, strides);
 }
 
 /* Offsets in `value` of each place, in row-major order of the places: where its block begins. */
@@ -106,12 +107,12 @@ static void block_next(const Selection *s, BlockWalk *w) {
   {                                                                                                            \
     T *to = (T *)a->data + s->offset;                                                                          \
     const T *from = v->data;                                                                                   \
-    for (i64 k = 0; k < s->count; k++) to[s->places[k]] = from[k * w->step];                                   \
+    for (i64 k = lo; k < hi; k++) to[s->places[k]] = from[k * w->step];                                        \
     return true;                                                                                               \
   }
 
-/* Single elements of one dtype, read one step apart. False: not of such a size. */
-static bool store_each(Array *a, const Selection *s, const Array *v, const BlockWalk *w) {
+/* Single elements of one dtype, numbers lo … hi-1, read one step apart. False: not of such a size. */
+static bool store_some(Array *a, const Selection *s, const Array *v, const BlockWalk *w, i64 lo, i64 hi) {
   switch (dtype_bytes(array_dtype(a))) {
     case 1: STORE_PLACES(u8)
     case 2: STORE_PLACES(u16)
@@ -129,12 +130,26 @@ static WeftStatus store_places(Vm *vm, Array *a, const Selection *s, Value value
   if (block_walk(vm, s, v, &w) != WEFT_OK) return WEFT_ERROR;
   char *to = (char *)a->data + s->offset * (i64)bytes;
   bool same = dtype == array_dtype(v);
-  if (s->rank == 0 && same && w.linear && store_each(a, s, v, &w)) return WEFT_OK;
-  for (i64 k = 0; k < s->count; k++) {
+  if (s->rank == 0 && same && w.linear && bytes <= 8) {
+    for (i64 lo = 0, hi; lo < s->count; lo = hi) {
+      if (lo && vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+      hi = part_end(lo, s->count, PART_PLACES);
+      (void)store_some(a, s, v, &w, lo, hi);
+    }
+    return WEFT_OK;
+  }
+  const i64 each = dims_size(s->rank, s->dims);
+  for (i64 k = 0, since = 0; k < s->count; k++) {
+    if ((since += each) > PART_PLACES) {
+      since = 0;
+      if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+    }
     char *at = to + s->places[k] * (i64)bytes;
     const char *from = (const char *)v->data + w.offset * (i64)vbytes;
     if (s->rank == 0 && same && bytes == 8) memcpy(at, from, 8);
-    else strided_convert(s->rank, s->dims, dtype, at, s->strides, array_dtype(v), from, w.view);
+    else if (strided_convert_polled(vm, s->rank, s->dims, dtype, at, s->strides, array_dtype(v), from, w.view) !=
+             WEFT_OK)
+      return WEFT_ERROR;
     block_next(s, &w);
   }
   return WEFT_OK;
@@ -206,6 +221,7 @@ static WeftStatus combine_places(Vm *vm, Value arr, const Selection *s, u32 op, 
   if (block_walk(vm, s, v, &w) != WEFT_OK) return WEFT_ERROR;
   for (i64 k = 0; k < s->count; k++) {
     Value part;
+    if (vm_walk(vm) != WEFT_OK) return WEFT_ERROR;
     if (value.kind == V_NUM) part = value;
     else if (s->rank == 0 && array_dtype(v) != DT_c128) part = array_load(v, w.offset);
     else if (array_view(vm, v, w.offset, s->rank, s->dims, w.view, &part) != WEFT_OK) return WEFT_ERROR;
@@ -221,12 +237,16 @@ static WeftStatus combine_places(Vm *vm, Value arr, const Selection *s, u32 op, 
   {                                                                                                   \
     T *to = (T *)a->data + s->offset;                                                                 \
     const T *from = v->data, sign = op == BC_sub ? (T)-1 : 1;                                         \
-    if (w.linear)                                                                                     \
-      for (i64 k = 0; k < s->count; k++)                                                              \
-        to[s->places[k]] = (T)(to[s->places[k]] + (T)(from[k * w.step] * sign));                      \
-    else                                                                                              \
-      for (i64 k = 0; k < s->count; k++, block_next(s, &w))                                           \
-        to[s->places[k]] = (T)(to[s->places[k]] + (T)(from[w.offset] * sign));                        \
+    for (i64 lo = 0, hi; lo < s->count; lo = hi) {                                                    \
+      if (lo && vm_look(vm) != WEFT_OK) return WEFT_ERROR;                                            \
+      hi = part_end(lo, s->count, PART_PLACES);                                                       \
+      if (w.linear)                                                                                   \
+        for (i64 k = lo; k < hi; k++)                                                                 \
+          to[s->places[k]] = (T)(to[s->places[k]] + (T)(from[k * w.step] * sign));                    \
+      else                                                                                            \
+        for (i64 k = lo; k < hi; k++, block_next(s, &w))                                              \
+          to[s->places[k]] = (T)(to[s->places[k]] + (T)(from[w.offset] * sign));                      \
+    }                                                                                                 \
     return WEFT_OK;                                                                                   \
   }
 
@@ -262,6 +282,7 @@ static bool places_differ(Vm *vm, const Array *a, const Selection *s, bool *fail
   i64 low = 0, high = -1;
   (void)a;
   for (i64 k = 0; k < s->count; k++) {
+    if (!vm_item(vm, (u64)k)) return !(*failed = true);
     if (high < low) low = high = s->places[k];
     if (s->places[k] < low) low = s->places[k];
     if (s->places[k] > high) high = s->places[k];
@@ -275,6 +296,11 @@ static bool places_differ(Vm *vm, const Array *a, const Selection *s, bool *fail
   }
   bool differ = true;
   for (i64 k = 0; k < s->count && differ; k++) {
+    if (!vm_item(vm, (u64)k)) {
+      *failed = true;
+      differ = false;
+      break;
+    }
     u64 at = (u64)(s->places[k] - low);
     differ = !(seen[at >> 3] >> (at & 7) & 1);
     seen[at >> 3] |= (u8)(1 << (at & 7));
@@ -308,7 +334,7 @@ static WeftStatus combine(Vm *vm, Value *slot, const u8 *items, u32 item_count, 
   if (done) return WEFT_OK;
   if (places_differ(vm, slot->array, s, &failed))
     return combine_gathered(vm, *slot, s, items, item_count, regs, op, value);
-  if (failed) return vm_error_memory(vm);
+  if (failed) return vm->error.raised ? WEFT_ERROR : vm_error_memory(vm);
   /* An error half way must leave nothing changed: work on a copy. */
   Value work;
   if (array_copy(vm, slot->array, &work) != WEFT_OK) return WEFT_ERROR;

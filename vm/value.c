@@ -10,12 +10,15 @@
 
 /* ---- destruction ------------------------------------------------------------------------------
  * Dead objects that hold values form a stack linked through their heads (8 bytes: pointer in the low 56
- * bits, kind above), so destroying needs no memory and no recursion, however deep the data is. */
+ * bits, kind above), so destroying needs no memory and no recursion, however deep the data is. Where the program is to
+ * end, what is left of many waits in Vm.dead for the next call of the host (values_settle). */
 
 enum { DEAD_ENV = 64 };
+enum { SOME_DEAD = 4096 }; /* values between two looks at the clock */
 _Static_assert(sizeof(Obj) == 8, "a link fits the head");
 
-static void link_dead(u64 *dead, u32 kind, Obj *obj) {
+static inline void link_dead(Vm *vm, u64 *dead, u32 kind, Obj *obj) {
+  if (kind == V_REF) ref_unlink(vm, (Ref *)obj); /* who walks over the cells sees living ones alone */
   memcpy(obj, dead, sizeof *dead);
   *dead = (u64)kind << 56 | (u64)(uintptr_t)obj;
 }
@@ -45,15 +48,15 @@ static void destroy_leaf(Vm *vm, Value v) {
   }
 }
 
-static void release(Vm *vm, u64 *dead, Value v) {
+static inline void release(Vm *vm, u64 *dead, Value v) {
   if (!(v.flags & VF_COUNTED) || --v.obj->refs) return;
-  if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) link_dead(dead, v.kind, v.obj);
+  if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) link_dead(vm, dead, v.kind, v.obj);
   else destroy_leaf(vm, v);
 }
 
 static void destroy_fn(Vm *vm, u64 *dead, Fn *f) {
   if (f->kind == FN_CLOSURE) {
-    if (f->env && --f->env->head.refs == 0) link_dead(dead, DEAD_ENV, &f->env->head);
+    if (f->env && --f->env->head.refs == 0) link_dead(vm, dead, DEAD_ENV, &f->env->head);
     code_drop(vm, f->code);
   } else if (f->kind == FN_TRANSFORM) {
     release(vm, dead, f->inner);
@@ -65,43 +68,109 @@ static void destroy_fn(Vm *vm, u64 *dead, Fn *f) {
   obj_free(vm, f, sizeof *f);
 }
 
+static bool is_to_end(const Vm *vm) { return vm_ends(vm) || (vm->error.raised && vm->error.final); }
+
+/* Of the items of a dead list some, the last ones first. False: there are more. */
+static inline bool release_items(Vm *vm, u64 *dead, List *l, u32 *some) {
+  if (list_is_packed(l)) return true;
+  if (l->count <= *some) {
+    for (u32 i = 0; i < l->count; i++) release(vm, dead, l->items[i]);
+    *some -= l->count;
+    return true;
+  }
+  for (; *some; --*some) release(vm, dead, l->items[--l->count]);
+  return false;
+}
+
+/* A dead record of many keys, without them, is a list. */
+_Static_assert(sizeof(List) == sizeof(Record), "one becomes the other");
+static void record_as_list(Vm *vm, u64 *dead, Record *r) {
+  const u32 front = r->front, count = r->shape->count, cap = r->cap;
+  Value *items = r->items - front;
+  if (front) memset(items, 0, sizeof *items * front);
+  shape_drop(vm, r->shape);
+  List *l = (List *)(void *)r;
+  *l = (List){.count = front + count, .cap = front + cap, .items = items};
+  link_dead(vm, dead, V_LIST, &l->head);
+}
+
+/* The first of the stack. */
+static inline void destroy_next(Vm *vm, u64 *dead, u32 *some) {
+  const u32 kind = (u32)(*dead >> 56);
+  Obj *obj = (Obj *)(uintptr_t)(*dead & (((u64)1 << 56) - 1));
+  memcpy(dead, obj, sizeof *dead);
+  switch (kind) {
+    case V_LIST: {
+      List *l = (List *)obj;
+      if (UNLIKELY(!release_items(vm, dead, l, some))) {
+        link_dead(vm, dead, V_LIST, obj);
+        return;
+      }
+      if (l->packed) packed_free(vm, l->packed);
+      items_free(vm, l->items, l->cap);
+      obj_free(vm, l, sizeof *l);
+      break;
+    }
+    case V_RECORD: {
+      Record *r = (Record *)obj;
+      if (UNLIKELY(r->shape->count > SOME_DEAD)) {
+        record_as_list(vm, dead, r);
+        return;
+      }
+      for (u32 i = 0; i < r->shape->count; i++) release(vm, dead, r->items[i]);
+      if (r->items) items_free(vm, r->items - r->front, r->cap + r->front);
+      shape_drop(vm, r->shape);
+      obj_free(vm, r, sizeof *r);
+      break;
+    }
+    case V_REF: {
+      Ref *r = (Ref *)obj;
+      release(vm, dead, r->value);
+      obj_free(vm, r, sizeof *r);
+      break;
+    }
+    case V_FN: destroy_fn(vm, dead, (Fn *)obj); break;
+    default: {
+      Env *e = (Env *)obj;
+      for (u32 i = 0; i < e->count; i++) release(vm, dead, e->slots[i]);
+      obj_free(vm, e, sizeof *e + sizeof(Value) * e->count);
+      break;
+    }
+  }
+  if (*some) --*some;
+}
+
+/* In front of those that wait. */
+static void leave_dead(Vm *vm, u64 dead) {
+  if (vm->dead) { /* behind a handle whose fields held many */
+    u64 last = dead, next;
+    while (memcpy(&next, (Obj *)(uintptr_t)(last & (((u64)1 << 56) - 1)), sizeof next), next) last = next;
+    memcpy((Obj *)(uintptr_t)(last & (((u64)1 << 56) - 1)), &vm->dead, sizeof vm->dead);
+  }
+  vm->dead = dead;
+}
+
+/* Where many are dead, the others wait when the program is to end. */
 static void destroy_all(Vm *vm, u64 dead) {
+  u32 some = SOME_DEAD;
   while (dead) {
-    u32 kind = (u32)(dead >> 56);
-    Obj *obj = (Obj *)(uintptr_t)(dead & (((u64)1 << 56) - 1));
-    memcpy(&dead, obj, sizeof dead);
-    switch (kind) {
-      case V_LIST: {
-        List *l = (List *)obj;
-        if (!list_is_packed(l))
-          for (u32 i = 0; i < l->count; i++) release(vm, &dead, l->items[i]);
-        if (l->packed) packed_free(vm, l->packed);
-        items_free(vm, l->items, l->cap);
-        obj_free(vm, l, sizeof *l);
-        break;
-      }
-      case V_RECORD: {
-        Record *r = (Record *)obj;
-        for (u32 i = 0; i < r->shape->count; i++) release(vm, &dead, r->items[i]);
-        if (r->items) items_free(vm, r->items - r->front, r->cap + r->front);
-        shape_drop(vm, r->shape);
-        obj_free(vm, r, sizeof *r);
-        break;
-      }
-      case V_REF: {
-        Ref *r = (Ref *)obj;
-        ref_unlink(vm, r);
-        release(vm, &dead, r->value);
-        obj_free(vm, r, sizeof *r);
-        break;
-      }
-      case V_FN: destroy_fn(vm, &dead, (Fn *)obj); break;
-      default: {
-        Env *e = (Env *)obj;
-        for (u32 i = 0; i < e->count; i++) release(vm, &dead, e->slots[i]);
-        obj_free(vm, e, sizeof *e + sizeof(Value) * e->count);
-        break;
-      }
+    destroy_next(vm, &dead, &some);
+    if (LIKELY(some)) continue;
+    if (dead && is_to_end(vm)) {
+      leave_dead(vm, dead);
+      return;
+    }
+    some = SOME_DEAD;
+  }
+}
+
+void values_settle(Vm *vm) {
+  u32 some = SOME_DEAD;
+  for (u64 dead; (dead = vm->dead);) {
+    vm->dead = 0;
+    while (dead) {
+      destroy_next(vm, &dead, &some);
+      if (!some) some = SOME_DEAD;
     }
   }
 }
@@ -113,7 +182,7 @@ void value_destroy(Vm *vm, Value v) {
   }
   u64 dead = 0;
   if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) {
-    link_dead(&dead, v.kind, v.obj);
+    link_dead(vm, &dead, v.kind, v.obj);
     destroy_all(vm, dead);
   } else {
     destroy_leaf(vm, v);
@@ -123,7 +192,7 @@ void value_destroy(Vm *vm, Value v) {
 void env_drop(Vm *vm, Env *e) {
   if (!e || --e->head.refs) return;
   u64 dead = 0;
-  link_dead(&dead, DEAD_ENV, &e->head);
+  link_dead(vm, &dead, DEAD_ENV, &e->head);
   destroy_all(vm, dead);
 }
 

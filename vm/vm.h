@@ -359,6 +359,7 @@ struct Vm {
   Tunables tunables;   /* hot_calls, hot_trips: from when on the tier is asked */
   Stats counters;      /* rows of stats.def that the rooms above count */
   u32 walked;          /* nodes of trees, for vm_walk */
+  u64 dead;            /* objects that are to be destroyed, linked (value.c); 0: none */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
   u32 poll_most;       /* units of a batch, where there is so much fuel */
   f64 polled;          /* when the clock was looked at last; 0: there is no deadline */
@@ -509,9 +510,9 @@ void vm_return(Vm *vm, Value v);
 
 /* vm/index.c */
 WeftStatus vm_index(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) MUST_USE;
-i64 bools_count(const u8 *p, i64 n);                            /* how many of n bools are true */
-/* step * the index of each of the first `count` that are true */
-void bools_places(const u8 *p, i64 count, i64 step, i64 *places);
+WeftStatus bools_count(Vm *vm, const u8 *p, i64 n, i64 *count) MUST_USE; /* how many of n bools are true */
+/* step * the index of each of the first `most` of `size` that are true */
+WeftStatus bools_places(Vm *vm, const u8 *p, i64 size, i64 most, i64 step, i64 *places) MUST_USE;
 /* consumes value */
 WeftStatus vm_update(Vm *vm, Value *root, const Desc *path, const Value *keys, Value value) MUST_USE;
 WeftStatus vm_field(Vm *vm, Value obj, Name name, Value *out) MUST_USE;
@@ -568,6 +569,9 @@ WeftStatus vm_look(Vm *vm) MUST_USE;
 static inline WeftStatus vm_walk(Vm *vm) { return LIKELY(++vm->walked % 1024) ? WEFT_OK : vm_look(vm); }
 /* Item `i` of many that are gone through without fuel. False: an error was raised. */
 static inline bool vm_item(Vm *vm, u64 i) { return LIKELY((i + 1) % 16384) || vm_look(vm) == WEFT_OK; }
+/* Elements at any places, and bools in order, between two such looks. */
+enum { PART_PLACES = 1 << 18, PART_BOOLS = 1 << 23 };
+static inline i64 part_end(i64 lo, i64 n, i64 part) { return n - lo < part ? n : lo + part; }
 bool vm_ends(const Vm *vm); /* would that raise? Nothing is raised, and an interrupt stays where it is */
 /* Text of the program's in the making, however long: it fails where the program is to end. */
 void vm_buf_init(Vm *vm, Buf *b);

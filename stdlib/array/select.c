@@ -198,12 +198,14 @@ WeftStatus eager_compress(Vm *vm, Value *args, Value *out) {
                    shape_text(&mask_type).s, axis, (long long)type.dims[axis]);
     goto fail_mask;
   }
-  i64 kept = bools_count(m->data, m->size), padded = size < 0 ? 0 : size > kept ? size - kept : 0;
+  i64 kept;
+  if (bools_count(vm, m->data, m->size, &kept) != WEFT_OK) goto fail_mask;
+  const i64 padded = size < 0 ? 0 : size > kept ? size - kept : 0;
   if (size >= 0 && kept > size) kept = size;
   if (array_new(vm, DT_i64, 1, &kept, &positions) != WEFT_OK) goto fail_mask;
   const i64 *at = positions.array->data;
-  bools_places(m->data, kept, 1, positions.array->data);
-  WeftStatus status = take_positions(vm, x, axis, at, kept, out);
+  WeftStatus status = bools_places(vm, m->data, m->size, kept, 1, positions.array->data);
+  if (status == WEFT_OK) status = take_positions(vm, x, axis, at, kept, out);
   value_drop(vm, positions);
   value_drop(vm, mask);
   value_drop(vm, x);
@@ -254,8 +256,8 @@ WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
   TRY(truth_array(vm, OP_nonzero, 0, args[0], &mask));
   Array *m = mask.array;
   u32 rank = array_rank(m);
-  i64 n = bools_count(m->data, m->size), *columns[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = {0};
-  if (!list_new(vm, rank, out)) {
+  i64 n, *columns[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = {0};
+  if (bools_count(vm, m->data, m->size, &n) != WEFT_OK || !list_new(vm, rank, out)) {
     value_drop(vm, mask);
     return WEFT_ERROR;
   }
@@ -273,8 +275,9 @@ WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
   const u8 *p = m->data;
   const i64 *dims = array_dims(m);
   i64 inner = rank ? dims[rank - 1] : 0, k = 0;
-  if (rank == 1) bools_places(p, n, 1, columns[0]);
-  for (i64 row = 0; rank > 1 && row < m->size; row += inner) {
+  WeftStatus status = rank == 1 ? bools_places(vm, p, n ? m->size : 0, n, 1, columns[0]) : WEFT_OK;
+  for (i64 row = 0, since = 0; status == WEFT_OK && rank > 1 && row < m->size; row += inner) {
+    if ((since += inner + 1) > PART_PLACES) since = 0, status = vm_look(vm);
     for (i64 j = 0; j < inner && k < n; j++) { /* what is not wanted is written over */
       for (u32 d = 0; d + 1 < rank; d++) columns[d][k] = at[d];
       columns[rank - 1][k] = j;
@@ -286,7 +289,8 @@ WeftStatus eager_nonzero(Vm *vm, Value *args, Value *out) {
     }
   }
   value_drop(vm, mask);
-  return WEFT_OK;
+  if (status != WEFT_OK) value_drop(vm, *out);
+  return status;
 }
 
 WeftStatus eager_one_hot(Vm *vm, Value *args, Value *out) {
