@@ -160,8 +160,8 @@ WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Va
     }
     char what[DESCRIBED];
     args_describe(k, what, sizeof what);
-    status = vm_error(vm, EK_type, "%s: items of a list are numbers, text or lists of them, got %s; "
-                                   "key= gives one for each", op_name(op), what);
+    status = vm_error(vm, EK_type, "%s: items of a list are numbers, text or lists of them, got %s%s", op_name(op),
+                      what, op == OP_sort || op == OP_argsort ? "; key= gives one for each" : "");
   }
   i64 count = n;
   bool done = false;
@@ -176,7 +176,10 @@ WeftStatus order_list(Vm *vm, u32 op, Value list, Value key, bool descending, Va
     for (i64 i = 0; i < count; i++) at[i] = i;
     status = positions_sort(vm, at, spare.array->data, count, list_less, &order);
     if (status == WEFT_OK && mixed && (status = vm_look(vm)) == WEFT_OK)
-      status = vm_error(vm, EK_type, "%s: numbers, text and lists have no order among each other", op_name(op));
+      status = vm_error(vm, EK_type, op == OP_sort || op == OP_argsort
+                                         ? "%s: numbers, text and lists have no order among each other"
+                                         : "%s: items are all numbers, all text or all lists, not some of each",
+                        op_name(op));
     if (status != WEFT_OK) value_drop(vm, *positions);
   }
   value_drop(vm, spare);
@@ -415,6 +418,16 @@ static void search(u32 dtype, const void *a, i64 n, const void *v, i64 count, bo
   }
 }
 
+/* The dtype in which two arguments are compared. A weak integer that the other's dtype does not hold is compared by its
+ * value, as `==` and `<` do. */
+static u32 compared_dtype(const Value *pair) {
+  const u32 joint = joint_dtype(pair, 2);
+  Value as[2] = {pair[0], pair[1]};
+  for (u32 i = 0; i < 2; i++)
+    if (value_is_weak(as[i]) && !num_fits(as[i], joint)) as[i].flags &= (u8)~VF_WEAK;
+  return joint_dtype(as, 2);
+}
+
 WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
   static const char *const sides[] = {"left", "right", NULL};
   u32 side = 0;
@@ -432,7 +445,7 @@ WeftStatus eager_searchsorted(Vm *vm, Value *args, Value *out) {
   TRY(args_choice(vm, OP_searchsorted, 2, args[2], sides, &side));
   if (args[0].kind != V_ARRAY || array_rank(args[0].array) != 1)
     return args_error(vm, OP_searchsorted, 0, args[0], "a sorted array of rank 1");
-  u32 dtype = joint_dtype(args, 2);
+  u32 dtype = compared_dtype(args);
   type_of_value(args[1], &shape);
   TRY(dense_as(vm, OP_searchsorted, args[0], dtype, &a));
   WeftStatus status = dense_as(vm, OP_searchsorted, args[1], dtype, &v);
@@ -487,12 +500,31 @@ static WeftStatus isin_by_number(Vm *vm, Value x, Value values, u32 dtype, Value
   return status;
 }
 
+/* An array is looked for among numbers, a list among the items of a list. */
+static WeftStatus isin_sides(Vm *vm, Value x, Value values) {
+  char what[DESCRIBED];
+  args_describe(values, what, sizeof what);
+  if (x.kind == V_LIST)
+    return vm_error(vm, EK_type, "isin: x is a list, so values must be one, got %s; array(…) makes an array of a list "
+                                 "of numbers", what);
+  if (x.kind == V_TEXT)
+    return vm_error(vm, EK_type, "isin: x must be an array or a list, got text; `in` looks for one");
+  TRY(args_array(vm, OP_isin, 0, x));
+  for (u32 i = 0; values.kind == V_LIST && i < values.list->count; i++) {
+    const Value item = values.list->items[i];
+    if (item.kind == V_TEXT || item.kind == V_RECORD)
+      return vm_error(vm, EK_type, "isin: values hold %s, x is an array of numbers; x may be a list of such items, too",
+                      value_type_name(item));
+  }
+  return WEFT_OK;
+}
+
 WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
   enum { SOUGHT = 256 };
   ArrayType shape;
   Value x, flat, sorted;
   if (args[0].kind == V_LIST && args[1].kind == V_LIST) return isin_list(vm, args[0], args[1], out);
-  TRY(args_array(vm, OP_isin, 0, args[0]));
+  TRY(isin_sides(vm, args[0], args[1]));
   Value made[1] = {value_keep(args[1])};
   if (made[0].kind == V_LIST || made[0].kind == V_RANGE) {
     TRY(run_op(vm, OP_array, made, 1, &made[0]));
@@ -501,7 +533,7 @@ WeftStatus eager_isin(Vm *vm, Value *args, Value *out) {
   u32 dtype = DT_NONE;
   if (status == WEFT_OK) {
     Value both[2] = {args[0], made[0]};
-    dtype = joint_dtype(both, 2);
+    dtype = compared_dtype(both);
     if (dtype_kind(dtype) == DK_COMPLEX) {
       status = isin_by_number(vm, args[0], made[0], dtype, out);
       value_drop(vm, made[0]);
