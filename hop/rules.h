@@ -101,6 +101,8 @@ typedef struct DerivRule {
 #define MANY(name, reads, holds) RULE_OF(name, reads, true, holds)
 
 bool dv_pull_matmul(Deriv *d, Dv x, Dv y, Dv g, const bool *wants, Dv *out); /* of x @ y */
+/* The number that a setting is; false: it is none, or not known. */
+bool rules_number(Deriv *d, const GraphArg *a, f64 fallback, f64 *out);
 bool rules_pad_by_elements(Deriv *d, const DerivNode *n, const ArrayType *t, const i64 *before, const i64 *after,
                            Dv g, Dv *out);
 

@@ -45,7 +45,7 @@ static Dv pull_norm(Deriv *d, const DerivNode *n, Dv x, Dv y, Dv g, u32 mask, bo
   return MUL(MUL(g, sign), dv2(d, OP_power, DIV(size, y), NUM(ord - 1)));
 }
 
-static bool number_of(Deriv *d, const GraphArg *a, f64 fallback, f64 *out) {
+bool rules_number(Deriv *d, const GraphArg *a, f64 fallback, f64 *out) {
   *out = fallback;
   if (a->kind == ARG_hole) return true;
   if (a->kind == ARG_value) return d->to->known(d, a->value, out);
@@ -59,7 +59,7 @@ static bool number_of(Deriv *d, const GraphArg *a, f64 fallback, f64 *out) {
 /* var: 2 (x - mean) / (n - correction) */
 static Dv pull_var(Deriv *d, const DerivNode *n, Dv x, const ArrayType *t, Dv g, u32 mask, bool *known) {
   f64 correction;
-  if (!number_of(d, &n->args[2], 0, &correction)) {
+  if (!rules_number(d, &n->args[2], 0, &correction)) {
     *known = false;
     return 0;
   }
@@ -171,7 +171,7 @@ static bool pull_layer_norm(Deriv *d, const DerivNode *n, Dv x, const ArrayType 
   f64 eps = 0;
   u32 mask, at = 1;
   bool computed = n->args[4].kind == ARG_value;
-  if (!axis_mask(&n->args[3], t, &mask) || (!computed && !number_of(d, &n->args[4], 1e-5, &eps))) return false;
+  if (!axis_mask(&n->args[3], t, &mask) || (!computed && !rules_number(d, &n->args[4], 1e-5, &eps))) return false;
   Dv count = count_over(d, t, mask);
   Dv from = SUB(x, DIV(dv_reduce(d, OP_sum, x, mask, true), count));
   Dv var = DIV(dv_reduce(d, OP_sum, MUL(from, from), mask, true), count);

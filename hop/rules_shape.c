@@ -1,6 +1,7 @@
 /* rules_shape.c — derivative rules of views, joins, selections and the making of arrays. */
 #include "hop/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool shape_is_given(const GraphArg *a) {
@@ -244,12 +245,12 @@ MANY(meshgrid, all, pull_meshgrid(d, n, ct, out))
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* start (1 - t) + stop t */
-static bool pull_linspace(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+/* start (1 - t) + stop t; t is linspace with the same parameters behind stop, up to `last` */
+static bool pull_between(Deriv *d, const DerivNode *n, u32 last, Dv g, Dv *out) {
   Dv ends[2] = {NUM(0), NUM(1)};
   GraphAttr attrs[OP_MAX_PARAMS];
   u32 na = 0;
-  for (u32 p = 2; p < 5; p++)
+  for (u32 p = 2; p <= last; p++)
     if (n->args[p].kind == ARG_attr) attrs[na++] = *n->args[p].attr;
   if (n->count != 2) return false;
   Dv t = dv_op(d, OP_linspace, ends, 2, attrs, na);
@@ -264,7 +265,16 @@ static bool pull_linspace(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
   return true;
 }
 
+/* base ** linspace(start, stop, …) */
+static bool pull_logspace(Deriv *d, const DerivNode *n, Dv g, Dv *out) {
+  enum { ENDPOINT = 3, BASE = 4 };
+  f64 base;
+  if (!rules_number(d, &n->args[BASE], 10, &base)) return false;
+  return pull_between(d, n, ENDPOINT, MUL(g, MUL(n->results[0], NUM(log(base)))), out);
+}
+
 RULE(array, all, (out[0] = g, true))
 RULE(full, all, (out[0] = g, true)) /* deriv_fit sums */
 RULE(full_like, all, (n->count > 1 ? (void)(out[1] = g) : (void)0, true))
-RULE(linspace, all, pull_linspace(d, n, g, out))
+RULE(linspace, all, pull_between(d, n, 4, g, out))
+RULE(logspace, result, pull_logspace(d, n, g, out))

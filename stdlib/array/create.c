@@ -426,8 +426,34 @@ static WeftStatus ramps_between(Vm *vm, const Value *ends, i64 n, bool endpoint,
   return status;
 }
 
-/* linspace, in f64, and the dtype that it has where none is asked for; errors name `op`, whose first four parameters
- * are those of linspace. */
+static WeftStatus between(Vm *vm, u32 op, const Value *args, u32 *dtype, Value *out);
+
+/* Real and imaginary parts each between those of the ends. */
+static WeftStatus complex_between(Vm *vm, u32 op, const Value *args, Value *out) {
+  static const u32 part[2] = {OP_real, OP_imag};
+  Value made[2] = {value_hole(), value_hole()};
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < 2 && status == WEFT_OK; i++) {
+    Value ends[4] = {value_hole(), value_hole(), args[2], args[3]}, one[1];
+    u32 real;
+    for (u32 k = 0; k < 2 && status == WEFT_OK; k++) {
+      one[0] = value_keep(args[k]);
+      status = run_op(vm, part[i], one, 1, &ends[k]);
+      if (status != WEFT_OK) ends[k] = value_hole();
+    }
+    if (status == WEFT_OK && between(vm, op, ends, &real, &made[i]) != WEFT_OK) {
+      made[i] = value_hole();
+      status = WEFT_ERROR;
+    }
+    for (u32 k = 0; k < 2; k++) value_drop(vm, ends[k]);
+  }
+  if (status == WEFT_OK) return run_op(vm, OP_complex, made, 2, out);
+  for (u32 i = 0; i < 2; i++) value_drop(vm, made[i]);
+  return status;
+}
+
+/* linspace, in f64 or c128, and the dtype that it has where none is asked for; errors name `op`, whose first four
+ * parameters are those of linspace. */
 static WeftStatus between(Vm *vm, u32 op, const Value *args, u32 *dtype, Value *out) {
   i64 n = 50;
   bool endpoint = true;
@@ -435,8 +461,10 @@ static WeftStatus between(Vm *vm, u32 op, const Value *args, u32 *dtype, Value *
   TRY(args_size(vm, op, 2, args[2], &n));
   TRY(args_bool(vm, op, 3, args[3], &endpoint));
   const u32 joint = joint_dtype(args, 2);
-  if (dtype_kind(joint) == DK_COMPLEX)
-    return vm_error(vm, EK_unsupported, "%s: not supported for %s", op_name(op), dtype_name(joint));
+  if (dtype_kind(joint) == DK_COMPLEX) {
+    *dtype = joint;
+    return complex_between(vm, op, args, out);
+  }
   *dtype = dtype_float_of(joint);
   Value ends[2];
   for (u32 i = 0; i < 2; i++) {

@@ -409,6 +409,7 @@ bool infer_linspace(Infer *c) {
   if (!xs[0] || !xs[1] || xs[0]->rank || xs[1]->rank || !inf_dim(c, 2, 50, &out->dims[0])) return inf_no_rule(c);
   out->rank = 1;
   if (!inf_dtype(c, xs, 2)) return false;
+  if (dtype_kind(out->dtype) == DK_COMPLEX) return inf_no_rule(c); /* made of two */
   if (dtype != DT_NONE) out->dtype = (u8)dtype;
   return true;
 }
