@@ -15,6 +15,7 @@ typedef struct LibrarySaid {
   const char *param; /* or "" */
   u32 param_len;
   const char *rest;
+  char made[160]; /* `rest`, where it is no part of the text s */
 } LibrarySaid;
 /* False: the text s of an error stays as it is. */
 bool library_said(const Vm *vm, ErrorKind kind, const char *s, LibrarySaid *out);

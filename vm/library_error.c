@@ -3,6 +3,7 @@
 #include "vm/library.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct Part { /* of a text */
@@ -97,9 +98,9 @@ static i32 param_of_proto(const Vm *vm, const Proto *p, Part name) {
   return -1;
 }
 
-/* From the innermost frame to that of `outer`: its parameter that argument `index` of `callee` came from. */
-static const OpParam *handed_on(const Vm *vm, u32 outer, const char *callee, u32 index, Part name) {
-  for (u32 n = vm->frame_count; n; n--) {
+/* From frame n - 1 down to that of `outer`: its parameter that argument `index` of `callee` came from. */
+static const OpParam *handed_on(const Vm *vm, u32 n, u32 outer, const char *callee, u32 index, Part name) {
+  for (; n; n--) {
     const Proto *p = vm->frames[n - 1].code->proto;
     Part from;
     i32 at;
@@ -113,6 +114,69 @@ static const OpParam *handed_on(const Vm *vm, u32 outer, const char *callee, u32
     name = from;
   }
   return NULL;
+}
+
+/* The parameter of `outer` that this word of the innermost frame stands for. Tail calls leave no frames behind, and a
+ * closure keeps variables of what has returned: the parameter of that name then. */
+static const OpParam *param_of_word(const Vm *vm, u32 outer, Part word) {
+  const Proto *p = vm->frames[vm->frame_count - 1].code->proto;
+  if (!p->library || !word.len) return NULL;
+  const i32 at = param_of_proto(vm, p, word), alike = param_at(op_info(outer), word);
+  if (at >= 0 && p->op == outer) return &op_info(outer)->params[at];
+  const OpParam *own = at >= 0 && p->name ? handed_on(vm, vm->frame_count - 1, outer, name_text(&vm->names, p->name),
+                                                      (u32)at, word)
+                                          : NULL;
+  return own || alike < 0 ? own : &op_info(outer)->params[alike];
+}
+
+/* The word that ends a text, or begins it. */
+static Part last_word(Part t) {
+  size_t n = 0;
+  while (n < t.len && (isalnum((u8)t.s[t.len - 1 - n]) || t.s[t.len - 1 - n] == '_')) n++;
+  return (Part){t.s + t.len - n, n};
+}
+
+static bool said_of(const OpParam *own, LibrarySaid *out, const char *must, int len, const char *got) {
+  out->param = own->name;
+  out->param_len = own->len;
+  snprintf(out->made, sizeof out->made, " must be %s, got %.*s", must, len, got);
+  out->rest = out->made;
+  return true;
+}
+
+/* What an operator or a condition of the library's text says: of a parameter where it stands there as it is, as
+ * `correction` in `free - correction` and `lower` in `if lower`. False: it does not, or another thing is wrong. */
+static bool said_by_syntax(const Vm *vm, u32 outer, const char *s, LibrarySaid *out) {
+  static const char condition[] = "a condition is ", takes[] = ": cannot take ", both[] = " and ";
+  const Part text = trimmed(text_of_call(vm, &vm->frames[vm->frame_count - 1]));
+  const char *got = strstr(s, ", got "), *kinds = strstr(s, takes), *second = kinds ? strstr(kinds, both) : NULL;
+  if (strncmp(s, condition, sizeof condition - 1) == 0 && got) {
+    const OpParam *own = param_of_word(vm, outer, last_word(text));
+    const bool alone = last_word(text).len == text.len || strncmp(text.s, "not ", 4) == 0;
+    const char *is = s + sizeof condition - 1; /* the advice behind it is for who wrote the condition */
+    if (!own || !alone) return false;
+    snprintf(out->made, sizeof out->made, " must be %.*s", (int)strcspn(is, ":"), is);
+    out->param = own->name;
+    out->param_len = own->len;
+    out->rest = out->made;
+    return true;
+  }
+  if (!second) return false;
+  const size_t sign = (size_t)(kinds - s);
+  const char *left = kinds + sizeof takes - 1, *right = second + sizeof both - 1;
+  const Part first = {text.s, name_length(text)}, last = last_word(text);
+  const Part before = trimmed((Part){text.s, text.len - last.len}),
+             behind = trimmed((Part){text.s + first.len, text.len - first.len});
+  const bool ends = before.len > sign && memcmp(before.s + before.len - sign, s, sign) == 0,
+             begins = behind.len > sign && memcmp(behind.s, s, sign) == 0;
+  const OpParam *own = ends ? param_of_word(vm, outer, last) : NULL;
+  const size_t right_len = strcspn(right, ";"), left_len = (size_t)(second - left);
+  if (own && strncmp(right, "number", right_len) != 0 && strncmp(right, "array", right_len) != 0)
+    return said_of(own, out, "an array", (int)right_len, right);
+  own = begins ? param_of_word(vm, outer, first) : NULL;
+  if (own && strncmp(left, "number", left_len) != 0 && strncmp(left, "array", left_len) != 0)
+    return said_of(own, out, "an array", (int)left_len, left);
+  return false;
 }
 
 /* The operation that the program called and whose function of the library now fails; 0: none. */
@@ -133,7 +197,8 @@ u32 library_op(const Vm *vm) {
 i32 library_param(const Vm *vm, u32 op, u32 param) {
   u32 outer = library_op(vm);
   const OpParam *p = &op_info(op)->params[param];
-  const OpParam *own = outer ? handed_on(vm, outer, op_name(op), param, (Part){p->name, p->len}) : NULL;
+  const OpParam *own = outer ? handed_on(vm, vm->frame_count, outer, op_name(op), param, (Part){p->name, p->len})
+                             : NULL;
   return own ? (i32)(own - op_info(outer)->params) : -1;
 }
 
@@ -142,6 +207,7 @@ bool library_said(const Vm *vm, ErrorKind kind, const char *s, LibrarySaid *out)
   u32 outer = failing(vm), op = colon ? op_by_name(s, (size_t)(colon - s)) : OP_none;
   if (!outer || op == outer) return false;
   *out = (LibrarySaid){.op = outer, .param = "", .rest = s};
+  if (!op && kind == EK_type && said_by_syntax(vm, outer, s, out)) return true;
   if (!op) return kind != EK_limit && kind != EK_interrupt; /* limits of the program are not the function's */
   Part rest = {colon + 2, strlen(colon + 2)}, word = {rest.s, name_length(rest)};
   i32 param = param_at(op_info(op), word);
@@ -149,7 +215,7 @@ bool library_said(const Vm *vm, ErrorKind kind, const char *s, LibrarySaid *out)
     out->rest = rest.s;
     return true;
   }
-  const OpParam *own = handed_on(vm, outer, op_name(op), (u32)param, word);
+  const OpParam *own = handed_on(vm, vm->frame_count, outer, op_name(op), (u32)param, word);
   if (!own) return true; /* it speaks of a parameter of the operation inside */
   out->param = own->name;
   out->param_len = own->len;

@@ -230,6 +230,7 @@ WeftStatus eager_nn_layer_norm(Vm *vm, Value *args, Value *out) {
   Over o;
   Value mean, scale = value_hole();
   Value eps = args[4].kind == V_HOLE ? value_weak_f64(1e-5) : args[4];
+  TRY(args_array(vm, OP_nn_layer_norm, 4, eps));
   TRY(begin_axis(vm, OP_nn_layer_norm, args[0], 3, &args[3], &o, out));
   mean = value_keep(*out);
   if (reduced(vm, OP_sum, &mean, o.axis, true) != WEFT_OK || step2(vm, OP_divide, &mean, count_of(o.n)) != WEFT_OK) {

@@ -208,28 +208,41 @@ static bool takes_nil(u32 op, u32 p) {
   return false;
 }
 
-/* Does nil for each of them give one error, which names the function and the parameter? */
+/* What f64("a") says and astype("a", f64), which is the same call, names the dtype. */
+static bool is_asked(u32 op) {
+  if (op == OP_astype) return false;
+  return op_info(op)->lower == LOWER_weft || call_is_on_arrays(op_info(op)) ||
+         (op_info(op)->family == FAM_text && op_is_pure(op));
+}
+
+/* Does nil for each of them give one error, which names the function and the parameter? Where there is a default, nil
+ * may also be taken: for the default, or for a choice of its own. */
 static int check_nil(u32 op) {
   const OpInfo *info = op_info(op);
   static char program[20000], why[3000];
   const char *bad = NULL;
   int asked = 0;
   size_t n = (size_t)snprintf(program, sizeof program,
-                              "%sfn f(g, call, param) = try { g(); call + \" is taken; \" } catch e {\n"
+                              "%sfn f(g, call, param, given) = try { g(); if given { call + \" is taken; \" } else { "
+                              "\"\" } } catch e {\n"
                               "  if starts_with(e.message, \"%s: \") and regex.find(e.message, \"\\\\b\" + param + "
                               "\"\\\\b\") != nil "
                               "and regex.find(e.message, \"^[^ ]+: [^ ]+: \") == nil { \"\" } else "
-                              "{ f\"{call} says {e.message}; \" }\n}\nlet out = \"\"\n",
+                              "{ f\"{call} says {e.message}; \" }\n}\n"
+                              "fn works(g) = try { g(); true } catch e { false }\nlet out = \"\"\n",
                               prelude, info->name);
+  char plain[600];
+  call_text(op, -1, "", plain, sizeof plain);
   for (u32 p = 0; p < info->nparams; p++) {
     const OpParam *param = &info->params[p];
     char call[600];
-    if (param->has_default || param->rest || takes_nil(op, p)) continue;
+    if (param->rest || takes_nil(op, p) || (param->has_default && !is_asked(op))) continue;
     call_text(op, (int)p, "nil", call, sizeof call);
     const int len = (int)param->len;
     n += (size_t)snprintf(program + n, sizeof program - n,
-                          "out += f(() => %s, \"%s with nil for %.*s\", \"%.*s\")\n", call, info->name, len,
-                          param->name, len, param->name);
+                          "out += if not %s or works(() => %s) { f(() => %s, \"%s with nil for %.*s\", \"%.*s\", %s) } "
+                          "else { \"\" }\n", param->has_default ? "true" : "false", plain, call, info->name, len,
+                          param->name, len, param->name, param->has_default ? "false" : "true");
     asked++;
   }
   if (!asked) return 0;
@@ -246,13 +259,6 @@ static int check_nil(u32 op) {
   if (bad) printf("not ok errors/nil %s: %s\n", info->name, bad);
   else printf("ok errors/nil %s\n", info->name);
   return bad != NULL;
-}
-
-/* What f64("a") says and astype("a", f64), which is the same call, names the dtype. */
-static bool is_asked(u32 op) {
-  if (op == OP_astype) return false;
-  return op_info(op)->lower == LOWER_weft || call_is_on_arrays(op_info(op)) ||
-         (op_info(op)->family == FAM_text && op_is_pure(op));
 }
 
 int main(void) {
