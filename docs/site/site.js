@@ -1,4 +1,4 @@
-// site.js — the theme, the menu of narrow windows, copying of code, and the search.
+// site.js — the theme, the menu of narrow windows, the section that is read, copying of code, and the search.
 const by = id => document.getElementById(id)
 
 by("theme").addEventListener("click", () => {
@@ -15,6 +15,27 @@ by("menu").addEventListener("click", () => {
 })
 const current = list.querySelector(".current")
 if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2 // scrollIntoView would move the page too
+
+// The section that is read: the last heading above a quarter of the window, at the end of the page the last one.
+const sections = [...document.querySelectorAll(".contents a")].map(link => {
+  return {link, heading: by(decodeURIComponent(link.hash.slice(1)))}
+}).filter(section => section.heading)
+const follow = () => {
+  const end = innerHeight + scrollY >= document.documentElement.scrollHeight - 2
+  const above = sections.filter(section => section.heading.getBoundingClientRect().top < innerHeight / 4)
+  const read = end && scrollY > 0 ? sections.at(-1) : above.at(-1)
+  for (const section of sections) {
+    if (section === read) section.link.setAttribute("aria-current", "true")
+    else section.link.removeAttribute("aria-current")
+  }
+  const box = read?.link.closest(".contents")
+  if (box) {
+    const at = read.link.offsetTop - box.scrollTop
+    if (at < 0 || at > box.clientHeight - 40) box.scrollTop = read.link.offsetTop - box.clientHeight / 2
+  }
+}
+addEventListener("scroll", follow, {passive: true})
+follow()
 
 for (const block of document.querySelectorAll("pre")) {
   const button = document.createElement("button")
@@ -59,6 +80,22 @@ const excerpt = (text, word) => {
   return (from > 0 ? "… " : "") + text.slice(from, from + 140)
 }
 
+// The text with the words of the question marked, into an element.
+const marked = (element, text, words) => {
+  const lower = text.toLowerCase()
+  let at = 0
+  while (at < text.length) {
+    const found = words.map(word => [lower.indexOf(word, at), word]).filter(hit => hit[0] >= 0)
+    if (!found.length) break
+    const [from, word] = found.sort((a, b) => a[0] - b[0] || b[1].length - a[1].length)[0]
+    const mark = document.createElement("mark")
+    mark.textContent = text.slice(from, from + word.length)
+    element.append(text.slice(at, from), mark)
+    at = from + word.length
+  }
+  element.append(text.slice(at))
+}
+
 const field = by("search"), results = by("results")
 let chosen = 0
 
@@ -83,9 +120,9 @@ const search = async () => {
     const where = document.createElement("small"), text = document.createElement("small")
     item.dataset.hit = ""
     link.href = root + piece.u
-    link.textContent = piece.t
+    marked(link, piece.t, words)
     where.textContent = piece.p === piece.t ? "" : piece.p
-    text.textContent = excerpt(piece.x, words[0])
+    marked(text, excerpt(piece.x, words[0]), words)
     link.append(where, text)
     item.append(link)
     results.append(item)
@@ -110,6 +147,7 @@ field.addEventListener("keydown", event => {
 })
 document.addEventListener("keydown", event => {
   const typing = /^(INPUT|TEXTAREA)$/.test(document.activeElement?.tagName)
-  if (event.key === "/" && !typing) { field.focus(); event.preventDefault() }
+  const asked = (event.key === "/" && !typing) || (event.key === "k" && (event.ctrlKey || event.metaKey))
+  if (asked) { field.focus(); event.preventDefault() }
 })
 document.addEventListener("click", event => { if (!event.target.closest(".search")) results.hidden = true })
