@@ -15,15 +15,6 @@
 
 /* ---- showing ------------------------------------------------------------------------------------------- */
 
-/* What functions of the module plot give: a record whose first keys are these. */
-static bool is_drawing(Vm *vm, Value v) {
-  static const char *const keys[] = {"plot", "series", "title", "xlabel", "ylabel", "xscale", "yscale"};
-  if (v.kind != V_RECORD || v.record->shape->count != COUNT_OF(keys)) return false;
-  for (u32 i = 0; i < COUNT_OF(keys); i++)
-    if (strcmp(name_text(&vm->names, v.record->shape->keys[i]), keys[i]) != 0) return false;
-  return true;
-}
-
 /* How the terminal shows pictures, by the names that such terminals give themselves; WEFT_PICTURES says it of others
  * ("none": of this one not). NULL: it does not. */
 static const char *picture_protocol(void) {

@@ -45,6 +45,8 @@ bool stdlib_set_level(Vm *vm, StripLevel level) MUST_USE;
 
 /* Appends a value as its literal; text bare when `bare` (as print shows it). */
 void format_value(Vm *vm, Value v, bool bare, Buf *out);
+/* Is it what the functions of the module plot give? */
+bool is_drawing(Vm *vm, Value v);
 bool utf8_valid(const char *s, size_t n);
 
 enum { FILE_STOPPED = -1 };

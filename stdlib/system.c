@@ -11,6 +11,37 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A record of these keys. */
+bool is_drawing(Vm *vm, Value v) {
+  static const char *const keys[] = {"plot", "series", "title", "xlabel", "ylabel", "xscale", "yscale"};
+  if (v.kind != V_RECORD || v.record->shape->count != COUNT_OF(keys)) return false;
+  for (u32 i = 0; i < COUNT_OF(keys); i++)
+    if (strcmp(name_text(&vm->names, v.record->shape->keys[i]), keys[i]) != 0) return false;
+  return true;
+}
+
+/* A drawing as plot.text gives it, on lines of its own; as any record where it cannot be drawn. */
+static WeftStatus print_drawing(Vm *vm, Value v, Buf *out) {
+  Value fn, text, args[1] = {value_keep(v)};
+  if (!fn_builtin(vm, OP_plot_text, &fn)) {
+    value_drop(vm, args[0]);
+    return WEFT_ERROR;
+  }
+  WeftStatus status = vm_call(vm, fn, args, 1, &text);
+  value_drop(vm, fn);
+  if (status != WEFT_OK) {
+    if (vm->error.kind == EK_limit || vm->error.kind == EK_interrupt) return status;
+    vm_error_clear(vm);
+    format_value(vm, v, true, out);
+    return WEFT_OK;
+  }
+  u32 len = text.kind == V_TEXT ? text.text->len : 0;
+  if (len && text.text->data[len - 1] == '\n') len--; /* print ends the line */
+  if (len) buf_put(out, text.text->data, len);
+  value_drop(vm, text);
+  return WEFT_OK;
+}
+
 WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   const char *end = "\n", *sep = " ";
   u32 end_len = 1, sep_len = 1;
@@ -34,12 +65,15 @@ WeftStatus eager_print(Vm *vm, Value *args, Value *out) {
   Buf b;
   vm_buf_init(vm, &b);
   const List *xs = args[0].list;
-  for (u32 i = 0; i < xs->count; i++) {
-    if (i) buf_put(&b, sep, sep_len);
-    format_value(vm, xs->items[i], true, &b);
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < xs->count && status == WEFT_OK; i++) {
+    const bool drawn = is_drawing(vm, xs->items[i]), lines = drawn || (i && is_drawing(vm, xs->items[i - 1]));
+    if (i) buf_put(&b, lines ? "\n" : sep, lines ? 1 : sep_len);
+    if (drawn) status = print_drawing(vm, xs->items[i], &b);
+    else format_value(vm, xs->items[i], true, &b);
   }
   buf_put(&b, end, end_len);
-  WeftStatus status = b.failed ? vm_error_buf(vm) : vm_write(vm, buf_text(&b), b.len);
+  if (status == WEFT_OK) status = b.failed ? vm_error_buf(vm) : vm_write(vm, buf_text(&b), b.len);
   buf_free(&b);
   return status == WEFT_OK && flush ? vm_flush(vm) : status;
 }
