@@ -34,8 +34,8 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 # ---- goals that only hand on to another make, so that set-up can come before the build ------------
 
-OUTER    := check check-all run bench bench-quick bench-peers clean help setup lint cuda-tools asan tsan fuzz mutation \
-            gpu-check mechanisms mechanisms-mutate dist
+OUTER    := check check-all run bench bench-quick bench-examples bench-peers clean help setup lint cuda-tools asan \
+            tsan fuzz mutation gpu-check mechanisms mechanisms-mutate dist
 INNER    := $(filter-out $(OUTER),$(or $(MAKECMDGOALS),all))
 
 .DEFAULT_GOAL := all
@@ -276,6 +276,8 @@ bench: setup               ## measures every claim about speed beside its peers;
 	@$(AGAIN) all && bench/run
 bench-quick: setup         ## the same in two minutes
 	@$(AGAIN) all && bench/run --quick
+bench-examples: setup      ## examples/programs beside the same in Python: what they print, and their times
+	@$(AGAIN) all && bench/peers/programs/run
 bench-peers:               ## installs the peers: NumPy, numexpr, Numba, JAX, LuaJIT; BENCH_TORCH=1: torch
 	@bench/peers/install
 gpu-check:                 ## the GPU tests, on a machine that has a card
