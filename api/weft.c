@@ -330,7 +330,7 @@ static WeftStatus begin(WeftVM *w) {
   if (status != WEFT_OK) return status;
   if (w->vm->error.raised) vm_error_clear(w->vm);
   if (w->vm->frame_count) return WEFT_OK; /* inside a host function it is meant for the program around */
-  if (UNLIKELY(w->vm->dead)) values_settle(w->vm);
+  if (UNLIKELY(w->vm->dead)) values_go_on(w->vm);
   w->vm->exiting = false; /* of a program that ran before */
   w->vm->unseen = 0;
   return WEFT_OK;

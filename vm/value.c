@@ -17,7 +17,7 @@ enum { DEAD_ENV = 64 };
 enum { SOME_DEAD = 4096 }; /* values between two looks at the clock */
 _Static_assert(sizeof(Obj) == 8, "a link fits the head");
 
-static inline void link_dead(Vm *vm, u64 *dead, u32 kind, Obj *obj) {
+static void link_dead(Vm *vm, u64 *dead, u32 kind, Obj *obj) {
   if (kind == V_REF) ref_unlink(vm, (Ref *)obj); /* who walks over the cells sees living ones alone */
   memcpy(obj, dead, sizeof *dead);
   *dead = (u64)kind << 56 | (u64)(uintptr_t)obj;
@@ -48,7 +48,7 @@ static void destroy_leaf(Vm *vm, Value v) {
   }
 }
 
-static inline void release(Vm *vm, u64 *dead, Value v) {
+static void release(Vm *vm, u64 *dead, Value v) {
   if (!(v.flags & VF_COUNTED) || --v.obj->refs) return;
   if (v.kind == V_LIST || v.kind == V_RECORD || v.kind == V_FN || v.kind == V_REF) link_dead(vm, dead, v.kind, v.obj);
   else destroy_leaf(vm, v);
@@ -71,7 +71,7 @@ static void destroy_fn(Vm *vm, u64 *dead, Fn *f) {
 static bool is_to_end(const Vm *vm) { return vm_ends(vm) || (vm->error.raised && vm->error.final); }
 
 /* Of the items of a dead list some, the last ones first. False: there are more. */
-static inline bool release_items(Vm *vm, u64 *dead, List *l, u32 *some) {
+static bool release_items(Vm *vm, u64 *dead, List *l, u32 *some) {
   if (list_is_packed(l)) return true;
   if (l->count <= *some) {
     for (u32 i = 0; i < l->count; i++) release(vm, dead, l->items[i]);
@@ -164,15 +164,16 @@ static void destroy_all(Vm *vm, u64 dead) {
   }
 }
 
+void values_go_on(Vm *vm) {
+  const u64 dead = vm->dead;
+  vm->dead = 0;
+  destroy_all(vm, dead);
+}
+
 void values_settle(Vm *vm) {
-  u32 some = SOME_DEAD;
-  for (u64 dead; (dead = vm->dead);) {
-    vm->dead = 0;
-    while (dead) {
-      destroy_next(vm, &dead, &some);
-      if (!some) some = SOME_DEAD;
-    }
-  }
+  u32 some = UINT32_MAX;
+  for (u64 dead; (dead = vm->dead);)
+    for (vm->dead = 0; dead; some = UINT32_MAX) destroy_next(vm, &dead, &some);
 }
 
 void value_destroy(Vm *vm, Value v) {

@@ -302,7 +302,9 @@ Shape *shape_of_keys(Vm *vm, const Name *keys, u32 count);
 i64 shape_find(const Shape *s, Name key); /* position, -1 when absent */
 void shape_drop(Vm *vm, Shape *s);
 void env_drop(Vm *vm, Env *e);
-void values_settle(Vm *vm); /* what is dead and waits (Vm.dead) is destroyed now */
+/* What is dead and waits (Vm.dead) is destroyed: unless the program is to end; whatever comes. */
+void values_go_on(Vm *vm);
+void values_settle(Vm *vm);
 bool range_new(Vm *vm, i64 start, i64 stop, i64 step, Value *out) MUST_USE;
 u64 range_count(const Range *r);
 bool ref_new(Vm *vm, Value inner, Value *out) MUST_USE; /* consumes inner */
