@@ -33,10 +33,16 @@ void fft_remove(Vm *vm) {
   stdlib_of(vm)->fft = NULL;
 }
 
+static bool call_ends(void *vm) { return vm_ends(vm); }
+
+/* No plan: why. */
+static WeftStatus no_plan(Vm *vm) { return vm_look(vm) == WEFT_OK ? vm_error_memory(vm) : WEFT_ERROR; }
+
 static WeftStatus kept_plan(Vm *vm, i64 n, bool single, bool twist, FftKept **out) {
   FftState *s = stdlib_of(vm)->fft;
   if (!s && !(s = stdlib_of(vm)->fft = mem_alloc_zero(&vm->alloc, sizeof *s))) return vm_error_memory(vm);
   FftKept *k = &s->kept[0];
+  const FftLook look = {call_ends, vm};
   for (u32 i = 0; i < FFT_KEPT; i++) {
     FftKept *other = &s->kept[i];
     bool hit = other->plan && other->plan->n == n && other->single == single;
@@ -46,11 +52,11 @@ static WeftStatus kept_plan(Vm *vm, i64 n, bool single, bool twist, FftKept **ou
   if (!k->plan || k->plan->n != n || k->single != single) {
     kept_free(vm, k);
     TRY(kernel_poll(vm, 64 * n));
-    k->plan = fft_plan_new(&vm->alloc, n, single);
+    k->plan = fft_plan_new(&vm->alloc, n, single, &look);
     k->single = single;
-    if (!k->plan) return vm_error_memory(vm);
+    if (!k->plan) return no_plan(vm);
   }
-  if (twist && !k->twist && !(k->twist = fft_twist_new(&vm->alloc, n, single))) return vm_error_memory(vm);
+  if (twist && !k->twist && !(k->twist = fft_twist_new(&vm->alloc, n, single, &look))) return no_plan(vm);
   k->used = ++s->clock;
   *out = k;
   return WEFT_OK;
@@ -68,6 +74,7 @@ typedef struct FftCall {
   FftKept *kept;
   char *work;     /* plan->work floats, then `more` */
   size_t work_bytes;
+  FftLook look;
 } FftCall;
 
 /* x as floats; its type. */
@@ -95,6 +102,7 @@ static WeftStatus call_plan(FftCall *c, i64 n, bool twist, i64 more) {
 static char *call_more(const FftCall *c) { return c->work + (size_t)c->kept->plan->work * c->bytes; }
 
 static WeftStatus call_end(FftCall *c, WeftStatus status, Value *out) {
+  if (status == WEFT_OK) status = vm_look(c->vm); /* which may have ended it */
   if (c->work) mem_free(&c->vm->alloc, c->work, c->work_bytes);
   value_drop(c->vm, c->x);
   if (status != WEFT_OK) value_drop(c->vm, *out);
@@ -114,7 +122,7 @@ static void put_float(const FftCall *c, void *x, i64 i, f64 v) {
 }
 
 WeftStatus eager_fft_pairs(Vm *vm, Value *args, Value *out) {
-  FftCall c = {.vm = vm, .op = OP_fft_pairs};
+  FftCall c = {.vm = vm, .look = {call_ends, vm}, .op = OP_fft_pairs};
   ArrayType type;
   RuleError err;
   bool inverse = false;
@@ -135,7 +143,7 @@ WeftStatus eager_fft_pairs(Vm *vm, Value *args, Value *out) {
     status = kernel_poll(vm, m * c.n * 8);
     if (status == WEFT_OK)
       c.kernels->rows(c.kept->plan, (char *)c.x.array->data + (size_t)at * row, c.n,
-                      (char *)out->array->data + (size_t)at * row, c.n, m, inverse, 1, c.work);
+                      (char *)out->array->data + (size_t)at * row, c.n, m, inverse, 1, c.work, &c.look);
   }
   return call_end(&c, status, out);
 }
@@ -143,7 +151,7 @@ WeftStatus eager_fft_pairs(Vm *vm, Value *args, Value *out) {
 /* Of an even number of real ones the transform of half as many pairs, unfolded; of an odd number that of pairs whose
  * second is 0. */
 WeftStatus eager_fft_rpairs(Vm *vm, Value *args, Value *out) {
-  FftCall c = {.vm = vm, .op = OP_fft_rpairs};
+  FftCall c = {.vm = vm, .look = {call_ends, vm}, .op = OP_fft_rpairs};
   ArrayType type, half;
   RuleError err;
   *out = value_hole();
@@ -164,16 +172,17 @@ WeftStatus eager_fft_rpairs(Vm *vm, Value *args, Value *out) {
     char *x = (char *)c.x.array->data + (size_t)(at * c.n) * c.bytes;
     char *y = (char *)out->array->data + (size_t)(2 * at * m) * c.bytes;
     if (even) {
-      c.kernels->rows(c.kept->plan, x, h, y, m, some, false, 1, c.work);
-      for (i64 r = 0; r < some; r++) c.kernels->unfold(y + (size_t)(2 * r * m) * c.bytes, h, c.kept->twist);
+      c.kernels->rows(c.kept->plan, x, h, y, m, some, false, 1, c.work, &c.look);
+      for (i64 r = 0; r < some; r++) c.kernels->unfold(y + (size_t)(2 * r * m) * c.bytes, h, c.kept->twist, &c.look);
       continue;
     }
     char *whole = call_more(&c);
     for (i64 i = 0; i < some * c.n; i++) {
+      if (i % FFT_PART == FFT_PART - 1 && vm_ends(vm)) break;
       put_float(&c, whole, 2 * i, float_at(&c, x, i));
       put_float(&c, whole, 2 * i + 1, 0);
     }
-    c.kernels->rows(c.kept->plan, whole, c.n, whole, c.n, some, false, 1, c.work);
+    c.kernels->rows(c.kept->plan, whole, c.n, whole, c.n, some, false, 1, c.work, &c.look);
     for (i64 r = 0; r < some; r++)
       memcpy(y + (size_t)(2 * r * m) * c.bytes, whole + (size_t)(2 * r * c.n) * c.bytes, (size_t)(2 * m) * c.bytes);
   }
@@ -184,6 +193,7 @@ WeftStatus eager_fft_rpairs(Vm *vm, Value *args, Value *out) {
  * real part counts for nothing. */
 static void whole_row(const FftCall *c, const char *x, char *to) {
   for (i64 k = 0; k < c->n; k++) {
+    if (k % FFT_PART == FFT_PART - 1 && vm_ends(c->vm)) return;
     bool other = 2 * k > c->n;
     i64 from = other ? c->n - k : k;
     put_float(c, to, 2 * k, float_at(c, x, 2 * from));
@@ -193,7 +203,7 @@ static void whole_row(const FftCall *c, const char *x, char *to) {
 }
 
 WeftStatus eager_fft_irpairs(Vm *vm, Value *args, Value *out) {
-  FftCall c = {.vm = vm, .op = OP_fft_irpairs};
+  FftCall c = {.vm = vm, .look = {call_ends, vm}, .op = OP_fft_irpairs};
   ArrayType type, whole;
   RuleError err;
   *out = value_hole();
@@ -215,10 +225,10 @@ WeftStatus eager_fft_irpairs(Vm *vm, Value *args, Value *out) {
     char *y = (char *)out->array->data + (size_t)(at * c.n) * c.bytes, *pairs = even ? y : call_more(&c);
     size_t in_step = (size_t)(2 * m) * c.bytes, step = (size_t)(even ? c.n : 2 * c.n) * c.bytes;
     for (i64 r = 0; r < some; r++)
-      if (even) c.kernels->fold(x + (size_t)r * in_step, pairs + (size_t)r * step, h, c.kept->twist);
+      if (even) c.kernels->fold(x + (size_t)r * in_step, pairs + (size_t)r * step, h, c.kept->twist, &c.look);
       else whole_row(&c, x + (size_t)r * in_step, pairs + (size_t)r * step);
     i64 length = even ? h : c.n;
-    c.kernels->rows(c.kept->plan, pairs, length, pairs, length, some, true, 1, c.work);
+    c.kernels->rows(c.kept->plan, pairs, length, pairs, length, some, true, 1, c.work, &c.look);
     for (i64 i = 0; !even && i < some * c.n; i++) put_float(&c, y, i, float_at(&c, pairs, 2 * i));
   }
   return call_end(&c, status, out);

@@ -13,6 +13,8 @@ const FftKernels *fft_kernels(bool single) {
   return single ? &fft_f32_base : &fft_f64_base;
 }
 
+enum { ROOTS = 1 << 15 }; /* of long tables, between two looks */
+
 static size_t complex_bytes(bool single) { return single ? 2 * sizeof(f32) : 2 * sizeof(f64); }
 
 /* Item `at` of a table is exp(-2 pi i e / n). The angle is taken to an eighth of the circle before it is rounded. */
@@ -141,16 +143,18 @@ static FftPlan *plan_smooth(Allocator *alloc, i64 n, const u8 *factors, u32 coun
 }
 
 /* The chirp exp(-pi i j^2 / n), and the transform of its conjugate, wrapped, divided by the length. */
-static bool plan_chirp(Allocator *alloc, FftPlan *p, bool single) {
+static bool plan_chirp(Allocator *alloc, FftPlan *p, bool single, const FftLook *look) {
   i64 n = p->n, m = good_length(2 * n - 1);
   p->way = FFT_WAY_chirp;
-  p->a = fft_plan_new(alloc, m, single);
+  p->a = fft_plan_new(alloc, m, single, look);
   p->count = n + m;
   if (!p->a || !table_new(alloc, p, single)) return false;
   p->work = 2 * m + p->a->work;
-  for (i64 j = 0; j < n; j++)
+  for (i64 j = 0; j < n; j++) {
+    if (j % ROOTS == 0 && look->ends(look->ctx)) return false;
     put_root(p->table, single, j, (u64)((unsigned __int128)j * (u64)j % (2 * (u64)n)), 2 * (u64)n);
-  size_t floats = (size_t)p->a->work * (single ? sizeof(f32) : sizeof(f64));
+  }
+  const size_t floats = (size_t)p->a->work * (single ? sizeof(f32) : sizeof(f64));
   void *work = mem_alloc(alloc, floats), *kernel = (char *)p->table + (size_t)n * complex_bytes(single);
   if (!work) return false;
   memset(kernel, 0, (size_t)m * complex_bytes(single));
@@ -165,19 +169,19 @@ static bool plan_chirp(Allocator *alloc, FftPlan *p, bool single) {
         ((f64 *)kernel)[2 * places[k] + 1] = -((f64 *)p->table)[2 * j + 1];
       }
   }
-  fft_kernels(single)->rows(p->a, kernel, m, kernel, m, 1, false, 1.0 / (f64)m, work);
+  fft_kernels(single)->rows(p->a, kernel, m, kernel, m, 1, false, 1.0 / (f64)m, work, look);
   mem_free(alloc, work, floats);
-  return true;
+  return !look->ends(look->ctx);
 }
 
-FftPlan *fft_plan_new(Allocator *alloc, i64 n, bool single) {
+FftPlan *fft_plan_new(Allocator *alloc, i64 n, bool single, const FftLook *look) {
   u8 factors[64];
   u32 count;
   if (factors_of(n, factors, &count) == 1) return plan_smooth(alloc, n, factors, count, false, single);
   FftPlan *p = mem_alloc_zero(alloc, sizeof *p);
   if (!p) return NULL;
   p->n = n;
-  if (plan_chirp(alloc, p, single)) return p;
+  if (plan_chirp(alloc, p, single, look)) return p;
   fft_plan_free(alloc, p, single);
   return NULL;
 }
@@ -190,10 +194,16 @@ void fft_plan_free(Allocator *alloc, FftPlan *p, bool single) {
   mem_free(alloc, p, sizeof *p);
 }
 
-void *fft_twist_new(Allocator *alloc, i64 h, bool single) {
+void *fft_twist_new(Allocator *alloc, i64 h, bool single, const FftLook *look) {
   i64 count = h / 2 + 1;
   void *twist = mem_alloc(alloc, (size_t)count * complex_bytes(single));
-  for (i64 k = 0; twist && k < count; k++) put_root(twist, single, k, (u64)k, 2 * (u64)h);
+  for (i64 k = 0; twist && k < count; k++) {
+    if (k % ROOTS == 0 && look->ends(look->ctx)) {
+      fft_twist_free(alloc, twist, h, single);
+      return NULL;
+    }
+    put_root(twist, single, k, (u64)k, 2 * (u64)h);
+  }
   return twist;
 }
 

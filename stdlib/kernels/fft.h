@@ -38,15 +38,22 @@ struct FftPlan {
   void *table;
 };
 
+/* Asked now and then: is the work to end? What is made then is of no use. */
+typedef struct FftLook {
+  bool (*ends)(void *ctx);
+  void *ctx;
+} FftLook;
+enum { FFT_PART = 1 << 17 }; /* numbers between two looks */
+
 /* `count` rows (at most FFT_ROWS) from `in` to `out`, `in_step` and `out_step` complex numbers apart; they may be the
  * same. `inverse`: with the other sign. Each result is multiplied by `scale`. `work`: plan->work floats. */
 typedef void (*FftRows)(const FftPlan *plan, const void *in, i64 in_step, void *out, i64 out_step, i64 count,
-                        bool inverse, f64 scale, void *work);
+                        bool inverse, f64 scale, void *work, const FftLook *look);
 /* Of the half-length transform of a row of 2 h real numbers, taken as h complex ones, the transform's h + 1 items, in
  * place; `twist` has h / 2 + 1 twiddles of length 2 h. */
-typedef void (*FftUnfold)(void *row, i64 h, const void *twist);
+typedef void (*FftUnfold)(void *row, i64 h, const void *twist, const FftLook *look);
 /* The contrary: of h + 1 items what the inverse transform of length h takes to 2 h real numbers. */
-typedef void (*FftFold)(const void *row, void *out, i64 h, const void *twist);
+typedef void (*FftFold)(const void *row, void *out, i64 h, const void *twist, const FftLook *look);
 
 typedef struct FftKernels {
   FftRows rows;

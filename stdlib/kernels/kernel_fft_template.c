@@ -256,40 +256,50 @@ INLINE void HERE(second_step)(const FftPlan *plan, const T *between, i64 from, i
 
 /* Item j = j1 b + j2 of the row goes into column j2 of transforms of length a; item k1 of column j2, times twiddle
  * k1 j2, into column k1 of transforms of length b, whose item k2 is item k1 + k2 a of the result. */
-static void HERE(steps)(const FftPlan *plan, const T *in, T *out, bool inverse, T scale, T *work) {
+static void HERE(steps)(const FftPlan *plan, const T *in, T *out, bool inverse, T scale, T *work,
+                        const FftLook *look) {
   i64 a = plan->a->n, b = plan->b->n;
   T *between = work, *fine = between + 2 * plan->n;
+  const i64 each = LANES * (FFT_PART / LANES / (a > b ? a : b) + 1); /* columns between two looks */
   work = fine + 2 * FFT_FINE * LANES;
-  for (i64 from = 0; from < b; from += LANES)
+  for (i64 from = 0; from < b; from += LANES) {
+    if (from % each == 0 && look->ends(look->ctx)) return;
     if (b - from >= LANES) HERE(first_step)(plan, in, from, LANES, inverse, between, work, fine);
     else HERE(first_step)(plan, in, from, b - from, inverse, between, work, fine);
-  for (i64 from = 0; from < a; from += LANES)
+  }
+  for (i64 from = 0; from < a; from += LANES) {
+    if (from % each == 0 && look->ends(look->ctx)) return;
     if (a - from >= LANES) HERE(second_step)(plan, between, from, LANES, inverse, scale, out, work);
     else HERE(second_step)(plan, between, from, a - from, inverse, scale, out, work);
+  }
 }
 
 static void HERE(rows)(const FftPlan *plan, const void *in, i64 in_step, void *out, i64 out_step, i64 count,
-                       bool inverse, f64 scale, void *work);
+                       bool inverse, f64 scale, void *work, const FftLook *look);
 
-static void HERE(chirp)(const FftPlan *plan, const T *in, T *out, bool inverse, T scale, T *work) {
+static void HERE(chirp)(const FftPlan *plan, const T *in, T *out, bool inverse, T scale, T *work,
+                        const FftLook *look) {
   i64 n = plan->n, m = plan->a->n;
   const T *c = plan->table, *kernel = c + 2 * n;
   T *x = work;
   u32 re = inverse, im = !inverse;
   for (i64 j = 0; j < n; j++) {
+    if (j % FFT_PART == 0 && look->ends(look->ctx)) return;
     T a = in[2 * j + re], b = in[2 * j + im];
     x[2 * j] = a * c[2 * j] - b * c[2 * j + 1];
     x[2 * j + 1] = a * c[2 * j + 1] + b * c[2 * j];
   }
   memset(x + 2 * n, 0, (size_t)(m - n) * 2 * sizeof(T));
-  HERE(rows)(plan->a, x, m, x, m, 1, false, 1, work + 2 * m);
+  HERE(rows)(plan->a, x, m, x, m, 1, false, 1, work + 2 * m, look);
   for (i64 j = 0; j < m; j++) {
+    if (j % FFT_PART == 0 && look->ends(look->ctx)) return;
     T a = x[2 * j], b = x[2 * j + 1];
     x[2 * j] = a * kernel[2 * j] - b * kernel[2 * j + 1];
     x[2 * j + 1] = a * kernel[2 * j + 1] + b * kernel[2 * j];
   }
-  HERE(rows)(plan->a, x, m, x, m, 1, true, 1, work + 2 * m);
+  HERE(rows)(plan->a, x, m, x, m, 1, true, 1, work + 2 * m, look);
   for (i64 j = 0; j < n; j++) {
+    if (j % FFT_PART == 0 && look->ends(look->ctx)) return;
     T a = scale * x[2 * j], b = scale * x[2 * j + 1];
     out[2 * j + re] = a * c[2 * j] - b * c[2 * j + 1];
     out[2 * j + im] = a * c[2 * j + 1] + b * c[2 * j];
@@ -297,7 +307,7 @@ static void HERE(chirp)(const FftPlan *plan, const T *in, T *out, bool inverse, 
 }
 
 static void HERE(rows)(const FftPlan *plan, const void *in, i64 in_step, void *out, i64 out_step, i64 count,
-                       bool inverse, f64 scale, void *work) {
+                       bool inverse, f64 scale, void *work, const FftLook *look) {
   const T *x = in;
   T *y = out;
   if (plan->way == FFT_WAY_direct) {
@@ -312,20 +322,21 @@ static void HERE(rows)(const FftPlan *plan, const void *in, i64 in_step, void *o
     return;
   }
   for (i64 k = 0; k < count; k++, x += 2 * in_step, y += 2 * out_step)
-    if (plan->way == FFT_WAY_steps) HERE(steps)(plan, x, y, inverse, (T)scale, work);
-    else HERE(chirp)(plan, x, y, inverse, (T)scale, work);
+    if (plan->way == FFT_WAY_steps) HERE(steps)(plan, x, y, inverse, (T)scale, work, look);
+    else HERE(chirp)(plan, x, y, inverse, (T)scale, work, look);
 }
 
 /* ---- real rows ------------------------------------------------------------------------------------------------- */
 
 /* Of z, the transform of items 2 j + i (2 j + 1): with e and o, the transforms of the even and the odd items,
  * x[k] = e + w o and x[h - k] = conj(e - w o). */
-static void HERE(unfold)(void *row, i64 h, const void *twist) {
+static void HERE(unfold)(void *row, i64 h, const void *twist, const FftLook *look) {
   T *z = row;
   const T *w = twist, first = z[0], last = z[1];
   z[0] = first + last, z[1] = 0;
   z[2 * h] = first - last, z[2 * h + 1] = 0;
   for (i64 k = 1; 2 * k <= h; k++) {
+    if (k % FFT_PART == 0 && look->ends(look->ctx)) return;
     T *a = z + 2 * k, *b = z + 2 * (h - k);
     T er = (T)0.5 * (a[0] + b[0]), ei = (T)0.5 * (a[1] - b[1]);
     T or = (T)0.5 * (a[1] + b[1]), oi = (T)0.5 * (b[0] - a[0]);
@@ -335,11 +346,12 @@ static void HERE(unfold)(void *row, i64 h, const void *twist) {
   }
 }
 
-static void HERE(fold)(const void *row, void *out, i64 h, const void *twist) {
+static void HERE(fold)(const void *row, void *out, i64 h, const void *twist, const FftLook *look) {
   const T *x = row, *w = twist;
   T *z = out;
   z[0] = x[0] + x[2 * h], z[1] = x[0] - x[2 * h];
   for (i64 k = 1; 2 * k <= h; k++) {
+    if (k % FFT_PART == 0 && look->ends(look->ctx)) return;
     const T *a = x + 2 * k, *b = x + 2 * (h - k);
     T er = a[0] + b[0], ei = a[1] - b[1], dr = a[0] - b[0], di = a[1] + b[1];
     T or = dr * w[2 * k] + di * w[2 * k + 1], oi = di * w[2 * k] - dr * w[2 * k + 1];

@@ -14,6 +14,9 @@
 #include "stdlib/fft/plan.h"
 #include "tests/unit/memory.h"
 
+static bool goes_on(void *ctx) { return ctx != NULL; }
+static const FftLook never = {goes_on, NULL};
+
 static u64 noise_state = 1;
 static f64 noise(void) {
   noise_state = noise_state * 6364136223846793005u + 1442695040888963407u;
@@ -71,16 +74,16 @@ static f64 distance(const void *x, const void *y, bool single, i64 n, i64 rows, 
 
 static void check(i64 n, i64 rows, bool single, bool inverse, i64 checked) {
   size_t bytes = single ? sizeof(f32) : sizeof(f64), all = (size_t)rows * 2 * (size_t)n * bytes;
-  FftPlan *p = fft_plan_new(allocator_system(), n, single);
+  FftPlan *p = fft_plan_new(allocator_system(), n, single, &never);
   assert_non_null(p);
   void *x = malloc(all), *y = malloc(all), *work = malloc((size_t)p->work * bytes);
   for (i64 j = 0; j < rows * 2 * n; j++) set(x, single, j, noise());
   f64 scale = inverse ? 1.0 / (f64)n : 1;
-  fft_kernels(single)->rows(p, x, n, y, n, rows, inverse, scale, work);
+  fft_kernels(single)->rows(p, x, n, y, n, rows, inverse, scale, work, &never);
   f64 far = distance(x, y, single, n, rows, inverse, scale, checked), most = 4 + 2 * log2((f64)n);
   if (!(far <= most))
     fail_msg("%lld items, %lld rows, f%d: off by %g", (long long)n, (long long)rows, single ? 32 : 64, far);
-  fft_kernels(single)->rows(p, x, n, x, n, rows, inverse, scale, work); /* in place */
+  fft_kernels(single)->rows(p, x, n, x, n, rows, inverse, scale, work, &never); /* in place */
   assert_memory_equal(x, y, all);
   free(x), free(y), free(work);
   fft_plan_free(allocator_system(), p, single);
@@ -108,14 +111,14 @@ static void rows_side_by_side(void **state) {
   for (i64 n = 1; n <= 1200; n = n * 5 / 4 + 1)
     for (u32 single = 0; single < 2; single++) {
       size_t bytes = single ? sizeof(f32) : sizeof(f64), row = 2 * (size_t)n * bytes;
-      FftPlan *p = fft_plan_new(allocator_system(), n, single);
+      FftPlan *p = fft_plan_new(allocator_system(), n, single, &never);
       char *x = malloc(FFT_ROWS * row), *y = malloc(FFT_ROWS * row), *z = malloc(row);
       void *work = malloc((size_t)p->work * bytes);
       for (i64 j = 0; j < FFT_ROWS * 2 * n; j++) set(x, single, j, noise());
-      fft_kernels(single)->rows(p, x, n, y, n, FFT_ROWS, false, 1, work);
+      fft_kernels(single)->rows(p, x, n, y, n, FFT_ROWS, false, 1, work, &never);
       const FftKernels *base = single ? &fft_f32_base : &fft_f64_base;
       for (u32 r = 0; r < FFT_ROWS; r++) {
-        base->rows(p, x + r * row, n, z, n, 1, false, 1, work);
+        base->rows(p, x + r * row, n, z, n, 1, false, 1, work, &never);
         assert_memory_equal(z, y + r * row, row);
       }
       free(x), free(y), free(z), free(work);
@@ -128,8 +131,8 @@ static void real_rows(void **state) {
   for (i64 h = 1; h < 1300; h = h < 30 ? h + 1 : h * 2)
     for (u32 single = 0; single < 2; single++) {
       size_t bytes = single ? sizeof(f32) : sizeof(f64);
-      FftPlan *p = fft_plan_new(allocator_system(), h, single);
-      void *twist = fft_twist_new(allocator_system(), h, single), *work = malloc((size_t)p->work * bytes);
+      FftPlan *p = fft_plan_new(allocator_system(), h, single, &never);
+      void *twist = fft_twist_new(allocator_system(), h, single, &never), *work = malloc((size_t)p->work * bytes);
       i64 n = 2 * h;
       void *x = calloc(2 * (size_t)n, bytes), *y = malloc(2 * (size_t)(h + 1) * bytes), *z = malloc((size_t)n * bytes);
       void *packed = malloc((size_t)n * bytes);
@@ -138,8 +141,8 @@ static void real_rows(void **state) {
         set(packed, single, j, get(x, single, 2 * j));
       }
       const FftKernels *k = fft_kernels(single);
-      k->rows(p, packed, h, y, h, 1, false, 1, work);
-      k->unfold(y, h, twist);
+      k->rows(p, packed, h, y, h, 1, false, 1, work, &never);
+      k->unfold(y, h, twist, &never);
       long double *roots = circle(n);
       f64 far = 0, eps = single ? 0x1p-24 : 0x1p-53;
       for (i64 i = 0; i <= h; i++) {
@@ -149,8 +152,8 @@ static void real_rows(void **state) {
         if (!(d <= far)) far = d;
       }
       if (!(far <= eps * (4 + 2 * log2((f64)n)))) fail_msg("%lld real items: off by %g", (long long)n, far);
-      k->fold(y, z, h, twist);
-      k->rows(p, z, h, z, h, 1, true, 1.0 / (f64)n, work);
+      k->fold(y, z, h, twist, &never);
+      k->rows(p, z, h, z, h, 1, true, 1.0 / (f64)n, work, &never);
       for (i64 j = 0; j < n; j++)
         assert_true(fabs(get(z, single, j) - get(packed, single, j)) <= eps * (8 + 4 * log2((f64)n)));
       free(x), free(y), free(z), free(packed), free(work), free(roots);
@@ -165,7 +168,7 @@ static void refused_memory(void **state) {
   for (u32 i = 0; i < COUNT_OF(lengths); i++)
     for (i64 left = 0;; left++) {
       TestMemory m = test_memory(left);
-      FftPlan *p = fft_plan_new(&m.base, lengths[i], i & 1);
+      FftPlan *p = fft_plan_new(&m.base, lengths[i], i & 1, &never);
       if (!p) assert_int_equal(m.held, 0);
       fft_plan_free(&m.base, p, i & 1);
       assert_int_equal(m.held, 0);
