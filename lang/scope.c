@@ -152,6 +152,12 @@ void scope_close(FnState *fs, u32 locals, Span at) {
 }
 
 static bool own_ref(const FnState *fs, Name name, NameRef *out) {
+  enum { STEP_NAMES = 16 }; /* names, of many, that are looked at in a step */
+  const u32 steps = fs->locals.count / STEP_NAMES;
+  if (UNLIKELY(steps) && !toil(fs->c->o->toil, steps)) {
+    compile_refused(fs->c);
+    return false;
+  }
   for (u32 i = fs->locals.count; i-- > 0;)
     if (fs->locals.data[i].name == name) {
       *out = (NameRef){REF_LOCAL, fs->locals.data[i].reg};

@@ -295,11 +295,14 @@ const char *buf_text(const Buf *b) { return b->data ? b->data : ""; }
     c += b, b = b << 17 | b >> 47, b ^= c, c = c << 32 | c >> 32;                  \
   } while (0)
 
+enum { HASHED = 1 << 18 }; /* bytes: a multiple of 8 */
+
 static u32 hash_text(const Names *n, const char *s, size_t len) {
   u64 a = n->seed[0] ^ 0x736f6d6570736575u, b = n->seed[1] ^ 0x646f72616e646f6du, c = n->seed[0] ^ 0x6c7967656e657261u,
       d = n->seed[1] ^ 0x7465646279746573u, m;
   const size_t whole = len & ~(size_t)7;
   for (size_t i = 0; i < whole; i += 8) {
+    if (UNLIKELY(i == HASHED) && whole > 2 * HASHED) i = whole - HASHED; /* of a long text both ends */
     memcpy(&m, s + i, 8);
     d ^= m;
     SIP_ROUND;

@@ -33,11 +33,16 @@ static WeftStatus join(Vm *vm, u32 op, const Value *items, u32 n, bool along_new
   ArrayType *types = n <= 8 ? small : mem_alloc(&vm->alloc, size);
   if (!types) return vm_error_memory(vm);
   const ArrayType **ptrs = n <= 8 ? small_ptrs : (const ArrayType **)(types + n);
-  for (u32 i = 0; i < n; i++) {
+  WeftStatus status = WEFT_OK;
+  for (u32 i = 0; i < n && status == WEFT_OK; i++) {
     type_of_value(items[i], &types[i]);
     ptrs[i] = &types[i];
+    if (!vm_item(vm, i)) status = WEFT_ERROR;
   }
-  WeftStatus status = WEFT_OK;
+  if (status != WEFT_OK) {
+    if (n > 8) mem_free(&vm->alloc, types, size);
+    return status;
+  }
   u32 axis = 0;
   bool fits = along_new ? shape_stack(NULL, n, ptrs, given_axis, &shape, &err)
                         : shape_concat(NULL, n, ptrs, given_axis, &shape, &err);

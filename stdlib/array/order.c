@@ -172,6 +172,7 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
     }                                                                                              \
     for (u32 r = 0; r < *count; r++)                                                               \
       for (i64 i = r ? ends[r - 1] : 0, k = ends[r] - 1; falls[r] && i < k; i++, k--) {            \
+        if (i % PART_ELEMENTS == 0 && vm_look(vm) != WEFT_OK) return WEFT_ERROR;                   \
         T t = x[i];                                                                                \
         x[i] = x[k];                                                                               \
         x[k] = t;                                                                                  \
@@ -239,7 +240,7 @@ void keys_value(u64 key, u32 dtype, bool descending, void *out) {
         sum += own;                                                                                \
       }                                                                                            \
       if (p.status != WEFT_OK) break;                                                              \
-      p = parts_in(vm, n, PART_ELEMENTS);                                                          \
+      p = parts_in(vm, n, PART_ELEMENTS / 4);                                                      \
       while (parts_next(&p))                                                                       \
         for (i64 i = p.from; i < p.to; i++) to[counts[(KEY(from[i]) - least) >> shift & mask]++] = from[i]; \
       T *t = from;                                                                                 \

@@ -150,6 +150,7 @@ static WeftStatus product_of(Vm *vm, const Value *args, Value *out) {
     i64 at = reverse ? n + first - 1 : 0, step = reverse ? -1 : 1;              \
     if (first) o[2 * at] = 1, o[2 * at + 1] = 0, at += step;                    \
     for (i64 i = 0; i < n; i++, at += step) {                                   \
+      if (i % PART_PLACES == PART_PLACES - 1 && vm_ends(vm)) break;             \
       const T *z = row + 2 * (reverse ? n - 1 - i : i), old = re;                 \
       re = old * z[0] - im * z[1];                                              \
       im = old * z[1] + im * z[0];                                              \
@@ -193,7 +194,8 @@ static WeftStatus running_product(Vm *vm, const Value *args, Value *out) {
     if (type.dtype == DT_c64) RUNNING(f32)
     else RUNNING(f64)
     result_finish(vm, &made);
-    status = run_op(vm, OP_moveaxis, (Value[]){made, value_i64(-1), value_i64(axis)}, 3, out);
+    if ((status = vm_look(vm)) != WEFT_OK) value_drop(vm, made); /* which may have ended it */
+    else status = run_op(vm, OP_moveaxis, (Value[]){made, value_i64(-1), value_i64(axis)}, 3, out);
   }
   value_drop(vm, line);
   return status;

@@ -13,8 +13,11 @@
 enum { COLUMNS = 16 }; /* neighbouring scans that run together, so that rows are read as they lie */
 enum { BLOCK = SCAN_SEGMENT * SCAN_SEGMENT };
 
-/* c <= COLUMNS scans over n elements each, `step` elements apart (negative: from the last on). */
-typedef void (*ScanFn)(void *out, const void *x, i64 n, i64 c, i64 step);
+enum { ROWS = 1 << 16 }; /* between two looks at the clock: a power of 2, of many blocks */
+
+/* c <= COLUMNS scans over n elements each, `step` elements apart (negative: from the last on). Where the program is to
+ * end the rest is left undone. */
+typedef void (*ScanFn)(const Vm *vm, void *out, const void *x, i64 n, i64 c, i64 step);
 
 #define ADD(p, q) ((p) + (q))
 #define MUL(p, q) ((p) * (q))
@@ -32,8 +35,11 @@ SCAN_BLOCK(add_f64, f64, ADD)
     q[j] = FN(before[j], local[j]);                              \
   }
 /* Products are rare: segment by segment. */
-#define BLOCKS_add(NAME) \
-  for (; c == 1 && step == 1 && n - i >= BLOCK; i += BLOCK) NAME##_scan_block(&s[0], o + i, x + i);
+#define BLOCKS_add(NAME)                                                  \
+  for (; c == 1 && step == 1 && n - i >= BLOCK; i += BLOCK) {             \
+    if (i % (16 * ROWS) == 0 && i && vm_ends(vm)) return;                 \
+    NAME##_scan_block(&s[0], o + i, x + i);                               \
+  }
 #define BLOCKS_mul(NAME)
 #define RARE_add
 #define RARE_mul __attribute__((cold)) /* small */
@@ -49,7 +55,8 @@ SCAN_BLOCK(add_f64, f64, ADD)
     }                                                                                                     \
     for (i64 j = 0; j < c; j++) kind##_##T##_scan_up(&s[j], 0, local[j]);                                 \
   }                                                                                                       \
-  RARE_##kind static void scan_##kind##_##T(void *out, const void *xv, i64 n, i64 c, i64 step) {          \
+  RARE_##kind static void scan_##kind##_##T(const Vm *vm, void *out, const void *xv, i64 n, i64 c,        \
+                                            i64 step) {                                                   \
     T *o = out;                                                                                           \
     const T *x = xv;                                                                                      \
     kind##_##T##_scan s[COLUMNS];                                                                         \
@@ -57,6 +64,7 @@ SCAN_BLOCK(add_f64, f64, ADD)
     i64 i = 0;                                                                                            \
     BLOCKS_##kind(kind##_##T)                                                                             \
     for (; n - i >= SCAN_SEGMENT; i += SCAN_SEGMENT) {                                                    \
+      if (i % ROWS == 0 && i && vm_ends(vm)) return;                                                      \
       if (c == 1 && step == 1) kind##_##T##_scan_segment(&s[0], o + i, x + i);                            \
       else segment_##kind##_##T(s, o + i * step, x + i * step, c, step);                                  \
     }                                                                                                     \
@@ -349,14 +357,17 @@ ORDERED(mul, f64, MUL, 1)
 
 /* Exact operations: any order gives the same. */
 #define PLAIN(kind, dt)                                                                \
-  static void scan_##kind##_##dt(void *out, const void *xv, i64 n, i64 c, i64 step) {  \
+  static void scan_##kind##_##dt(const Vm *vm, void *out, const void *xv, i64 n, i64 c, i64 step) { \
     T_##dt *o = out, last[COLUMNS];                                                    \
     const T_##dt *x = xv;                                                              \
     for (i64 j = 0; j < c && n; j++) o[j] = last[j] = x[j];                            \
-    for (i64 i = 1; i < n; i++) {                                                      \
-      o += step;                                                                       \
-      x += step;                                                                       \
-      for (i64 j = 0; j < c; j++) o[j] = last[j] = el_##kind##_##dt(last[j], x[j]);    \
+    for (i64 lo = 1, hi; lo < n && !(lo > 1 && vm_ends(vm)); lo = hi) {                \
+      hi = part_end(lo, n, ROWS);                                                      \
+      for (i64 i = lo; i < hi; i++) {                                                  \
+        o += step;                                                                     \
+        x += step;                                                                     \
+        for (i64 j = 0; j < c; j++) o[j] = last[j] = el_##kind##_##dt(last[j], x[j]);  \
+      }                                                                                \
     }                                                                                  \
   }
 PLAIN(add, i64)
@@ -446,11 +457,13 @@ __attribute__((cold)) static WeftStatus cumulative(Vm *vm, u32 op, ReduceKind ki
     i64 unit = n / ((i64)(threads - 1) * UNITS + FIRST_UNITS) / GROUP * GROUP;
     bool done = share && share(vm, &(SharedScan){.x = x0, .out = o0, .n = n, .unit = unit, .count = unit ? threads : 1,
                                                  .stream = stream});
-    for (i64 j = 0; j < inner && !done; j += COLUMNS)
-      fn(o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
+    for (i64 j = 0; j < inner && !done && status == WEFT_OK; j += COLUMNS) {
+      fn(vm, o0 + j * bytes, x0 + j * bytes, n, inner - j < COLUMNS ? inner - j : COLUMNS, step);
+      if (n >= ROWS) status = vm_look(vm);
+    }
     from += in_rows * inner * bytes;
     to += out_rows * inner * bytes;
-    if (outer > 1 || k == 0) status = kernel_poll(vm, n * inner);
+    if (status == WEFT_OK && (outer > 1 || k == 0)) status = kernel_poll(vm, n * inner);
   }
   value_drop(vm, x);
   if (status != WEFT_OK) value_drop(vm, *out);

@@ -136,7 +136,7 @@ WeftStatus eager_take_along_axis(Vm *vm, Value *args, Value *out) {
     const char *from = x.array->data;
     char *o = data;
     i64 step = array_strides(x.array)[axis];
-    Polled parts = parts_in(vm, out->array->size, PART_ELEMENTS);
+    Polled parts = parts_in(vm, out->array->size, PART_ELEMENTS / 4);
     while (parts_next(&parts))
       for (i64 i = parts.from; i < parts.to; i++, o += bytes) {
         memcpy(o, from + (offset + p[place] * step) * bytes, bytes);

@@ -102,9 +102,10 @@ typedef struct Parts {
   u32 every;            /* digits of a group */
 } Parts;
 
-static size_t points_of(const char *s, size_t n) {
+/* No more than `most` + 1 are counted. */
+static size_t points_of(const char *s, size_t n, size_t most) {
   size_t points = 0;
-  for (size_t i = 0; i < n; i++) points += ((u8)s[i] & 0xC0) != 0x80;
+  for (size_t i = 0; i < n && points <= most; i++) points += ((u8)s[i] & 0xC0) != 0x80;
   return points;
 }
 
@@ -123,7 +124,8 @@ static void repeated(const char *fill, size_t n, Buf *out) {
 }
 
 static void laid_out(const Spec *sp, const Parts *p, char align, Buf *out) {
-  size_t rest = points_of(p->body + p->digits, p->bytes - p->digits), lead = (p->sign != 0) + strlen(p->prefix);
+  size_t rest = points_of(p->body + p->digits, p->bytes - p->digits, sp->width);
+  size_t lead = (p->sign != 0) + strlen(p->prefix);
   bool grouped = sp->group && p->digits;
   bool zeros = align == '=' && strcmp(sp->fill, "0") == 0 && p->digits;
   size_t least = zeros && sp->width > lead + rest ? sp->width - lead - rest : 0;
@@ -310,6 +312,8 @@ static const char *number(const Spec *sp, Value v, Buf *out) {
 
 /* ---- the rest ------------------------------------------------------------------------------------------------- */
 
+enum { LOOK_BYTES = 1 << 20 }; /* of a text, between two looks at the clock */
+
 static const char *text(Vm *vm, const Spec *sp, Value v, Buf *out) {
   if (sp->type && sp->type != 's') return "the type is one for numbers, got no number";
   if (sp->sign) return "text takes no sign";
@@ -321,11 +325,13 @@ static const char *text(Vm *vm, const Spec *sp, Value v, Buf *out) {
   buf_init_like(&body, out);
   format_value(vm, v, true, &body);
   size_t n = 0;
-  for (i32 points = 0; n < body.len; n++) { /* at most so many code points as the precision */
+  for (i32 points = 0; !body.failed && n < body.len; n++) { /* at most so many code points as the precision */
+    if (n % LOOK_BYTES == LOOK_BYTES - 1 && vm_ends(vm)) out->failed = true;
+    if (out->failed) break;
     if (((u8)body.data[n] & 0xC0) == 0x80) continue;
     if (sp->precision >= 0 && points++ == sp->precision) break;
   }
-  laid_out(sp, &(Parts){.body = buf_text(&body), .bytes = n}, sp->align ? sp->align : '<', out);
+  if (!body.failed) laid_out(sp, &(Parts){.body = buf_text(&body), .bytes = n}, sp->align ? sp->align : '<', out);
   if (body.failed) out->failed = true;
   buf_free(&body);
   return NULL;
@@ -365,7 +371,7 @@ WeftStatus format_hook(Vm *vm, Value v, const char *spec, size_t len, Value *out
     else e.why = text(vm, &sp, v, &b);
   }
   WeftStatus status = e.why ? bad_spec(vm, spec, len, e.why) : b.failed ? vm_error_buf(vm) : WEFT_OK;
-  if (status == WEFT_OK && !text_new(vm, buf_text(&b), b.len, out)) status = WEFT_ERROR;
+  if (status == WEFT_OK && !text_of_program(vm, buf_text(&b), b.len, out)) status = WEFT_ERROR;
   buf_free(&b);
   return status;
 }
