@@ -93,6 +93,7 @@ static WeftStatus sizes(Vm *vm, u32 op, EagerFn kernel, const Value *args, Value
     const T *row = (const T *)data + 2 * r * n;                     \
     T re = 1, im = 0;                                             \
     for (i64 i = 0; i < n; i++) {                                 \
+      if (i % PART_PLACES == PART_PLACES - 1 && vm_ends(vm)) break; \
       const T old = re;                                           \
       re = old * row[2 * i] - im * row[2 * i + 1];                    \
       im = old * row[2 * i + 1] + im * row[2 * i];                    \
@@ -138,6 +139,7 @@ static WeftStatus product_of(Vm *vm, const Value *args, Value *out) {
     if (type.dtype == DT_c64) PRODUCT(f32)
     else PRODUCT(f64)
     result_finish(vm, out);
+    if ((status = vm_look(vm)) != WEFT_OK) value_drop(vm, *out); /* which may have ended it */
   }
   value_drop(vm, line);
   return status;

@@ -24,11 +24,13 @@ enum {
   TOO_DEEP = -53,
   TOO_MUCH_HEAP = -63,
 };
-enum { INFO_GROUPS = 4, INFO_NAMES = 17, INFO_NAME_BYTES = 18, INFO_NAME_TABLE = 19 };
+enum { INFO_GROUPS = 4, INFO_NAMES = 17, INFO_NAME_BYTES = 18, INFO_NAME_TABLE = 19, INFO_SIZE = 22 };
 /* Patterns that have seen so many bytes of text get machine code, which takes PCRE2 some 50 us to make. */
 enum { BYTES_FOR_CODE = 1 << 15 };
 enum { STEPS_MOST = 5000000, HEAP_MOST = 1 << 16 /* KiB */, CACHED = 8, GROUPS_MOST = 1000 };
 enum { PATTERN_MOST = 1 << 20 }; /* bytes; PCRE2 looks at no clock while it compiles them, for 20 ms or so */
+/* Bytes of a compiled pattern: of a longer one it takes more than 15 ms to make machine code. */
+enum { CODE_MOST = 1 << 15 };
 static const size_t unset = ~(size_t)0;
 
 /* Library handles are the one kind of state a process has. */
@@ -95,7 +97,7 @@ typedef struct Pattern {
   void *code, *data;
   u32 groups, names, name_bytes;
   const char *name_table; /* of names: two bytes of the group's number, then the name */
-  size_t bytes;           /* of texts that were looked at, until it has machine code */
+  size_t bytes;           /* of texts that were looked at, until it has machine code; too many: it gets none */
   Shape *named;           /* of its names; NULL: not made yet, or a name stands twice */
 } Pattern;
 
@@ -182,11 +184,29 @@ static WeftStatus regex_state(Vm *vm, u32 op, RegexState **out) {
   return WEFT_OK;
 }
 
+static WeftStatus many_groups(Vm *vm, u32 op) {
+  return vm_error(vm, EK_limit, "%s: the pattern has more than %d groups", op_name(op), GROUPS_MOST);
+}
+
+/* More named groups than there may be? PCRE2 takes the square of their number to find that out. What looks like one
+ * inside of brackets or \\Q…\\E counts as well. */
+static bool has_many_names(const Text *t) {
+  u32 names = 0;
+  for (u32 i = 0; i + 3 < t->len && names <= GROUPS_MOST; i++) {
+    const char *s = t->data + i;
+    if (s[0] == '\\') i++;
+    else if (s[0] == '(' && s[1] == '?')
+      names += s[2] == '\'' || (s[2] == 'P' && s[3] == '<') || (s[2] == '<' && s[3] != '=' && s[3] != '!');
+  }
+  return names > GROUPS_MOST;
+}
+
 static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value text, Pattern *p) {
   int code;
   size_t at;
   const Text *t = text.text;
   *p = (Pattern){.text = value_hole()};
+  if (has_many_names(t)) return many_groups(vm, op);
   p->code = pcre.compile(t->data, t->len, OPTION_UTF | OPTION_UCP | OPTION_NO_BYTES, &code, &at, s->compile);
   if (!p->code) {
     char why[160] = "";
@@ -197,6 +217,9 @@ static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value tex
                     text_count(t->data, at <= t->len ? at : t->len), why);
   }
   p->data = pcre.data_new(p->code, s->memory);
+  size_t size = 0;
+  (void)pcre.info(p->code, INFO_SIZE, &size);
+  if (size > CODE_MOST) p->bytes = BYTES_FOR_CODE + 1;
   (void)pcre.info(p->code, INFO_GROUPS, &p->groups);
   (void)pcre.info(p->code, INFO_NAMES, &p->names);
   (void)pcre.info(p->code, INFO_NAME_BYTES, &p->name_bytes);
@@ -205,8 +228,7 @@ static WeftStatus pattern_compile(Vm *vm, u32 op, const RegexState *s, Value tex
   if (p->data && p->groups <= GROUPS_MOST) return WEFT_OK;
   const bool memory = !p->data;
   pattern_free(vm, p);
-  return memory ? vm_error_memory(vm)
-                : vm_error(vm, EK_limit, "%s: the pattern has more than %d groups", op_name(op), GROUPS_MOST);
+  return memory ? vm_error_memory(vm) : many_groups(vm, op);
 }
 
 /* The compiled pattern, good until another one is asked for. */
