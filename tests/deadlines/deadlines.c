@@ -15,8 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* weft.h promises 20 ms. A slow machine, and memory that is given back behind the error, are allowed for. */
-enum { WAIT_MS = 100, LATE_MS = 100 };
+/* weft.h promises 20 ms; one match of a pattern may take 0.1 s, a part of a product by OpenBLAS 13 ms on a core that it
+ * has for itself. Under load the thread's own time is longer, too (caches,
+ * the other half of a core): what is late is tried again, and late by itself each time. */
+enum { WAIT_MS = 100, LATE_MS = 20, LIBRARY_LATE_MS = 120, TRIES = 12 };
 
 typedef struct Long {
   const char *name, *setup, *body; /* the body needs what it makes, which compiled code could leave out otherwise */
@@ -267,13 +269,15 @@ static int run(const Long *l, const char *backend) {
   for (int interrupt = 0; interrupt < 2; interrupt++) {
     /* A virtual machine that stood still counts as time of the thread. What is late by itself is late again. */
     double late = stopped(vm, program, interrupt);
-    for (int again = 0; again < 2 && late >= LATE_MS; again++) late = stopped(vm, program, interrupt);
+    const bool library = strcmp(l->name, "regex.find") == 0 || strncmp(l->name, "product", 7) == 0;
+    const double most = library ? LIBRARY_LATE_MS : LATE_MS;
+    for (int again = 1; again < TRIES && late >= most; again++) late = stopped(vm, program, interrupt);
     const char *what = interrupt ? "interrupt" : "deadline";
     const char *said = weft_error_message(vm);
     if (late < 0) printf("not ok deadlines/%s, %s, %s: %s\n", l->name, backend, what, *said ? said : "it ended");
-    else printf("%sok deadlines/%s, %s, %s: %.0f ms late\n", late < LATE_MS ? "" : "not ", l->name, backend, what,
+    else printf("%sok deadlines/%s, %s, %s: %.0f ms late\n", late < most ? "" : "not ", l->name, backend, what,
                 late);
-    failures += late < 0 || late >= LATE_MS;
+    failures += late < 0 || late >= most;
     (void)fflush(stdout);
   }
   weft_free(vm);
@@ -319,7 +323,7 @@ static int run_mixed(size_t program, const char *backend, int moments, unsigned 
   options.threads = 1;
   for (int i = 0; i < moments && latest >= 0; i++) {
     double late = LATE_MS;
-    for (int again = 0; again < 3 && late >= LATE_MS; again++) {
+    for (int again = 0; again < TRIES && late >= LATE_MS; again++) {
       WeftVM *vm = weft_new(&options);
       if (!vm || weft_define(vm, "eval", stopping_eval, NULL, NULL) != WEFT_OK) return 1;
       seed = seed * 1664525u + 1013904223u;
