@@ -34,9 +34,9 @@ WeftStatus lane_slice(Vm *vm, Value x, i64 axis, i64 at, Value *out) {
     dims[n] = array_dims(a)[d];
     strides[n++] = array_strides(a)[d];
   }
-  if (array_view(vm, a, at * array_strides(a)[axis], n, dims, strides, out) != WEFT_OK) return WEFT_ERROR;
-  *out = array_finish(vm, *out);
-  return WEFT_OK;
+  Value part;
+  if (array_view(vm, a, at * array_strides(a)[axis], n, dims, strides, &part) != WEFT_OK) return WEFT_ERROR;
+  return array_settle(vm, part, out);
 }
 
 WeftStatus lanes_stack(Vm *vm, const Value *items, u32 count, u32 step, bool reverse, i64 axis, Value *out) {

@@ -450,6 +450,7 @@ void num_store_as(void *at, u32 dtype, Value v) {
 }
 
 Value array_load(const Array *a, i64 at) {
+  ARRAY_HERE(a);
   u32 dtype = array_dtype(a);
   return num_load((const char *)a->data + at * (i64)dtype_bytes(dtype), dtype);
 }
@@ -459,6 +460,21 @@ Value array_finish(Vm *vm, Value v) {
   Value n = array_load(v.array, 0);
   value_drop(vm, v);
   return n;
+}
+
+WeftStatus array_settle(Vm *vm, Value v, Value *out) {
+  *out = v;
+  if (v.kind != V_ARRAY || array_rank(v.array)) return WEFT_OK;
+  if (array_device(v.array) != DEV_CPU) {
+    WeftStatus status = array_from_device(vm, v.array, out);
+    value_drop(vm, v);
+    if (status != WEFT_OK) {
+      *out = value_hole();
+      return WEFT_ERROR;
+    }
+  }
+  *out = array_finish(vm, *out);
+  return WEFT_OK;
 }
 
 static Array *boxed_number(NumBox *box, u32 dtype) { /* of what `payload` holds */
@@ -479,6 +495,7 @@ Array *array_of(Value v, NumBox *box) {
 
 Value array_borrow(const Array *a, i64 at, NumBox *box) {
   if (array_dtype(a) != DT_c128) return array_load(a, at);
+  ARRAY_HERE(a);
   memcpy(box->payload, (const char *)a->data + at * 16, 16);
   return (Value){.kind = V_ARRAY, .dtype = DT_c128, .array = boxed_number(box, DT_c128)};
 }

@@ -61,6 +61,13 @@ static inline u32 array_device(const Array *a) { return (u8)(a->tag >> 24); }
 static inline u32 array_layout(const Array *a) { return (u8)(a->tag >> 32); }
 static inline i64 *array_dims(Array *a) { return a->geometry; }
 static inline i64 *array_strides(Array *a) { return a->geometry + array_rank(a); }
+/* Said where elements are read or written as memory of the processor; the sanitized build looks. Elsewhere the stand-in
+ * driver of the tests ends the process: its addresses are none of the host's. */
+#ifdef __SANITIZE_ADDRESS__
+#define ARRAY_HERE(a) ((void)(array_device(a) == DEV_CPU || (__builtin_trap(), 0)))
+#else
+#define ARRAY_HERE(a) ((void)0)
+#endif
 static inline bool array_dense(const Array *a) { return array_layout(a) == LAY_DENSE; }
 
 /* A new array with its own, uninitialised, dense row-major data. `device` DEV_CPU needs no hook.
@@ -97,6 +104,9 @@ WeftStatus array_make_dense(Vm *vm, Value v, Value *out) MUST_USE;
 Value array_load(const Array *a, i64 at);
 /* V_NUM of a rank-0 CPU array; anything else is returned as it is. Consumes v. */
 Value array_finish(Vm *vm, Value v);
+/* The same of what may lie on a device: what has no axes comes to the processor, where numbers live. Consumes v; *out
+ * owned. */
+WeftStatus array_settle(Vm *vm, Value v, Value *out) MUST_USE;
 /* A V_NUM as a borrowed array view on the stack (no allocation): `box` must outlive the use. */
 typedef struct NumBox {
   Array array;

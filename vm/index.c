@@ -394,8 +394,7 @@ static WeftStatus add_mask(Builder *b, Array *mask) {
     return vm_error(b->vm, EK_index, "a mask of shape %s does not fit the axes of shape %s from axis %u on", got,
                     want, b->axis);
   }
-  if (array_device(mask) != DEV_CPU)
-    return vm_error(b->vm, EK_unsupported, "a mask on a device is not supported as an index");
+  ARRAY_HERE(mask);
   Advanced adv = {.owned = true, .raw = true, .axis = b->axis, .stride = 1};
   vm_worked(b->vm, (u64)mask->size);
   if (mask_places(b, mask, &adv.v) != WEFT_OK) return WEFT_ERROR;
@@ -445,8 +444,7 @@ static WeftStatus add_value(Builder *b, Value v, bool beside_arrays) {
   if (v.dtype == DT_bool) return add_mask(b, v.array);
   if (dtype_kind(v.dtype) != DK_INT)
     return vm_error(b->vm, EK_index, "an index array has integers or bools, got %s", dtype_name(v.dtype));
-  if (array_device(v.array) != DEV_CPU)
-    return vm_error(b->vm, EK_unsupported, "an index array on a device is not supported here");
+  ARRAY_HERE(v.array);
   add_advanced(b, (Advanced){.v = v, .axis = b->axis, .size = size, .stride = stride});
   b->axis++;
   b->has_array = true;
@@ -666,8 +664,7 @@ u32 selection_dims(const Selection *s, i64 *dims) {
   }
 
 static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
-  if (array_device(a) != DEV_CPU)
-    return vm_error(vm, EK_unsupported, "an index array on a device is not supported here");
+  ARRAY_HERE(a);
   i64 dims[ARRAY_MAX_RANK];
   u32 rank = selection_dims(s, dims), bytes = dtype_bytes(array_dtype(a));
   if (array_new(vm, array_dtype(a), rank, dims, out) != WEFT_OK) return WEFT_ERROR;
@@ -711,16 +708,14 @@ static WeftStatus gather(Vm *vm, Array *a, const Selection *s, Value *out) {
 
 static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out);
 
-/* Arrays among what an index is made of, all on the device of the array. */
-static bool has_device_places(const Array *a, const u8 *items, u32 item_count, const Value *regs) {
-  bool found = false;
-  for (u32 i = 0; i < item_count && array_device(a) != DEV_CPU; i++) {
-    bool array = items[i] == IX_VALUE && regs->kind == V_ARRAY && array_rank(regs->array) > 0;
-    if (array && array_device(regs->array) != array_device(a)) return false;
-    found |= array;
+bool index_has_device_places(const Array *a, const u8 *items, u32 item_count, const Value *regs) {
+  for (u32 i = 0; i < item_count; i++) {
+    if (items[i] == IX_VALUE && regs->kind == V_ARRAY && array_rank(regs->array) > 0 &&
+        (array_device(a) != DEV_CPU || array_device(regs->array) != DEV_CPU))
+      return true;
     regs += index_register_count(&items[i], 1);
   }
-  return found;
+  return false;
 }
 
 WeftStatus index_taken_to(Vm *vm, Value v, u32 device, Value *out) {
@@ -755,15 +750,27 @@ static WeftStatus index_by_processor(Vm *vm, Value obj, const u8 *items, u32 ite
   return status;
 }
 
+/* What an array on a device is indexed by lies elsewhere: it is taken there. */
+static WeftStatus index_places_there(Vm *vm, Value obj, const u8 *items, Value places, Value *out) {
+  Value there;
+  if (index_taken_to(vm, places, array_device(obj.array), &there) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = index_array(vm, obj, items, 1, &there, out);
+  value_drop(vm, there);
+  return status;
+}
+
 static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count, const Value *regs, Value *out) {
   NumBox box;
   Array *a = array_of(obj, &box);
   Selection s;
+  if (UNLIKELY(array_device(a) != DEV_CPU) && item_count == 1 && items[0] == IX_VALUE && regs[0].kind == V_ARRAY &&
+      array_rank(regs[0].array) > 0 && array_device(regs[0].array) != array_device(a))
+    return index_places_there(vm, obj, items, regs[0], out);
   if (is_whole_mask(a, items, item_count, regs)) return compress_whole(vm, a, regs[0].array, out);
   if (index_is_device_mask(a, items, item_count, regs)) return compress_on_device(vm, obj, regs[0], out);
   if (is_device_gather(a, items, item_count, regs))
     return on_device(vm, OP_take, value_keep(obj), regs[0], value_i64(0), out);
-  if (has_device_places(a, items, item_count, regs))
+  if (index_has_device_places(a, items, item_count, regs))
     return index_by_processor(vm, obj, items, item_count, regs, out);
   if (picks_elements(a, items, item_count, regs)) {
     bool done;
@@ -783,7 +790,9 @@ static WeftStatus index_array(Vm *vm, Value obj, const u8 *items, u32 item_count
     status = array_new(vm, obj.dtype, s.rank, ones, out);
     if (status == WEFT_OK) num_store(out->array->data, obj.dtype, obj);
   } else {
-    status = array_view(vm, a, s.offset, s.rank, s.dims, s.strides, out);
+    Value view;
+    status = array_view(vm, a, s.offset, s.rank, s.dims, s.strides, &view);
+    if (status == WEFT_OK) status = array_settle(vm, view, out);
   }
   selection_free(vm, &s);
   return status;

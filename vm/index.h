@@ -28,6 +28,8 @@ u32 selection_dims(const Selection *s, i64 *dims);
 bool linear_walk(u32 rank, const i64 *dims, const i64 *strides, i64 *step);
 
 /* One mask over the first axes of an array, both on the same device. */
+/* An array among what an index is made of, where it or the array lies on a device. */
+bool index_has_device_places(const Array *a, const u8 *items, u32 item_count, const Value *regs);
 bool index_is_device_mask(Array *a, const u8 *items, u32 item_count, const Value *regs);
 /* to(v, device) of an array; anything else as it is. *out owned. */
 WeftStatus index_taken_to(Vm *vm, Value v, u32 device, Value *out) MUST_USE;

@@ -32,7 +32,10 @@ static WeftStatus array_item(Vm *vm, Array *a, i64 i, Value *out) {
     *out = array_load(a, i * array_strides(a)[0]);
     return WEFT_OK;
   }
-  return array_view(vm, a, i * array_strides(a)[0], rank - 1, array_dims(a) + 1, array_strides(a) + 1, out);
+  Value item;
+  if (array_view(vm, a, i * array_strides(a)[0], rank - 1, array_dims(a) + 1, array_strides(a) + 1, &item) != WEFT_OK)
+    return WEFT_ERROR;
+  return array_settle(vm, item, out);
 }
 
 WeftStatus vm_seq_next(Vm *vm, Value seq, u64 *pos, Value *out) {

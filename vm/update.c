@@ -375,15 +375,9 @@ static bool takes_place(const Value *slot, const u8 *items, u32 item_count, cons
   return slices <= rank && others < 2;
 }
 
-/* Arrays that are stored, or that the index is made of, lie where the array does. */
-static WeftStatus same_device(Vm *vm, u32 device, const u8 *items, u32 item_count, const Value *regs, Value value) {
-  bool same = value.kind != V_ARRAY || array_rank(value.array) == 0 || array_device(value.array) == device;
-  for (u32 i = 0; i < item_count; i++) {
-    if (items[i] == IX_VALUE && regs->kind == V_ARRAY && array_rank(regs->array) > 0)
-      same &= array_device(regs->array) == device;
-    regs += index_register_count(&items[i], 1);
-  }
-  if (same) return WEFT_OK;
+/* An array that is stored lies where the one does that it goes into. */
+static WeftStatus same_device(Vm *vm, u32 device, Value value) {
+  if (value.kind != V_ARRAY || array_rank(value.array) == 0 || array_device(value.array) == device) return WEFT_OK;
   const char *name = vm->device_names[device];
   return vm_error(vm, EK_value,
                   "an array on %s is updated by arrays that lie there, too; to(v, \"%s\") takes one there", name, name);
@@ -406,12 +400,26 @@ static WeftStatus update_masked(Vm *vm, Value *slot, const u8 *items, u32 item_c
   return WEFT_OK;
 }
 
+/* Places on a device, of an array of the processor: they come here. */
+static WeftStatus update_by_places(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, u32 op,
+                                   Value value) {
+  u32 count = index_register_count(items, item_count), made = 0;
+  Value *here = mem_alloc(&vm->alloc, sizeof *here * count);
+  if (!here) return vm_error_memory(vm);
+  WeftStatus status = WEFT_OK;
+  for (; made < count && status == WEFT_OK; made++) status = index_taken_to(vm, regs[made], DEV_CPU, &here[made]);
+  if (status == WEFT_OK) status = update_array(vm, slot, items, item_count, here, op, value);
+  for (u32 i = 0; i < made; i++) value_drop(vm, here[i]);
+  mem_free(&vm->alloc, here, sizeof *here * count);
+  return status;
+}
+
 /* An array on a device: the processor does it, on a copy that goes back. */
 static WeftStatus update_elsewhere(Vm *vm, Value *slot, const u8 *items, u32 item_count, const Value *regs, u32 op,
                                    Value value) {
   u32 count = index_register_count(items, item_count), made = 0, device = array_device(slot->array);
   bool done = false;
-  if (same_device(vm, device, items, item_count, regs, value) != WEFT_OK) return WEFT_ERROR;
+  if (same_device(vm, device, value) != WEFT_OK) return WEFT_ERROR;
   if (op == BC_move && update_masked(vm, slot, items, item_count, regs, value, &done) != WEFT_OK) return WEFT_ERROR;
   if (done) return WEFT_OK;
   Value *here = mem_alloc(&vm->alloc, sizeof *here * (count + 2)), out;
@@ -434,6 +442,8 @@ WeftStatus update_array(Vm *vm, Value *slot, const u8 *items, u32 item_count, co
   value = value_untracked(value);
   if (slot->kind == V_ARRAY && array_device(slot->array) != DEV_CPU)
     return update_elsewhere(vm, slot, items, item_count, regs, op, value);
+  if (slot->kind == V_ARRAY && index_has_device_places(slot->array, items, item_count, regs))
+    return update_by_places(vm, slot, items, item_count, regs, op, value);
   if (op == BC_move && store_check(vm, dtype, value) != WEFT_OK) return WEFT_ERROR;
   if (op != BC_move && !value_is_numeric(value))
     return vm_error(vm, EK_type, "an array of %s cannot hold %s", dtype_name(dtype), value_type_name(value));

@@ -288,10 +288,8 @@ static WeftStatus run_index(GraphRun *r, NodeId n) {
 
 /* ---- checks ----------------------------------------------------------------------------------------- */
 
-/* Every element of a; b is a number. */
-static bool holds(u32 check, Value a, Value b) {
-  if (a.kind != V_ARRAY) return check_holds(check, a, b);
-  Array *x = a.array;
+/* Every element of an array of the processor; b is a number. */
+static bool all_hold(u32 check, Array *x, Value b) {
   u32 rank = array_rank(x);
   i64 at[ARRAY_MAX_RANK] = {0}, offset = 0;
   for (i64 i = 0; i < x->size; i++) {
@@ -311,7 +309,18 @@ static Flow run_check(GraphRun *r, NodeId n) {
   Value a, b = value_i64(0);
   if (value_at(r, node_operand(r->graph, n, 0), &a) != WEFT_OK) return FLOW_ERROR;
   if (x->operand_count > 1 && value_at(r, node_operand(r->graph, n, 1), &b) != WEFT_OK) return FLOW_ERROR;
-  if (holds(x->op, a, b)) return FLOW_END;
+  bool holds = false;
+  if (a.kind != V_ARRAY) {
+    holds = check_holds(x->op, a, b);
+  } else if (array_device(a.array) == DEV_CPU) {
+    holds = all_hold(x->op, a.array, b);
+  } else {
+    Value here;
+    if (array_from_device(r->vm, a.array, &here) != WEFT_OK) return FLOW_ERROR;
+    holds = all_hold(x->op, here.array, b);
+    value_drop(r->vm, here);
+  }
+  if (holds) return FLOW_END;
   r->exit = x->exit;
   return FLOW_EXIT;
 }

@@ -146,6 +146,13 @@ static void drop_given(Vm *vm, const Region *region, u64 *slots, u32 exit) {
   }
 }
 
+static bool takes_from_device(const Graph *g) {
+  for (u32 i = 0; i < g->inputs.count; i++)
+    if (!value_is_token(g, g->inputs.data[i].value) && value_type(g, g->inputs.data[i].value)->device != DEV_CPU)
+      return true;
+  return false;
+}
+
 static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u32 *exit) {
   u32 expected = region->graph->entry_exit;
   u64 refusals = vm->refusals;
@@ -164,6 +171,10 @@ static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u3
   if (status == WEFT_OK && taken != expected &&
       (taken == region->graph->entry_exit || region->graph->exits.exits.data[taken].kind == EXIT_check) &&
       some_size_overflows(run))
+    return WEFT_OK;
+  /* code for the processor that comes upon elements of a device leaves what follows to the interpreter, too */
+  if (status == WEFT_OK && taken != expected && region->graph->exits.exits.data[taken].kind == EXIT_check &&
+      takes_from_device(region->graph))
     return WEFT_OK;
   bool checks = taken != expected && region->graph->exits.exits.data[taken].kind == EXIT_check &&
                 region->graph->exits.exits.data[expected].kind == EXIT_check;

@@ -1,14 +1,15 @@
 /* driver.c — a stand-in for the CUDA driver on machines without a card: memory is the host's, kernels are run by the
  * interpreter of machine.h.
  *
- * It is strict about how it is used: no context that is current, memory that was not taken, an address given back
- * twice, a name it has not, an interface of another version are errors; what is still held when the context is released
- * is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory; WEFT_MOCK_CAPABILITY=75
- * makes it an older card; WEFT_MOCK_FAIL=NAME makes that function fail, NAME@N its N-th call alone, which takes the
- * setting out of the environment; lost@N: behind the N-th launch nothing works in this context; WEFT_MOCK_SPILLS=BYTES:
- * what functions are said to spill; WEFT_MOCK_STEPS=N: a launch of more instructions does not end. WEFT_MOCK_COUNT=FILE
- * gets a line for each text that is compiled and for each piece of code that is loaded (code is the text, behind a head
- * that names the card and WEFT_MOCK_BUILD=N, and runs where both are the same).
+ * Its addresses are none of the host's (FAR): whoever reads an array of the device as memory of the processor ends the
+ * process. It is strict about how it is used: no context that is current, memory that was not taken, an address given
+ * back twice, a name it has not, an interface of another version are errors; what is still held when the context is
+ * released is told on standard error, and the process ends. WEFT_MOCK_MEMORY=BYTES limits the memory;
+ * WEFT_MOCK_CAPABILITY=75 makes it an older card; WEFT_MOCK_FAIL=NAME makes that function fail, NAME@N its N-th call
+ * alone, which takes the setting out of the environment; lost@N: behind the N-th launch nothing works in this context;
+ * WEFT_MOCK_SPILLS=BYTES: what functions are said to spill; WEFT_MOCK_STEPS=N: a launch of more instructions does not
+ * end. WEFT_MOCK_COUNT=FILE gets a line for each text that is compiled and for each piece of code that is loaded (code
+ * is the text, behind a head that names the card and WEFT_MOCK_BUILD=N, and runs where both are the same).
  *
  * WEFT_MOCK_MODEL=FILE makes it a model of a card, WEFT_MOCK_CARD=NAME (H200): of each kernel a sample of warps runs
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
@@ -25,6 +26,9 @@
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_BINARY = 209, INVALID_PTX = 218, INVALID_CONTEXT = 201,
        NOT_FOUND = 500, LAUNCH_FAILED = 719 };
 enum { RED_ZONE = 64, FRESH = 0xA5 /* memory is never clean */ };
+/* Between an address of the device and where its bytes lie: no processor that the tests run on gives such addresses to
+ * programs. */
+#define FAR ((uint64_t)1 << 50)
 
 typedef struct Block {
   char *at;
@@ -89,12 +93,14 @@ static int context_error(const char *name) {
 static Block *block_of(uint64_t at, size_t bytes) {
   for (size_t i = mock.count; i-- > 0;) {
     Block *b = &mock.blocks[i];
-    if (at >= (uint64_t)(uintptr_t)b->at && at + bytes <= (uint64_t)(uintptr_t)b->at + b->bytes) return b;
+    uint64_t from = FAR + (uint64_t)(uintptr_t)b->at;
+    if (at >= from && at + bytes <= from + b->bytes) return b;
   }
   return NULL;
 }
 
-static bool live(uint64_t at, size_t bytes) { return block_of(at, bytes) != NULL; }
+static void *bytes_at(uint64_t at) { return (void *)(uintptr_t)(at - FAR); }
+static void *live(uint64_t at, size_t bytes) { return block_of(at, bytes) ? bytes_at(at) : NULL; }
 
 static int cu_Init(unsigned flags) {
   const char *model = getenv("WEFT_MOCK_MODEL"), *card = getenv("WEFT_MOCK_CARD");
@@ -186,13 +192,13 @@ static int cu_MemAlloc(unsigned long long *out, size_t bytes) {
   if (!mock.blocks) abort();
   mock.blocks[mock.count++] = (Block){at, bytes};
   mock.bytes += bytes;
-  *out = (unsigned long long)(uintptr_t)at;
+  *out = FAR + (unsigned long long)(uintptr_t)at;
   return OK;
 }
 static int cu_MemFree(unsigned long long at) {
   IN_CONTEXT("cuMemFree");
   Block *b = block_of(at, 1);
-  if (!b || (uint64_t)(uintptr_t)b->at != at) {
+  if (!b || b->at != bytes_at(at)) {
     snprintf(mock.said, sizeof mock.said, "cuMemFree: this memory was not taken");
     return INVALID_VALUE;
   }
@@ -211,13 +217,13 @@ static int copy(const char *name, unsigned long long device, size_t bytes) {
 static int cu_MemcpyHtoD(unsigned long long to, const void *from, size_t bytes) {
   int error = copy("cuMemcpyHtoD", to, bytes);
   if (mock.model) fprintf(mock.model, "write %zu\n", bytes);
-  if (!error) memcpy((void *)(uintptr_t)to, from, bytes);
+  if (!error) memcpy(bytes_at(to), from, bytes);
   return error;
 }
 static int cu_MemcpyDtoH(void *to, unsigned long long from, size_t bytes) {
   int error = copy("cuMemcpyDtoH", from, bytes);
   if (mock.model) fprintf(mock.model, "read %zu\n", bytes);
-  if (!error) memcpy(to, (void *)(uintptr_t)from, bytes);
+  if (!error) memcpy(to, bytes_at(from), bytes);
   return error;
 }
 
@@ -227,7 +233,7 @@ static int cu_MemsetD8(unsigned long long to, unsigned char value, size_t bytes)
   if (mock.model)
     fprintf(mock.model, "launch cuMemsetD8 us=%.2f bound=memory bytes=%zu\n", (double)bytes / mock.card->copy / 1e3,
             bytes);
-  if (!error) memset((void *)(uintptr_t)to, value, bytes);
+  if (!error) memset(bytes_at(to), value, bytes);
   return error;
 }
 

@@ -266,12 +266,13 @@ static bool compare(const Insn *in, uint64_t a, uint64_t b) {
 /* Where `count` elements lie in memory of the device. */
 static void *memory_at(Run *r, Thread *t, CallFrame *c, uint64_t at, Type ty, unsigned count, TallyAccess kind) {
   unsigned bytes = type_bytes[ty] * count;
+  void *place = NULL;
   if (at % bytes) trap(r, c, "the address %llx is not aligned to %u", (unsigned long long)at, bytes);
-  else if (!r->memory(at, bytes))
+  else if (!(place = r->memory(at, bytes)))
     trap(r, c, "the address %llx lies in no memory of the device", (unsigned long long)at);
   if (r->failed) return NULL;
   if (r->tally) tally_access(r->tally, t->number % WARP, at, bytes, kind);
-  return (void *)(uintptr_t)at;
+  return place;
 }
 
 /* A place in shared memory. Between two meetings of the block no thread may read what another wrote, nor write what
@@ -336,7 +337,7 @@ static void copies_end(Run *r, Thread *t, CallFrame *c, unsigned left) {
     char *to = shared_place(r, t, c, copy.to, T_B32, COPY_BYTES / 4, true);
     if (!to) return;
     memset(to, 0, COPY_BYTES);
-    if (copy.bytes) memcpy(to, (const void *)(uintptr_t)copy.from, copy.bytes);
+    if (copy.bytes) memcpy(to, r->memory(copy.from, copy.bytes), copy.bytes);
   }
   t->copy_count = kept;
 }

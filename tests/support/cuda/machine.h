@@ -30,8 +30,8 @@ unsigned machine_params(const MachineFn *f);
 void machine_allow(MachineFn *f, unsigned shared); /* bytes that a launch may give; 48 KB unless told */
 unsigned machine_allowed(const MachineFn *f);
 
-/* True when `bytes` at `at` lie in live memory of the device. */
-typedef bool (*MachineMemory)(uint64_t at, size_t bytes);
+/* Where the host has the `bytes` at `at` of the device; NULL: they lie in no live memory of it. */
+typedef void *(*MachineMemory)(uint64_t at, size_t bytes);
 /* False with a line in `why` when a thread does what it must not. `shared`: bytes of shared memory beside what the
  * function declares. */
 bool machine_run(const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared, const uint64_t *params,
