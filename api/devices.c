@@ -30,7 +30,6 @@ static WeftStatus host_write(Vm *vm, const void *from, void *data, size_t bytes)
 }
 
 static WeftStatus host_op(Vm *vm, u32 op, Value *args, Value *out) {
-  if (op == OP_to || vm->op_table[op].family == FAM_control) return vm->ops[op].eager(vm, args, out);
   if (op_one_device(vm, op, args, DEV_HOST) != WEFT_OK) return WEFT_ERROR;
   return op_by_processor(vm, op, args, DEV_HOST, out);
 }

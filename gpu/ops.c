@@ -226,7 +226,6 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   const OpInfo *info = op_info(op);
   Device *d = device_of(vm);
   if (!d) return WEFT_ERROR;
-  if (op == OP_to || info->family == FAM_control) return vm->ops[op].eager(vm, args, out);
   WeftStatus made;
   if (product_flush(d) != WEFT_OK) return WEFT_ERROR;
   if (op == OP_matmul && device_product(d, args, &made, out)) return made;

@@ -46,6 +46,17 @@ fail:
   return WEFT_ERROR;
 }
 
+bool op_is_of_values(const Vm *vm, u32 op) {
+  const OpInfo *info = &vm->op_table[op];
+  return op == OP_to || op == OP_len || op == OP_type || info->family == FAM_control || info->family == FAM_tree ||
+         info->lower == LOWER_calls;
+}
+
+bool op_shows(const Vm *vm, u32 op) {
+  const u32 family = vm->op_table[op].family;
+  return family == FAM_text || family == FAM_io || family == FAM_data;
+}
+
 WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) {
   WeftStatus status = vm_op(vm, op, args, out);
   if (LIKELY(vm->op_table[op].family != FAM_make) || status != WEFT_OK || out->kind != V_ARRAY) return status;

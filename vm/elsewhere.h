@@ -11,6 +11,11 @@ u32 op_device_param(const Vm *vm, u32 op);
 
 /* An operation that the program calls: vm_op, with arrays made where device= or the default says. */
 WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) MUST_USE;
+/* It calls functions, or hands values on as they are, or looks at no element: it is done where values stand, whatever
+ * device their arrays lie on. */
+bool op_is_of_values(const Vm *vm, u32 op);
+/* It takes any values, and shows or stores the elements of arrays: all of them come to the processor. */
+bool op_shows(const Vm *vm, u32 op);
 /* For DeviceHooks.op: arrays come to the processor, results go back. What it raises, eager code on the processor
  * raises. */
 WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) MUST_USE;

@@ -62,7 +62,8 @@ static WeftStatus op_elsewhere(Vm *vm, u32 op, Value *args, u32 n, Value *out, b
       if (op == OP_array && tracked_within(args[i], 0)) return vm->tape->op(vm, op, args, out);
     }
   }
-  if (device != DEV_CPU) {
+  if (device != DEV_CPU && !op_is_of_values(vm, op)) {
+    if (op_shows(vm, op)) return op_by_processor(vm, op, args, DEV_CPU, out);
     if (device < DEVICE_MAX && vm->devices[device] && vm->devices[device]->op)
       return vm->devices[device]->op(vm, op, args, out);
     return vm_error(vm, EK_unsupported, "%s: this device is not supported", op_name(op));

@@ -180,7 +180,7 @@ typedef struct DeviceHooks {
   void (*free)(Vm *vm, void *data, size_t bytes);
   WeftStatus (*to_host)(Vm *vm, const void *device, void *host, size_t bytes);
   WeftStatus (*from_host)(Vm *vm, const void *host, void *device, size_t bytes);
-  /* An operation with an argument on this device. */
+  /* An operation on elements, with an argument on this device. */
   WeftStatus (*op)(Vm *vm, u32 op, Value *args, Value *out);
 } DeviceHooks;
 
