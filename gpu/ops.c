@@ -245,6 +245,11 @@ WeftStatus device_op(Vm *vm, u32 op, Value *args, Value *out) {
   buf_free(&text);
   for (u32 i = 0; i < info->nparams && status == WEFT_OK; i++) {
     if (!(taken >> i & 1)) continue;
+    if (info->params[i].kind == PARAM_places) {
+      if ((status = value_moved(vm, args[i], DEV_GPU, &held[count])) != WEFT_OK) break;
+      count++;
+      continue;
+    }
     bool number = args[i].kind == V_ARRAY && array_device(args[i].array) == DEV_GPU && array_rank(args[i].array) == 0;
     if (!info->params[i].rest && is_across(op, args[i])) {
       if ((status = turned(vm, args[i].array, &held[count])) != WEFT_OK) break;

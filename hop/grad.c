@@ -332,6 +332,15 @@ done:
 Pullback *pullback_new(Vm *vm, const char *who, Value f, Value xs) { return run_on_tape(vm, who, f, xs, false); }
 Pullback *pullback_mixed(Vm *vm, const char *who, Value f, Value xs) { return run_on_tape(vm, who, f, xs, true); }
 
+/* A cotangent or a tangent in the dtype, and on the device, of what it belongs to: *out owned. */
+static WeftStatus taken_as(Vm *vm, Value v, const ArrayType *t, Value *out) {
+  Value args[2] = {value_hole(), value_dtype(t->dtype)};
+  if (value_moved(vm, v, t->device, &args[0]) != WEFT_OK) return WEFT_ERROR;
+  WeftStatus status = vm_op(vm, OP_astype, args, out);
+  value_drop(vm, args[0]);
+  return status;
+}
+
 WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u32 only, Value *out) {
   Leaves y = {0}, c = {0};
   Value *grads = NULL;
@@ -350,9 +359,8 @@ WeftStatus pullback_pull(Vm *vm, const Pullback *p, const char *who, Value ct, u
       rule_shape_text(&tc, b, sizeof b);
       status = vm_error(vm, EK_shape, "%s: the cotangent has shape %s, the result %s", who, b, a);
     } else if (p->nodes[i] && (only == PULL_ALL || only == i)) {
-      Value args[2] = {value_keep(c.data[i]), value_dtype(ty.dtype)}, g = value_hole(), sum;
-      status = vm_op(vm, OP_astype, args, &g);
-      value_drop(vm, args[0]);
+      Value g = value_hole(), sum;
+      status = taken_as(vm, c.data[i], &ty, &g);
       Value before = grads[p->nodes[i]];
       grads[p->nodes[i]] = value_hole();
       if (status == WEFT_OK) status = tape_sum(vm, before, g, &sum);
@@ -463,9 +471,8 @@ WeftStatus pushforward_push(Vm *vm, const Pushforward *f, const char *who, Value
     tape_split(f->outer, b.data[i], &plain, &at);
     value_drop(vm, plain);
     if (!at || (only != PULL_ALL && only != i)) continue;
-    Value arg[2] = {value_keep(t.data[i]), value_dtype(tx.dtype)}, g;
-    status = vm_op(vm, OP_astype, arg, &g);
-    value_drop(vm, arg[0]);
+    Value g;
+    status = taken_as(vm, t.data[i], &tx, &g);
     if (status != WEFT_OK) break;
     Value before = grads[at];
     grads[at] = value_hole();

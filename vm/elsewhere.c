@@ -30,14 +30,16 @@ WeftStatus value_moved(Vm *vm, Value v, u32 device, Value *out) {
     }
     return WEFT_OK;
   }
-  if (v.kind != V_ARRAY || array_device(v.array) == device || (device != DEV_CPU && array_rank(v.array) == 0)) {
+  const Value plain = value_untracked(v);
+  if (plain.kind != V_ARRAY || array_device(plain.array) == device ||
+      (device != DEV_CPU && array_rank(plain.array) == 0)) {
     *out = value_keep(v);
     return WEFT_OK;
   }
   Value args[2] = {v, value_hole()};
   const char *name = vm->device_names[device];
   if (!text_new(vm, name, strlen(name), &args[1])) return WEFT_ERROR;
-  WeftStatus status = vm->ops[OP_to].eager(vm, args, out);
+  WeftStatus status = vm_op(vm, OP_to, args, out); /* a tape writes it down */
   value_drop(vm, args[1]);
   return status;
 fail:
@@ -59,12 +61,14 @@ bool op_shows(const Vm *vm, u32 op) {
 
 WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) {
   WeftStatus status = vm_op(vm, op, args, out);
-  if (LIKELY(vm->op_table[op].family != FAM_make) || status != WEFT_OK || out->kind != V_ARRAY) return status;
+  if (LIKELY(vm->op_table[op].family != FAM_make) || status != WEFT_OK) return status;
+  const Value plain = value_untracked(*out);
+  if (plain.kind != V_ARRAY) return status;
   u32 param = op_device_param(vm, op), device = device_default(vm);
   if (param == UINT32_MAX) return WEFT_OK;
   if (args[param].kind == V_TEXT) device = device_by_name(vm, args[param].text->data);
   else if (op_follows(op)) return WEFT_OK;
-  if (LIKELY(device == array_device(out->array))) return WEFT_OK;
+  if (LIKELY(device == array_device(plain.array))) return WEFT_OK;
   Value made = *out;
   status = value_moved(vm, made, device, out);
   value_drop(vm, made);
@@ -80,7 +84,7 @@ WeftStatus op_of_graph(Vm *vm, u32 op, Value *args, Value *out) {
   args[param] = value_hole();
   WeftStatus status = vm_op(vm, op, args, out);
   args[param] = given;
-  if (status != WEFT_OK || out->kind != V_ARRAY) return status;
+  if (status != WEFT_OK) return status;
   Value made = *out;
   status = value_moved(vm, made, (u32)device, out);
   value_drop(vm, made);
@@ -120,7 +124,8 @@ static u32 stranger(Value v, u32 device, u32 depth) {
 WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) {
   const OpInfo *info = &vm->op_table[op];
   for (u32 i = 0; i < info->nparams; i++) {
-    u32 other = param_keeps_arrays(&info->params[i]) ? DEVICE_MAX : stranger(args[i], device, 0);
+    const OpParam *p = &info->params[i];
+    u32 other = param_keeps_arrays(p) || p->kind == PARAM_places ? DEVICE_MAX : stranger(args[i], device, 0);
     if (other < DEVICE_MAX)
       return vm_error(vm, EK_value, "%s: the operands lie on different devices: %.*s is on the %s, "
                                     "another on the %s; to(x, device) moves one", info->name, (int)info->params[i].len,
