@@ -349,7 +349,7 @@ static WeftStatus settle_scan(Vm *vm, Value f, Value xs, const Leaves *leaves, i
 }
 
 /* The stacked results of no trips: arrays of shape (0, …). */
-static WeftStatus empty_leaves(Vm *vm, Value y, Lanes *out, Value *tree) {
+static WeftStatus empty_leaves(Vm *vm, Value y, u32 device, Lanes *out, Value *tree) {
   Leaves leaves = {0};
   WeftStatus status = tree_leaves_of(vm, y, &leaves);
   *tree = value_keep(y);
@@ -365,6 +365,7 @@ static WeftStatus empty_leaves(Vm *vm, Value y, Lanes *out, Value *tree) {
     t.dims[0] = 0;
     t.rank++;
     if (status == WEFT_OK) status = array_new_zero(vm, t.dtype, t.rank, t.dims, &v);
+    if (status == WEFT_OK) status = lanes_taken(vm, t.rank > 1 ? t.device : device, &v);
     if (status == WEFT_OK && !vec_push(&vm->alloc, out, v)) {
       value_drop(vm, v);
       status = vm_error_memory(vm);
@@ -394,13 +395,17 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   Lanes slices = {0}, results = {0};
   Value carry = value_keep(args[1]), ys = value_nil(), tree = value_nil();
   u32 width = 0;
+  u32 device = DEV_CPU; /* of numbers that are stacked: where xs lie, or the state */
   WeftStatus status = tree_leaves_of(vm, xs, &leaves);
+  if (status == WEFT_OK) device = lanes_device(leaves.data, leaves.count);
+  if (status == WEFT_OK && device == DEV_CPU) status = tree_leaves_of(vm, carry, &parts);
+  if (parts.count) device = lanes_device(parts.data, parts.count);
   if (status == WEFT_OK) status = scan_length(vm, &leaves, axis, &length);
   if (status == WEFT_OK && length < 0) status = vm_error(vm, EK_type, "scan: without xs it needs a length");
   AbstractCall call = {.result = value_hole()};
   if (status == WEFT_OK) status = settle_scan(vm, args[0], xs, &leaves, axis, length == 0, &carry, &call);
   if (status == WEFT_OK && length == 0)
-    status = call.known ? empty_leaves(vm, call.result.list->items[1], &slices, &tree)
+    status = call.known ? empty_leaves(vm, call.result.list->items[1], device, &slices, &tree)
                         : vm_error(vm, EK_unsupported,
                                    "scan: zero trips, and what f gives cannot be known: %s", call.why);
   value_drop(vm, call.result);
@@ -456,7 +461,7 @@ WeftStatus eager_scan(Vm *vm, Value *args, Value *out) {
   if (status == WEFT_OK) {
     for (u32 i = 0; i < width && status == WEFT_OK; i++) {
       Value stacked;
-      status = lanes_stack(vm, results.data + i, (u32)length, width, reverse, 0, &stacked);
+      status = lanes_stack(vm, results.data + i, (u32)length, width, reverse, 0, device, &stacked);
       if (status == WEFT_OK && !vec_push(&vm->alloc, &slices, stacked)) {
         value_drop(vm, stacked);
         status = vm_error_memory(vm);

@@ -444,6 +444,13 @@ static bool pull_update(Deriv *d, const DerivNode *n, Dv g, const bool *wants, D
   }
 }
 
+/* A cotangent lies where what it belongs to does: a value may have been moved, or stacked of numbers. */
+static Dv lies_with(Deriv *d, Dv ct, const ArrayType *t) {
+  if (!ct || d->failed || !t->rank || d->to->type(d, ct).device == t->device) return ct;
+  GraphAttr a = attr_int(1, t->device);
+  return dv_op(d, OP_to, &ct, 1, &a, 1);
+}
+
 bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, Dv *out, const char **why) {
   bool ok = true;
   *why = n->kind == DERIV_index ? "index" : n->kind == DERIV_update ? "an indexed assignment" : op_name(n->op);
@@ -468,7 +475,7 @@ bool deriv_pull(Deriv *d, const DerivNode *n, const Dv *ct, const bool *wants, D
       continue;
     }
     ArrayType t = d->to->type(d, n->operands[i]);
-    out[i] = deriv_fit(d, out[i], &t);
+    out[i] = lies_with(d, deriv_fit(d, out[i], &t), &t);
   }
   return !d->failed;
 }

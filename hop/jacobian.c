@@ -113,6 +113,7 @@ static WeftStatus eager_jac_assemble(Vm *vm, const Value *rows, i64 count, u32 s
   if (t->rank + whole->rank > ARRAY_MAX_RANK)
     return vm_error(vm, EK_shape, "a Jacobian of more than %d axes", ARRAY_MAX_RANK);
   WeftStatus status;
+  const u32 device = whole->device ? whole->device : t->device; /* of numbers that are stacked */
   if (whole->rank == 0) { /* one row */
     *out = value_keep(rows[0]);
     return WEFT_OK;
@@ -121,8 +122,9 @@ static WeftStatus eager_jac_assemble(Vm *vm, const Value *rows, i64 count, u32 s
     ArrayType none = {.dtype = t->dtype, .rank = 1};
     i64 zero = 0;
     status = array_new_zero(vm, none.dtype, 1, &zero, &all);
+    if (status == WEFT_OK) status = lanes_taken(vm, device, &all);
   } else {
-    status = lanes_stack(vm, rows, (u32)count, step, false, behind ? t->rank : 0, &all);
+    status = lanes_stack(vm, rows, (u32)count, step, false, behind ? t->rank : 0, device, &all);
   }
   if (status != WEFT_OK) return status;
   for (u32 i = 0; i < OP_MAX_PARAMS; i++) args[i] = value_hole();

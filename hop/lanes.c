@@ -39,7 +39,24 @@ WeftStatus lane_slice(Vm *vm, Value x, i64 axis, i64 at, Value *out) {
   return array_settle(vm, part, out);
 }
 
-WeftStatus lanes_stack(Vm *vm, const Value *items, u32 count, u32 step, bool reverse, i64 axis, Value *out) {
+u32 lanes_device(const Value *leaves, u32 count) {
+  for (u32 i = 0; i < count; i++) {
+    const Value v = value_untracked(leaves[i]);
+    if (v.kind == V_ARRAY && array_rank(v.array) && array_device(v.array) != DEV_CPU) return array_device(v.array);
+  }
+  return DEV_CPU;
+}
+
+WeftStatus lanes_taken(Vm *vm, u32 device, Value *v) {
+  Value here = *v;
+  if (device == DEV_CPU) return WEFT_OK;
+  WeftStatus status = value_moved(vm, here, device, v);
+  value_drop(vm, here);
+  return status;
+}
+
+WeftStatus lanes_stack(Vm *vm, const Value *items, u32 count, u32 step, bool reverse, i64 axis, u32 device,
+                       Value *out) {
   Value list, params[OP_MAX_PARAMS];
   if (!list_new(vm, count, &list)) return WEFT_ERROR;
   for (u32 i = 0; i < count; i++) {
@@ -52,5 +69,7 @@ WeftStatus lanes_stack(Vm *vm, const Value *items, u32 count, u32 step, bool rev
   params[1] = value_weak_i64(axis);
   WeftStatus status = vm_op(vm, OP_stack, params, out);
   value_drop(vm, params[0]);
+  const Value first = count ? value_untracked(items[0]) : value_nil();
+  if (status == WEFT_OK && value_is_scalar(first)) status = lanes_taken(vm, device, out);
   return status;
 }

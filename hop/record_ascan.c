@@ -224,7 +224,8 @@ Outcome record_associative_scan(Recorder *r, u32 op, const Av *params, Av *out) 
     o = rec_stuck(r, REASON_data_dependent_shape, "associative_scan of a length that is not known");
   if (o == OUT_GO) o = ascan_running(&s, xs, n, levels);
   for (u32 i = 0; i < s.count && o == OUT_GO; i++) {
-    ValueId v = ascan_moved(g, turned(g, xs[i], reverse), 0, own[i]);
+    const u32 device = value_type(g, av_value(r, leaves.data[i]))->device;
+    ValueId v = graph_moved(g, ascan_moved(g, turned(g, xs[i], reverse), 0, own[i]), device);
     if (!v || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
   }
   u32 next = 0;

@@ -657,6 +657,15 @@ static bool fresh(Recorder *r, ValueId *values, u32 n) {
   return true;
 }
 
+/* Where numbers lie that are stacked: where xs do, or the state. */
+static u32 scan_device(const Graph *g, const ValueVec *xs, const ValueVec *state) {
+  for (u32 i = 0; i < xs->count; i++)
+    if (value_type(g, xs->data[i])->device) return value_type(g, xs->data[i])->device;
+  for (u32 i = 0; i < state->count; i++)
+    if (value_type(g, state->data[i])->device) return value_type(g, state->data[i])->device;
+  return DEV_CPU;
+}
+
 Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
   (void)op;
   Graph *g = r->g;
@@ -770,6 +779,12 @@ Outcome record_scan(Recorder *r, u32 op, const Av *params, Av *out) {
           o = rec_stuck(r, REASON_data_dependent_shape, "scan: items whose sizes may differ");
       }
       Av pair[2] = {0, 0};
+      if (node && o == OUT_GO) {
+        const u32 device = scan_device(g, &items, &c.init);
+        for (u32 i = carried; i < next.count && o == OUT_GO; i++)
+          if (value_type(g, next.data[i])->rank == 1 && !(next.data[i] = graph_moved(g, next.data[i], device)))
+            o = OUT_FAIL;
+      }
       if (node && o == OUT_GO) {
         pair[0] = with_values(r, tree, next.data, carried);
         pair[1] = with_values(r, y, next.data + carried, next.count - carried);

@@ -319,6 +319,8 @@ static Dv sum_with(Walk *w, ValueId to, Dv ct, ValueId there) {
 
 void pull_give_if(Walk *w, ValueId to, Dv ct, ValueId there) {
   if (!ct || !pull_is_active(w, to)) return;
+  /* numbers that a loop stacked, or what was given from outside, may lie elsewhere */
+  if (!value_is_token(w->d.g, to)) ct = graph_moved(w->d.g, ct, value_type(w->d.g, to)->device);
   for (u32 i = w->alias[to]; i; i = w->aliases.data[i - 1].next) {
     Alias a = w->aliases.data[i - 1];
     pull_give_if(w, a.source, ct, pull_and(w->d.g, a.when, there));

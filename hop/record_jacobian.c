@@ -146,6 +146,7 @@ static ValueId assemble(Recorder *r, ValueId stacked, const ArrayType *whole, co
   u32 n = 0;
   if (whole->rank + row->rank > TYPE_MAX_RANK || !stacked) return 0;
   if (whole->rank == 0) return stacked;
+  if (!row->rank) stacked = graph_moved(g, stacked, whole->device ? whole->device : row->device);
   if (behind && row->rank) {
     GraphAttr attrs[2] = {attr_int(1, 0), attr_int(2, row->rank)};
     stacked = graph_op(g, OP_moveaxis, &stacked, 1, attrs, 2, NULL);

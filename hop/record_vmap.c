@@ -82,6 +82,7 @@ typedef struct Lane {
   AxisVec axes;
   Av *trees;       /* the arguments, opened; 0: that one is passed as it is */
   Dim lanes;
+  u32 device; /* of what is mapped over: numbers of the lanes lie there when they are stacked */
 } Lane;
 
 /* Is nothing of the argument mapped over? */
@@ -124,12 +125,19 @@ static Outcome map_args(Recorder *r, Av spec, const Av *args, u32 nargs, Lane *l
             return rec_stuck(r, REASON_raises, "vmap: lanes differ");
           if (!guard_relation(&g->guards, &g->sizes, REL_eq, l->lanes, n, "vmap", at)) return OUT_FAIL;
         }
+        if (!l->device) l->device = t->device;
         if (!(v = as_items(r, moved(g, v, axis, 0)))) return OUT_FAIL;
       }
       if (!vec_push(&r->vm->alloc, &l->values, v)) return OUT_FAIL;
     }
   }
   return l->lanes == DIM_NONE ? rec_stuck(r, REASON_raises, "vmap: nothing is mapped over") : OUT_GO;
+}
+
+/* The same, where what is mapped over lies, when the lanes give numbers. */
+static ValueId stacked(Recorder *r, ValueId v, u32 device) {
+  v = as_stacked(r, v);
+  return v && value_type(r->g, v)->rank == 1 ? graph_moved(r->g, v, device) : v;
 }
 
 /* What texts and ranges of the lane are made of is the same number for all lanes, or they differ. */
@@ -139,7 +147,7 @@ static ValueId common(const void *batch, ValueId lane) {
 }
 
 /* The results of the lane as those of all lanes, axes as out_axes says. */
-static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
+static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, u32 device, Av *out) {
   Graph *g = r->g;
   AvVec leaves = {0};
   AxisVec axes = {0};
@@ -157,7 +165,7 @@ static Outcome join(Recorder *r, Batch *b, Av spec, Av tree, Av *out) {
       i64 rank = value_type(g, lane)->rank + 1, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
       if (rank > TYPE_MAX_RANK || axis < 0 || axis >= rank)
         o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
-      else v = moved(g, as_stacked(r, batch_full(b, lane)), 0, axis);
+      else v = moved(g, stacked(r, batch_full(b, lane), device), 0, axis);
     }
     if (o == OUT_GO && (!v || !(leaves.data[i] = av_num(r, v)))) o = OUT_FAIL;
   }
@@ -201,7 +209,7 @@ static Outcome one_by_one(Recorder *r, const Lane *l, const ValueVec *own, Block
     ValueId v = node_result(g, node, i);
     i64 rank = value_type(g, v)->rank, axis = axes.data[i] < 0 ? axes.data[i] + rank : axes.data[i];
     if (axis < 0 || axis >= rank) o = rec_stuck(r, REASON_raises, "vmap: an axis is out of range");
-    else if (!(v = moved(g, as_stacked(r, v), 0, axis)) || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
+    else if (!(v = moved(g, stacked(r, v, l->device), 0, axis)) || !(leaves.data[i] = av_num(r, v))) o = OUT_FAIL;
   }
   u32 next = 0;
   if (o == OUT_GO) o = rec_made(r, rec_tree_rebuild(r, tree, leaves.data, &next), out);
@@ -275,7 +283,7 @@ static Outcome batched(Recorder *r, const RecState *base, Av transform, const Av
     graph_at_end(g, parent); /* the lane's block is held by nothing */
     if (o == OUT_GO) o = batch_block(&b, block);
     if (o == OUT_GO) o = rec_tree_leave(r, result, block, since, common, &b, &result);
-    if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, out);
+    if (o == OUT_GO) o = join(r, &b, av_item(r, settings, 1), result, l.device, out);
   }
   if (o == OUT_GO) {
     r->vm->counters.at[STAT_constructs]++;

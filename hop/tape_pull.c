@@ -430,14 +430,10 @@ static WeftStatus pull_entry(ValueDeriv *d, const char *who, Value *grads) {
     l.wants[i] = d->tape->parents.data[e->parents + i] && deriv_dtype(tape_type_of(&d->head, l.operands[i]).dtype);
   if (n.kind == DERIV_index && l.wants[0] && adds_in_place(d, &l, grads)) return d->head.failed ? WEFT_ERROR : WEFT_OK;
   if (!deriv_pull(&d->head, &n, l.ct, l.wants, l.out, &why) || d->head.failed) goto failed;
-  for (u32 i = 0; i < n.count; i++) {
-    if (!l.wants[i] || !l.out[i]) continue;
-    Value ct; /* where its operand lies, which `to` may have moved */
-    const ArrayType t = tape_type_of(&d->head, l.operands[i]);
-    WeftStatus status = value_moved(vm, at(&d->head, l.out[i]), t.device, &ct);
-    if (status == WEFT_OK) status = tape_give(vm, &grads[d->tape->parents.data[e->parents + i]], ct);
-    if (status != WEFT_OK) return WEFT_ERROR;
-  }
+  for (u32 i = 0; i < n.count; i++)
+    if (l.wants[i] && l.out[i] &&
+        tape_give(vm, &grads[d->tape->parents.data[e->parents + i]], value_keep(at(&d->head, l.out[i]))) != WEFT_OK)
+      return WEFT_ERROR;
   return WEFT_OK;
 failed:
   if (vm->error.raised) return WEFT_ERROR;

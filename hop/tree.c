@@ -92,6 +92,17 @@ void tree_leaf_type(Value v, ArrayType *t) {
 WeftStatus tree_zero(Vm *vm, const ArrayType *t, Value *out) {
   i64 strides[TYPE_MAX_RANK] = {0};
   Value one;
+  if (t->rank && t->device != DEV_CPU) {
+    const i64 single = 1;
+    Value zero, there;
+    if (array_new_zero(vm, t->dtype, 1, &single, &zero) != WEFT_OK) return WEFT_ERROR;
+    WeftStatus moved = value_moved(vm, zero, t->device, &there);
+    value_drop(vm, zero);
+    if (moved != WEFT_OK) return WEFT_ERROR;
+    moved = array_view(vm, there.array, 0, t->rank, t->dims, strides, out);
+    value_drop(vm, there);
+    return moved;
+  }
   if (array_new_zero(vm, t->dtype, 0, strides, &one) != WEFT_OK) return WEFT_ERROR;
   if (t->rank == 0) {
     *out = array_finish(vm, one);

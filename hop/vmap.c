@@ -108,7 +108,8 @@ static WeftStatus lane_args(Vm *vm, const Value *args, u32 nargs, const Leaves *
 }
 
 /* Results of all lanes, width leaves each, as one tree like `tree`; lanes 0: arrays without elements. */
-static WeftStatus lanes_join(Vm *vm, Value spec, Value tree, const Lanes *results, u32 width, u32 lanes, Value *out) {
+static WeftStatus lanes_join(Vm *vm, Value spec, Value tree, const Lanes *results, u32 width, u32 lanes, u32 device,
+                             Value *out) {
   AxisVec axes = {0};
   Lanes made = {0};
   Leaves leaves = {0};
@@ -125,11 +126,12 @@ static WeftStatus lanes_join(Vm *vm, Value spec, Value tree, const Lanes *result
     } else if (t.rank == TYPE_MAX_RANK) {
       status = vm_error(vm, EK_shape, "vmap: a result has too many axes");
     } else if ((status = real_axis(vm, "a result", axes.data[i], t.rank + 1u, &axis)) == WEFT_OK && lanes) {
-      status = lanes_stack(vm, results->data + i, lanes, width, false, axis, &v);
+      status = lanes_stack(vm, results->data + i, lanes, width, false, axis, device, &v);
     } else if (status == WEFT_OK) {
       for (u32 d = t.rank; d > (u32)axis; d--) t.dims[d] = t.dims[d - 1];
       t.dims[axis] = 0;
       status = array_new_zero(vm, t.dtype, t.rank + 1u, t.dims, &v);
+      if (status == WEFT_OK) status = lanes_taken(vm, t.rank ? t.device : device, &v);
     }
     if (status == WEFT_OK && !lanes_push(vm, &made, v)) status = WEFT_ERROR;
   }
@@ -214,7 +216,11 @@ WeftStatus call_vmap(Vm *vm, Fn *fn, Value *args, const Name *names, u32 nargs, 
       tree = call.result;
     }
   }
-  if (status == WEFT_OK) status = lanes_join(vm, fn->settings.list->items[1], tree, &results, width, (u32)lanes, out);
+  u32 device = DEV_CPU;
+  for (u32 i = 0; i < leaves.count && i < axes.count && device == DEV_CPU; i++)
+    if (axes.data[i] != NOT_MAPPED) device = lanes_device(&leaves.data[i], 1);
+  if (status == WEFT_OK)
+    status = lanes_join(vm, fn->settings.list->items[1], tree, &results, width, (u32)lanes, device, out);
   mem_free(&vm->alloc, made, sizeof *made * (nargs + 1));
   value_drop(vm, tree);
   lanes_free(vm, &results);
@@ -316,7 +322,8 @@ WeftStatus eager_associative_scan(Vm *vm, Value *args, Value *out) {
       if (!lanes_push(vm, &all, value_keep(parts.data[k]))) status = WEFT_ERROR;
   }
   if (status == WEFT_OK)
-    status = lanes_join(vm, value_weak_i64(axis), items.data[0], &all, leaves.count, items.count, out);
+    status = lanes_join(vm, value_weak_i64(axis), items.data[0], &all, leaves.count, items.count,
+                        lanes_device(leaves.data, leaves.count), out);
 done:
   lanes_free(vm, &items);
   lanes_free(vm, &all);

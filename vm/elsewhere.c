@@ -78,6 +78,8 @@ WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) {
 WeftStatus op_of_graph(Vm *vm, u32 op, Value *args, Value *out) {
   u32 param = op_device_param(vm, op);
   i64 device = DEV_CPU;
+  if (UNLIKELY(op == OP_to) && args[1].kind == V_NUM && num_as_index(args[1], &device))
+    return value_moved(vm, args[0], (u32)device, out);
   if (LIKELY(param == UINT32_MAX || args[param].kind != V_NUM || !num_as_index(args[param], &device)))
     return vm_op(vm, op, args, out);
   const Value given = args[param];

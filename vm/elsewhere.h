@@ -20,7 +20,7 @@ bool op_shows(const Vm *vm, u32 op);
  * raises. */
 WeftStatus op_by_processor(Vm *vm, u32 op, Value *args, u32 device, Value *out) MUST_USE;
 /* An error when arrays of another device stand beside those of this one. Numbers lie everywhere. A setting, which is
- * read and not worked on, may lie on the processor: reshape(x, [2, -1]); so may places, as in an index: take(x, [0]). */
+ * read and not worked on, may lie on the processor: reshape(x, [2, -1]); so may places, as in an index: x[[0]]. */
 WeftStatus op_one_device(Vm *vm, u32 op, const Value *args, u32 device) MUST_USE;
 
 #endif

@@ -159,8 +159,18 @@ static u32 lanes_of(Compiler *c, NodeId loop) {
   return lanes;
 }
 
+/* Does it read arrays that lie on a device? Native code is the processor's. */
+static bool reads_device(const Compiler *c, NodeId node) {
+  for (u32 i = 0; c->device && i < graph_node_at(c->g, node)->operand_count; i++) {
+    ValueId v = node_operand(c->g, node, i);
+    if (v && !value_is_token(c->g, v) && value_type(c->g, v)->device != DEV_CPU) return true;
+  }
+  return false;
+}
+
 bool native_control(Compiler *c, NodeId node) {
   u8 kind = graph_node_at(c->g, node)->kind;
+  if (reads_device(c, node)) return false;
   if ((kind != NODE_while && kind != NODE_cond && kind != NODE_recur) || !has_tables(c)) return false;
   bool change = sizes_change(c, node);
   if (!change && native_make(c, node, &(Making){.picks = UINT32_MAX}) == MADE) return true;

@@ -628,6 +628,10 @@ WeftStatus eager_to(Vm *vm, Value *args, Value *out) {
   const DeviceHooks *hooks = vm->devices[device == DEV_CPU ? from : device];
   if (!hooks)
     return vm_error(vm, EK_unsupported, "to: not supported: there is no device \"%s\" here", vm->device_names[device]);
+  if (device != DEV_CPU && (args[0].kind == V_NUM || array_rank(args[0].array) == 0)) {
+    *out = strong(value_keep(args[0])); /* numbers live with the processor */
+    return WEFT_OK;
+  }
   Value box, dense;
   TRY(boxed(vm, args[0], &box));
   Array *a = box.array;

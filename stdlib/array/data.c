@@ -198,19 +198,25 @@ WeftStatus eager_map(Vm *vm, Value *args, Value *out) {
   /* results of an array stack again, when all are numbers and arrays */
   bool stacks = status == WEFT_OK && (args[1].kind == V_ARRAY || args[1].kind == V_TRACKED);
   for (u32 i = 0; stacks && i < list.list->count; i++) stacks = is_leaf(list.list->items[i]);
+  const Value xs = value_untracked(args[1]);
+  const bool numbers = stacks && (!list.list->count || value_is_scalar(value_untracked(list.list->items[0])));
+  const u32 device = numbers && xs.kind == V_ARRAY ? array_device(xs.array) : DEV_CPU; /* what xs give lies there */
   if (stacks && args[1].kind == V_TRACKED && list.list->count) {
     Value params[OP_MAX_PARAMS];
     for (u32 i = 0; i < OP_MAX_PARAMS; i++) params[i] = value_hole();
     params[0] = list;
     status = vm_op(vm, OP_stack, params, out);
     value_drop(vm, params[0]);
-    return status;
-  }
-  if (stacks) {
+  } else if (stacks) {
     status = vm_array_literal(vm, list.list->items, list.list->count, out);
     value_drop(vm, list);
-    return status;
   }
+  if (stacks && status == WEFT_OK && device != DEV_CPU) {
+    Value here = *out;
+    status = value_moved(vm, here, device, out);
+    value_drop(vm, here);
+  }
+  if (stacks) return status;
   if (status != WEFT_OK) value_drop(vm, list);
   else *out = list;
   return status;

@@ -143,7 +143,8 @@ static bool equal_types(const ArrayType *a, const ArrayType *b) {
 }
 
 TypeId graph_type(Graph *g, const ArrayType *t) {
-  ArrayType r = {.dtype = t->dtype, .weak = t->weak, .rank = t->rank, .device = t->device};
+  const u8 device = t->rank ? t->device : 0; /* numbers live with the processor */
+  ArrayType r = {.dtype = t->dtype, .weak = t->weak, .rank = t->rank, .device = device};
   for (u32 d = 0; d < t->rank; d++) {
     r.dims[d] = size_resolve(&g->sizes, t->dims[d]);
     if (r.dims[d] == DIM_NONE) r.dims[d] = t->dims[d]; /* too large once resolved: it stays as it was */

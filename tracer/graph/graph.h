@@ -316,6 +316,7 @@ ValueId graph_convert(Graph *g, ValueId x, u32 dtype); /* x itself when it has t
 ValueId graph_weaken(Graph *g, ValueId x); /* the number as a weak one */
 ValueId graph_full(Graph *g, u32 dtype, u32 rank, const Dim *dims, f64 fill);
 /* An array of that type, with all elements the same. */
+ValueId graph_moved(Graph *g, ValueId v, u32 device); /* v itself when it lies there, or has no axes */
 ValueId graph_full_as(Graph *g, const ArrayType *t, f64 fill);
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
                     TypeId result);

@@ -214,6 +214,13 @@ ValueId graph_full_as(Graph *g, const ArrayType *t, f64 fill) {
   return graph_op(g, OP_full, &v, 1, a, t->device ? 2 : 1, NULL);
 }
 
+ValueId graph_moved(Graph *g, ValueId v, u32 device) {
+  const ArrayType *t = v ? value_type(g, v) : NULL;
+  if (!t || !t->rank || t->device == device) return v;
+  GraphAttr a = attr_int(1, device);
+  return graph_op(g, OP_to, &v, 1, &a, 1, NULL);
+}
+
 ValueId graph_index(Graph *g, ValueId x, const ValueId *operands, u32 count, const IndexItem *items, u32 nitems,
                     TypeId result) {
   ValueId *all = arena_alloc(&g->arena, sizeof *all * (count + 1));

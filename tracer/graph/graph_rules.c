@@ -356,6 +356,15 @@ bool infer_full(Infer *c) {
   return x ? inf_new(c, 0, dtype ? dtype : x->dtype) && value_fills(c, x) : inf_no_rule(c);
 }
 
+/* The device by its number: graphs alone give it so. */
+bool infer_moved(Infer *c) {
+  const ArrayType *x = inf_type(c, 0);
+  if (!x || c->args[1].kind != ARG_attr || c->args[1].attr->kind != ATTR_int) return inf_no_rule(c);
+  *c->out = *x;
+  inf_device(c, 1);
+  return true;
+}
+
 /* The type of the first operand, unless a dtype is given. */
 static bool like(Infer *c, u32 param) {
   const ArrayType *x = inf_type(c, 0);

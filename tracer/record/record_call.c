@@ -241,6 +241,7 @@ static u32 reason_of_effect(u32 op) {
 /* Does it make an array on a device? That is the interpreter's. */
 static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
   u32 at = op_device_param(r->vm, op);
+  if (op == OP_to) return true;
   Value name;
   if (at == UINT32_MAX) return false;
   bool given = params[at] && !av_is_hole(r, params[at]);
