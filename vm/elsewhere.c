@@ -59,14 +59,26 @@ bool op_shows(const Vm *vm, u32 op) {
   return family == FAM_text || family == FAM_io || family == FAM_data;
 }
 
+/* A draw, or a key, of numbers alone; else what it makes lies where the key does, or the array. */
+static bool draws_of_numbers(const Vm *vm, u32 op, const Value *args) {
+  const OpInfo *info = &vm->op_table[op];
+  if (info->family != FAM_random) return false;
+  for (u32 i = 0; i < info->nparams; i++) {
+    const Value v = value_untracked(args[i]);
+    if (v.kind == V_ARRAY && array_rank(v.array) && !param_keeps_arrays(&info->params[i])) return false;
+  }
+  return true;
+}
+
 WeftStatus op_called(Vm *vm, u32 op, Value *args, Value *out) {
   WeftStatus status = vm_op(vm, op, args, out);
-  if (LIKELY(vm->op_table[op].family != FAM_make) || status != WEFT_OK) return status;
+  const u32 family = vm->op_table[op].family;
+  if (LIKELY(family != FAM_make && family != FAM_random) || status != WEFT_OK) return status;
   const Value plain = value_untracked(*out);
   if (plain.kind != V_ARRAY) return status;
   u32 param = op_device_param(vm, op), device = device_default(vm);
-  if (param == UINT32_MAX) return WEFT_OK;
-  if (args[param].kind == V_TEXT) device = device_by_name(vm, args[param].text->data);
+  if (param == UINT32_MAX && !draws_of_numbers(vm, op, args)) return WEFT_OK;
+  if (param != UINT32_MAX && args[param].kind == V_TEXT) device = device_by_name(vm, args[param].text->data);
   else if (op_follows(op)) return WEFT_OK;
   if (LIKELY(device == array_device(plain.array))) return WEFT_OK;
   Value made = *out;

@@ -526,6 +526,12 @@ static void A13_the_default_device_is_one_recompile_and_back_is_a_hit(void **sta
     gives(vm, "(f(c), g(p))", "(8.0, 5.0)");
     assert_true(counter(vm, "recompiles") == before);
     assert_int_equal(weft_set_device(vm, "tpu"), WEFT_MISUSE);
+    run(vm, "fn draws(k) = (k, rand(2), randn(2), random.split(k), random.normal(k, 3), random.permutation(k, 3),\n"
+            "  random.permutation(k, to([1.0, 2.0], k.device)), random.uniform(k, (2,)), random.fold_in(k, 1))\n"
+            "fn all_on(d) = all(array(map(x => x.device == d, draws(random.key(1)))))");
+    gives(vm, "(all_on(\"mock\"), rand().device)", "(true, \"cpu\")");
+    assert_int_equal(weft_set_device(vm, "cpu"), WEFT_OK);
+    gives(vm, "(all_on(\"cpu\"), draws(to(random.key(1), \"mock\"))[4].device)", "(true, \"mock\")");
     weft_free(vm);
     assert_true(m.blocks == 0);
   }

@@ -185,9 +185,20 @@ static bool one_key(Infer *c, bool fits) {
 
 bool infer_key(Infer *c) { return one_key(c, inf_is_integer(c, 0)); }
 bool infer_stream(Infer *c) { return one_key(c, inf_is_integer(c, 0) && inf_is_integer(c, 1)); }
-bool infer_fold_in(Infer *c) { return one_key(c, inf_is_key(c) && inf_is_integer(c, 1)); }
+
+/* What is drawn lies where the key does. */
+static void lies_with_key(Infer *c) {
+  const ArrayType *key = inf_type(c, 0);
+  if (key && key->rank) c->out->device = key->device;
+}
+
+bool infer_fold_in(Infer *c) {
+  lies_with_key(c);
+  return one_key(c, inf_is_key(c) && inf_is_integer(c, 1));
+}
 
 bool infer_split_key(Infer *c) {
+  lies_with_key(c);
   c->out->dtype = DT_i64;
   c->out->rank = 2;
   c->out->dims[1] = 2;
@@ -195,6 +206,7 @@ bool infer_split_key(Infer *c) {
 }
 
 static bool drawn(Infer *c, bool fits, u32 dtype) {
+  lies_with_key(c);
   return fits ? inf_new(c, op_param(c->op, "shape"), dtype) : inf_no_rule(c);
 }
 
@@ -215,6 +227,7 @@ bool infer_permutation(Infer *c) {
   const ArrayType *x = inf_type(c, 1);
   if (!inf_is_key(c) || !((x && x->rank) || inf_is_integer(c, 1))) return inf_no_rule(c);
   if (x && x->rank) return inf_same(c, x);
+  lies_with_key(c);
   c->out->dtype = DT_i64;
   c->out->rank = 1;
   return (inf_dim(c, 1, DIM_NONE, c->out->dims) && c->out->dims[0] != DIM_NONE) || inf_no_rule(c);

@@ -241,7 +241,7 @@ static u32 reason_of_effect(u32 op) {
 /* Does it make an array on a device? That is the interpreter's. */
 static bool made_elsewhere(Recorder *r, u32 op, const Av *params) {
   u32 at = op_device_param(r->vm, op);
-  if (op == OP_to) return true;
+  if (op == OP_to || (op_info(op)->family == FAM_random && device_default(r->vm) != DEV_CPU)) return true;
   Value name;
   if (at == UINT32_MAX) return false;
   bool given = params[at] && !av_is_hole(r, params[at]);
@@ -267,7 +267,9 @@ static Outcome builtin(Recorder *r, u32 op, const Av *params, Av *out) {
     case OP_array: return rec_array(r, params[0], params[1], false, out);
     case OP_seed:
     case OP_rand:
-    case OP_randn: return rec_random(r, op, params, out);
+    case OP_randn:
+      if (op != OP_seed && made_elsewhere(r, op, params)) break;
+      return rec_random(r, op, params, out);
     case OP_assert: return of_assert(r, params[0], out);
     case OP_print: return rec_print(r, params, out);
     case OP_str: return rec_text(r, params[0], av_const(r, value_nil()), out);
