@@ -3,8 +3,8 @@
  *
  * Arrays. The graph's arrays are values; here they are buffers, written in place. Each update gives a buffer a new
  * version; a value of the graph names a buffer at one version. A use of a version that is not the present one cannot
- * be had: the function is given up and the construct becomes steps of the plan. A loop carries an array in the
- * buffer that it came in.
+ * be had: the function is given up and the construct becomes steps of the plan. (Of an array that a function which
+ * calls itself has by value it can: native_undo.c.) A loop carries an array in the buffer that it came in.
  *
  * Exits want the state of their program point, arrays included. So before the first update of a straight piece of code
  * the checks behind it are made, as far as they do not depend on it: what lies between is pure. */
@@ -109,7 +109,9 @@ u32 native_buffer(Native *n, ValueId v) {
     x->outside = true;
   }
   u32 at = x->buffer - 1;
-  if (at >= n->buffers.count || n->buffers.data[at].version != x->version) {
+  const bool there = at < n->buffers.count && (n->buffers.data[at].version == x->version ||
+                                               (n->buffers.data[at].mark && native_go_back(n, at, x->version)));
+  if (!there) {
     native_bail(n, "an old version of an array is used");
     return UINT32_MAX;
   }
@@ -308,7 +310,7 @@ static bool emit_update(Native *n, NodeId node) {
   loop_store(n->fn, b->ir, p.constant, p.terms, p.count, value);
   b->version = ++n->versions;
   *native_value(n, result) = (NValue){.stamp = n->stamp, .buffer = p.buffer + 1, .version = b->version};
-  return true;
+  return !b->mark || native_mark(n, p.buffer, b->noted);
 }
 
 /* An operation that has to do with arrays, or draws. */
@@ -471,8 +473,11 @@ static bool loop_values(Native *n, BlockId b, u32 *out, u32 *count) {
   for (u32 i = 0; i < l->buffers; i++) { /* what is only captured must not have changed */
     bool carried = false;
     for (u32 k = 0; k < block->term_count && !carried; k++) carried = l->buffer[k] == i + 1;
-    if (!carried && n->buffers.data[i].version != l->versions[i])
+    if (!carried && n->buffers.data[i].version != l->versions[i] &&
+        !(n->buffers.data[i].mark && native_go_back(n, i, l->versions[i])))
       return native_bail(n, "a loop that changes an array which it does not carry");
+    if (carried && native_marks_meet(n->buffers.data[i].mark, l->marks[i]) != l->marks[i])
+      return native_bail(n, "a loop that goes on with an array of before it");
   }
   return !n->why;
 }
@@ -544,12 +549,16 @@ static bool end_while(Native *n, NodeId node, const NLoop *loop, u32 head, Block
   if (n->fn->failed) return native_bail(n, n->fn->failed);
   n->loop = loop->outer;
   n->block = around;
-  for (u32 i = 0; i < loop->buffers; i++) n->buffers.data[i].version = loop->versions[i];
+  for (u32 i = 0; i < loop->buffers; i++) {
+    n->buffers.data[i].version = loop->versions[i];
+    n->buffers.data[i].mark = loop->marks[i];
+  }
   for (u32 i = 0; i < carried; i++) {
     NValue v = {.stamp = n->stamp};
     if (loop->buffer[i]) {
       v.buffer = loop->buffer[i];
       v.version = n->buffers.data[loop->buffer[i] - 1].version = ++n->versions;
+      if (loop->marks[v.buffer - 1] && !native_mark(n, v.buffer - 1, 0)) return false;
     } else if (loop->split[i]) {
       NSplit *s = native_split_new(n, loop->split[i]->rank, loop->split[i]->dims);
       if (!s) return false;
@@ -609,12 +618,16 @@ static bool emit_while(Native *n, NodeId node) {
   bool counts = head != 0;
   if (!counts) head = loop_begin_while(n->fn, numbers, init);
   if (!head) return native_bail(n, n->fn->failed ? n->fn->failed : "a malformed loop");
+  loop.marks = arena_alloc(arena, sizeof(NMark *) * (loop.buffers + 1));
+  if (!loop.marks) return native_no_memory(n);
+  for (u32 i = 0; i < loop.buffers; i++) loop.marks[i] = n->buffers.data[i].mark;
   u32 at = 0;
   for (u32 i = 0; i < x.carried; i++) {
     NValue v = {.stamp = n->stamp};
     if (loop.buffer[i]) {
       v.buffer = loop.buffer[i];
       v.version = n->buffers.data[loop.buffer[i] - 1].version = ++n->versions;
+      if (loop.marks[v.buffer - 1] && !native_mark(n, v.buffer - 1, 0)) return false;
     } else if (loop.split[i]) {
       NSplit *s = (NSplit *)loop.split[i];
       for (u32 k = 0; k < s->count; k++) s->ir[k] = loop_carry_of(n->fn, head, at++);
@@ -745,7 +758,8 @@ static bool native_whole(Native *n, bool *goes_on) {
   Graph *g = n->g;
   for (NodeId k = block_first(g, 1); k; k = node_next(g, k)) { /* arrays that come in and are written are its own */
     const GraphNode *x = graph_node_at(g, k);
-    for (u32 i = 0; x->kind == NODE_while ? i < x->carried : x->kind == NODE_update && !i; i++) {
+    const u32 written = x->kind == NODE_while ? x->carried : x->kind == NODE_recur ? x->xs : x->kind == NODE_update;
+    for (u32 i = 0; i < written; i++) {
       ValueId v = node_operand(g, k, i);
       if (g->values.data[v].origin != GV_param || is_number(n, v) || native_value(n, v)->buffer) continue;
       const ArrayType *t = value_type(g, v);
@@ -759,16 +773,16 @@ static bool native_whole(Native *n, bool *goes_on) {
   return f == FLOW_GONE || (f == FLOW_ON && native_terminator(n, 1, 0, NULL));
 }
 
-/* Arrays that a function which calls itself changes, in the order of its results. */
+/* Arrays that a function which calls itself changes, in the order of its results; those by value are none of these. */
 static bool recur_arrays(Native *n) {
   const GraphNode x = *graph_node_at(n->g, n->node);
   for (u32 i = 0, at = 0; i < x.xs; i++) {
     ValueId v = node_operand(n->g, n->node, i);
     if (is_number(n, v)) continue;
-    while (at < x.result_count && is_number(n, node_result(n->g, n->node, at))) at++;
-    if (at == x.result_count || !dtype_in_loops(value_type(n->g, v)->dtype))
-      return native_bail(n, "an array that a function which calls itself does not give");
-    NBuffer *b = own_buffer(n, node_result(n->g, n->node, at++), v, *value_type(n->g, v));
+    const bool by_value = !native_recur_gives(n->g, n->node, i);
+    while (!by_value && is_number(n, node_result(n->g, n->node, at))) at++;
+    if (!dtype_in_loops(value_type(n->g, v)->dtype)) return native_bail(n, "a dtype outside the loop IR");
+    NBuffer *b = own_buffer(n, by_value ? v : node_result(n->g, n->node, at++), v, *value_type(n->g, v));
     if (!b) return false;
     b->from_stays = is_shared(n, i);
     n->own[i] = n->buffers.count;

@@ -13,6 +13,13 @@ typedef struct NArg { /* a parameter */
   u32 ir;
 } NArg;
 
+/* A version of an array that a function which calls itself has by value: how many elements were noted then, and the
+ * version that it was made of. All of these can be had again: what was noted since is put back. */
+typedef struct NMark {
+  const struct NMark *older;
+  u32 version, noted; /* a number of the function */
+} NMark;
+
 typedef struct NBuffer {
   /* written: the result that it becomes, and what it begins as; of a region as a whole, this twice */
   ValueId value, from;
@@ -25,6 +32,9 @@ typedef struct NBuffer {
   bool from_stays; /* an exit inside names what it begins as */
   LoopFn *saving; /* of one with a log: called when that is full */
   u32 log;     /* 1 + the first of the buffers that say what was changed in it (NLog): calls inside change it */
+  bool by_value; /* with a log: each call leaves it as it got it */
+  const NMark *mark; /* by value, inside of the function that calls itself: its present version */
+  u32 noted; /* how many elements are, behind the last note */
   const struct NSplit *shape; /* of a result */
   LoopType elem;
   ArrayType type;
@@ -60,6 +70,7 @@ typedef struct NLoop {
   u32 *buffer;   /* by carried value: buffer + 1, 0 for numbers */
   const NSplit **split; /* by carried value: its parameters when it is split, else NULL */
   u32 *versions; /* of all buffers at the head */
+  const NMark **marks; /* of all buffers in front of the loop */
   u32 buffers;
 } NLoop;
 
@@ -128,10 +139,16 @@ bool native_exit_ready(Native *n, u32 graph_exit);
 
 /* native_undo.c: what is changed in an array by calls inside is put back where the code is left. */
 bool native_log_params(Native *n, u32 buffer); /* the function that calls itself is given them */
-bool native_log_make(Native *n, u32 buffer);   /* the one around makes them */
+bool native_log_make(Native *n, u32 buffer, bool by_value); /* the one around makes them */
 /* The element at constant + terms is about to be written. */
 bool native_log(Native *n, u32 buffer, i64 constant, const LoopTerm *terms, u32 count);
 void native_log_forget(Native *n, u32 buffer); /* the outermost call is over */
+/* Of an array by value, inside: the present version is one that can be had again. */
+bool native_mark(Native *n, u32 buffer, u32 noted); /* 0: what the count is here */
+/* A version that was there before is there again. False: it cannot be had, or `why`. */
+bool native_go_back(Native *n, u32 buffer, u32 version);
+/* Two ways of the function meet: what can be had again on both. */
+const NMark *native_marks_meet(const NMark *a, const NMark *b);
 Dim native_elements(Native *n, const ArrayType *t);
 
 /* What native_recur.c needs of native.c. */
@@ -158,6 +175,7 @@ bool native_terminator(Native *n, BlockId b, u32 results, const NSplit **split);
 /* native_recur.c: `recur` as a function of its own and a call of it, `self` as a call in it. */
 bool native_recur(Native *n, NodeId node);
 bool native_self(Native *n, NodeId node);
+bool native_recur_gives(const Graph *g, NodeId recur, u32 operand); /* an array; false: it is given it by value */
 bool native_calls_arm(const Native *n, BlockId b); /* does a call stand for the arm of a cond: */
 bool native_call_arm(Native *n, BlockId b);        /* makes it */
 bool native_shares(const Native *n, NodeId node);  /* does a cond give what calls behind it would: */

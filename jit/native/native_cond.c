@@ -128,6 +128,19 @@ static const NSplit *cond_shape(Native *n, NodeId node, u32 i) {
   return native_split_new(n, t.rank, dims);
 }
 
+/* An array by value that an arm changed and does not give is as it was behind it. */
+static bool arm_goes_back(Native *n, BlockId b, u32 count, const u32 *before) {
+  const GraphBlock *block = &n->g->blocks.data[b];
+  for (u32 i = 0; i < count && block->term == TERM_yield; i++) {
+    if (!n->buffers.data[i].mark || n->buffers.data[i].version == before[i]) continue;
+    bool given = false;
+    for (u32 k = 0; k < block->term_count; k++) given |= native_value(n, block_result(n->g, b, k))->buffer == i + 1;
+    if (!given && !native_go_back(n, i, before[i]))
+      return native_bail(n, "an arm changes an array of before, which is used again");
+  }
+  return true;
+}
+
 bool native_cond(Native *n, NodeId node, bool *goes_on) {
   Graph *g = n->g;
   if (native_shares(n, node)) return native_share(n, node);
@@ -160,8 +173,13 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
   if (n->why) return false;
   u32 *before = arena_alloc(&n->c->arena, sizeof *before * (nbuffers + 1)),
       *changed = arena_alloc(&n->c->arena, sizeof *changed * (nbuffers + 1));
-  if (!before || !changed) return native_no_memory(n);
-  for (u32 i = 0; i < nbuffers; i++) before[i] = n->buffers.data[i].version;
+  const NMark **marks = arena_alloc(&n->c->arena, sizeof(NMark *) * (nbuffers + 1)),
+              **meet = arena_alloc(&n->c->arena, sizeof(NMark *) * (nbuffers + 1));
+  if (!before || !changed || !marks || !meet) return native_no_memory(n);
+  for (u32 i = 0; i < nbuffers; i++) {
+    before[i] = n->buffers.data[i].version;
+    meet[i] = marks[i] = n->buffers.data[i].mark;
+  }
   u32 head = loop_begin_if(n->fn, c, numbers, types);
   if (!head) return native_bail(n, "a malformed if");
   *goes_on = false;
@@ -173,10 +191,13 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
     Flow f = call ? FLOW_ON : native_block(n, b);
     if (f == FLOW_BAIL || (call && !native_call_arm(n, b))) return false;
     if (f == FLOW_ON) {
-      if (!native_terminator(n, b, numbers, split)) return false;
+      if (!arm_goes_back(n, b, nbuffers, before) || !native_terminator(n, b, numbers, split)) return false;
       if (g->blocks.data[b].term == TERM_yield) {
         *goes_on = true;
-        for (u32 i = 0; i < nbuffers; i++) changed[i] |= n->buffers.data[i].version != before[i];
+        for (u32 i = 0; i < nbuffers; i++) {
+          changed[i] |= n->buffers.data[i].version != before[i];
+          meet[i] = native_marks_meet(meet[i], n->buffers.data[i].mark);
+        }
         for (u32 i = 0; i < x.result_count; i++) {
           ValueId v = block_result(g, b, i);
           if (number(n, v) || split[i]) continue;
@@ -186,14 +207,20 @@ bool native_cond(Native *n, NodeId node, bool *goes_on) {
         }
       }
     }
-    for (u32 i = 0; i < n->buffers.count; i++)
-      n->buffers.data[i].version = i < nbuffers ? before[i] : n->buffers.data[i].version;
+    for (u32 i = 0; i < nbuffers; i++) {
+      n->buffers.data[i].version = before[i];
+      n->buffers.data[i].mark = marks[i];
+    }
   }
   n->block = around;
   loop_end(n->fn);
   if (n->fn->failed) return native_bail(n, n->fn->failed);
-  for (u32 i = 0; i < nbuffers; i++)
-    if (changed[i]) n->buffers.data[i].version = ++n->versions;
+  for (u32 i = 0; i < nbuffers; i++) {
+    if (!changed[i]) continue;
+    n->buffers.data[i].version = ++n->versions;
+    n->buffers.data[i].mark = meet[i];
+    if (marks[i] && *goes_on && !native_mark(n, i, 0)) return false;
+  }
   u32 at = 0;
   for (u32 i = 0; i < x.result_count; i++) {
     ValueId v = node_result(g, node, i);

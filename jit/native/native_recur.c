@@ -10,6 +10,8 @@
  * are most, are none.
  * An array among what each call gives is one that all calls change in place: a buffer that is handed on, with what it
  * takes to put back what was changed (native_undo.c). Its calls stand as they are, no body in place of one.
+ * An array that calls are given and do not give, a parameter by value, is such a buffer, too: each call puts back what
+ * it changed when it is over, so that a call costs by what is written, not by how large the array is.
  * The function is pure. So where the body that stands in place of a call makes itself a call which is made anyway
  * behind it, with the same numbers (n - 1 - 1 and n - 2), that one is made once: inside, or, in the arms that make
  * no calls, ahead of its place. */
@@ -72,7 +74,7 @@ static void add_array(Native *n, ValueId v) {
 }
 
 /* An array that the calls change: the k-th of those is the k-th array of the results. */
-static void add_state(Native *n, ValueId v) {
+static void add_state(Native *n, ValueId v, bool by_value) {
   char name[24];
   const ArrayType *t = value_type(n->g, v);
   snprintf(name, sizeof name, "x%u", n->fn->params.count);
@@ -80,11 +82,20 @@ static void add_state(Native *n, ValueId v) {
     native_bail(n, "a dtype outside the loop IR");
     return;
   }
-  NBuffer b = {.value = v, .from = v, .slot = NO_SLOT, .written = true, .elem = loop_memory_of_dtype(t->dtype),
-               .type = *t, .version = ++n->versions};
+  NBuffer b = {.value = v, .from = v, .slot = NO_SLOT, .written = true, .by_value = by_value,
+               .elem = loop_memory_of_dtype(t->dtype), .type = *t, .version = ++n->versions};
   b.ir = loop_param_buffer(n->fn, name, b.elem, LOOP_INOUT);
   if (!vec_push(n->c->alloc, &n->buffers, b)) native_no_memory(n);
   *native_value(n, v) = (NValue){.stamp = n->stamp, .buffer = n->buffers.count, .version = b.version};
+}
+
+/* The arrays that a function gives come first among the arrays that it is given, in the same order. */
+bool native_recur_gives(const Graph *g, NodeId recur, u32 operand) {
+  u32 arrays = 0, given = 0;
+  for (u32 i = 0; i < operand; i++) arrays += value_type(g, node_operand(g, recur, i))->rank > 0;
+  for (u32 i = 0; i < graph_node_at(g, recur)->result_count; i++)
+    given += value_type(g, node_result(g, recur, i))->rank > 0;
+  return arrays < given;
 }
 
 /* Are the arrays among some values the ones that the calls change, in order, as they are now? These are the first
@@ -108,7 +119,7 @@ static bool make_body(Native *n, const Native *sizes) {
   if (x.result_count > GIVES_MOST) return native_bail(n, "a function of many results");
   for (u32 i = 0; i < x.xs && !n->why; i++) {
     ValueId v = b->params.data[i];
-    if (value_type(g, v)->rank) add_state(n, v);
+    if (value_type(g, v)->rank) add_state(n, v, !native_recur_gives(g, n->node, i));
     else add_number(n, v);
   }
   for (u32 i = 0, all = n->buffers.count; i < all && !n->why; i++) { /* so far there are the arrays that change alone */
@@ -127,9 +138,16 @@ static bool make_body(Native *n, const Native *sizes) {
     if (!value_type(g, node_result(g, n->node, i))->rank)
       loop_result(n->fn, loop_type_of_dtype(value_type(g, node_result(g, n->node, i))->dtype));
   loop_poll(n->fn, EXIT_ONLY, 0, NULL);
+  for (u32 i = 0; i < n->buffers.count && !n->why; i++)
+    if (n->buffers.data[i].by_value && !native_mark(n, i, 0)) return false;
   if (n->why || !native_body(n, x.sub[0])) return false;
   u32 numbers = 0;
   if (!hands_on(n, x.result_count, &g->operands.data[g->blocks.data[x.sub[0]].term_first])) return false;
+  for (u32 i = 0; i < n->buffers.count; i++) {
+    const NMark *first_mark = n->buffers.data[i].mark;
+    while (first_mark && first_mark->older) first_mark = first_mark->older;
+    if (first_mark && !native_go_back(n, i, first_mark->version)) return false;
+  }
   for (u32 i = 0; i < x.result_count; i++) {
     ValueId v = block_result(g, x.sub[0], i);
     if (value_type(g, v)->rank) continue;
@@ -216,7 +234,7 @@ static bool recur_call(Native *n, NodeId node, const Native *in) {
         for (u32 s = 0; s < nstates; s++)
           if (states[s] == at) return native_bail(n, "a function that calls itself with one array twice");
         states[nstates++] = at;
-        if (!native_log_make(n, at)) return false;
+        if (!native_log_make(n, at, !native_recur_gives(g, node, i))) return false;
       } else {
         for (u32 s = 0; s < nstates; s++)
           if (states[s] == at) return native_bail(n, "a function that calls itself reads the array that it changes");
@@ -232,8 +250,8 @@ static bool recur_call(Native *n, NodeId node, const Native *in) {
   if (n->why) return false;
   u32 made = loop_call(n->fn, in->fn, nargs, args, number, count, values);
   if (!made) return native_bail(n, "a malformed call");
-  changed(n, node, made, states);
   for (u32 s = 0; s < nstates; s++) native_log_forget(n, states[s]);
+  changed(n, node, made, states);
   return true;
 }
 

@@ -172,7 +172,7 @@ static void plan_arrays(Native *n) {
       if (pass) continue;
       PlanStep *s = schedule_step(c, STEP_unique, NO_EXIT);
       s->dst = take ? from->slot : b->slot;
-      s->donated = dies && exits_set(n, b, from->use.variable);
+      s->donated = dies && !b->by_value && exits_set(n, b, from->use.variable);
       s->index = s->donated ? from->use.variable : 0;
     }
 }
@@ -247,8 +247,9 @@ void native_steps(Native *n) {
   u32 number = plan_native(p, &made, exits, n->exits.count, &node, 1);
   for (u32 i = 0; i < n->buffers.count; i++) {
     const NBuffer *b = &n->buffers.data[i], *log = b->log ? &n->buffers.data[b->log - 1] : NULL;
-    if (log) plan_undo(p, number, &(PlanUndo){b->slot, log[NLOG_places].slot, log[NLOG_old].slot, log[NLOG_whole].slot,
-                                              log[NLOG_count].slot});
+    if (log)
+      plan_undo(p, number, &(PlanUndo){b->slot, log[NLOG_places].slot, log[NLOG_old].slot,
+                                       b->by_value ? NO_SLOT : log[NLOG_whole].slot, log[NLOG_count].slot});
   }
   for (u32 i = 0; i < n->callees.count; i++) { /* compiled with it; no step calls them */
     LoopFn *f = n->callees.data[i];
@@ -273,7 +274,8 @@ void native_steps(Native *n) {
   s->node = node;
   for (u32 i = 0; i < n->kept.count; i++) schedule_step(c, STEP_free, NO_EXIT)->dst = n->kept.data[i].slot;
   for (u32 i = 0; i < n->buffers.count; i++)
-    if (n->buffers.data[i].temp && !n->buffers.data[i].cell)
+    if ((n->buffers.data[i].temp && !n->buffers.data[i].cell) ||
+        (n->buffers.data[i].by_value && n->buffers.data[i].value == n->buffers.data[i].from))
       schedule_step(c, STEP_free, NO_EXIT)->dst = n->buffers.data[i].slot;
   if (!twice) return;
   plan_results(n, true);

@@ -38,14 +38,29 @@ bool native_log_params(Native *n, u32 buffer) {
   return true;
 }
 
-bool native_log_make(Native *n, u32 buffer) {
-  if (n->buffers.data[buffer].log) return true;
-  Dim all = native_elements(n, &n->buffers.data[buffer].type);
+/* For how many elements there is room in the notes of an array by value. */
+static Dim room_of(Native *n, const ArrayType *t) {
+  enum { EACH = 8 };
+  SizePool *p = &n->g->sizes;
+  Dim all = native_elements(n, t), room = size_mul(p, all, size_const(p, EACH));
+  if (room != DIM_NONE) room = size_add(p, room, size_const(p, n->c->vm->tunables.undo_notes));
+  if (room == DIM_NONE) native_bail(n, "a size expression that gets too large");
+  return room;
+}
+
+bool native_log_make(Native *n, u32 buffer, bool by_value) {
+  if (n->buffers.data[buffer].log)
+    return n->buffers.data[buffer].by_value == by_value ||
+           native_bail(n, "an array that is given by value and that is changed by calls");
+  n->buffers.data[buffer].by_value = by_value;
+  Dim all = by_value ? room_of(n, &n->buffers.data[buffer].type)
+                     : native_elements(n, &n->buffers.data[buffer].type);
   for (u32 i = 0; i < NLOGS && !n->why; i++) {
+    const bool one = i == NLOG_count || (by_value && i == NLOG_whole);
     const NBuffer b = n->buffers.data[buffer];
     const u8 dtype = i == NLOG_old || i == NLOG_whole ? b.type.dtype : DT_i64;
     NBuffer log = {.temp = true, .elem = type_of_log(&b, i),
-                   .type = {.dtype = dtype, .rank = 1, .dims = {i == NLOG_count ? 1 : all}}};
+                   .type = {.dtype = dtype, .rank = 1, .dims = {one ? 1 : all}}};
     log.slot = plan_slot(n->c->plan, &(PlanSlot){.array = true, .dtype = dtype, .rank = 1});
     log.ir = native_buffer_param(n, log.elem, LOOP_INOUT);
     if (!add_log(n, buffer, &log, i)) return false;
@@ -111,7 +126,71 @@ static u32 place_ir(Native *n, i64 constant, const LoopTerm *terms, u32 count) {
   return at;
 }
 
+/* ---- arrays by value ---------------------------------------------------------------------------------- */
+
+bool native_mark(Native *n, u32 buffer, u32 noted) {
+  NMark *m = arena_alloc(&n->c->arena, sizeof *m);
+  if (!m) return native_no_memory(n);
+  if (!noted) noted = loop_load(n->fn, log_ir(n, buffer, NLOG_count), 0, NULL, 0);
+  *m = (NMark){n->buffers.data[buffer].mark, n->buffers.data[buffer].version, noted};
+  n->buffers.data[buffer].mark = m;
+  return true;
+}
+
+const NMark *native_marks_meet(const NMark *a, const NMark *b) {
+  u32 ahead = 0, behind = 0;
+  for (const NMark *m = a; m; m = m->older) ahead++;
+  for (const NMark *m = b; m; m = m->older) behind++;
+  for (; ahead > behind; ahead--) a = a->older;
+  for (; behind > ahead; behind--) b = b->older;
+  for (; a != b; a = a->older) b = b->older;
+  return a;
+}
+
+bool native_go_back(Native *n, u32 buffer, u32 version) {
+  const NBuffer b = n->buffers.data[buffer];
+  const NMark *to = b.mark;
+  LoopFn *fn = n->fn;
+  while (to && to->version != version) to = to->older;
+  if (!to) return false;
+  if (to == b.mark) return true;
+  const u32 count = log_ir(n, buffer, NLOG_count), noted = loop_load(fn, count, 0, NULL, 0),
+            last = loop_emit(fn, LOOP_SUB, LT_VOID, noted, loop_const_i(fn, LT_I64, 1), 0);
+  const u32 undo = loop_begin_for(fn, NULL, loop_emit(fn, LOOP_SUB, LT_VOID, noted, to->noted, 0), 0, NULL);
+  if (!undo) return native_bail(n, fn->failed ? fn->failed : "a malformed loop");
+  const u32 k = loop_emit(fn, LOOP_SUB, LT_VOID, last, loop_index_of(undo, 0), 0);
+  loop_store_at(fn, b.ir, loop_load_at(fn, log_ir(n, buffer, NLOG_places), k),
+                loop_load_at(fn, log_ir(n, buffer, NLOG_old), k));
+  loop_next(fn, 0, NULL);
+  loop_end(fn);
+  loop_store(fn, count, 0, NULL, 0, to->noted);
+  n->buffers.data[buffer].mark = to;
+  n->buffers.data[buffer].version = version;
+  return !fn->failed || native_bail(n, fn->failed);
+}
+
+/* Where there is no room for another note the outermost call leaves. */
+static bool note_by_value(Native *n, u32 buffer, i64 constant, const LoopTerm *terms, u32 count) {
+  LoopFn *fn = n->fn;
+  const NBuffer b = n->buffers.data[buffer];
+  Dim room = room_of(n, &b.type);
+  u32 *values, nvalues, number = n->why ? 0 : native_exit(n, NO_EXIT, &values, &nvalues);
+  if (!number) return false;
+  u32 noted = log_ir(n, buffer, NLOG_count), at = place_ir(n, constant, terms, count),
+      k = loop_load(fn, noted, 0, NULL, 0);
+  loop_check(fn, LOOP_CHECK_INDEX, number, k, native_dim_ir(n, room), nvalues, values);
+  loop_store_at(fn, log_ir(n, buffer, NLOG_places), k, at);
+  loop_store_at(fn, log_ir(n, buffer, NLOG_old), k, loop_load(fn, b.ir, constant, terms, count));
+  u32 more = loop_emit(fn, LOOP_ADD, LT_VOID, k, loop_const_i(fn, LT_I64, 1), 0);
+  loop_store(fn, noted, 0, NULL, 0, more);
+  n->buffers.data[buffer].noted = more;
+  return !n->why && (!fn->failed || native_bail(n, fn->failed));
+}
+
+/* ---- notes ----------------------------------------------------------------------------------------------- */
+
 bool native_log(Native *n, u32 buffer, i64 constant, const LoopTerm *terms, u32 count) {
+  if (n->buffers.data[buffer].by_value) return note_by_value(n, buffer, constant, terms, count);
   LoopFn *save = saving(n, buffer), *fn = n->fn;
   if (!save) return false;
   const NBuffer b = n->buffers.data[buffer];

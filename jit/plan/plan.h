@@ -128,7 +128,8 @@ typedef struct PlanNativeExit { /* frames a native function leaves: tag and exit
 
 /* Slots of an array that a function changes and that has to be as it was where it is left: the elements that were
  * written, in order: their places and what they were; or, once these would be more than the array has, the array as it
- * was; how many were written, or one more than the array has elements: `whole` counts. */
+ * was; how many were written, or one more than the array has elements: `whole` counts. whole
+ * UINT32_MAX: it never does. */
 typedef struct PlanUndo {
   u32 array, places, old, whole, count;
 } PlanUndo;

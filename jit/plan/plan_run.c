@@ -557,7 +557,8 @@ static __attribute__((noinline)) void put_back(Run *r, const PlanNative *f) {
     const u8 *old = array_at(r, u->old)->data;
     const i64 *places = (const i64 *)(const void *)array_at(r, u->places)->data;
     i64 n = *written_of(r, u);
-    if (n > a->size) memcpy(a->data, array_at(r, u->whole)->data, size * (size_t)a->size);
+    r->vm->counters.at[STAT_undo_full] += u->whole == UINT32_MAX && n == array_at(r, u->places)->size;
+    if (u->whole != UINT32_MAX && n > a->size) memcpy(a->data, array_at(r, u->whole)->data, size * (size_t)a->size);
     else
       while (n-- > 0) memcpy(a->data + size * (size_t)places[n], old + size * (size_t)n, size);
   }

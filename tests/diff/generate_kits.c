@@ -141,6 +141,34 @@ static const Kit changed = {
            "let z$ = p$(w$, 1, 3); s$ += z$[0] - w$[0]", "if u$ == 2 { continue }"},
   .after = "print(s$, w$, v$, t$)", .guarded = 40};
 
+/* Recursions with arrays by value, changed before the calls, between them and on some ways only. */
+static const Kit copied = {
+  .before = {"let w$ = ?zeros(7)'arange(9)'arange(5) * 0.5'i32(arange(6))'x'arange(12) * 1000'full(4, false)?",
+             "let g$ = reshape(arange(?6'9'12?), (3, -1)) % ?5'2'7?",
+             "fn p$(a, g, i, k) { if k <= 0 ?or i >= len(a)'or i > 40'? { return ?a[i % len(a)]'a[0] + a[-1]'i? }; "
+             "let t = ?0'0.5'a[i % len(a)]?; let (b, h, e) = (a, a, g); "
+             "?a[i % len(a)] = k'b[i % len(a)] = a[-1]'g[i % 3, 0] += 1'b[0] = k > 2'if k % 2 == 0 { a[0] = i }'"
+             "a[i] = t'while i < 2 { b[i] = a[1]; i += 1 }'? ; "
+             "for c in 0..?2'k'3? { if ?a[c % len(a)] == k'a[c % len(a)] == 0'c != 1'g[c % 3, 0] < 4'true? { "
+             "?let h = a; h[c] = b[0]'a[c] = c'b[-1] = a[c % len(a)] * 0.5'g[c % 3, -1] = c'let h = b; a = b'"
+             "let e = g; e[0, 0] = k; t += e[c % 3, 0]'if t > 3 { continue }'if t > 9 { break }'?; "
+             "t += p$(?a'a'b'h?, ?g'g'e?, i + ?c'1'0?, k - ?1'2?); "
+             "?t += a[0] + b[-1]'a[c] = 0'a = b'b = a'g[0, 0] = 0'? } }; "
+             "?t += p$(b, g, i + 1, k - 2)'t = t * 0.5 + a[0]'"
+             "try { t += p$(a, g, i + 9, k - 2) } catch e { t += b[0] }'?; t }",
+             "fn q$(a, b, k) { if k == 0 { return b }; a[k % len(a)] += b[0]; b[k % len(b)] += ?1'a[0]'k?; "
+             "b = q$(a, b, k - 1); ?a[0] = b[-1]'b[0] -= 1'?; q$(a, b, k - 2 + k % 2) }",
+             SUM, "let t$ = 0"},
+  .heads = {"for u$ in 0..?4'12'n? { t$ += 1", "while t$ < ?5'20? { t$ += 1; let u$ = t$ % 5"},
+  .uses = {"s$ += p$(w$, g$, ?0'u$'u$ % 4?, ?3'2'4?)", "s$ += p$(w$, g$, 1, u$ % 5)", "s$ += p$(w$, w$, 0, 3)",
+           "w$[?0'-1'u$?] = ?s$'u$'1?", "g$[u$ % 3, 0] = ?0'3'u$?", "s$ = s$ * 0.5 + p$(w$[:3], g$, 0, 3)",
+           "g$ = q$(?w$ * 1'arange(4)?, g$[0], 3) + g$", "if t$ == 3 { print(w$, g$) }",
+           "let z$ = q$(arange(5), ?arange(4)'arange(5)?, ?3'4?); s$ += sum(z$)",
+           "try { s$ += p$(w$, g$, u$ * 5, 3) } catch e { print(e.message); s$ += 1 }",
+           "if s$ > 1e5 { s$ = 0.25 }", "if `B { s$ += p$(w$, g$, 0, 2) }",
+           "let v$ = w$; s$ += p$(v$, g$, u$, 2) + w$[0]"},
+  .after = "print(s$, w$, g$, t$)", .guarded = 40};
+
 /* Recursions with lists of other lengths, with parts of them, and with changed ones. */
 static const Kit deeper = {
   .before = {"let w$ = ?()'(1,)'(3, 1, 2)'(0.5, 2.5)'map(i => i * 7 % 5, 0..9)'(`F, `F)'(1, 2.5)'(u8(1), u8(2))?",
@@ -340,9 +368,9 @@ static const Kit ways = {
   .after = "print(s$, w$)", .guarded = 60};
 
 void gen_kit(Gen *g) {
-  static const Kit *const kits[] = {&changed, &changed, &deeper, &deeper, &queue, &queue, &pairs, &memo, &memo,
-                                    &groups, &calls, &calls, &cells, &rows, &rows, &stacked, &letters, &letters, &joins,
-                                    &ends, &ends, &extents, &ways};
+  static const Kit *const kits[] = {&changed, &changed, &copied, &copied, &deeper, &deeper, &queue, &queue, &pairs,
+                                    &memo, &memo, &groups, &calls, &calls, &cells, &rows, &rows, &stacked, &letters,
+                                    &letters, &joins, &ends, &ends, &extents, &ways};
   const Kit *kit = PICK(g, kits);
   const Var *f = gen_pick_var(g, FLOAT, true);
   int number = g->next_name++;

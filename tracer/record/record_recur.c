@@ -9,9 +9,12 @@
  * that call again: errors, traces and the limit of depth are its own. What the calls inside give is of the type that
  * the body gives: guessed first, then recorded again with what came out, or with another guess where its arms do not
  * agree. Which variables it writes is known when it was recorded, too.
- * Arguments that are no numbers, nor lists or records of numbers, must be the same in every call; lists and texts of
- * which items are asked for by computed positions are packed once, before the outermost call. A call in tail position
- * nests like any other here: what nests deeper than compiled code may is the interpreter's, which does not. */
+ * An array of which elements were changed may also be given to a call alone: it is by value, the caller's stays as it
+ * is. These stand behind everything else that a call is given.
+ * Other arguments that are no numbers, nor lists or records of numbers, must be the same in every call; lists and
+ * texts of which items are asked for by computed positions are packed once, before the outermost call. A call in tail
+ * position nests like any other here: what nests deeper than compiled code may is the interpreter's, which does not.
+ */
 #include "lang/mechanisms.h"
 #include "tracer/record/absval_use.h"
 #include "tracer/record/record_call.h"
@@ -51,6 +54,7 @@ struct RecRecur {
   u32 stack, stack_at;       /* the cell of the stack; 1 + its place in `cells`, 0: there is none */
   TypeId part_types[PARTS_MOST]; /* of these numbers */
   u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
+  u32 by_value;              /* bits: parameters that are arrays which calls are given changed */
   RecGives gives;            /* without a state */
   RecCellSet cells;          /* variables that the body writes */
   Av trees[CELL_SET_MAX];    /* each as it is before the outermost call */
@@ -93,7 +97,7 @@ static ValueId number(Recorder *r, Av a) {
 
 /* What a call gives for a parameter: a number, or the array that all calls change; 0: something else. */
 static ValueId operand_of(Recorder *r, const RecRecur *e, u32 i, Av a) {
-  if (e->state != i + 1) return number(r, a);
+  if (e->state != i + 1 && !(e->by_value >> i & 1)) return number(r, a);
   a = av_force(r, a);
   ValueId v = a && av_is_number(r, a) ? av_value(r, a) : 0;
   return v && value_type(r->g, v)->rank && !value_type(r->g, v)->device ? v : 0;
@@ -122,13 +126,30 @@ static Outcome tree_values(Recorder *r, RecRecur *e, const Av *params, bool firs
   return r->failed || r->g->failed ? OUT_FAIL : o;
 }
 
-enum { VALUES_MOST = PARAMS_MOST + PARTS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
+/* What a call gives for its parameters: the numbers and the array that it gives back, or the arrays by value. */
+static void operands_of(Recorder *r, const RecRecur *e, const Av *params, bool by_value, ValueId *out, u32 *count) {
+  for (u32 i = 0; i < e->nparams; i++)
+    if (e->types[i] && (e->by_value >> i & 1) == by_value) out[(*count)++] = operand_of(r, e, i, params[i]);
+}
+
+enum { VALUES_MOST = 2 * PARAMS_MOST + PARTS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
 
 /* A list or record that was taken for the same in every call, and is of other numbers: e->again. */
 static bool is_other_tree(Recorder *r, const RecRecur *e, u32 i, Av a) {
   Av was = av_force(r, e->args[i]);
   a = av_force(r, a);
   return was && a && av_has(r, was, IS_TREE) && carry_same(r, was, a) && MECHANISM(r->vm, recursive_results);
+}
+
+/* An array that was taken for the same in every call, and is another of the same type: elements of it were changed. */
+static bool is_other_array(Recorder *r, const RecRecur *e, u32 i, Av a) {
+  if (!MECHANISM(r->vm, recursive_copies)) return false;
+  Av was = av_force(r, e->args[i]);
+  a = av_force(r, a);
+  if (!was || !a || !av_is_number(r, was) || !av_is_number(r, a)) return false;
+  const ValueId x = av_value(r, was), y = av_value(r, a);
+  return x && y && value_type(r->g, x)->rank && !value_type(r->g, x)->device &&
+         r->g->values.data[x].type == r->g->values.data[y].type;
 }
 
 static bool goes_on_stack(const RecRecur *e, Value kind) {
@@ -197,6 +218,9 @@ static bool recur_fits(Recorder *r, RecRecur *e, Av fn, const Code *code, const 
     if (e->types[i] || e->tree >> i & 1 || same_static(r, e->args[i], params[i])) continue;
     if (is_other_tree(r, e, i, params[i])) {
       e->tree |= 1u << i;
+      e->again = true;
+    } else if (is_other_array(r, e, i, params[i])) {
+      e->by_value |= 1u << i;
       e->again = true;
     }
     return false;
@@ -349,10 +373,10 @@ static Outcome call_again(Recorder *r, RecRecur *e, const Av *params, Av *out) {
   TypeId types[VALUES_MOST];
   u32 count = 0;
   const Av top = e->lists ? rec_stack_top(r, e->stack) : 0;
-  for (u32 i = 0; i < e->nparams; i++)
-    if (e->types[i]) xs[count++] = operand_of(r, e, i, params[i]);
+  operands_of(r, e, params, false, xs, &count);
   Outcome o = tree_values(r, e, params, false, xs, &count);
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
+  operands_of(r, e, params, true, xs, &count);
   if (o != OUT_GO) return o;
   u32 results = result_types(r, e, types);
   o = result_of(r, e, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, results), out);
@@ -441,13 +465,20 @@ static bool is_plain(const Graph *g, BlockId body, bool state) {
   return true;
 }
 
+static bool parameters(Recorder *r, RecRecur *e, BlockId body, bool by_value) {
+  for (u32 i = 0; i < e->nparams; i++)
+    if (e->types[i] && (e->by_value >> i & 1) == by_value &&
+        !(e->args[i] = av_num(r, graph_param(r->g, body, e->types[i]))))
+      return false;
+  return true;
+}
+
 /* Records the body into a block of its own, left open. e->again: it writes variables that were not known. */
 static Outcome record_body(Recorder *r, RecRecur *e, u32 trees, BlockId *body, Av *ret) {
   Graph *g = r->g;
   *body = graph_open(g);
   if (!*body) return g->failed ? OUT_FAIL : rec_stuck(r, REASON_graph_size, "blocks nested too deep");
-  for (u32 i = 0; i < e->nparams; i++)
-    if (e->types[i] && !(e->args[i] = av_num(r, graph_param(g, *body, e->types[i])))) return OUT_FAIL;
+  if (!parameters(r, e, *body, false)) return OUT_FAIL;
   Av parts[PARTS_MOST];
   u32 at = 0, next = 0;
   for (u32 i = 0; i < trees; i++)
@@ -455,6 +486,7 @@ static Outcome record_body(Recorder *r, RecRecur *e, u32 trees, BlockId *body, A
   for (u32 i = 0; i < e->nparams; i++)
     if (e->tree >> i & 1 && !(e->args[i] = carry_rebuild(r, e->args[i], parts, &next))) return OUT_FAIL;
   if (set_cells(r, e, 0, &at, true) != OUT_GO || !rec_cells_save(r, &e->cells)) return OUT_FAIL;
+  if (!parameters(r, e, *body, true)) return OUT_FAIL;
   RecLoop *loop = r->loop;
   const RecLists stack = r->stack;
   u32 cells = r->cells.count;
@@ -514,7 +546,7 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   Av ret = 0;
   ValueId results[VALUES_MOST];
   u32 given = 0, plain = count;
-  bool changes = e->state != 0;
+  bool changes = e->state != 0 || e->by_value;
   Av lists[PARAMS_MOST];
   Outcome o = e->lists ? open_stack(r, e) : OUT_GO;
   for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) {
@@ -526,6 +558,9 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   const u32 trees = count - plain;
   if (o == OUT_GO) o = open_cells(r, e);
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
+  for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) /* known since the last try */
+    if (e->by_value >> i & 1) e->types[i] = r->g->values.data[operand_of(r, e, i, params[i])].type;
+  if (o == OUT_GO) operands_of(r, e, params, true, xs, &count);
   for (u32 i = 0; i < e->all_leaves && o == OUT_GO; i++) changes |= type_of(g, e->leaf_types[i])->rank > 0;
   if (o == OUT_GO) o = record_body(r, e, trees, &body, &ret);
   if (o == OUT_GO && !e->called) { /* of such arguments: it is inlined as any other */
@@ -616,7 +651,8 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
   if (r->failed || r->g->failed) return OUT_FAIL;
   bool trees = false; /* what is a number in none of its calls may be one that a tree has */
   for (u32 i = 0; i < e->nparams && !count; i++)
-    trees |= params[i] && (may_be_list(r, params[i]) || av_has(r, av_force(r, params[i]), IS_TREE));
+    trees |= params[i] && (may_be_list(r, params[i]) || av_has(r, av_force(r, params[i]), IS_TREE) ||
+                           av_is_number(r, av_force(r, params[i])));
   if ((!count && e->nparams && !trees) || exit == UINT32_MAX) return OUT_GO;
   if (!e->state && !first_guess(r, e)) return OUT_FAIL;
   for (u32 try = 0; try < TRIES && !*done; try++) {

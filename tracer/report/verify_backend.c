@@ -155,7 +155,7 @@ static bool takes_from_device(const Graph *g) {
 
 static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u32 *exit) {
   u32 expected = region->graph->entry_exit;
-  u64 refusals = vm->refusals;
+  u64 refusals = vm->refusals, full = vm->counters.at[STAT_undo_full];
   WeftStatus status = run_root(run, &expected);
   if (status != WEFT_OK) { /* a limit: nothing to compare, and nothing lies where compiled code would have left it */
     if (*exit == NO_EXIT) *exit = expected;
@@ -166,7 +166,8 @@ static WeftStatus run_both(Vm *vm, Region *region, GraphRun *run, u64 *slots, u3
   status = region->checked(vm, region, slots, exit);
   if (status == WEFT_OK && copies) status = compare_inputs(vm, region, run, copies);
   drop_copies(vm, region->graph, copies);
-  if (run->too_deep || vm->refusals != refusals) return status; /* compiled code nests deeper, and needs less memory */
+  /* compiled code nests deeper, and needs less memory; there is not always room for what it notes */
+  if (run->too_deep || vm->refusals != refusals || vm->counters.at[STAT_undo_full] != full) return status;
   u32 taken = exit_original(&region->graph->exits, *exit);
   if (status == WEFT_OK && taken != expected &&
       (taken == region->graph->entry_exit || region->graph->exits.exits.data[taken].kind == EXIT_check) &&
