@@ -169,6 +169,27 @@ static const Kit copied = {
            "let v$ = w$; s$ += p$(v$, g$, u$, 2) + w$[0]"},
   .after = "print(s$, w$, g$, t$)", .guarded = 40};
 
+/* Recursions with parts of arrays: ends of all kinds, steps, loops over them, errors inside, whole operations. */
+static const Kit halved = {
+  .before = {"let w$ = ?zeros(7)'arange(9)'arange(33) * 0.5'i32(arange(6))'x'arange(1)'arange(0)'arange(5) > 2?",
+             "fn p$(a, b, k) { let n = len(a); if n <= ?0'1'2? or k <= 0 { "
+             "return ?0'k'0.5'if n > 0 { a[0] } else { 0.0 }'if n > 0 { a[-1] + 0.5 } else { 0.25 }? }; "
+             "let t = ?0.0'0.5'a[n // 2] * 0.5'k?; let c = ?a'a[1:]'a[k % n:]'a[:-1]'a[::2]?; "
+             "?for i in 0..n { t += a[i] * 0.5 }'for v in a { t += v }; t = t * 0.5'if a[0] > 2 { t += 1.0 }'"
+             "while len(c) > 2 { c = c[1:]; t += c[0] }'if len(c) > 3 { c = c[?1:3':2':n?] }'t += a[?k'n'-k - 1?]'?; "
+             "t += p$(?a[:n // 2]'a[n // 2:]'a[1:]'a[::2]'c'a[k:-1]'a[3:1]'a[-k:]?, ?b'b'b[1:]'a?, k - ?1'1'2?); "
+             "?t = t * 0.5 - p$(?c'a[n // 2:]'a[1::2]?, ?b'b'c?, k - ?1'2?)'"
+             "if k % 2 == 0 { t += p$(c, b, k - 1) * ?0.5'b[0]'1.0? }'t += sum(a)'"
+             "try { t += p$(a[1:], b, k - 2) } catch e { t -= 1.5 }'?; t + 0.5 }", SUM, "let t$ = 0"},
+  .heads = {"for u$ in 0..?4'12'n? { t$ += 1", "while t$ < ?5'20? { t$ += 1; let u$ = t$ % 5"},
+  .uses = {"s$ += p$(w$, w$, ?3'2'4'6?)", "s$ += p$(w$, ?x'arange(3) * 0.5?, u$ % 5)",
+           "s$ += p$(w$[?1:':u$'::2?], w$, 3)",
+           "if len(w$) > 0 { w$[?0'-1?] = ?u$'1'0? }", "w$ = ?w$[1:]'w$ * 1'concat((w$, w$))[:40]?",
+           "try { s$ += p$(w$, w$[:1], 4) } catch e { print(e.message); s$ += 1 }", "if t$ == 3 { print(w$, s$) }",
+           "if s$ > 1e5 { s$ = 0.25 }", "if `B { s$ += p$(x, w$, 3) }",
+           "let v$ = w$[:u$]; s$ = s$ * 0.5 + p$(v$, v$, 2)"},
+  .after = "print(s$, w$, t$)", .guarded = 40};
+
 /* Recursions with lists of other lengths, with parts of them, and with changed ones. */
 static const Kit deeper = {
   .before = {"let w$ = ?()'(1,)'(3, 1, 2)'(0.5, 2.5)'map(i => i * 7 % 5, 0..9)'(`F, `F)'(1, 2.5)'(u8(1), u8(2))?",
@@ -368,9 +389,9 @@ static const Kit ways = {
   .after = "print(s$, w$)", .guarded = 60};
 
 void gen_kit(Gen *g) {
-  static const Kit *const kits[] = {&changed, &changed, &copied, &copied, &deeper, &deeper, &queue, &queue, &pairs,
-                                    &memo, &memo, &groups, &calls, &calls, &cells, &rows, &rows, &stacked, &letters,
-                                    &letters, &joins, &ends, &ends, &extents, &ways};
+  static const Kit *const kits[] = {&changed, &changed, &copied, &copied, &halved, &halved, &deeper, &deeper, &queue,
+                                    &queue, &pairs, &memo, &memo, &groups, &calls, &calls, &cells, &rows, &rows,
+                                    &stacked, &letters, &letters, &joins, &ends, &ends, &extents, &ways};
   const Kit *kit = PICK(g, kits);
   const Var *f = gen_pick_var(g, FLOAT, true);
   int number = g->next_name++;

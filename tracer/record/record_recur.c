@@ -10,7 +10,8 @@
  * the body gives: guessed first, then recorded again with what came out, or with another guess where its arms do not
  * agree. Which variables it writes is known when it was recorded, too.
  * An array of which elements were changed may also be given to a call alone: it is by value, the caller's stays as it
- * is. These stand behind everything else that a call is given.
+ * is. These stand behind everything else that a call is given. A part of an array that is only read is numbers, which
+ * say where it lies in the array of the outermost call (repr_window.c).
  * Other arguments that are no numbers, nor lists or records of numbers, must be the same in every call; lists and
  * texts of which items are asked for by computed positions are packed once, before the outermost call. A call in tail
  * position nests like any other here: what nests deeper than compiled code may is the interpreter's, which does not.
@@ -27,6 +28,7 @@
 #include "tracer/record/record_weak.h"
 #include "tracer/record/repr_columns.h"
 #include "tracer/record/repr_stacked.h"
+#include "tracer/record/repr_window.h"
 #include "tracer/tracer.h"
 
 #include <string.h>
@@ -48,12 +50,14 @@ struct RecRecur {
   u32 nparams, no_exits;
   Av args[PARAMS_MOST];     /* as the body sees them */
   TypeId types[PARAMS_MOST]; /* 0: the same in every call, or one of `tree` */
+  u8 elements[PARAMS_MOST];  /* dtypes of those that are arrays; DT_NONE */
   u32 tree;                  /* bits: parameters that are lists or records of numbers, which each call gives */
   u32 lists;                 /* bits, of tree too: lists of any length, which lie in the stack of the calls */
   Value list_kind;           /* of their items, kept by the recorder */
   u32 stack, stack_at;       /* the cell of the stack; 1 + its place in `cells`, 0: there is none */
   TypeId part_types[PARTS_MOST]; /* of these numbers */
   u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
+  u32 windows;               /* bits, of tree too: parts of an array that calls hand on parts of */
   u32 by_value;              /* bits: parameters that are arrays which calls are given changed */
   RecGives gives;            /* without a state */
   RecCellSet cells;          /* variables that the body writes */
@@ -152,6 +156,15 @@ static bool is_other_array(Recorder *r, const RecRecur *e, u32 i, Av a) {
          r->g->values.data[x].type == r->g->values.data[y].type;
 }
 
+/* An array that was taken for the same in every call, and is one of another length. */
+static bool is_other_part(Recorder *r, const RecRecur *e, u32 i, Av a) {
+  if (!MECHANISM(r->vm, recursive_parts)) return false;
+  if (!rec_is_window_base(r, e->args[i]) || !rec_is_window_base(r, a)) return false;
+  const ArrayType *was = value_type(r->g, av_value(r, av_force(r, e->args[i]))),
+                  *now = value_type(r->g, av_value(r, av_force(r, a)));
+  return was->dtype == now->dtype && was->dims[0] != now->dims[0];
+}
+
 static bool goes_on_stack(const RecRecur *e, Value kind) {
   return kind.kind != V_TEXT && !rows_ragged(kind) && !rows_keyed(kind) && rec_leaves_few(kind) &&
          (!e->lists || rows_alike(e->list_kind, kind));
@@ -218,6 +231,10 @@ static bool recur_fits(Recorder *r, RecRecur *e, Av fn, const Code *code, const 
     if (e->types[i] || e->tree >> i & 1 || same_static(r, e->args[i], params[i])) continue;
     if (is_other_tree(r, e, i, params[i])) {
       e->tree |= 1u << i;
+      e->again = true;
+    } else if (is_other_part(r, e, i, params[i])) {
+      e->tree |= 1u << i;
+      e->windows |= 1u << i;
       e->again = true;
     } else if (is_other_array(r, e, i, params[i])) {
       e->by_value |= 1u << i;
@@ -552,6 +569,7 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) {
     lists[i] = params[i];
     if (e->lists >> i & 1) o = rec_stack_enter(r, e->stack, e->list_kind, params[i], &lists[i]);
+    if (e->windows >> i & 1) o = rec_window_of(r, params[i], &lists[i]);
     if (o == OUT_GO && e->tree >> i & 1 && !(e->args[i] = av_force(r, lists[i]))) return OUT_FAIL;
   }
   if (o == OUT_GO) o = tree_values(r, e, lists, true, xs, &count);
@@ -579,8 +597,8 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   return n ? OUT_GO : OUT_FAIL;
 }
 
-/* What the function may give when a whole number does not go with the rest of it: what it is given, or a boolean. 0: no
- * more. */
+/* What the function may give when a whole number does not go with the rest of it: what it is given, an element of an
+ * array, or a boolean. 0: no more. */
 static TypeId next_guess(Recorder *r, const RecRecur *e, u32 *guess) {
   while (*guess < e->nparams) {
     u32 i = (*guess)++;
@@ -588,7 +606,11 @@ static TypeId next_guess(Recorder *r, const RecRecur *e, u32 *guess) {
     for (u32 k = 0; k < i; k++) seen |= e->types[k] == e->types[i];
     if (!seen) return e->types[i];
   }
-  return (*guess)++ == e->nparams ? graph_scalar_type(r->g, DT_bool, false) : 0;
+  while (*guess < 2 * e->nparams) {
+    const u8 dtype = e->elements[(*guess)++ - e->nparams];
+    if (dtype != DT_NONE && dtype != DT_i64) return graph_scalar_type(r->g, dtype, false);
+  }
+  return (*guess)++ == 2 * e->nparams ? graph_scalar_type(r->g, DT_bool, false) : 0;
 }
 
 /* A type for the whole number that calls were taken to give; false: none is left. */
@@ -635,6 +657,12 @@ static bool first_guess(Recorder *r, RecRecur *e) {
   return tree && (rec_form_of(r, tree, &e->gives.form) || !r->failed);
 }
 
+static u8 elements_of(Recorder *r, Av a) {
+  if (!a || may_be_list(r, a) || !(a = av_force(r, a)) || !av_is_number(r, a)) return DT_NONE;
+  const ValueId v = av_value(r, a);
+  return v && value_type(r->g, v)->rank ? value_type(r->g, v)->dtype : DT_NONE;
+}
+
 static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out, bool *done) {
   ValueId xs[VALUES_MOST];
   u32 count = 0, guess = 0, exit = rec_present_exit(r);
@@ -643,6 +671,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
   for (u32 i = 0; i < e->nparams; i++) {
     ValueId v = operand_of(r, e, i, params[i]);
     e->args[i] = params[i];
+    e->elements[i] = v ? DT_NONE : elements_of(r, params[i]);
     if (!v) continue;
     if (e->state != i + 1 && rec_weak_flag(r, v)) return OUT_GO;
     xs[count++] = v;

@@ -328,8 +328,7 @@ static Outcome stacked_item(Recorder *r, Av a, Av at, Av *out) {
   return o == OUT_GO ? stacked_at(r, a, av_num(r, i), out) : o;
 }
 
-/* An end of a slice among n items. */
-static Outcome clamped(Recorder *r, Av end, Av n, Av otherwise, Av *out) {
+Outcome rec_slice_end(Recorder *r, Av end, Av n, Av otherwise, Av *out) {
   Value v;
   i64 known = 0;
   Av zero = weak_int(r, 0), back, negative;
@@ -354,8 +353,8 @@ static Outcome stacked_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   Av n = count_of(r, a), zero = weak_int(r, 0), from, to, start, count;
   if (!av_const_value(r, parts[2], &step) || step.kind != V_NIL)
     return rec_stuck(r, REASON_loop_list, "a slice with a step of a list in a function that calls itself");
-  Outcome o = clamped(r, parts[0], n, zero, &from);
-  if (o == OUT_GO) o = clamped(r, parts[1], n, n, &to);
+  Outcome o = rec_slice_end(r, parts[0], n, zero, &from);
+  if (o == OUT_GO) o = rec_slice_end(r, parts[1], n, n, &to);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, to, from, &count);
   if (o == OUT_GO) o = op2(r, OP_maximum, count, zero, &count);
   if (o == OUT_GO) o = rec_binary(r, BC_add, place_of(r, a), from, &start);

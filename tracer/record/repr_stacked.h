@@ -15,6 +15,8 @@ Outcome rec_stack_take(Recorder *r, u32 cell, Value kind, Av list, Av *out);
 bool rec_stack_suits(Recorder *r, Av list, const Value *kind);
 Outcome rec_stack_put(Recorder *r, Av *list); /* it comes to the top */
 Outcome rec_stack_join(Recorder *r, Av a, Av b, Av *out); /* a + b, of which one lies in a stack */
+/* An end of a slice among n items; `otherwise` where it is nil. */
+Outcome rec_slice_end(Recorder *r, Av end, Av n, Av otherwise, Av *out);
 Av rec_stack_top(Recorder *r, u32 cell);
 Outcome rec_stack_cut(Recorder *r, u32 cell, Av top); /* what lies behind that is not looked at any more */
 /* A trip of the loop is over: what it left behind the lists that are carried goes. */
