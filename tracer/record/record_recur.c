@@ -58,6 +58,7 @@ struct RecRecur {
   TypeId part_types[PARTS_MOST]; /* of these numbers */
   u32 state;                 /* 1 + the parameter that is the array which each call changes and gives; 0: none */
   u32 windows;               /* bits, of tree too: parts of an array that calls hand on parts of */
+  u32 weak;                  /* bits: numbers that are strong, and a bool beside each says whether it is weak */
   u32 by_value;              /* bits: parameters that are arrays which calls are given changed */
   RecGives gives;            /* without a state */
   RecCellSet cells;          /* variables that the body writes */
@@ -130,13 +131,28 @@ static Outcome tree_values(Recorder *r, RecRecur *e, const Av *params, bool firs
   return r->failed || r->g->failed ? OUT_FAIL : o;
 }
 
-/* What a call gives for its parameters: the numbers and the array that it gives back, or the arrays by value. */
-static void operands_of(Recorder *r, const RecRecur *e, const Av *params, bool by_value, ValueId *out, u32 *count) {
-  for (u32 i = 0; i < e->nparams; i++)
-    if (e->types[i] && (e->by_value >> i & 1) == by_value) out[(*count)++] = operand_of(r, e, i, params[i]);
+/* As a strong number, and the flag beside it. */
+static bool strong_and_flag(Recorder *r, ValueId v, ValueId *strong, ValueId *flag) {
+  *flag = rec_weak_flag(r, v);
+  if (!*flag) *flag = graph_const(r->g, value_bool(value_type(r->g, v)->weak));
+  *strong = graph_convert(r->g, v, value_type(r->g, v)->dtype);
+  return *strong && *flag;
 }
 
-enum { VALUES_MOST = 2 * PARAMS_MOST + PARTS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
+/* What a call gives for its parameters: the numbers and the array that it gives back, or the arrays by value. */
+static bool operands_of(Recorder *r, const RecRecur *e, const Av *params, bool by_value, ValueId *out, u32 *count) {
+  for (u32 i = 0; i < e->nparams; i++) {
+    if (!e->types[i] || (e->by_value >> i & 1) != by_value) continue;
+    const ValueId v = operand_of(r, e, i, params[i]);
+    if (!v) return false;
+    if (!(e->weak >> i & 1)) out[(*count)++] = v;
+    else if (!strong_and_flag(r, v, &out[*count], &out[*count + 1])) return false;
+    else *count += 2;
+  }
+  return true;
+}
+
+enum { VALUES_MOST = 3 * PARAMS_MOST + PARTS_MOST + 2 * GIVES_MOST + 2 * LEAVES_MOST };
 
 /* A list or record that was taken for the same in every call, and is of other numbers: e->again. */
 static bool is_other_tree(Recorder *r, const RecRecur *e, u32 i, Av a) {
@@ -221,13 +237,24 @@ static Outcome give_lists(Recorder *r, RecRecur *e, const Av *params, Av *given)
   return r->failed || r->g->failed ? OUT_FAIL : o;
 }
 
+/* Is it what the parameter is taken to be? e->again: a number that is weak in some calls alone. Where the calls hand on
+ * numbers alone, the first one is inlined instead, and the next is a recursion of its own. */
+static bool is_of_type(Recorder *r, RecRecur *e, u32 i, ValueId v) {
+  const ArrayType *t = value_type(r->g, v), *was = type_of(r->g, e->types[i]);
+  const bool number_again = !t->rank && !was->rank && t->dtype == was->dtype;
+  if (e->weak >> i & 1) return number_again;
+  if (r->g->values.data[v].type == e->types[i] && !rec_weak_flag(r, v)) return true;
+  if (!number_again || !(e->windows | e->lists | e->by_value) || !MECHANISM(r->vm, recursive_weakness)) return false;
+  e->weak |= 1u << i;
+  e->again = true;
+  return false;
+}
+
 static bool recur_fits(Recorder *r, RecRecur *e, Av fn, const Code *code, const Av *params) {
   ValueId xs[VALUES_MOST];
   u32 count = 0;
   if (e->code != code || !same_fn(r, e->fn, fn)) return false;
   for (u32 i = 0; i < e->nparams; i++) {
-    ValueId v = e->types[i] ? operand_of(r, e, i, params[i]) : 0;
-    if (e->types[i] && (!v || r->g->values.data[v].type != e->types[i] || rec_weak_flag(r, v))) return false;
     if (e->types[i] || e->tree >> i & 1 || same_static(r, e->args[i], params[i])) continue;
     if (is_other_tree(r, e, i, params[i])) {
       e->tree |= 1u << i;
@@ -242,18 +269,14 @@ static bool recur_fits(Recorder *r, RecRecur *e, Av fn, const Code *code, const 
     }
     return false;
   }
+  for (u32 i = 0; i < e->nparams; i++) {
+    ValueId v = e->types[i] ? operand_of(r, e, i, params[i]) : 0;
+    if (e->types[i] && (!v || !is_of_type(r, e, i, v))) return false;
+  }
   return tree_values(r, e, params, false, xs, &count) == OUT_GO;
 }
 
 /* ---- numbers that may be weak -------------------------------------------------------------------------- */
-
-/* As a strong number, and the flag beside it. */
-static bool strong_and_flag(Recorder *r, ValueId v, ValueId *strong, ValueId *flag) {
-  *flag = rec_weak_flag(r, v);
-  if (!*flag) *flag = graph_const(r->g, value_bool(value_type(r->g, v)->weak));
-  *strong = graph_convert(r->g, v, value_type(r->g, v)->dtype);
-  return *strong && *flag;
-}
 
 static bool push_value(ValueId *out, u32 *count, ValueId v) {
   out[(*count)++] = v;
@@ -390,10 +413,10 @@ static Outcome call_again(Recorder *r, RecRecur *e, const Av *params, Av *out) {
   TypeId types[VALUES_MOST];
   u32 count = 0;
   const Av top = e->lists ? rec_stack_top(r, e->stack) : 0;
-  operands_of(r, e, params, false, xs, &count);
+  if (!operands_of(r, e, params, false, xs, &count)) return OUT_FAIL;
   Outcome o = tree_values(r, e, params, false, xs, &count);
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
-  operands_of(r, e, params, true, xs, &count);
+  if (o == OUT_GO && !operands_of(r, e, params, true, xs, &count)) o = OUT_FAIL;
   if (o != OUT_GO) return o;
   u32 results = result_types(r, e, types);
   o = result_of(r, e, graph_node(r->g, NODE_self, 0, xs, count, NULL, 0, types, results), out);
@@ -483,10 +506,14 @@ static bool is_plain(const Graph *g, BlockId body, bool state) {
 }
 
 static bool parameters(Recorder *r, RecRecur *e, BlockId body, bool by_value) {
-  for (u32 i = 0; i < e->nparams; i++)
-    if (e->types[i] && (e->by_value >> i & 1) == by_value &&
-        !(e->args[i] = av_num(r, graph_param(r->g, body, e->types[i]))))
-      return false;
+  for (u32 i = 0; i < e->nparams; i++) {
+    if (!e->types[i] || (e->by_value >> i & 1) != by_value) continue;
+    ValueId v = graph_param(r->g, body, e->types[i]), weak = 0;
+    if (!v || !(e->args[i] = av_num(r, v))) return false;
+    if (!(e->weak >> i & 1)) continue;
+    weak = graph_param(r->g, body, graph_scalar_type(r->g, DT_bool, false));
+    if (!weak || !rec_weak_note(r, v, weak)) return false;
+  }
   return true;
 }
 
@@ -557,15 +584,19 @@ static Outcome open_stack(Recorder *r, RecRecur *e) {
 }
 
 /* One try. e->again: the result's type was another one, or variables are written; it stands in e. */
-static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *xs, u32 count, u32 exit) {
+static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, u32 exit) {
   Graph *g = r->g;
   BlockId body;
   Av ret = 0;
-  ValueId results[VALUES_MOST];
-  u32 given = 0, plain = count;
+  ValueId results[VALUES_MOST], xs[VALUES_MOST];
+  u32 given = 0, count = 0;
   bool changes = e->state != 0 || e->by_value;
   Av lists[PARAMS_MOST];
   Outcome o = e->lists ? open_stack(r, e) : OUT_GO;
+  for (u32 i = 0; i < e->nparams; i++)
+    if (e->weak >> i & 1) e->types[i] = graph_scalar_type(g, type_of(g, e->types[i])->dtype, false);
+  if (o == OUT_GO && !operands_of(r, e, params, false, xs, &count)) o = OUT_FAIL;
+  const u32 plain = count;
   for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) {
     lists[i] = params[i];
     if (e->lists >> i & 1) o = rec_stack_enter(r, e->stack, e->list_kind, params[i], &lists[i]);
@@ -578,7 +609,7 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, ValueId *x
   if (o == OUT_GO) o = cell_values(r, e, xs, &count);
   for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) /* known since the last try */
     if (e->by_value >> i & 1) e->types[i] = r->g->values.data[operand_of(r, e, i, params[i])].type;
-  if (o == OUT_GO) operands_of(r, e, params, true, xs, &count);
+  if (o == OUT_GO && !operands_of(r, e, params, true, xs, &count)) o = OUT_FAIL;
   for (u32 i = 0; i < e->all_leaves && o == OUT_GO; i++) changes |= type_of(g, e->leaf_types[i])->rank > 0;
   if (o == OUT_GO) o = record_body(r, e, trees, &body, &ret);
   if (o == OUT_GO && !e->called) { /* of such arguments: it is inlined as any other */
@@ -664,7 +695,6 @@ static u8 elements_of(Recorder *r, Av a) {
 }
 
 static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out, bool *done) {
-  ValueId xs[VALUES_MOST];
   u32 count = 0, guess = 0, exit = rec_present_exit(r);
   RecLoop *lacks = r->lacks;
   Outcome o = OUT_GO;
@@ -674,7 +704,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     e->elements[i] = v ? DT_NONE : elements_of(r, params[i]);
     if (!v) continue;
     if (e->state != i + 1 && rec_weak_flag(r, v)) return OUT_GO;
-    xs[count++] = v;
+    count++;
     e->types[i] = r->g->values.data[v].type;
   }
   if (r->failed || r->g->failed) return OUT_FAIL;
@@ -694,7 +724,7 @@ static Outcome record_recur(Recorder *r, RecRecur *e, const Av *params, Av *out,
     u32 safe = r->safe_exit;
     r->safe_exit = exit;
     e->again = false;
-    o = recur_once(r, e, params, xs, count, exit);
+    o = recur_once(r, e, params, exit);
     r->safe_exit = safe;
     *done = o == OUT_GO && !e->again;
     rec_end_try(r, &mark, &state, e->again && o == OUT_GO ? OUT_STUCK : o);
