@@ -21,7 +21,8 @@ typedef struct FreeBlock {
 
 /* Kernels that no program gives (own.c); function NULL: not loaded yet. */
 typedef enum DeviceOwnKernel {
-  DEVICE_MATMUL_F32, DEVICE_MATMUL_F64, DEVICE_NONZERO, DEVICE_MMA_PACK,
+  DEVICE_MATMUL, /* + number in matmul_types of matmul.h */
+  DEVICE_NONZERO = DEVICE_MATMUL + 5, DEVICE_MMA_PACK,
   DEVICE_MMA, /* + mma_number of matmul.h */
   DEVICE_OWN_KERNELS = DEVICE_MMA + 16
 } DeviceOwnKernel;

@@ -27,6 +27,20 @@ struct Product {
 };
 
 static bool is_half(u32 dtype) { return dtype == DT_f16 || dtype == DT_bf16; }
+/* The number of its type in matmul_type; MATMUL_TYPES: it has none. */
+static u32 own_of(u32 dtype) {
+  switch (dtype) {
+    case DT_f32: return 0;
+    case DT_f64: return 1;
+    case DT_u8: return 2;
+    case DT_i32:
+    case DT_u32: return 3;
+    case DT_i64:
+    case DT_u64: return 4;
+    default: return MATMUL_TYPES;
+  }
+}
+
 static i64 in_eights(i64 n) { return (n + 7) & ~(i64)7; }
 
 static ArrayType type_of(Array *a) {
@@ -85,7 +99,7 @@ static bool read_product(Device *d, const Value *args, Product *p, ArrayType *sh
     if (array_device(arrays[which]) != DEV_GPU || array_rank(arrays[which]) < 2 ||
         array_dtype(arrays[which]) != p->dtype)
       return false;
-  if (p->dtype != DT_f32 && p->dtype != DT_f64 && !(is_half(p->dtype) && d->major >= 8)) return false;
+  if (own_of(p->dtype) == MATMUL_TYPES && !(is_half(p->dtype) && d->major >= 8)) return false;
   ArrayType x = type_of(arrays[0]), y = type_of(arrays[1]);
   if (!shape_matmul(NULL, &x, &y, shape, &err)) return false;
   shape->dtype = (u8)p->dtype;
@@ -146,7 +160,7 @@ static WeftStatus multiply(Product *p, CuResult *error) {
   Device *d = p->d;
   Side s[2] = {p->s[0], p->s[1]};
   u32 last = p->axes - 1, threads = DEVICE_BLOCK, shared = 0;
-  u32 own = p->dtype == DT_f64 ? DEVICE_MATMUL_F64 : DEVICE_MATMUL_F32;
+  u32 own = DEVICE_MATMUL + own_of(p->dtype);
   u64 rows = MATMUL_SIDE, columns = MATMUL_SIDE, stack = (u64)p->size[last], tiles;
   if (is_half(p->dtype)) {
     MmaKind kind = {.brain = p->dtype == DT_bf16, .tile = MMA_LARGE};

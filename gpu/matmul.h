@@ -3,14 +3,22 @@
 #define WEFT_GPU_MATMUL_H
 
 #include "gpu/device.h"
+#include "jit/loops/loops.h"
 
 enum { MATMUL_STEP = 8, MATMUL_SIDE = 128, MATMUL_PARAMS = 12, MMA_STEP = 32, MMA_STAGES = 3, MMA_PACK_PARAMS = 9 };
 
-/* A module with the entry matmul_f32, or matmul_f64, for blocks of 256 threads, one for each tile of SIDE times SIDE of
- * the results, matrix by matrix, row by row. Its parameters, words of 64 bits: addresses of x, y and the result; m, n,
- * k; strides of x (rows, inner axis) and of y (columns, inner axis); strides of x and y from matrix to matrix.
- * WEFT_ERROR: memory was refused. */
-WeftStatus matmul_ptx(bool wide, Buf *out) MUST_USE;
+/* Types that the kernel is made for. Integers of either sign have the same one, as products and sums wrap. */
+enum { MATMUL_TYPES = 5 };
+static inline LoopType matmul_type(u32 n) {
+  return n == 0 ? LT_F32 : n == 1 ? LT_F64 : n == 2 ? LT_U8 : n == 3 ? LT_U32 : LT_U64;
+}
+const char *matmul_entry(LoopType type);
+
+/* A module with the entry matmul_f32, or that of another type, for blocks of 256 threads, one for each tile of SIDE
+ * times SIDE of the results, matrix by matrix, row by row. Its parameters, words of 64 bits: addresses of x, y and the
+ * result; m, n, k; strides of x (rows, inner axis) and of y (columns, inner axis); strides of x and y from matrix to
+ * matrix. WEFT_ERROR: memory was refused. */
+WeftStatus matmul_ptx(LoopType type, Buf *out) MUST_USE;
 
 typedef enum MmaTile { MMA_LARGE, MMA_SMALL } MmaTile;
 typedef struct MmaKind {
@@ -33,8 +41,9 @@ u32 mma_shared(MmaKind kind);
  * element, row to row, matrix to matrix. */
 WeftStatus mma_pack_ptx(Buf *out) MUST_USE;
 
-/* x @ y of matrices, or stacks of them, on the device that fit each other: both of f32, of f64, or of f16 or bf16 where
- * the device has tensor cores for them. False: it is none of these, nothing was done. Borrows args; *out owned. */
+/* x @ y of matrices, or stacks of them, on the device that fit each other: both of f32, of f64, of the same integers,
+ * or of f16 or bf16 where the device has tensor cores for them. False: it is none of these, nothing was done. Borrows
+ * args; *out owned. */
 bool device_product(Device *d, const Value *args, WeftStatus *status, Value *out);
 
 /* ---- a product that waits for the kernel behind it --------------------------------------------------------------

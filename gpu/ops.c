@@ -108,7 +108,7 @@ static void put_fn(Vm *vm, u32 op, const Value *args, u32 *taken, Buf *out) {
 }
 
 /* Which operands of a product are of another dtype than it computes in, and so are converted; *dtype: that of the
- * result, where it is another one. False: it is no product of floats on the device that is made there so. */
+ * result, where it is another one. False: it is no product of real arrays on the device that is made there so. */
 static bool product_types(const Value *args, bool *converts, u32 *compute, u32 *result) {
   ArrayType t[2], shape;
   const ArrayType *types[2] = {&t[0], &t[1]};
@@ -116,7 +116,7 @@ static bool product_types(const Value *args, bool *converts, u32 *compute, u32 *
   RuleError err;
   for (u32 i = 0; i < 2; i++) {
     if (args[i].kind != V_ARRAY || array_device(args[i].array) != DEV_GPU || !array_rank(args[i].array) ||
-        dtype_kind(array_dtype(args[i].array)) != DK_FLOAT)
+        dtype_kind(array_dtype(args[i].array)) == DK_COMPLEX)
       return false;
     t[i] = (ArrayType){.dtype = (u8)array_dtype(args[i].array), .rank = (u8)array_rank(args[i].array)};
     memcpy(t[i].dims, array_dims(args[i].array), t[i].rank * sizeof *t[i].dims);
@@ -127,7 +127,8 @@ static bool product_types(const Value *args, bool *converts, u32 *compute, u32 *
   *compute = dtype_compute(r.compute);
   for (u32 i = 0; i < 2; i++) converts[i] = t[i].dtype != *compute;
   u32 ranks[2] = {array_rank(args[0].array), array_rank(args[1].array)};
-  if (ranks[0] == 1 && ranks[1] == 1) return false; /* a sum in order, as its formula says */
+  if (ranks[0] == 1 && ranks[1] == 1 && dtype_kind(*compute) == DK_FLOAT)
+    return false; /* a sum in order, as its formula says */
   return converts[0] || converts[1] || ranks[0] == 1 || ranks[1] == 1;
 }
 
@@ -139,16 +140,18 @@ static bool put_product_fn(const Value *args, u32 *taken, Buf *out) {
   char text[2][32];
   if (!product_types(args, converts, &compute, &result)) return false;
   const char *type = dtype_name(compute), *last = dtype_name(result);
+  u32 made = compute; /* a sum of narrow integers is of wider ones, which wrap to the same */
+  if (array_rank(args[0].array) == 1 || array_rank(args[1].array) == 1) made = dtype_accum(compute);
   for (u32 i = 0; i < 2; i++)
     if (converts[i]) snprintf(text[i], sizeof text[i], "%s(a%u)", type, i);
     else snprintf(text[i], sizeof text[i], "a%u", i);
   *taken = 3;
   buf_puts(out, "(a0, a1, ) => ");
-  if (result != compute) buf_printf(out, "%s(", last);
+  if (result != made) buf_printf(out, "%s(", last);
   if (array_rank(args[1].array) == 1) buf_printf(out, "sum(%s * %s, axis=-1)", text[0], text[1]);
   else if (array_rank(args[0].array) == 1) buf_printf(out, "sum(expand_dims(%s, 1) * %s, axis=-2)", text[0], text[1]);
   else buf_printf(out, "matmul(%s, %s)", text[0], text[1]);
-  if (result != compute) buf_puts(out, ")");
+  if (result != made) buf_puts(out, ")");
   return true;
 }
 

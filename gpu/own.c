@@ -7,18 +7,19 @@ enum { STATIC_MOST = 48 << 10 /* bytes of shared memory that a launch may have w
 
 static WeftStatus render_own(u32 which, Buf *out) {
   switch (which) {
-    case DEVICE_MATMUL_F32: return matmul_ptx(false, out);
-    case DEVICE_MATMUL_F64: return matmul_ptx(true, out);
     case DEVICE_NONZERO: return nonzero_ptx(out);
     case DEVICE_MMA_PACK: return mma_pack_ptx(out);
-    default: return mma_ptx(mma_kind(which - DEVICE_MMA), out);
+    default:
+      if (which < DEVICE_NONZERO) return matmul_ptx(matmul_type(which - DEVICE_MATMUL), out);
+      return mma_ptx(mma_kind(which - DEVICE_MMA), out);
   }
 }
 _Static_assert(DEVICE_OWN_KERNELS - DEVICE_MMA == MMA_KINDS, "a kernel for each kind");
+_Static_assert(DEVICE_NONZERO - DEVICE_MATMUL == MATMUL_TYPES, "a kernel for each type");
 
 static const char *entry_of(u32 which) {
-  static const char *const names[DEVICE_MMA + 1] = {"matmul_f32", "matmul_f64", "nonzero", "mma_pack", "mma"};
-  return names[which < DEVICE_MMA ? which : DEVICE_MMA];
+  if (which < DEVICE_NONZERO) return matmul_entry(matmul_type(which - DEVICE_MATMUL));
+  return which == DEVICE_NONZERO ? "nonzero" : which == DEVICE_MMA_PACK ? "mma_pack" : "mma";
 }
 
 CuFunction device_own_kernel(Device *d, DeviceOwnKernel which) {

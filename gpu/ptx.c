@@ -528,7 +528,7 @@ static void put_phase(PtxWriter *w, const LoopFn *fn, PtxPhase phase, Buf *out) 
   put_signature(w, fn, out);
   ptx_put_registers(w, out);
   if (phase == PTX_PRODUCT && !w->tensor)
-    buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", ptx_matmul_shared(w->epilogue->type == LT_F64));
+    buf_printf(out, "  .shared .align 16 .b8 tile[%u];\n", ptx_matmul_shared(w->epilogue->type));
   if (phase == PTX_TILED) buf_printf(out, "  .shared .align 8 .b8 tile[%u];\n", w->tile->bytes);
   buf_put(out, w->body.data, w->body.len);
   buf_puts(out, "}\n");

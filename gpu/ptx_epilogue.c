@@ -167,5 +167,5 @@ void ptx_put_epilogue(PtxWriter *w, const PtxElements *x) {
 
 void ptx_put_product(PtxWriter *w) {
   if (w->tensor) ptx_put_mma(w, w->product);
-  else ptx_put_matmul(w, w->epilogue->type == LT_F64);
+  else ptx_put_matmul(w, w->epilogue->type);
 }

@@ -10,7 +10,8 @@
  * stride is 1, else those across it. What lies outside of an operand counts as zeros, and is not stored.
  *
  * The order: each element of the result is one sum, from the first to the last element of the inner axis, with an fma
- * for each. It does not depend on the grid. */
+ * for each. It does not depend on the grid. Integers wrap: theirs is a multiplication and an addition of words of 32
+ * or 64 bits. Those of a byte lie in 32 bits in shared memory, and what sums have above a byte is not stored. */
 #include "gpu/matmul.h"
 #include "gpu/ptx_writer.h"
 
@@ -32,7 +33,8 @@ typedef struct Side {
 typedef struct Product {
   PtxWriter *w;
   LoopType type;
-  u32 bytes, vector, row; /* of an element; elements of 16 bytes; bytes of a row of a part */
+  u32 bytes, stored;      /* of an element in shared memory; in memory */
+  u32 vector, row;        /* elements of 16 bytes; bytes of a row of a part */
   Opnd thread, count[3];               /* m, n, k: u32 */
   Opnd batch;                          /* u64: the number of the product */
   Opnd first[2];                       /* u32: where the tile begins */
@@ -66,7 +68,7 @@ static void put_side(Product *p, u32 which) {
        dense = ptx_new(w, REG_P);
   INS(w, "cvta.to.global.u64", base, base);
   INS(w, "mul.lo.u64", apart, apart, p->batch);
-  INS(w, "mad.lo.u64", base, apart, ptx_number(p->bytes), base);
+  INS(w, "mad.lo.u64", base, apart, ptx_number(p->stored), base);
   INS(w, "setp.eq.s64", dense, along, ptx_number(1));
   /* the thread's first element, and how far the next one is: on either axis */
   Opnd o = chosen(w, dense, ptx_bits(p->w, p->thread, 3, 31), ptx_bits(p->w, p->thread, 0, SIDE - 1)),
@@ -78,8 +80,8 @@ static void put_side(Product *p, u32 which) {
   s->at = ptx_new(w, REG_RD);
   s->next = ptx_new(w, REG_RD);
   s->ahead = ptx_new(w, REG_RD);
-  INS(w, "mul.lo.u64", across, across, ptx_number(p->bytes));
-  INS(w, "mul.lo.u64", along, along, ptx_number(p->bytes));
+  INS(w, "mul.lo.u64", across, across, ptx_number(p->stored));
+  INS(w, "mul.lo.u64", along, along, ptx_number(p->stored));
   INS(w, "cvt.u64.u32", row, add32(w, p->first[which], o));
   INS(w, "cvt.u64.u32", column, k);
   INS(w, "mad.lo.u64", s->at, row, across, base);
@@ -116,6 +118,9 @@ static void put_side(Product *p, u32 which) {
   INS(w, "mad.lo.u32", s->get, number, c32(16), home);
 }
 
+/* Of an element in memory: "u8", "f64". */
+static const char *stored_type(const Product *p) { return p->stored == 1 ? "u8" : ptx_type(p->type); }
+
 /* The thread's elements of the part at p->begin, to registers: zeros where there are none. */
 static void put_loads(Product *p) {
   PtxWriter *w = p->w;
@@ -137,7 +142,7 @@ static void put_loads(Product *p) {
         INS(w, "add.s64", next, at, s->next);
         at = next;
       }
-      ptx_line(w, "@%s ld.global.%s %s, [%s];", ptx_text(there[which][r]).s, ptx_type(p->type),
+      ptx_line(w, "@%s ld.global.%s %s, [%s];", ptx_text(there[which][r]).s, stored_type(p),
                ptx_text(s->value[r]).s, ptx_text(at).s);
     }
     INS(w, "add.s64", s->at, s->at, s->ahead);
@@ -153,15 +158,17 @@ static void put_part(Product *p) {
 
 static void get_group(Product *p, Opnd at, u32 offset, const Opnd *v) {
   if (p->vector == 4)
-    ptx_line(p->w, "ld.shared.v4.f32 {%s, %s, %s, %s}, [%s+%u];", ptx_text(v[0]).s, ptx_text(v[1]).s, ptx_text(v[2]).s,
-             ptx_text(v[3]).s, ptx_text(at).s, offset);
+    ptx_line(p->w, "ld.shared.v4.%s {%s, %s, %s, %s}, [%s+%u];", ptx_type(p->type), ptx_text(v[0]).s,
+             ptx_text(v[1]).s, ptx_text(v[2]).s, ptx_text(v[3]).s, ptx_text(at).s, offset);
   else
-    ptx_line(p->w, "ld.shared.v2.f64 {%s, %s}, [%s+%u];", ptx_text(v[0]).s, ptx_text(v[1]).s, ptx_text(at).s, offset);
+    ptx_line(p->w, "ld.shared.v2.%s {%s, %s}, [%s+%u];", ptx_type(p->type), ptx_text(v[0]).s, ptx_text(v[1]).s,
+             ptx_text(at).s, offset);
 }
 
 static void put_sums(Product *p) {
   PtxWriter *w = p->w;
   Opnd at[2] = {add32(w, p->s[0].get, p->buffer), add32(w, p->s[1].get, p->buffer)};
+  const char *both = p->type == LT_F32 || p->type == LT_F64 ? "fma.rn" : "mad.lo";
   for (u32 k = 0; k < STEP; k++) {
     Opnd v[2][EACH];
     for (u32 which = 0; which < 2; which++) {
@@ -170,7 +177,7 @@ static void put_sums(Product *p) {
         get_group(p, at[which], k * p->row + g * 16 * p->vector * p->bytes, v[which] + g * p->vector);
     }
     for (u32 i = 0; i < EACH; i++)
-      for (u32 j = 0; j < EACH; j++) INS_T(w, "fma.rn", p->type, p->sum[i][j], v[0][i], v[1][j], p->sum[i][j]);
+      for (u32 j = 0; j < EACH; j++) INS_T(w, both, p->type, p->sum[i][j], v[0][i], v[1][j], p->sum[i][j]);
   }
 }
 
@@ -254,12 +261,12 @@ static void put_results(Product *p) {
     INS(w, "cvt.u64.u32", at, row);
     INS(w, "add.u64", at, at, m);
     INS(w, "mad.lo.u64", at, at, n, column);
-    INS(w, "mad.lo.u64", at, at, ptx_number(p->bytes), to);
+    INS(w, "mad.lo.u64", at, at, ptx_number(p->stored), to);
     for (u32 j = 0; j < EACH; j++) {
       Opnd both = ptx_new(w, REG_P);
       INS(w, "and.pred", both, inside, in[j]);
-      ptx_line(w, "@%s st.global.%s [%s+%u], %s;", ptx_text(both).s, ptx_type(p->type), ptx_text(at).s,
-               place_of(p, j) * p->bytes, ptx_text(p->sum[i][j]).s);
+      ptx_line(w, "@%s st.global.%s [%s+%u], %s;", ptx_text(both).s, stored_type(p), ptx_text(at).s,
+               place_of(p, j) * p->stored, ptx_text(p->sum[i][j]).s);
     }
   }
 }
@@ -326,24 +333,35 @@ static void put_product(Product *p) {
   else put_results(p);
 }
 
-static Product product_of(PtxWriter *w, bool wide) {
-  Product p = {.w = w, .type = wide ? LT_F64 : LT_F32, .bytes = wide ? 8 : 4, .vector = wide ? 2 : 4};
+static Product product_of(PtxWriter *w, LoopType type) {
+  u32 stored = loop_type_bytes(type), bytes = stored == 8 ? 8 : 4;
+  Product p = {.w = w, .type = type == LT_U8 ? LT_U32 : type, .bytes = bytes, .stored = stored, .vector = 16 / bytes};
   p.row = SIDE * p.bytes + 16; /* so that rows begin in different banks */
   return p;
 }
 
-void ptx_put_matmul(PtxWriter *w, bool wide) {
-  Product p = product_of(w, wide);
+void ptx_put_matmul(PtxWriter *w, LoopType type) {
+  Product p = product_of(w, type);
   put_product(&p);
 }
 
-u32 ptx_matmul_shared(bool wide) { return 4 * STEP * product_of(NULL, wide).row; }
+u32 ptx_matmul_shared(LoopType type) { return 4 * STEP * product_of(NULL, type).row; }
 
-WeftStatus matmul_ptx(bool wide, Buf *out) {
+const char *matmul_entry(LoopType type) {
+  switch (type) {
+    case LT_F32: return "matmul_f32";
+    case LT_F64: return "matmul_f64";
+    case LT_U8: return "matmul_u8";
+    case LT_U32: return "matmul_u32";
+    default: return "matmul_u64";
+  }
+}
+
+WeftStatus matmul_ptx(LoopType type, Buf *out) {
   PtxWriter w = {.alloc = out->alloc, .out = out};
   buf_init(&w.body, out->alloc);
-  ptx_put_matmul(&w, wide);
+  ptx_put_matmul(&w, type);
   ptx_line(&w, "ret;");
-  return ptx_one_entry(&w, "each tile is made by a block of threads", wide ? "matmul_f64" : "matmul_f32", MATMUL_PARAMS,
-                       ptx_matmul_shared(wide), out);
+  return ptx_one_entry(&w, "each tile is made by a block of threads", matmul_entry(type), MATMUL_PARAMS,
+                       ptx_matmul_shared(type), out);
 }

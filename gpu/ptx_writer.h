@@ -328,9 +328,9 @@ typedef struct PtxElements {
 } PtxElements;
 void ptx_put_epilogue(PtxWriter *w, const PtxElements *x);
 void ptx_put_product(PtxWriter *w);                        /* the body of the entry */
-void ptx_put_matmul(PtxWriter *w, bool wide);              /* ptx_matmul.c: the same where it is a kernel of its own */
+void ptx_put_matmul(PtxWriter *w, LoopType type);          /* ptx_matmul.c: the same where it is a kernel of its own */
 void ptx_put_mma(PtxWriter *w, u32 kind);                  /* ptx_mma.c */
-u32 ptx_matmul_shared(bool wide);
+u32 ptx_matmul_shared(LoopType type);
 
 /* ---- ptx.c ----------------------------------------------------------------------------------------------- */
 

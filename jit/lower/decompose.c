@@ -430,13 +430,14 @@ static void round_stored(Rewrite *r, NodeId n) {
   }
 }
 
-/* A product of halves that lie on a device: it multiplies them as they are where it can, and widens them where not. */
+/* A product of halves, or of u32, that lie on a device: it multiplies them as they are where it can, and widens them
+ * where not. */
 static bool product_of_device(const Rewrite *r, NodeId n) {
   const Graph *g = r->g;
   if (graph_node_at(g, n)->op != OP_matmul || r->c->device == DEV_CPU) return false;
   const ArrayType *x = value_type(g, node_operand(g, n, 0)), *y = value_type(g, node_operand(g, n, 1));
-  return x->dtype == y->dtype && (x->dtype == DT_f16 || x->dtype == DT_bf16) && x->rank >= 2 && y->rank >= 2 &&
-         x->device == r->c->device && y->device == r->c->device;
+  return x->dtype == y->dtype && (x->dtype == DT_f16 || x->dtype == DT_bf16 || x->dtype == DT_u32) &&
+         x->rank >= 2 && y->rank >= 2 && x->device == r->c->device && y->device == r->c->device;
 }
 
 /* ---- constructs ------------------------------------------------------------------------------------------ */

@@ -488,21 +488,23 @@ static int assemble_halves(const char *ptxas, const char *folder, bool every) {
 
 /* Kernels that no program gives: each architecture gets them, optimised. */
 static int assemble_own(const char *ptxas, const char *folder, bool every) {
-  enum { PLAIN = 4 };
-  static const char *const names[PLAIN] = {"matmul-f32", "matmul-f64", "nonzero", "mma-pack"};
+  enum { PLAIN = MATMUL_TYPES + 2 };
   int bad = 0;
   for (int k = 0; k < PLAIN + MMA_KINDS; k++) {
     char path[256], why[1200] = "", name[32];
     MmaKind kind = mma_kind((u32)k - PLAIN);
-    if (k < PLAIN) snprintf(name, sizeof name, "%s", names[k]);
+    if (k < PLAIN)
+      snprintf(name, sizeof name, "%s", k < MATMUL_TYPES    ? matmul_entry(matmul_type((u32)k))
+                                        : k == MATMUL_TYPES ? "nonzero"
+                                                            : "mma_pack");
     else snprintf(name, sizeof name, "mma-%s-%s%d%d", kind.brain ? "bf16" : "f16", kind.tile ? "small" : "large",
                   kind.across[0], kind.across[1]);
     Buf text;
     buf_init(&text, allocator_system());
-    if ((k < 2        ? matmul_ptx(k == 1, &text)
-         : k == 2     ? nonzero_ptx(&text)
-         : k < PLAIN  ? mma_pack_ptx(&text)
-                      : mma_ptx(kind, &text)) != WEFT_OK)
+    if ((k < MATMUL_TYPES    ? matmul_ptx(matmul_type((u32)k), &text)
+         : k == MATMUL_TYPES ? nonzero_ptx(&text)
+         : k < PLAIN         ? mma_pack_ptx(&text)
+                             : mma_ptx(kind, &text)) != WEFT_OK)
       exit(2);
     snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
     write_text(path, buf_text(&text), why, sizeof why);

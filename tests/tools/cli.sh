@@ -485,7 +485,14 @@ if [ -e "$mock" ]; then
   gpu gpu-product-fails 1 'the GPU failed: matmul: cuFuncSetAttribute' WEFT_MOCK_FAIL=cuFuncSetAttribute "$product"
   gpu gpu-plant-fragment 0 '^false~$' WEFT_MOCK_PLANT=fragment "$product"
   gpu gpu-plant-product-no-meeting 1 'two threads use a place in shared' WEFT_MOCK_PLANT=no-meeting "$product"
-  # … and with a kernel behind the product in it, which is one launch; two where the driver says that it spills
+  # products of integers, whose bytes lie in 32 bits in shared memory
+  integers='let x = reshape(u8(arange(1300) * 7 % 256), (130, 10)); let y = reshape(u8(arange(1000) % 251), (10, 100))
+    print(all(to(to(x, "gpu") @ to(y, "gpu"), "cpu") == x @ y))'
+  gpu gpu-integers 0 '^true~$' '' "$integers"
+  gpu gpu-integers-launch 1 'the GPU failed: matmul: cuLaunchKernel' WEFT_MOCK_FAIL=cuLaunchKernel "$integers"
+  gpu gpu-plant-forget 0 '^false~$' WEFT_MOCK_PLANT=forget "$integers"
+  gpu gpu-plant-integers-no-meeting 1 'two threads use a place in shared' WEFT_MOCK_PLANT=no-meeting "$integers"
+  # halves with a kernel behind the product in it, which is one launch; two where the driver says that it spills
   layer='fn layer(x, y, b) = maximum(x @ y + b, 0.0)
     let x = f16(reshape(arange(1040) * 5 % 7 - 3, (130, 8))); let y = f16(reshape(arange(832) % 5, (8, 104)))
     let (a, b) = (to(x, "gpu"), to(y, "gpu")); let before = trace.stats().launches; let z = layer(a, b, b[0])

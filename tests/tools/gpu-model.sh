@@ -49,6 +49,8 @@ for name; do
   case $name in
     matmul-f64) rate=$((2 * doubles * sms * mhz))e6 of="the f64 units" ;;
     matmul-f16 | matmul-bf16 | layer-f16) rate=$((2 * tensor * sms * mhz))e6 of="the tensor cores" ;;
+    matmul-u8 | matmul-i32) rate=$((2 * 64 * sms * mhz))e6 of="the lanes that multiply integers" ;;
+    matmul-i64) rate=$((2 * 64 * sms * mhz / 3))e6 of="the lanes that multiply integers" ;;
     matmul | layer) rate=$((2 * 128 * sms * mhz))e6 of="the issue slots" ;;
   esac
   if ! WEFT_CACHE= WEFT_CUDA_DRIVER=$PWD/build/tests/libcuda.so WEFT_MOCK_MODEL=$log WEFT_MOCK_CARD=$card \

@@ -95,7 +95,7 @@ static WeftStatus make_epilogue(const void *what, Buf *out) {
   return ptx_product_module(fn, NULL, &e, 0, out, NULL);
 }
 
-static WeftStatus make_product(const void *what, Buf *out) { return matmul_ptx(*(const bool *)what, out); }
+static WeftStatus make_product(const void *what, Buf *out) { return matmul_ptx(*(const LoopType *)what, out); }
 
 static void memory_is_refused(void **state) {
   (void)state;
@@ -115,7 +115,12 @@ static void memory_is_refused(void **state) {
   refuse_each(make_epilogue, loop_module_find(&m, "k"), "k_product");
   loop_module_free(&m);
   refuse_each(make_nonzero, NULL, "atom.global.add");
-  for (int wide = 0; wide < 2; wide++) refuse_each(make_product, &(bool){wide}, wide ? "fma.rn.f64" : "fma.rn.f32");
+  static const char *const sums[MATMUL_TYPES] = {"fma.rn.f32", "fma.rn.f64", "st.global.u8", "mad.lo.u32",
+                                                 "mad.lo.u64"};
+  for (u32 k = 0; k < MATMUL_TYPES; k++) {
+    LoopType type = matmul_type(k);
+    refuse_each(make_product, &type, sums[k]);
+  }
 }
 
 int main(void) {

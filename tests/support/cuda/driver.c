@@ -15,8 +15,8 @@
  * and is counted, and a line with the time that the card would take goes to the file; what kernels compute is not
  * whole. WEFT_MOCK_PTXAS names the assembler that tells registers. WEFT_MOCK_PLANT plants a fault that the model must
  * see: `one-block` launches every kernel in one block, `scalar` takes accesses of several elements apart,
- * `unpadded` takes the padding out of tiles in shared memory. Four more are for runs that compute: `no-meeting`,
- * `silent`, `tie` and `fragment` (machine.h). */
+ * `unpadded` takes the padding out of tiles in shared memory. Five more are for runs that compute: `no-meeting`,
+ * `silent`, `tie`, `fragment` and `forget` (machine.h). */
 #include "tests/support/cuda/model.h"
 
 #include <stdio.h>
@@ -316,7 +316,8 @@ static int cu_ModuleLoadDataEx(void **module, const void *image, unsigned count,
   if (fails("cuModuleLoadDataEx")) return INVALID_PTX;
   static const char *const plants[] = {[PLANT_SCALAR] = "scalar", [PLANT_UNPADDED] = "unpadded",
                                        [PLANT_NO_MEETING] = "no-meeting", [PLANT_SILENT] = "silent",
-                                       [PLANT_TIE] = "tie", [PLANT_FRAGMENT] = "fragment"};
+                                       [PLANT_TIE] = "tie", [PLANT_FRAGMENT] = "fragment",
+                                       [PLANT_FORGET] = "forget"};
   MachinePlant plant = PLANT_NONE;
   for (unsigned i = PLANT_SCALAR; i < sizeof plants / sizeof *plants; i++)
     if (planted(plants[i])) plant = (MachinePlant)i;

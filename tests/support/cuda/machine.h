@@ -17,9 +17,9 @@ typedef struct MachineFn MachineFn;
 
 /* Faults that tests plant: accesses of several elements become one for each; rows of 33 words become rows of 32; blocks
  * never meet; nothing is published for other blocks; what is equal counts as greater; matrices are not turned when they
- * are loaded for tensor cores. */
+ * are loaded for tensor cores; a sum of products of 32-bit integers is the last product alone. */
 typedef enum MachinePlant {
-  PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED, PLANT_NO_MEETING, PLANT_SILENT, PLANT_TIE, PLANT_FRAGMENT
+  PLANT_NONE, PLANT_SCALAR, PLANT_UNPADDED, PLANT_NO_MEETING, PLANT_SILENT, PLANT_TIE, PLANT_FRAGMENT, PLANT_FORGET
 } MachinePlant;
 
 /* NULL, and a line in `why`, when the text is not understood. */

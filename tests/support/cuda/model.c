@@ -103,7 +103,7 @@ static unsigned resident_blocks(const Card *c, const MachineFn *f, unsigned warp
 
 void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, unsigned threads, unsigned shared,
                  const TallySums *s) {
-  enum { SCHEDULERS = 4, SPECIAL_LANES = 16 };
+  enum { SCHEDULERS = 4, SPECIAL_LANES = 16, MULTIPLY_LANES = 64 };
   bool known;
   unsigned regs = registers(f, &known), warps = threads / WARP, held = resident_blocks(c, f, warps, regs, shared);
   unsigned busiest = parts(blocks, c->sms); /* blocks of the multiprocessor that has most */
@@ -122,6 +122,7 @@ void model_print(FILE *out, const Card *c, const MachineFn *f, unsigned blocks, 
     {"issue", on_one * slots / (on_one < SCHEDULERS ? on_one : SCHEDULERS) / mhz},
     {"load-unit", on_one * (double)s->wavefronts / n / mhz},
     {"f64", on_one * s->f64 / n * WARP / c->f64 / mhz},
+    {"multiplications", on_one * s->multiplied / n * WARP / MULTIPLY_LANES / mhz},
     {"tensor", on_one * (double)s->fmas / n / c->tensor / mhz},
     {"conversions", on_one * s->special / n * WARP / SPECIAL_LANES / mhz},
     {"cache", (double)s->moved * scale * SECTOR / c->cache / 1e3},

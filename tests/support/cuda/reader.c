@@ -249,6 +249,11 @@ static void instruction(Reader *r, char *s) {
   if (r->plant == PLANT_NO_MEETING && in.op == BAR_SYNC) return;
   if (r->plant == PLANT_SILENT && in.op == ST_GLOBAL && publishes) return;
   if (r->plant == PLANT_TIE && in.op == SETP && in.how == GT && (in.type == T_F32 || in.type == T_F64)) in.how = GE;
+  if (r->plant == PLANT_FORGET && in.op == MAD && in.type == T_U32 && in.v[1].is_reg && in.v[2].is_reg &&
+      in.v[3].is_reg && in.v[3].reg == in.v[0].reg) {
+    in.op = MUL;
+    in.count = 3;
+  }
   bool global = in.op == LD_GLOBAL || in.op == ST_GLOBAL;
   unsigned parts = global && r->plant == PLANT_SCALAR ? in.how : 1;
   for (unsigned i = 0; i < parts && !r->failed; i++) {

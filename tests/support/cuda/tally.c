@@ -110,6 +110,20 @@ static Cost arithmetic(const Insn *in) {
   }
 }
 
+/* Multiplications of 32 bits that an instruction is made of; by powers of two it shifts. */
+static unsigned multiplications(const Insn *in) {
+  bool wide = in->type < sizeof type_bytes && type_bytes[in->type] == 8;
+  if (in->type == T_F32 || in->type == T_F64) return 0;
+  switch ((Op)in->op) {
+    case MUL:
+    case MAD:
+    case WIDE:
+    case MADWIDE: return is_power(&in->v[2]) ? 0 : wide && (in->op == MUL || in->op == MAD) ? 3 : 1;
+    case MULHI: return wide ? 4 : 1;
+    default: return 0;
+  }
+}
+
 static Cost cost_of(const Insn *in) {
   switch ((Op)in->op) {
     case MOV: return (Cost){TK_INTEGER, in->v[1].is_special, 0, 0, in->v[1].is_special ? 20 : 0};
@@ -202,6 +216,7 @@ void tally_begin(Tally *t, const MachineFn *f, const Insn *in, int depth, unsign
   t->sums.slots[t->cost.kind] += t->cost.slots;
   t->sums.f64 += t->cost.f64;
   t->sums.special += t->cost.special;
+  t->sums.multiplied += multiplications(in);
   for (int i = 0; i < written(in); i++)
     if (in->v[i].is_reg) *ready_of(t, &in->v[i]) = start + t->cost.latency;
 }

@@ -24,6 +24,7 @@ typedef struct TallySums {
   uint64_t warps, steps;          /* steps: instructions of PTX, of warps */
   double slots[TK_KINDS];         /* issue slots by kind */
   double f64, special;            /* instructions of warps in the units for f64, and for conversions */
+  double multiplied;              /* multiplications of 32-bit integers, of warps */
   uint64_t threads;               /* steps times threads that take part */
   uint64_t requests, wavefronts;  /* accesses of warps to global memory; cycles that the load unit takes for them */
   uint64_t asked, moved;          /* sectors that their bytes would fill, sectors they touch */
