@@ -3,7 +3,7 @@
  * Kernels that differ in nothing but names and literals are assembled once; a run of ptxas takes a few hundred of
  * them (its time grows faster than their number). Without --all a kernel is assembled when it has a form of an
  * instruction (operation, types, kinds of operands) that fewer than four kernels before it have, and so is every
- * eighth of the others. $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
+ * 24th of the others. $WEFT_PTXAS names the assembler; without it, `ptxas` on the path;
  * without one, the test is skipped. A kernel that is refused or does not assemble fails; so does one that needs
  * stack or spills, which only optimised code tells. Without --all a case is either at the top of its program or a
  * function. Cases of arrays on the GPU run on the stand-in for the driver, as a model of a card, which runs a few warps
@@ -34,7 +34,7 @@ enum {
   ARCHITECTURES = sizeof architectures / sizeof *architectures,
   MODULE_KERNELS = 128, /* of one run of ptxas */
   FORM_KERNELS = 4,     /* kernels that show a form of an instruction */
-  ALIKE_OF = 8,         /* kernels without a form that is rare, of which one is taken */
+  ALIKE_OF = 24,        /* kernels without a form that is rare, of which one is taken */
   FORM_SLOTS = 1 << 14,
   OPTIMISED_OF = 6,     /* modules, of which one is optimised unless all are */
 };

@@ -4,18 +4,19 @@
 #   tests/tools/gpu-model.sh [NAME…]             a row for each case, on an H200
 #   tests/tools/gpu-model.sh --card L4 [NAME…]   on another card
 #   tests/tools/gpu-model.sh --launches [NAME…]  each launch with its counts, too
-#   tests/tools/gpu-model.sh --check             `ok` or `not ok` for each case: has it its share?  .ci/check runs this
+#   tests/tools/gpu-model.sh --check [--all]     `ok` or `not ok` for each case: has it its share?  .ci/check runs this
 #   tests/tools/gpu-model.sh --plant FAULT NAME…  with a fault of the stand-in: one-block, scalar, unpadded
 # It measures nothing. build/cuda/ptxas (make cuda-tools) tells registers; without it they are estimated,
 # too high as a rule, and --check is skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-card=H200 check= launches= plant=
+card=H200 check= launches= plant= all=
 while [ $# -gt 0 ]; do
   case $1 in
     --card) card=${2:-}; shift ;;
     --plant) plant=${2:-}; shift ;;
     --check) check=1 ;;
+    --all) all=1 ;;
     --launches) launches=1 ;;
     -*) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) break ;;
@@ -23,7 +24,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 case $plant in '' | one-block | scalar | unpadded) ;; *) echo "gpu-model: no fault is called $plant"; exit 2 ;; esac
-[ $# -gt 0 ] || set -- $(awk '!/^#/ { print $1 }' bench/gpu-floors)
+[ "$check" ] && [ -z "$all" ] && few=1 || few=
+[ $# -gt 0 ] || set -- $(awk -v few="$few" '!/^#/ && !(few && $4 == "all") { print $1 }' bench/gpu-floors)
 ptxas=${WEFT_PTXAS:-build/cuda/ptxas}
 [ -x "$ptxas" ] || ptxas=
 if [ "$check" ] && [ -z "$ptxas" ]; then
