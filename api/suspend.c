@@ -50,7 +50,7 @@ static WeftStatus go_on(WeftVM *w, Value v, WeftValue **out) {
 static bool goes_well(WeftVM *w) {
   exports_look(w);
   if (w->vm->error.raised) vm_error_clear(w->vm);
-  return vm_heed(w->vm) == WEFT_OK;
+  return vm_look(w->vm) == WEFT_OK;
 }
 
 WeftStatus weft_resume(WeftVM *w, WeftValue *value, WeftValue **out) {

@@ -255,6 +255,14 @@ static void limits_hold_while_it_waits(void **state) {
   weft_interrupt_forget(vm);
   assert_int_equal(weft_resume(vm, one, &v), WEFT_OK);
   weft_release(vm, v);
+  static const char *const nothing_more[] = {"ask(3)", "try { ask(3) } catch e { 1 }"};
+  for (int i = 0; i < 4; i++) { /* though nothing is left to do but to return */
+    weft_set_limits(vm, 0, 0, 0);
+    assert_int_equal(weft_eval(vm, nothing_more[i % 2], "p", &v), WEFT_SUSPENDED);
+    weft_set_limits(vm, 0, 0, 1e-9);
+    assert_int_equal(i < 2 ? weft_resume(vm, one, &v) : weft_resume_failed(vm, "io", "no", &v), WEFT_ERROR);
+    assert_int_equal(weft_error_limit(vm), WEFT_LIMIT_DEADLINE);
+  }
   weft_set_limits(vm, 0, 0, 0.02);
   assert_int_equal(weft_eval(vm, "ask(3); let s = 0; for i in 0..100000 { s += i }; s", "p", &v), WEFT_SUSPENDED);
   usleep(40000);
