@@ -145,6 +145,7 @@ static void delete_versioned(struct DLManagedTensorVersioned *m) { dropped(m->ma
 
 /* An export of `value`; *tensor says where the data lies. */
 static WeftStatus export(WeftVM *w, WeftValue *value, bool copy, Exported **out, DlTensor *tensor) {
+  make_room(w);
   Value v = value->value, array;
   exports_look(w);
   if (!value_is_numeric(v)) return value_wrong(w, "a number or array", v);

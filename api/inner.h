@@ -126,6 +126,10 @@ bool struct_sized(const void *to, size_t least) MUST_USE; /* was it? */
 
 /* May the host call: not from a callback by which it takes something back? */
 static inline bool usable(const WeftVM *w) { return w && !w->vm->releasing; }
+/* Before the host takes memory for a value of any size: what is dead and waits is no reason to refuse it. */
+static inline void make_room(WeftVM *w) {
+  if (UNLIKELY(w->vm->dead) && !w->vm->frame_count) values_settle(w->vm);
+}
 /* A value that the host gives: one of this VM that it still holds. If not, an error that says so stands, and
  * WEFT_MISUSE is due. NULL is none. */
 bool value_refuse(WeftVM *w, const WeftValue *value); /* of one that is not: says so; false */

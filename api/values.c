@@ -136,6 +136,7 @@ WeftStatus weft_float(WeftVM *w, double f, WeftValue **out) {
 
 WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out) {
   if (!usable(w) || !out || (!utf8 && length)) return WEFT_MISUSE;
+  make_room(w);
   Value v;
   if (!utf8_valid(utf8, length)) return vm_error(w->vm, EK_value, "the host's text is not UTF-8");
   if (!text_new(w->vm, utf8 ? utf8 : "", length, &v)) return WEFT_ERROR;
@@ -144,6 +145,7 @@ WeftStatus weft_text(WeftVM *w, const char *utf8, size_t length, WeftValue **out
 
 WeftStatus weft_list(WeftVM *w, WeftValue *const *items, size_t count, WeftValue **out) {
   if (!usable(w) || !out || (!items && count) || count > UINT32_MAX || !values_ok(w, items, count)) return WEFT_MISUSE;
+  make_room(w);
   Value v;
   if (!list_new(w->vm, (u32)count, &v)) return WEFT_ERROR;
   for (size_t i = 0; i < count; i++)
@@ -156,6 +158,7 @@ WeftStatus weft_list(WeftVM *w, WeftValue *const *items, size_t count, WeftValue
 
 WeftStatus weft_record(WeftVM *w, const char *const *keys, WeftValue *const *items, size_t count, WeftValue **out) {
   if (!usable(w) || !out || ((!items || !keys) && count) || !values_ok(w, items, count)) return WEFT_MISUSE;
+  make_room(w);
   for (size_t i = 0; i < count; i++)
     if (!keys[i] || !*keys[i] || !utf8_valid(keys[i], strlen(keys[i]))) return WEFT_MISUSE;
   Value v;
@@ -259,6 +262,7 @@ bool has_dtype(WeftVM *w, WeftDType dtype) {
 
 WeftStatus weft_array(WeftVM *w, WeftDType dtype, int rank, const int64_t *shape, const void *data, WeftValue **out) {
   if (!usable(w) || !out || !geometry_ok(dtype, rank, shape, data)) return WEFT_MISUSE;
+  make_room(w);
   if (!has_dtype(w, dtype)) return WEFT_ERROR;
   Value v;
   if (array_new(w->vm, dtype, (u32)rank, shape, &v) != WEFT_OK) return WEFT_ERROR;

@@ -279,6 +279,7 @@ void weft_set_limits(WeftVM *w, uint64_t memory, uint64_t fuel, double deadline)
   w->vm->limits.fuel = fuel ? fuel : UINT64_MAX;
   w->vm->limits.deadline = deadline > 0 ? vm_clock() + deadline : 0;
   vm_poll_reset(w->vm);
+  if (UNLIKELY(w->vm->dead)) values_go_on(w->vm);
   if (memory) (void)keep_trim(w->vm, memory > w->vm->stats.bytes_now ? memory - w->vm->stats.bytes_now : 0);
 }
 

@@ -97,5 +97,7 @@ WeftStatus vm_poll(Vm *vm, u64 units) {
   }
   if (vm->limits.deadline > 0) fit_batch(vm);
   next_batch(vm);
-  return vm_look(vm);
+  if (vm_look(vm) != WEFT_OK) return WEFT_ERROR;
+  if (UNLIKELY(vm->dead)) values_go_on(vm); /* the host has moved the deadline: the program goes on after all */
+  return WEFT_OK;
 }

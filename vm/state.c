@@ -79,7 +79,8 @@ bool vm_at_free(Vm *vm, void (*closer)(Vm *)) {
 }
 
 void vm_end(Vm *vm) {
-  vm->limits.deadline = 0; /* all is destroyed now, however long it takes */
+  vm->ending = true; /* all is destroyed now, however long it takes */
+  vm->limits.deadline = 0;
   vm->interrupted = 0;
   values_settle(vm);
   while (vm->closer_count) vm->closers[--vm->closer_count](vm);
@@ -94,7 +95,6 @@ void vm_end(Vm *vm) {
   for (u32 i = 0; i < COUNT_OF(vm->letters); i++) value_drop(vm, vm->letters[i]);
   for (u32 i = 0; i < COUNT_OF(vm->types); i++) value_drop(vm, vm->types[i]);
   if (vm->tier && vm->tier->vm_freed) vm->tier->vm_freed(vm);
-  values_settle(vm); /* an error may have stood until now */
   mem_free(&vm->alloc, vm->shapes, sizeof *vm->shapes * vm->shape_slots);
   stack_free(vm);
   if (vm->op_params) mem_free(&vm->alloc, vm->op_params, sizeof(Name) * OP_COUNT * OP_MAX_PARAMS);

@@ -68,7 +68,9 @@ static void destroy_fn(Vm *vm, u64 *dead, Fn *f) {
   obj_free(vm, f, sizeof *f);
 }
 
-static bool is_to_end(const Vm *vm) { return vm_ends(vm) || (vm->error.raised && vm->error.final); }
+static bool is_to_end(const Vm *vm) {
+  return !vm->ending && (vm_ends(vm) || (vm->error.raised && vm->error.final));
+}
 
 /* Of the items of a dead list some, the last ones first. False: there are more. */
 static bool release_items(Vm *vm, u64 *dead, List *l, u32 *some) {

@@ -360,6 +360,7 @@ struct Vm {
   Stats counters;      /* rows of stats.def that the rooms above count */
   u32 walked;          /* nodes of trees, for vm_walk */
   u64 dead;            /* objects that are to be destroyed, linked (value.c); 0: none */
+  bool ending;         /* in vm_end: nothing waits there any more */
   u32 poll_batch;      /* units of fuel that poll_countdown stood for */
   u32 poll_most;       /* units of a batch, where there is so much fuel */
   f64 polled;          /* when the clock was looked at last; 0: there is no deadline */
