@@ -177,7 +177,7 @@ typedef struct WeftOptions {
   uint64_t memory;   /* bytes the VM may hold; 0: no limit */
   uint64_t fuel;     /* calls, loop trips and kernel elements / 1024; 0: no limit */
   /* seconds from weft_new on; 0: none. Programs end within some 20 ms behind it, also inside of long operations,
-   * but for one match of a pattern, a running sum along one line, and what the host's own functions take */
+   * but for one match of a pattern, a part of a product by OpenBLAS, and what the host's own functions take */
   double deadline;
   uint32_t depth;    /* nested calls; 0: 20,000 */
   uint64_t output_limit; /* bytes that may be printed; 0: no limit */
