@@ -593,8 +593,12 @@ static Outcome recur_once(Recorder *r, RecRecur *e, const Av *params, u32 exit) 
   bool changes = e->state != 0 || e->by_value;
   Av lists[PARAMS_MOST];
   Outcome o = e->lists ? open_stack(r, e) : OUT_GO;
-  for (u32 i = 0; i < e->nparams; i++)
-    if (e->weak >> i & 1) e->types[i] = graph_scalar_type(g, type_of(g, e->types[i])->dtype, false);
+  for (u32 i = 0; i < e->nparams; i++) { /* what types[i] names may be of the try before, which is gone */
+    if (!(e->weak >> i & 1)) continue;
+    const ValueId v = operand_of(r, e, i, params[i]);
+    if (!v) return OUT_FAIL;
+    e->types[i] = graph_scalar_type(g, value_type(g, v)->dtype, false);
+  }
   if (o == OUT_GO && !operands_of(r, e, params, false, xs, &count)) o = OUT_FAIL;
   const u32 plain = count;
   for (u32 i = 0; i < e->nparams && o == OUT_GO; i++) {

@@ -73,12 +73,13 @@ static Outcome window_slice(Recorder *r, Av a, const Av *parts, Av *out) {
   if (o == OUT_GO) o = rec_slice_end(r, from, n, zero, &from);
   if (o == OUT_GO) o = rec_slice_end(r, to, n, n, &to);
   if (o == OUT_GO) o = rec_binary(r, BC_sub, to, from, &made[WINDOW_COUNT]);
-  if (o == OUT_GO && !whole) { /* each begun step has one */
-    Av more = av_const(r, value_weak_i64(by.i - 1));
+  if (o == OUT_GO && !whole) { /* each begun step has one: n elements, (n - 1) // step + 1, which no step overflows */
+    const Av one = av_const(r, value_weak_i64(1));
     step = av_const(r, value_weak_i64(by.i));
-    if (!more || !step) return OUT_FAIL;
-    o = rec_binary(r, BC_add, made[WINDOW_COUNT], more, &made[WINDOW_COUNT]);
+    if (!one || !step) return OUT_FAIL;
+    o = rec_binary(r, BC_sub, made[WINDOW_COUNT], one, &made[WINDOW_COUNT]);
     if (o == OUT_GO) o = rec_binary(r, BC_floordiv, made[WINDOW_COUNT], step, &made[WINDOW_COUNT]);
+    if (o == OUT_GO) o = rec_binary(r, BC_add, made[WINDOW_COUNT], one, &made[WINDOW_COUNT]);
     if (o == OUT_GO) o = rec_binary(r, BC_mul, part_of(r, a, WINDOW_STEP), step, &made[WINDOW_STEP]);
   }
   if (whole) made[WINDOW_STEP] = part_of(r, a, WINDOW_STEP);
