@@ -115,6 +115,9 @@ $(B)/obj/gen/math_%.o $(B)/obj/jit/vector/vector_runtime.o: FILE_CFLAGS += $(KER
 $(B)/obj/%_avx2.o: FILE_CFLAGS += -mavx2 -mfma
 $(B)/obj/%_avx512.o: FILE_CFLAGS += -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
+# Next to what a driver does with it, the time to write a kernel of a GPU is nothing: this code is small instead.
+$(B)/obj/gpu/%.o: FILE_CFLAGS += -Os
+
 # Code that runs once for a program, not once for an element: a build may ask for less optimisation there.
 SELDOM   := $(addprefix $(B)/obj/,tracer/% hop/% guards/% gpu/% repl/% parser/% api/%) \
   $(addprefix $(B)/obj/jit/,lower/% loops/% plan/%)

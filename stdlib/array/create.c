@@ -629,7 +629,10 @@ WeftStatus eager_to(Vm *vm, Value *args, Value *out) {
   if (!hooks)
     return vm_error(vm, EK_unsupported, "to: not supported: there is no device \"%s\" here", vm->device_names[device]);
   if (device != DEV_CPU && (args[0].kind == V_NUM || array_rank(args[0].array) == 0)) {
-    *out = strong(value_keep(args[0])); /* numbers live with the processor */
+    Value room; /* numbers live with the processor; that the device cannot be used is an error for them, too */
+    TRY(array_new_on(vm, device, args[0].dtype, 1, &(i64){1}, &room));
+    value_drop(vm, room);
+    *out = strong(value_keep(args[0]));
     return WEFT_OK;
   }
   Value box, dense;
