@@ -857,10 +857,14 @@ static WeftStatus index_sequence(Vm *vm, Value obj, const u8 *items, const Value
   } else {
     return vm_error(vm, EK_type, "%s is indexed by an integer, a slice or a range", what);
   }
+  if (count < 2) step = 1; /* it leads nowhere, and may be too large to add */
   if (obj.kind == V_LIST) return part_of_list(vm, obj.list, start, count, step, out);
   if (obj.kind == V_TEXT) return text_slice(vm, obj, start, start + count * step, step, out) ? WEFT_OK : WEFT_ERROR;
-  u64 first = (u64)obj.range->start + (u64)start * (u64)obj.range->step, by = (u64)step * (u64)obj.range->step;
-  return range_new(vm, (i64)first, (i64)(first + (u64)count * by), (i64)by, out) ? WEFT_OK : WEFT_ERROR;
+  i64 first = (i64)((u64)obj.range->start + (u64)start * (u64)obj.range->step), behind;
+  i64 by = (i64)((u64)step * (u64)obj.range->step);
+  if (__builtin_mul_overflow(count, by, &behind) || __builtin_add_overflow(first, behind, &behind))
+    behind = (i64)((u64)first + (u64)(count - 1) * (u64)by + (by < 0 ? -(u64)1 : 1)); /* next to the last */
+  return range_new(vm, first, behind, by, out) ? WEFT_OK : WEFT_ERROR;
 }
 
 static WeftStatus index_record(Vm *vm, Value obj, Value key, Value *out) {
