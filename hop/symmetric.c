@@ -22,6 +22,7 @@ static WeftStatus op_of(Vm *vm, u32 op, Value x, Value second, Value third, Valu
   args[2] = value_keep(third);
   WeftStatus status = vm_op(vm, op, args, out);
   for (u32 i = 0; i < 3; i++) value_drop(vm, args[i]); /* an operation may have taken one: then it is empty */
+  if (status != WEFT_OK) *out = value_hole(); /* what a failed operation left there is no value */
   return status;
 }
 
